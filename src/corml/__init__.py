@@ -1,0 +1,1 @@
+"""Top-N recommendation from implicit feedback with CoRML, Collaborative Residual Metric Learning."""

@@ -1,0 +1,112 @@
+"""Everything corml raises on purpose.
+
+    CormlError                     exit
+    ├── UsageError                    2   an option, argument or setting is wrong
+    │   ├── SettingError              2   a hyper-parameter is unknown or out of range
+    │   └── NotFittedError            2   a model was used before `fit`
+    ├── DataError                     3   an interaction file, frame or split is wrong
+    │   └── UnknownIdError            3   a user or item that was not in the training data
+    ├── ResourceError                 4   refused before allocating: it would not fit in memory
+    ├── NumericalError                4   a stage produced something that is not finite
+    └── ModelFileError                5   a model file that must not be trusted
+    ConvergenceWarning                    a solver stopped before its tolerance
+
+Each message says what, where and what to do, in one line: the command line prints it as it is.
+"""
+
+from collections.abc import Sequence
+
+__all__ = [
+    "ConvergenceWarning",
+    "CormlError",
+    "DataError",
+    "ModelFileError",
+    "NotFittedError",
+    "NumericalError",
+    "ResourceError",
+    "SettingError",
+    "UnknownIdError",
+    "UsageError",
+]
+
+INTERRUPTED = 75  # exit code: stopped by Ctrl-C or SIGTERM, nothing written, run it again
+
+
+class CormlError(Exception):
+    """The root: catch this to catch everything corml raises on purpose."""
+
+    code = "corml"
+    exit_code = 1
+
+
+class UsageError(CormlError, ValueError):
+    """An option or argument that cannot be meant."""
+
+    code = "usage"
+    exit_code = 2
+
+
+class SettingError(UsageError):
+    """A hyper-parameter that does not exist, or a value outside its range."""
+
+    code = "setting"
+
+
+class NotFittedError(UsageError):
+    """A model was asked something that only `fit` can teach it."""
+
+    def __init__(self, model: str) -> None:
+        super().__init__(f"This {model} has not been fitted: call fit(train) first, or read_model(path).")
+
+
+class DataError(CormlError, ValueError):
+    """Interactions that cannot be read, or that say nothing."""
+
+    code = "data"
+    exit_code = 3
+
+
+class UnknownIdError(DataError, LookupError):
+    """A user or item label that was not in the training data."""
+
+    def __init__(self, kind: str, missing: Sequence[str], known: int, *, advice: str = "") -> None:
+        self.kind, self.missing = kind, tuple(missing)
+        remedy = advice or "Check the spelling (ids are text: '7', '07' and '7.0' differ), or refit with them."
+        super().__init__(f"{len(missing)} {kind} id(s) are not among the {known:,} known: {quoted(missing)}. {remedy}")
+
+
+class ResourceError(CormlError, MemoryError):
+    """Work refused before allocating, because it would not fit."""
+
+    code = "memory"
+    exit_code = 4
+
+
+class NumericalError(CormlError, ArithmeticError):
+    """A stage of a fit produced something that is not a finite number."""
+
+    code = "numerical"
+    exit_code = 4
+
+
+class ModelFileError(CormlError, ValueError):
+    """A model file that is damaged, foreign, or newer than this program."""
+
+    code = "model"
+    exit_code = 5
+
+
+class ConvergenceWarning(UserWarning):
+    """A solver stopped before reaching its tolerance; its answer is usable but not optimal."""
+
+
+def quoted(values: Sequence[object], shown: int = 3) -> str:
+    """Show the first few values on one line, escaped, so that data cannot forge a line of output."""
+    return ", ".join(ascii_line(value) for value in values[:shown]) + (", …" if len(values) > shown else "")
+
+
+def ascii_line(value: object, longest: int = 60) -> str:
+    """Quote one value with control characters escaped and its length bounded."""
+    text = str(value)
+    clipped = text if len(text) <= longest else text[: longest - 1] + "…"
+    return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in clipped) + "'"

@@ -1,0 +1,229 @@
+"""Who met what: labels ↔ rows, and one binary matrix.
+
+Labels are opaque text. "007", "7" and "7.0" are three different items, and "NA" is a fine name for one.
+"""
+
+import hashlib
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.sparse import csr_array
+
+from corml.errors import DataError, UnknownIdError, ascii_line
+
+__all__ = ["Ids", "Interactions", "canonical"]
+
+LONGEST_ID = 256  # bytes of UTF-8
+LARGEST_INT32_NNZ = 2**31 - 1  # above this many interactions the matrix is indexed with 64-bit integers
+
+Rows = NDArray[np.integer[Any]]
+
+
+def canonical(label: Hashable) -> str:
+    """The one text form of a label, whatever type it arrived in: 7, np.int64(7) and "7" are one id."""
+    return label if type(label) is str else str(label)
+
+
+def fault_of(label: str) -> str | None:
+    """Why a text cannot be an id, or None."""
+    if not label or label.isspace():
+        return "an empty id"
+    if len(label) > LONGEST_ID or (len(label) * 4 > LONGEST_ID and len(label.encode("utf-8", "replace")) > LONGEST_ID):
+        return f"an id longer than {LONGEST_ID} bytes"
+    return None
+
+
+class Ids:
+    """Labels in a fixed order, and the way back from a label to its row."""
+
+    def __init__(self, labels: Iterable[Hashable], *, kind: str = "item") -> None:
+        values = [canonical(label) for label in labels]
+        self.kind = kind
+        self.labels: NDArray[np.object_] = np.empty(len(values), dtype=object)
+        self.labels[:] = values
+        self._row = {label: row for row, label in enumerate(values)}
+        if len(self._row) != len(values):
+            raise DataError(f"The {kind} ids are not unique: {len(values) - len(self._row)} occur twice.")
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __contains__(self, label: Hashable) -> bool:
+        return canonical(label) in self._row
+
+    def __eq__(self, other: object) -> bool:
+        return self is other or (isinstance(other, Ids) and np.array_equal(self.labels, other.labels))
+
+    def __hash__(self) -> int:
+        return hash((len(self.labels), *self.labels[:3]))
+
+    def __repr__(self) -> str:
+        return f"Ids({len(self):,} {self.kind}s)"
+
+    def find(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
+        """Rows of the labels; −1 where there is none."""
+        return np.fromiter((self._row.get(canonical(label), -1) for label in labels), dtype=np.int64)
+
+    def rows(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
+        """Rows of the labels; every one must be known."""
+        labels = list(labels)
+        found = self.find(labels)
+        if (found < 0).any():
+            missing = list(dict.fromkeys(canonical(labels[at]) for at in np.flatnonzero(found < 0)))
+            raise UnknownIdError(self.kind, missing, len(self))
+        return found
+
+
+@dataclass(frozen=True, eq=False)
+class Interactions:
+    """Distinct (user, item) pairs in the order they were read, with the labels they stand for.
+
+    `user` and `item` hold row numbers into `users` and `items`; `times`, where known, the moment of each pair.
+    """
+
+    users: Ids
+    items: Ids
+    user: Rows
+    item: Rows
+    times: NDArray[np.float64] | None = None
+    titles: Mapping[str, str] = field(default_factory=dict)
+    source: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def from_pairs(
+        cls,
+        users: Sequence[Hashable] | NDArray[Any],
+        items: Sequence[Hashable] | NDArray[Any],
+        *,
+        times: ArrayLike | None = None,
+        titles: Mapping[str, str] | None = None,
+        source: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Build from two equally long sequences of ids; repeated pairs become one (with their latest time)."""
+        if len(users) != len(items):
+            raise DataError(f"Users and items must pair up: got {len(users):,} users and {len(items):,} items.")
+        if len(users) == 0:
+            raise DataError("There are no interactions: at least one (user, item) pair is needed.")
+        user_ids, user = _encode(users, "user")
+        item_ids, item = _encode(items, "item")
+        moments = None if times is None else _moments(times, len(user))
+        user, item, moments = _distinct(user, item, moments, len(item_ids))
+        return cls(user_ids, item_ids, user, item, moments, dict(titles or {}), dict(source or {}))
+
+    def __post_init__(self) -> None:
+        assert self.user.shape == self.item.shape
+        assert self.times is None or self.times.shape == self.user.shape
+
+    def __len__(self) -> int:
+        return len(self.user)
+
+    def __repr__(self) -> str:
+        return f"Interactions({len(self.users):,} users x {len(self.items):,} items, {len(self):,} pairs)"
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of users and of items."""
+        return len(self.users), len(self.items)
+
+    @cached_property
+    def matrix(self) -> csr_array:
+        """Binary users × items matrix, rows with sorted indices."""
+        wide = len(self) > LARGEST_INT32_NNZ or max(self.shape) > LARGEST_INT32_NNZ
+        index = np.int64 if wide else np.int32
+        order = np.lexsort((self.item, self.user))
+        indptr = np.zeros(len(self.users) + 1, dtype=index)
+        np.cumsum(np.bincount(self.user, minlength=len(self.users)), out=indptr[1:])
+        columns = self.item[order].astype(index)
+        made = csr_array((np.ones(len(self), dtype=np.float32), columns, indptr), shape=self.shape)
+        made.has_sorted_indices = made.has_canonical_format = True
+        return made
+
+    @cached_property
+    def user_degrees(self) -> NDArray[np.int64]:
+        """How many items each user met."""
+        return np.bincount(self.user, minlength=len(self.users))
+
+    @cached_property
+    def item_degrees(self) -> NDArray[np.int64]:
+        """How many users each item met."""
+        return np.bincount(self.item, minlength=len(self.items))
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """Hash of the set of pairs by label (and of their times): the order of rows and ids does not matter."""
+        item_order, user_order = np.argsort(self.items.labels), np.argsort(self.users.labels)
+        item_rank, user_rank = np.argsort(item_order), np.argsort(user_order)
+        user, item = user_rank[self.user].astype("<i8"), item_rank[self.item].astype("<i8")
+        order = np.lexsort((item, user))
+        digest = hashlib.sha256()
+        for ids, ranking in ((self.users, user_order), (self.items, item_order)):
+            digest.update("\0".join(ids.labels[ranking]).encode("utf-8", "surrogatepass"))
+        for column in (user, item, self.times):
+            digest.update(b"none" if column is None else np.ascontiguousarray(column[order]).tobytes())
+        return digest.hexdigest()
+
+    def where(self, keep: NDArray[Any]) -> Self:
+        """Only some of the pairs (a mask, or positions), on the same users and items."""
+        times = None if self.times is None else self.times[keep]
+        return type(self)(self.users, self.items, self.user[keep], self.item[keep], times, self.titles, self.source)
+
+    def compact(self) -> Self:
+        """Forget users and items without a pair; the others keep their order."""
+        users, user = _used(self.users, self.user)
+        items, item = _used(self.items, self.item)
+        return type(self)(users, items, user, item, self.times, self.titles, self.source)
+
+    def on(self, users: Ids, items: Ids) -> Self:
+        """The same pairs on other ids; pairs whose user or item is not among those are left out."""
+        user, item = users.find(self.users.labels)[self.user], items.find(self.items.labels)[self.item]
+        keep = (user >= 0) & (item >= 0)
+        times = None if self.times is None else self.times[keep]
+        return type(self)(users, items, user[keep], item[keep], times, self.titles, self.source)
+
+    def title(self, label: str) -> str:
+        """What to show people for an item: its title, else its id."""
+        return self.titles.get(label, label)
+
+
+def _encode(labels: Sequence[Hashable] | NDArray[Any], kind: str) -> tuple[Ids, NDArray[np.int64]]:
+    """Number labels in order of first appearance."""
+    row: dict[str, int] = {}
+    values = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    codes = np.fromiter((row.setdefault(canonical(x), len(row)) for x in values), dtype=np.int64, count=len(labels))
+    for label, first in row.items():
+        fault = fault_of(label)
+        if fault:
+            position = int(np.argmax(codes == first))
+            raise DataError(f"{kind} number {position + 1} is {fault} ({ascii_line(label)}): drop or fill that row.")
+    return Ids(row, kind=kind), codes
+
+
+def _moments(times: ArrayLike, count: int) -> NDArray[np.float64]:
+    moments = np.asarray(times, dtype=np.float64)
+    if moments.shape != (count,):
+        raise DataError(f"There must be one time for each pair: got {moments.size:,} times for {count:,} pairs.")
+    return moments
+
+
+def _distinct(
+    user: NDArray[np.int64], item: NDArray[np.int64], times: NDArray[np.float64] | None, n_items: int
+) -> tuple[Rows, Rows, NDArray[np.float64] | None]:
+    """Keep the first of each repeated pair, in order, with the latest of their times."""
+    _, first, which = np.unique(user * n_items + item, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    kept = first[order]
+    if times is not None:
+        latest = np.full(len(first), -np.inf)
+        np.maximum.at(latest, which, times)
+        times = latest[order]
+    return user[kept].astype(np.int32), item[kept].astype(np.int32), times
+
+
+def _used(ids: Ids, rows: Rows) -> tuple[Ids, Rows]:
+    used = np.zeros(len(ids), dtype=bool)
+    used[rows] = True
+    return Ids(ids.labels[used], kind=ids.kind), (np.cumsum(used) - 1)[rows].astype(np.int32)

@@ -1,0 +1,82 @@
+"""How much memory there is, and a refusal in a sentence before asking for more."""
+
+import os
+from pathlib import Path
+
+from corml.errors import ResourceError
+
+__all__ = ["GIB", "budget", "read_size", "require", "size"]
+
+GIB = 1 << 30
+SHARE = 0.8  # of what is free: the rest is for the system and for what we did not count
+
+
+def budget() -> int:
+    """Bytes a piece of work may take: 0.8 of the least of free memory, container limit and address-space limit."""
+    limits = [_available(), _container(), _address_space()]
+    return int(SHARE * min(limit for limit in limits if limit is not None))
+
+
+def require(needed: int, *, what: str, instead: str, limit: int | None = None) -> None:
+    """Refuse work that needs more than the budget, naming what would fit."""
+    allowed = budget() if limit is None else limit
+    if needed > allowed:
+        raise ResourceError(f"{what} needs {size(needed)}, the budget is {size(allowed)}; {instead}")
+
+
+def size(count: float) -> str:
+    """Bytes for people: «46.2 GiB»."""
+    for unit in ("B", "KiB", "MiB"):
+        if count < 1024:
+            return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
+        count /= 1024
+    return f"{count:.1f} GiB"
+
+
+def read_size(text: str) -> int:
+    """Read «8GB», «512 MiB» or «1e9» as bytes."""
+    units = {"": 1, "b": 1, "k": 1 << 10, "m": 1 << 20, "g": 1 << 30, "t": 1 << 40}
+    word = text.strip().lower().removesuffix("b").removesuffix("i")
+    unit = word[-1:] if word[-1:] in units else ""
+    try:
+        return int(float(word.removesuffix(unit)) * units[unit])
+    except ValueError:
+        raise ResourceError(f"'{text}' is not a size: write it like 8GB or 512MiB.") from None
+
+
+def _available() -> int | None:
+    try:
+        for line in Path("/proc/meminfo").read_text().splitlines():
+            if line.startswith("MemAvailable:"):
+                return int(line.split()[1]) * 1024
+    except OSError:
+        pass
+    try:
+        return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    except (AttributeError, ValueError, OSError):
+        return 8 * GIB  # nothing tells: assume a small laptop
+
+
+def _container() -> int | None:
+    try:
+        root = Path("/sys/fs/cgroup")
+        limit = (root / "memory.max").read_text().strip()
+        used = int((root / "memory.current").read_text())
+    except (OSError, ValueError):
+        return None
+    return None if limit == "max" else max(int(limit) - used, 0)
+
+
+def _address_space() -> int | None:
+    try:
+        import resource
+    except ImportError:
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit == resource.RLIM_INFINITY:
+        return None
+    try:
+        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError):
+        used = 0
+    return max(limit - used, 0)

@@ -1,0 +1,175 @@
+"""A hyper-parameter declared once: its default, what it may be, where a search should look.
+
+Command-line flags, settings files, checks, documentation and tuning all read these declarations.
+"""
+
+import dataclasses
+import difflib
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from corml.errors import SettingError, ascii_line
+
+__all__ = ["Declared", "Rule", "build", "check", "declared", "nearest", "setting"]
+
+
+@dataclass(frozen=True)
+class Rule:
+    """What a setting may be: a phrase that completes «must be …» and the test behind it."""
+
+    phrase: str
+    holds: Callable[[Any], bool]
+    read: Callable[[str], Any] = float
+
+
+@dataclass(frozen=True)
+class Search:
+    """Where a tuner should look: an interval (linear or logarithmic) or a list of choices."""
+
+    kind: str
+    values: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Declared:
+    """One hyper-parameter as its model declares it."""
+
+    name: str
+    default: Any
+    rule: Rule
+    help: str
+    symbol: str
+    search: Search | None
+
+
+def setting(default: Any, rule: Rule, *, help: str, symbol: str = "", search: Search | None = None) -> Any:
+    """Declare a hyper-parameter as a dataclass field."""
+    return dataclasses.field(default=default, metadata={"setting": (rule, help, symbol, search)})
+
+
+def declared(model: type) -> dict[str, Declared]:
+    """All hyper-parameters of a model class, in the order it declares them."""
+    fields = [f for f in dataclasses.fields(model) if "setting" in f.metadata]
+    return {f.name: Declared(f.name, f.default, *f.metadata["setting"]) for f in fields}
+
+
+def check(model: object) -> None:
+    """Refuse the first setting that breaks its rule, in one sentence."""
+    for name, spec in declared(type(model)).items():
+        value = getattr(model, name)
+        if not spec.rule.holds(value):
+            owner = type(model).__name__
+            raise SettingError(f"{name} of {owner} must be {spec.rule.phrase}; got {ascii_line(value)}.")
+
+
+def build(model: type, values: Mapping[str, Any]) -> Any:
+    """Make a model from named values (text is read by the setting's own rule); unknown names are errors."""
+    specs = declared(model)
+    for name in values:
+        if name not in specs:
+            raise SettingError(f"{model.__name__} has no setting {ascii_line(name)}{nearest(name, specs)}.")
+    made = model(**{name: _read(specs[name], value) for name, value in values.items()})
+    check(made)
+    return made
+
+
+def nearest(name: str, valid: Iterable[str]) -> str:
+    """Suggest the valid name that was probably meant: «; did you mean 'rank'?»."""
+    names = list(valid)
+    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
+    return f"; did you mean '{close[0]}'?" if close else f"; it has: {', '.join(sorted(names))}"
+
+
+def _read(spec: Declared, value: Any) -> Any:
+    if not isinstance(value, str):
+        return value
+    try:
+        return spec.rule.read(value)
+    except ValueError:
+        raise SettingError(f"{spec.name} must be {spec.rule.phrase}; got {ascii_line(value)}.") from None
+
+
+# --- rules -----------------------------------------------------------------------------------------------------------
+
+
+def _number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def between(low: float, high: float) -> Rule:
+    """A number in the closed interval."""
+    return Rule(f"a number from {low:g} to {high:g}", lambda v: _number(v) and low <= v <= high)
+
+
+def above(low: float, high: float = math.inf) -> Rule:
+    """A number strictly above `low` and at most `high`."""
+    top = "" if high == math.inf else f" and at most {high:g}"
+    return Rule(f"a number above {low:g}{top}", lambda v: _number(v) and low < v <= high)
+
+
+def at_least(low: float) -> Rule:
+    """A finite number not below `low`."""
+    return Rule(f"a finite number of {low:g} or more", lambda v: _number(v) and v >= low)
+
+
+def whole(low: int, high: int) -> Rule:
+    """A whole number in the closed interval."""
+    return Rule(
+        f"a whole number from {low:,} to {high:,}",
+        lambda v: _number(v) and float(v).is_integer() and low <= v <= high,
+        _whole,
+    )
+
+
+def one_of(*choices: str) -> Rule:
+    """One of a few names."""
+    return Rule("one of " + ", ".join(map(repr, choices)), lambda v: v in choices, str)
+
+
+def optional(rule: Rule, meaning: str) -> Rule:
+    """The rule, or None (written «auto» or «none» in text) with the meaning given."""
+    return Rule(
+        f"{rule.phrase}, or none ({meaning})",
+        lambda v: v is None or rule.holds(v),
+        lambda text: None if text.strip().lower() in ("none", "auto") else rule.read(text),
+    )
+
+
+def yes_or_no() -> Rule:
+    """True or False."""
+    words = {"true": True, "yes": True, "false": False, "no": False}
+
+    def read(text: str) -> bool:
+        try:
+            return words[text.strip().lower()]
+        except KeyError:
+            raise ValueError(text) from None
+
+    return Rule("true or false", lambda v: isinstance(v, bool), read)
+
+
+def _whole(text: str) -> int:
+    number = float(text)
+    if not number.is_integer():
+        raise ValueError(text)
+    return int(number)
+
+
+# --- where to search -------------------------------------------------------------------------------------------------
+
+
+def linear(low: float, high: float) -> Search:
+    """Search evenly between two numbers."""
+    return Search("linear", (low, high))
+
+
+def log(low: float, high: float) -> Search:
+    """Search evenly on a logarithmic scale."""
+    return Search("log", (low, high))
+
+
+def choice(*values: Any) -> Search:
+    """Search among a few values."""
+    return Search("choice", values)
