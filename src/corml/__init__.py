@@ -1,1 +1,65 @@
-"""Top-N recommendation from implicit feedback with CoRML, Collaborative Residual Metric Learning."""
+"""Top-N recommendation from implicit feedback with CoRML, Collaborative Residual Metric Learning.
+
+    data  = corml.load("ratings.csv")
+    split = corml.split(data, "ratio", seed=2026)
+    model = corml.CoRML().fit(split.train)
+    model.recommend(["u1"], k=10)
+    corml.evaluate(model, split)
+"""
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from corml.baselines.popularity import Popularity
+    from corml.datasets import load
+    from corml.errors import CormlError
+    from corml.evaluation import Result, evaluate
+    from corml.interactions import Interactions
+    from corml.method.estimator import CoRML
+    from corml.models import read_model
+    from corml.recommendations import Recommendations
+    from corml.splits import Split, read_split, split
+
+__version__ = "0.1.0"
+
+# Names are looked up when first used, so that `import corml` stays light.
+_HOMES = {
+    "CoRML": "corml.method.estimator",
+    "CormlError": "corml.errors",
+    "Interactions": "corml.interactions",
+    "Popularity": "corml.baselines.popularity",
+    "Recommendations": "corml.recommendations",
+    "Result": "corml.evaluation",
+    "Split": "corml.splits",
+    "evaluate": "corml.evaluation",
+    "load": "corml.datasets",
+    "read_model": "corml.models",
+    "read_split": "corml.splits",
+    "split": "corml.splits",
+}
+
+__all__ = [
+    "CoRML",
+    "CormlError",
+    "Interactions",
+    "Popularity",
+    "Recommendations",
+    "Result",
+    "Split",
+    "evaluate",
+    "load",
+    "read_model",
+    "read_split",
+    "split",
+]
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _HOMES:
+        raise AttributeError(f"module 'corml' has no attribute {name!r}")
+    return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    return sorted([*__all__, "__version__"])

@@ -1,0 +1,1 @@
+"""Models to compare with, one file each; the file is the registration."""

@@ -1,0 +1,1 @@
+"""Kernels: arrays in, arrays out. No clock, no log, no global seed."""

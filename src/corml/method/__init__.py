@@ -1,0 +1,1 @@
+"""CoRML, one file per idea of the paper."""

@@ -1,0 +1,76 @@
+"""Is this UTF-8 text with lines of a sane length? If not: what it is, and at which byte."""
+
+import codecs
+
+from corml.errors import DataError
+from corml.memory import size
+
+__all__ = ["as_text"]
+
+LONGEST_LINE = 1 << 20
+CHUNK = 1 << 24
+_MAGIC = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"PAR1": "Parquet", b"\x28\xb5\x2f\xfd": "zstd"}
+
+
+def as_text(data: bytes, where: str) -> bytes:
+    """Check bytes that should be text and take a byte-order mark off."""
+    for magic, kind in _MAGIC.items():
+        if data.startswith(magic):
+            raise DataError(f"{where} is not text but a {kind} file: give it the suffix of its kind.")
+    _check_encoding(data, where)
+    data = data.removeprefix(codecs.BOM_UTF8)
+    _check_lines(data, where)
+    return data
+
+
+def unix_lines(data: bytes) -> bytes:
+    """End every line with a line feed alone."""
+    return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
+
+
+def _check_encoding(data: bytes, where: str) -> None:
+    if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or _every_other_is_zero(data):
+        raise DataError(f"{where} is UTF-16 (byte offset 0), not UTF-8: save it as UTF-8.")
+    zero = data.find(b"\0")
+    if zero >= 0:
+        raise DataError(f"{where} has a NUL byte at byte offset {zero:,}: it is damaged, or not text.")
+    if data.isascii():
+        return
+    bad = _first_not_utf8(data)
+    if bad is not None:
+        raise DataError(
+            f"{where} is not UTF-8: byte 0x{data[bad]:02X} at byte offset {bad:,}, "
+            f"probably {_guess(data[bad])}; save it as UTF-8."
+        )
+
+
+def _every_other_is_zero(data: bytes) -> bool:
+    start = data[:200]
+    return len(start) >= 4 and (not any(start[1::2]) or not any(start[::2]))
+
+
+def _first_not_utf8(data: bytes) -> int | None:
+    decoder = codecs.getincrementaldecoder("utf-8")()
+    for start in range(0, len(data), CHUNK):
+        kept = len(decoder.getstate()[0])  # the first bytes of a character that began in the last piece
+        try:
+            decoder.decode(data[start : start + CHUNK], final=start + CHUNK >= len(data))
+        except UnicodeDecodeError as fault:
+            return start - kept + fault.start
+    return None
+
+
+def _guess(byte: int) -> str:
+    return "Windows-1252" if 0x80 <= byte < 0xA0 else "Latin-1 (ISO-8859-1)"
+
+
+def _check_lines(data: bytes, where: str) -> None:
+    """Hop from line end to line end, as far as the cap allows each time."""
+    start = 0
+    while len(data) - start > LONGEST_LINE:
+        stop = start + LONGEST_LINE + 1
+        end = max(data.rfind(b"\n", start, stop), data.rfind(b"\r", start, stop))
+        if end < 0:
+            line = data.count(b"\n", 0, start) + 1
+            raise DataError(f"{where}, line {line:,} is longer than {size(LONGEST_LINE)}: is a line end or quote missing?")
+        start = end + 1

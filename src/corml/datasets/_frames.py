@@ -1,0 +1,140 @@
+"""Tables that are already tables: data frames of any make, Parquet files and NPZ archives."""
+
+import io
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from corml.datasets import _packed
+from corml.datasets._packed import Content
+from corml.datasets._sniff import bare, listed
+from corml.datasets._table import Columns
+from corml.errors import DataError, UsageError, ascii_line
+
+if TYPE_CHECKING:
+    import narwhals as nw
+    import polars as pl
+
+__all__ = ["FrameTable", "from_frame", "from_npz", "from_parquet"]
+
+ARRAYS = ("user", "item", "rating", "time")  # of an NPZ file
+
+
+class FrameTable:
+    """Named columns in memory."""
+
+    named = True
+
+    def __init__(self, names: Sequence[str], get: "Callable[[int], pl.Series]", where: str) -> None:
+        self.where = where
+        self.names = [bare(name) for name in names]
+        self._get = get
+        if len(set(self.names)) < len(self.names):
+            raise DataError(f"{where} has two columns of one name; its columns are {listed(self.names)}: rename one.")
+
+    def read(self, wanted: Sequence[int]) -> Columns:
+        """Hand out some columns."""
+        columns = Columns([self._get(at) for at in wanted], "row")
+        if not len(columns):
+            raise DataError(f"{self.where} has no interactions: it has no rows.")
+        return columns
+
+
+def from_parquet(content: Content) -> FrameTable:
+    """Read a Parquet file, column by column as they are wanted."""
+    import polars as pl
+
+    with _damage(content.where):
+        names = list(pl.read_parquet_schema(io.BytesIO(content.data)))
+
+    def get(at: int) -> pl.Series:
+        with _damage(content.where):
+            return pl.read_parquet(io.BytesIO(content.data), columns=[names[at]]).to_series()
+
+    return FrameTable(names, get, content.where)
+
+
+def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
+    """Read an NPZ archive with arrays `user` and `item` and perhaps `rating` and `time`; others are ignored."""
+    import polars as pl
+
+    try:
+        arrays = _arrays(content, allow_expansion)
+    except (ValueError, OSError, EOFError, KeyError, zipfile.BadZipFile, zlib.error) as fault:
+        if isinstance(fault, DataError):
+            raise
+        raise DataError(f"{content.where} is not an NPZ archive of plain arrays ({fault}): write it again.") from fault
+    missing = [name for name in ARRAYS[:2] if name not in arrays]
+    if missing:
+        raise DataError(f"{content.where} has no array {ascii_line(missing[0])}: `user` and `item` are needed.")
+    shapes = {array.shape for array in arrays.values()}
+    if len(shapes) > 1 or len(next(iter(shapes))) != 1:
+        raise DataError(f"{content.where} needs arrays of one dimension and equal length; it has {sorted(shapes)}.")
+    columns = list(arrays.values())
+    return FrameTable(list(arrays), lambda at: pl.Series(columns[at]), content.where)
+
+
+def from_frame(frame: Any) -> FrameTable:
+    """Read a data frame: pandas, polars, pyarrow or whatever else narwhals understands."""
+    import narwhals as nw
+
+    try:
+        wrapped = nw.from_native(frame, eager_only=True)
+        names = [str(name) for name in wrapped.columns]
+    except TypeError as fault:
+        kind = type(frame).__name__
+        raise UsageError(
+            f"Cannot load from a {kind}: give a file path, the name of a data set, or a data frame "
+            "(pandas, polars, pyarrow; collect lazy ones first)."
+        ) from fault
+    except nw.exceptions.NarwhalsError as fault:
+        raise DataError(f"The frame cannot be used: {str(fault).splitlines()[0]}") from fault
+    return FrameTable(names, lambda at: _series(wrapped[:, at], names[at]), "The frame")
+
+
+def _arrays(content: Content, allow_expansion: bool) -> dict[str, np.ndarray[Any, Any]]:
+    with np.load(io.BytesIO(content.data), allow_pickle=False) as archive:
+        if not isinstance(archive, np.lib.npyio.NpzFile):
+            raise ValueError("a single array")
+        size = sum(info.file_size for info in archive.zip.infolist()) if archive.zip else 0
+        if not allow_expansion and size > max(_packed.BOMB_SIZE, _packed.BOMB_RATIO * len(content.data)):
+            raise DataError(
+                f"{content.where} expands more than {_packed.BOMB_RATIO:,}-fold: "
+                "if that is right, pass allow_expansion=True (--allow-expansion)."
+            )
+        return {name: _plain(archive[name]) for name in ARRAYS if name in archive.files}
+
+
+def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Text as Python's own (polars knows no strings of fixed width); byte strings count as UTF-8."""
+    if array.dtype.kind == "S":
+        array = np.char.decode(array, "utf-8")
+    return array.astype(object) if array.dtype.kind == "U" else array
+
+
+def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":
+    """A polars column; where types are mixed, of text."""
+    import polars as pl
+
+    try:
+        return column.to_polars()
+    except Exception:  # each frame library has its own complaint about columns of mixed type
+        values = column.to_list()
+    if any(isinstance(value, list | dict | set | tuple) for value in values):
+        raise DataError(f"Column {ascii_line(name)} of the frame holds lists or records: one plain value per row is needed.")
+    return pl.Series([None if value is None or value != value else str(value) for value in values], dtype=pl.String)
+
+
+@contextmanager
+def _damage(where: str) -> Iterator[None]:
+    import polars as pl
+
+    try:
+        yield
+    except (pl.exceptions.PolarsError, OSError) as fault:
+        reason = str(fault).partition("\n")[0]
+        raise DataError(f"{where} is not a readable Parquet file ({reason}): write it again.") from fault

@@ -1,0 +1,81 @@
+"""What `load` was asked for, checked once, and the notes it makes on the way."""
+
+import math
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Literal
+
+from corml.errors import UsageError, ascii_line
+
+__all__ = ["Column", "Notes", "Options"]
+
+Column = str | int | Literal[False] | None  # a name, a position from 0, False for «do not use», None for «find it»
+
+
+@dataclass(frozen=True)
+class Options:
+    """The options of `load`, as its documentation explains them."""
+
+    user: Column = None
+    item: Column = None
+    rating: Column = None
+    time: Column = None
+    at_least: float | None = None
+    k_core: int = 0
+    min_user: int = 0
+    min_item: int = 0
+    titles: Any = None
+    separator: str | None = None
+    header: bool | None = None
+    trim: bool = False
+    skip_bad_rows: bool = False
+    allow_expansion: bool = False
+
+    def __post_init__(self) -> None:
+        for name in ("k_core", "min_user", "min_item"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
+                raise UsageError(f"{name} must be a whole number of 0 or more; got {ascii_line(value)}.")
+        if self.at_least is not None and not _finite(self.at_least):
+            raise UsageError(f"at_least must be a finite number; got {ascii_line(self.at_least)}.")
+        if self.separator is not None and not _separates(self.separator):
+            shown = ascii_line(self.separator)
+            raise UsageError(f"separator must be one or more characters, not a quote or a line end; got {shown}.")
+        if self.user is False or self.item is False:
+            raise UsageError("user and item are needed: give a column, or None to find it by its name.")
+
+    def given(self) -> dict[str, Any]:
+        """The options that differ from their defaults, ready for JSON."""
+        chosen = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not f.default}
+        if "titles" in chosen:
+            chosen["titles"] = _describe(self.titles)
+        return chosen
+
+
+@dataclass
+class Notes:
+    """One-line remarks: kept with the data, and passed on as they are made."""
+
+    notify: Callable[[str], object] | None = None
+    lines: list[str] = field(default_factory=list)
+
+    def add(self, line: str) -> None:
+        """Keep a remark and pass it on."""
+        self.lines.append(line)
+        if self.notify is not None:
+            self.notify(line)
+
+
+def _finite(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _separates(text: object) -> bool:
+    return isinstance(text, str) and bool(text) and not set(text) & set('"\r\n\0')
+
+
+def _describe(titles: Any) -> str:
+    if isinstance(titles, str | os.PathLike):
+        return os.fspath(titles)
+    return "mapping" if isinstance(titles, Mapping) else "frame"

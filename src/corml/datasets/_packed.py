@@ -1,0 +1,143 @@
+"""Bytes out of files: plain, gzip or zip, with a refusal for whatever is damaged, endless or still being written."""
+
+import gzip
+import io
+import os
+import stat
+import zipfile
+import zlib
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO, BinaryIO
+
+from corml import memory
+from corml.errors import DataError, ascii_line, quoted
+
+__all__ = ["Content", "content", "shown"]
+
+BOMB_RATIO = 1000  # an honest table does not shrink a thousandfold
+BOMB_SIZE = 1 << 30  # and below this size it would do no harm
+CHUNK = 1 << 20
+EXPANSION = 6  # memory for text and columns, as a multiple of the size of the file
+PREFERRED = (("inter",), ("csv", "tsv", "parquet", "pq", "npz"), ("txt", "dat", "data"))
+OBVIOUS = ("ratings", "interactions", "events", "reviews")  # among several tables in an archive, the one that is meant
+
+
+@dataclass(frozen=True)
+class Content:
+    """The bytes of one table, its kind (the suffix without the compression), and what to call it."""
+
+    data: bytes
+    kind: str
+    where: str
+
+
+def shown(path: str | os.PathLike[str]) -> str:
+    """A path as messages show it."""
+    return ascii_line(os.fspath(path), 200)
+
+
+def content(path: Path, *, allow_expansion: bool = False, members: Sequence[str] = ()) -> Content:
+    """Read one table from a file; of an archive, the first of `members` it has, else the obvious one."""
+    try:
+        with _regular(path) as file:
+            before = os.fstat(file.fileno())
+            memory.require(
+                EXPANSION * before.st_size, what=f"Reading {shown(path)}", instead="read it in parts, or add memory."
+            )
+            found = _unpack(file, path.name, path, (before.st_size, allow_expansion), members)
+            if _changed(before, os.fstat(file.fileno())) or _changed(before, os.stat(path)):
+                raise DataError(f"{shown(path)} changed while it was being read: wait until it is complete.")
+    except OSError as fault:
+        raise DataError(f"Could not read {shown(path)}: {fault.strerror or fault}.") from fault
+    return found
+
+
+def _regular(path: Path) -> BinaryIO:
+    """Open a regular file; never wait for a pipe to be filled."""
+    if not path.exists():
+        raise DataError(f"There is no file {shown(path)}: check the path.")
+    if path.is_dir():
+        raise DataError(f"{shown(path)} is a folder: give the name of a file in it.")
+    handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+    if not stat.S_ISREG(os.fstat(handle).st_mode):
+        os.close(handle)
+        raise DataError(f"{shown(path)} is a pipe or a device: save it to a regular file first.")
+    return os.fdopen(handle, "rb")
+
+
+def _changed(before: os.stat_result, after: os.stat_result) -> bool:
+    return any(getattr(before, name) != getattr(after, name) for name in ("st_size", "st_mtime_ns", "st_ino"))
+
+
+def _unpack(file: IO[bytes], name: str, path: Path, limit: tuple[int, bool], members: Sequence[str]) -> Content:
+    kind = PurePosixPath(name).suffix.lower().removeprefix(".")
+    if kind == "zip":
+        return _unzip(file, path, limit[1], members)
+    if kind == "gz":
+        with _damage("gzip", path), gzip.GzipFile(fileobj=file) as packed:
+            data = _stream(packed, path, limit)
+        return _unpack(io.BytesIO(data), name[:-3], path, (len(data), limit[1]), members)
+    if kind in ("zst", "bz2", "xz", "7z", "rar"):
+        raise DataError(f"{shown(path)} is compressed as .{kind}, which corml does not read: unpack it, or use .gz.")
+    return Content(file.read(), kind, shown(path))
+
+
+def _unzip(file: IO[bytes], path: Path, allow: bool, members: Sequence[str]) -> Content:
+    with _damage("zip", path), zipfile.ZipFile(file) as archive:
+        member = _member(archive, path, members)
+        with archive.open(member) as packed:
+            data = _stream(packed, path, (member.compress_size, allow))
+    return _unpack(io.BytesIO(data), PurePosixPath(member.filename).name, path, (len(data), allow), ())
+
+
+def _member(archive: zipfile.ZipFile, path: Path, members: Sequence[str]) -> zipfile.ZipInfo:
+    files = [info for info in archive.infolist() if not info.is_dir() and not _hidden(info.filename)]
+    for wanted in members:
+        for info in files:
+            if info.filename == wanted or info.filename.endswith("/" + wanted):
+                return info
+    for kinds in PREFERRED:
+        tables = [info for info in files if _kind(info.filename) in kinds]
+        named = [info for info in tables if PurePosixPath(info.filename).name.split(".")[0].lower() in OBVIOUS]
+        if len(tables) == 1 or len(named) == 1:
+            return (tables if len(tables) == 1 else named)[0]
+        if tables:
+            break
+    listed = quoted([info.filename for info in files], 8) or "nothing"
+    raise DataError(f"{shown(path)} holds no single table; it holds {listed}: unpack it and give one file.")
+
+
+def _hidden(name: str) -> bool:
+    return any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts)
+
+
+def _kind(name: str) -> str:
+    return PurePosixPath(name.lower().removesuffix(".gz")).suffix.removeprefix(".")
+
+
+def _stream(packed: IO[bytes], path: Path, limit: tuple[int, bool]) -> bytes:
+    """Expand piece by piece, so that a bomb is met at its fuse."""
+    size, allowed = limit
+    data = bytearray()
+    while piece := packed.read(CHUNK):
+        data += piece
+        if not allowed and len(data) > BOMB_SIZE and len(data) > BOMB_RATIO * max(size, 1):
+            raise DataError(
+                f"{shown(path)} expands more than {BOMB_RATIO:,}-fold, past {memory.size(BOMB_SIZE)}: "
+                "if that is right, pass allow_expansion=True (--allow-expansion)."
+            )
+    return bytes(data)
+
+
+@contextmanager
+def _damage(kind: str, path: Path) -> Iterator[None]:
+    """Turn what a decompressor says about a broken file into a sentence."""
+    try:
+        yield
+    except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as fault:
+        raise DataError(f"{shown(path)} is not a whole {kind} file ({fault}): fetch or compress it again.") from fault
+    except RuntimeError as fault:  # a password, or a compression this Python cannot undo
+        raise DataError(f"{shown(path)} cannot be unpacked ({fault}): unpack it by other means first.") from fault

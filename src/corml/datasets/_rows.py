@@ -1,0 +1,93 @@
+"""From a table to clean rows: every column read, every bad row refused or counted."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.datasets import _columns
+from corml.datasets._columns import Check
+from corml.datasets._options import Notes, Options
+from corml.datasets._sniff import Roles, roles
+from corml.datasets._table import Columns, Fault, Table
+from corml.errors import DataError
+
+__all__ = ["Rows", "gather"]
+
+MOST_BAD = 0.01  # the share of rows that may be bad and still be skipped
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Good rows in the order of the file: numbered ids, with ratings and times where there are some."""
+
+    users: list[str]
+    items: list[str]
+    user: NDArray[np.int64]
+    item: NDArray[np.int64]
+    rating: NDArray[np.float64] | None
+    time: NDArray[np.float64] | None
+    read: int
+    bad: int
+
+
+def gather(table: Table, options: Options, notes: Notes) -> Rows:
+    """Read the columns that matter and keep the rows that are whole."""
+    chosen = roles(table.names, table.named, options, table.where)
+    _say(chosen, table, options, notes)
+    columns = table.read(chosen.positions())
+    series = dict(zip(chosen.positions(), columns.series, strict=True))
+    users = _columns.ids(series[chosen.user], "user", table.where, trim=options.trim)
+    items = _columns.ids(series[chosen.item], "item", table.where, trim=options.trim)
+    checks = [users.check, items.check]
+    rating = time = None
+    if chosen.rating is not None:
+        negative = options.at_least is not None and options.at_least < 0
+        rating, check = _columns.ratings(series[chosen.rating], table.where, negative=negative)
+        checks.append(check)
+    if chosen.time is not None:
+        time, check = _columns.times(series[chosen.time], table.where)
+        if options.time is not None:
+            checks.append(check)
+        elif check.bad.any():
+            time = None
+            notes.add(f"times ignored: {table.where}, {columns.unit} {columns.number(int(check.bad.argmax())):,}: "
+                      f"{check.what(int(check.bad.argmax()))}")
+    if users.floats or items.floats:
+        notes.add("ids that are decimal numbers keep their point (7.0 is not 7): convert them to whole numbers first")
+    good = _good(table, columns, checks, options, notes)
+    bad = len(columns.faults) + len(good) - int(good.sum())
+    kept = [None if column is None else column[good] for column in (rating, time)]
+    return Rows(users.labels, items.labels, users.codes[good], items.codes[good], *kept, len(good) + len(columns.faults), bad)
+
+
+def _say(chosen: Roles, table: Table, options: Options, notes: Notes) -> None:
+    """Report the columns, unless the user and item were both named."""
+    if options.user is None or options.item is None or not table.named:
+        parts = [f"{role}={table.names[at]}" for role, at in vars(chosen).items() if at is not None]
+        notes.add("columns: " + ", ".join(parts))
+
+
+def _good(table: Table, columns: Columns, checks: list[Check], options: Options, notes: Notes) -> NDArray[np.bool_]:
+    bad = np.logical_or.reduce([check.bad for check in checks])
+    total, count = len(bad) + len(columns.faults), int(bad.sum()) + len(columns.faults)
+    if not count:
+        return ~bad
+    first = _first(columns, checks, bad)
+    told = f"{table.where}, {columns.unit} {first.number:,}: {first.what}"
+    if not options.skip_bad_rows:
+        more = f" ({count - 1:,} more bad row{'s' * (count > 2)} follow{'s' * (count == 2)})" if count > 1 else ""
+        raise DataError(f"{told}{more}: correct it, or pass skip_bad_rows=True (--skip-bad-rows).")
+    if count > MOST_BAD * total:
+        raise DataError(f"{count:,} of {total:,} rows are bad, more than {MOST_BAD:.0%}, the first at {told}: correct them.")
+    notes.add(f"bad rows skipped: {count:,}, the first at {told}")
+    return ~bad
+
+
+def _first(columns: Columns, checks: list[Check], bad: NDArray[np.bool_]) -> Fault:
+    found = list(columns.faults[:1])
+    if bad.any():
+        row = int(bad.argmax())
+        what = next(check.what(row) for check in checks if check.bad[row])
+        found.append(Fault(columns.number(row), what))
+    return min(found, key=lambda fault: fault.number)

@@ -1,0 +1,130 @@
+"""Which separator, is there a header, and which column is which: decided by looking, and said aloud."""
+
+import difflib
+import re
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from corml.datasets._options import Column, Options
+from corml.errors import DataError, UsageError, ascii_line, quoted
+
+__all__ = ["Roles", "bare", "find", "pick_separator", "roles"]
+
+NATURAL = {"csv": ",", "tsv": "\t", "inter": "\t"}  # by suffix
+SEPARATORS = ("\t", ",", ";", "|", "::", " ")
+NAMES = {
+    "user": "user userid uid username useridx customer customerid client clientid member memberid visitor visitorid "
+    "account accountid reviewer reviewerid author authorid person personid shopper buyer session sessionid u",
+    "item": "item itemid iid itemidx movie movieid product productid productcode asin parentasin sku article articleid "
+    "track trackid song songid artist artistid album albumid book bookid isbn business businessid venue venueid place "
+    "placeid poi poiid location locationid game gameid appid content contentid news newsid document documentid docid "
+    "video videoid recipe recipeid anime animeid hotel hotelid beer beerid i",
+    "rating": "rating ratings score stars star overall grade rate weight preference",
+    "time": "timestamp time ts date datetime unixreviewtime reviewtime createdat eventtime ratedat when",
+    "title": "title name itemname itemtitle movietitle producttitle productname label description",
+}
+_RECBOLE = re.compile(r":(token|float|token_seq|float_seq)$")
+
+
+@dataclass(frozen=True)
+class Roles:
+    """Positions of the columns that matter."""
+
+    user: int
+    item: int
+    rating: int | None = None
+    time: int | None = None
+
+    def positions(self) -> list[int]:
+        """All positions in use, users first."""
+        return [at for at in (self.user, self.item, self.rating, self.time) if at is not None]
+
+
+def bare(name: str) -> str:
+    """A column name without blanks around it and without the type RecBole appends to it."""
+    return _RECBOLE.sub("", name.strip())
+
+
+def find(role: str, names: Sequence[str]) -> int | None:
+    """Position of the column whose name is the most usual one for a role."""
+    plain = [re.sub(r"[^a-z0-9]", "", bare(name).lower()) for name in names]
+    return next((plain.index(usual) for usual in NAMES[role].split() if usual in plain), None)
+
+
+def pick_separator(lines: Sequence[str], kind: str) -> str | None:
+    """The separator that divides all lines alike, else one that the first line has; a blank only for want of others."""
+    natural = NATURAL.get(kind)
+    order = sorted(SEPARATORS, key=lambda s: (s == " ", s != natural))
+    counts = {s: [line.count(s) for line in lines] for s in order}
+    even = [s for s in order if s != " " and min(counts[s]) > 0 and len(set(counts[s])) == 1]
+    some = [s for s in order if counts[s][0] > 0]
+    return next(iter(even + some), None)
+
+
+def candidates(line: str) -> str:
+    """The usual separators that occur in a line, for a message."""
+    found = [f"{ascii_line(s)} ({line.count(s)}x)" for s in SEPARATORS if s in line]
+    return ", ".join(found) or "none of the usual separators"
+
+
+def looks_like_header(fields: Sequence[str]) -> bool:
+    """Whether a first row names at least a user or an item column."""
+    return find("user", fields) is not None or find("item", fields) is not None
+
+
+def looks_like_data(fields: Iterable[str]) -> bool:
+    """Whether a first row has numbers where names should be."""
+    return any(re.fullmatch(r"[+-]?\d+(\.\d+)?", field.strip()) for field in fields)
+
+
+def roles(names: Sequence[str], named: bool, options: Options, where: str) -> Roles:
+    """Decide which columns are which: as told, else by name, else (without names) by position."""
+    if options.at_least is not None and options.rating is False:
+        raise UsageError("at_least needs ratings: do not pass rating=False with it.")
+    user = _needed("user", options.user, names, where) if named or options.user is not None else 0
+    item = _needed("item", options.item, names, where) if named or options.item is not None else 1
+    rating = _optional("rating", options.rating, names, where, named)
+    time = _optional("time", options.time, names, where, named)
+    chosen = Roles(user, item, rating, time)
+    if len(set(chosen.positions())) < len(chosen.positions()):
+        raise UsageError(f"One column of {where} cannot have two roles; its columns are {listed(names)}.")
+    if options.at_least is not None and rating is None:
+        raise DataError(f"at_least needs a rating column and {where} has none: name one of {listed(names)} as rating=.")
+    return chosen
+
+
+def listed(names: Sequence[str]) -> str:
+    """Column names for a message."""
+    return quoted(names, 12)
+
+
+def _needed(role: str, wanted: Column, names: Sequence[str], where: str) -> int:
+    if wanted is not None:
+        return position(role, wanted, names, where)
+    at = find(role, names)
+    other = find("item" if role == "user" else "user", names)
+    if at is None and other is not None and len(names) == 2:
+        return 1 - other
+    if at is None:
+        raise DataError(f"Cannot tell which column of {where} holds the {role}s: name one of {listed(names)} as {role}=.")
+    return at
+
+
+def _optional(role: str, wanted: Column, names: Sequence[str], where: str, named: bool) -> int | None:
+    if wanted is None:
+        return find(role, names) if named else None
+    return None if wanted is False else position(role, wanted, names, where)
+
+
+def position(role: str, wanted: str | int, names: Sequence[str], where: str) -> int:
+    """Position of a column given by name or number."""
+    if isinstance(wanted, int):
+        if not 0 <= wanted < len(names):
+            raise DataError(f"{where} has no column number {wanted} for {role}: it has {len(names)}, counted from 0.")
+        return wanted
+    for known in (list(names), [bare(name) for name in names]):
+        if wanted in known:
+            return known.index(wanted)
+    close = difflib.get_close_matches(wanted, known, n=1)
+    hint = f" (did you mean {ascii_line(close[0])}?)" if close else ""
+    raise DataError(f"{where} has no column {ascii_line(wanted)} for {role}{hint}; its columns are {listed(names)}.")

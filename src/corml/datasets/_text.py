@@ -1,0 +1,153 @@
+"""Text tables: CSV, TSV, RecBole `.inter` and their relatives, every field kept as the text it is.
+
+Without quotes in it a file is read by polars. With quotes, or where anything is odd, Python's own reader decides
+row by row (`_slow`): it knows line numbers, and there is only one opinion about what a quote means.
+"""
+
+import csv
+import io
+import re
+from collections.abc import Sequence
+from itertools import islice
+
+from corml.datasets import _slow, _sniff
+from corml.datasets._bytes import as_text, unix_lines
+from corml.datasets._options import Notes, Options
+from corml.datasets._packed import Content
+from corml.datasets._table import Columns
+from corml.errors import DataError, ascii_line
+
+__all__ = ["TextTable"]
+
+STAND_IN = "\x1f"  # the character that replaces a separator of several characters: «unit separator»
+SAMPLE_ROWS = 20
+SAMPLE_BYTES = 1 << 20
+
+
+class TextTable:
+    """A text file with its separator, header and column names settled, ready to give columns."""
+
+    def __init__(self, content: Content, options: Options, notes: Notes, *, quotes: bool = True) -> None:
+        self.where = content.where
+        self._data = as_text(content.data, self.where)
+        self._quoted = quotes and b'"' in self._data
+        if not self._quoted:
+            self._data = unix_lines(self._data)
+        self._skip, start = _preamble(self._data, self.where)
+        self._separator = self._settle_separator(start, content.kind, options, notes)
+        rows = self._sample(start)
+        self.named = _has_header(rows, options, self.where)
+        self.names = [_sniff.bare(name) for name in rows[0]] if self.named else [str(at) for at in range(len(rows[0]))]
+        self._check_names()
+
+    def read(self, wanted: Sequence[int]) -> Columns:
+        """Read some columns, fast if the file is plain and clean."""
+        columns = None if self._quoted else self._fast(wanted)
+        if columns is None:
+            layout = _slow.Layout(self._dialect(), len(self.names), self._skip, self.named, self.where)
+            columns = _slow.read(self._data, wanted, layout)
+        if not len(columns) and not columns.faults:
+            raise DataError(f"{self.where} has no interactions: there is nothing below its header.")
+        return columns
+
+    def _fast(self, wanted: Sequence[int]) -> Columns | None:
+        """Read by polars; None where a row is short, long or blank, or a field empty."""
+        import polars as pl
+
+        last = len(self.names) - 1
+        order = sorted({*wanted, last})
+        try:
+            frame = pl.read_csv(
+                self._data,
+                has_header=False,
+                separator=self._separator,
+                quote_char=None,
+                infer_schema=False,
+                skip_lines=self._skip + self.named,
+                columns=order,
+            )
+        except pl.exceptions.PolarsError:
+            return None
+        body = self._data.count(self._separator.encode(), self._body_start())
+        if sum(frame.null_count().row(0)) or body != last * len(frame):
+            return None
+        series = [frame.to_series(order.index(at)) for at in wanted]
+        return Columns(series, "line", first=self._skip + self.named + 1)
+
+    def _settle_separator(self, start: int, kind: str, options: Options, notes: Notes) -> str:
+        lines = re.split(r"\r\n|\r|\n", self._data[start : start + SAMPLE_BYTES].decode("utf-8", "ignore"))
+        lines = [line for line in lines[:SAMPLE_ROWS] if line.strip()]
+        separator = options.separator or _sniff.pick_separator(lines, kind)
+        if separator is None or separator not in lines[0]:
+            tried = f"one column only when divided by {ascii_line(separator)}" if separator else "one column only"
+            raise DataError(
+                f"{self.where} has {tried}; its first line is {ascii_line(lines[0], 120)}, "
+                f"which holds {_sniff.candidates(lines[0])}: give separator= (--separator)."
+            )
+        if options.separator is None and separator != _sniff.NATURAL.get(kind):
+            notes.add(f"separator: {ascii_line(separator)}")
+        return self._stand_in(separator) if len(separator.encode()) > 1 else separator
+
+    def _stand_in(self, separator: str) -> str:
+        """Polars and csv take one byte as separator: put one in place of several."""
+        if STAND_IN.encode() in self._data:
+            raise DataError(f"{self.where} holds the control character U+001F: it cannot be read with a long separator.")
+        self._data = unix_lines(self._data).replace(separator.encode(), STAND_IN.encode())
+        self._quoted = False  # files with such separators have no rules for quotes
+        return STAND_IN
+
+    def _dialect(self) -> dict[str, object]:
+        quoting = csv.QUOTE_MINIMAL if self._quoted else csv.QUOTE_NONE
+        return {"delimiter": self._separator, "quoting": quoting, "strict": True}
+
+    def _sample(self, start: int) -> list[list[str]]:
+        text = self._data[start : start + SAMPLE_BYTES].decode("utf-8", "ignore")
+        try:
+            return list(islice(csv.reader(io.StringIO(text, newline=""), **self._dialect()), 2))  # type: ignore[arg-type]
+        except csv.Error as fault:
+            raise DataError(f"{self.where}, line {self._skip + 1}: {fault}: close or double the quote.") from fault
+
+    def _check_names(self) -> None:
+        if len(set(self.names)) < len(self.names):
+            twice = next(name for name in self.names if self.names.count(name) > 1)
+            found = _sniff.listed(self.names)
+            raise DataError(f"{self.where} has two columns named {ascii_line(twice)}; its columns are {found}: rename one.")
+
+    def _body_start(self) -> int:
+        start = 0
+        for _ in range(self._skip + self.named):
+            start = self._data.find(b"\n", start) + 1 or len(self._data)
+        return start
+
+
+def _preamble(data: bytes, where: str) -> tuple[int, int]:
+    """Count blank and comment lines at the top, and find where they end."""
+    lines = start = 0
+    while start < len(data):
+        end = min((at for at in (data.find(b"\n", start), data.find(b"\r", start)) if at >= 0), default=len(data))
+        line = data[start:end].strip()
+        if line and not line.startswith(b"#"):
+            return lines, start
+        start = end + (2 if data[end : end + 2] == b"\r\n" else 1)
+        lines += 1
+    raise DataError(f"{where} has no interactions: it is empty.")
+
+
+def _has_header(rows: list[list[str]], options: Options, where: str) -> bool:
+    """Whether the first row names the columns; an error where that cannot be meant."""
+    first = rows[0]
+    if options.header is False and _sniff.looks_like_header(first):
+        raise DataError(f"{where} starts with a header ({_sniff.listed(first)}): read it without header=False (--no-header).")
+    if options.header is not None:
+        return options.header
+    told = [name for name in (options.user, options.item) if name is not None]
+    if _sniff.looks_like_header(first) or any(name in map(_sniff.bare, first) for name in told):
+        return True
+    if len(told) == 2 and all(isinstance(name, int) for name in told):
+        return False
+    if _sniff.looks_like_data(first):
+        raise DataError(
+            f"{where} seems to have no header: its first row is {_sniff.listed(first)}. "
+            "Read it with header=False (--no-header); users and items are then columns 0 and 1."
+        )
+    return True

@@ -1,0 +1,64 @@
+"""Why an item was scored as it was: exact contributions, because the models are linear in the history."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["Explanation"]
+
+
+@dataclass(frozen=True, eq=False)
+class Explanation:
+    """What each item of a history adds to the score of one item; the parts sum to the score.
+
+    `parts` splits each contribution by where it comes from: for CoRML "h" (the learned residual metric) and "g"
+    (the graph filter).
+    """
+
+    item: str
+    history: tuple[str, ...]
+    parts: Mapping[str, NDArray[np.float64]]
+    unknown: tuple[str, ...] = ()
+    titles: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    @property
+    def contributions(self) -> NDArray[np.float64]:
+        """What each history item adds, all parts together."""
+        return sum(self.parts.values(), np.zeros(len(self.history)))
+
+    @property
+    def score(self) -> float:
+        """The score: the sum of all contributions."""
+        return float(self.contributions.sum())
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record per history item, largest contribution first."""
+        total = self.contributions
+        order = np.argsort(-total, kind="stable")
+        made = []
+        for at in order:
+            label = self.history[at]
+            record: dict[str, Any] = {"item": label, "contribution": float(total[at])}
+            record |= {name: float(values[at]) for name, values in self.parts.items()}
+            made.append(record | ({"title": self.titles.get(label, "")} if self.titles else {}))
+        return made
+
+    def to_frame(self) -> "polars.DataFrame":
+        """A polars frame with one row per history item, largest contribution first."""
+        import polars
+
+        columns = ["item", "contribution", *self.parts, *(["title"] if self.titles else [])]
+        return polars.DataFrame({name: [row[name] for row in self.rows()] for name in columns})
+
+    def __str__(self) -> str:
+        lines = [f"{self.titles.get(self.item, self.item)}: score {self.score:.4f}"]
+        for row in self.rows():
+            split = ", ".join(f"{name} {row[name]:.4f}" for name in self.parts)
+            lines.append(f"  {row['contribution']:9.4f}  {self.titles.get(row['item'], row['item'])}  ({split})")
+        return "\n".join(lines)

@@ -1,0 +1,55 @@
+"""Sparse rows times a matrix, added onto a dense block; rows are shared out over threads."""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.parallel import over_rows
+
+__all__ = ["add_dense_product", "add_sparse_product"]
+
+
+def add_dense_product(X: csr_array, D: NDArray[np.float32], out: NDArray[np.float32]) -> None:
+    """`out += X @ D` for sparse X and dense D."""
+
+    def work(a: int, b: int) -> None:
+        _add_dense(X.indptr, X.indices, X.data, D, out, a, b)
+
+    over_rows(work, X.shape[0], smallest=4)
+
+
+def add_sparse_product(X: csr_array, S: csr_array, out: NDArray[np.float32]) -> None:
+    """`out += X @ S` for sparse X and S, without a sparse result in between."""
+
+    def work(a: int, b: int) -> None:
+        _add_sparse(X.indptr, X.indices, X.data, S.indptr, S.indices, S.data, out, a, b)
+
+    over_rows(work, X.shape[0], smallest=16)
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_dense(ptr, cols, data, D, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
+        target = out[row]
+        for at in range(ptr[row], ptr[row + 1]):
+            weight = data[at]
+            source = D[cols[at]]
+            for c in range(len(target)):
+                target[c] += weight * source[c]
+
+
+@njit(cache=True, nogil=True)
+def _add_sparse(ptr, cols, data, s_ptr, s_cols, s_data, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
+        for at in range(ptr[row], ptr[row + 1]):
+            weight, inner = data[at], cols[at]
+            for place in range(s_ptr[inner], s_ptr[inner + 1]):
+                out[row, s_cols[place]] += weight * s_data[place]
+
+
+def rows_of(X: csr_array) -> NDArray[Any]:
+    """Row number of each stored entry."""
+    return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))

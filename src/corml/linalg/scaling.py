@@ -1,0 +1,38 @@
+"""Degrees and their powers, and sparse matrices scaled by them."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+__all__ = ["column_degrees", "power", "row_degrees", "scaled"]
+
+Vector = NDArray[np.float64]
+
+
+def column_degrees(X: csr_array) -> Vector:
+    """How many rows each column has; an empty column counts as one, so that its powers exist."""
+    return np.maximum(np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64), 1.0)
+
+
+def row_degrees(X: csr_array) -> Vector:
+    """How many columns each row has; an empty row counts as one."""
+    return np.maximum(np.diff(X.indptr).astype(np.float64), 1.0)
+
+
+def power(degrees: NDArray[Any], exponent: float) -> Vector:
+    """Degrees to a power, in double precision."""
+    return np.asarray(degrees, dtype=np.float64) ** exponent
+
+
+def scaled(X: csr_array, *, rows: Vector | None = None, columns: Vector | None = None) -> csr_array:
+    """The matrix with its rows and columns multiplied; shares the pattern, not the values."""
+    data = X.data.astype(np.float64)
+    if columns is not None:
+        data *= columns[X.indices]
+    if rows is not None:
+        data *= np.repeat(rows, np.diff(X.indptr))
+    made = csr_array((data, X.indices, X.indptr), shape=X.shape)
+    made.has_sorted_indices = X.has_sorted_indices
+    return made

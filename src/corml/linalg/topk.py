@@ -1,0 +1,84 @@
+"""The k best columns of each row, fed block by block, so that all scores never exist at once."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.parallel import over_rows
+
+__all__ = ["TopK"]
+
+
+@dataclass
+class TopK:
+    """Running lists of the best columns: equal scores in column order, −1 where a list is short.
+
+    `seen` marks columns never to be listed; `allowed`, where given, the only ones that may be.
+    """
+
+    rows: int
+    k: int
+    seen: csr_array | None = None
+    allowed: csr_array | None = None
+    columns: NDArray[np.int64] = field(init=False)
+    scores: NDArray[np.float32] = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.columns = np.full((self.rows, self.k), -1, dtype=np.int64)
+        self.scores = np.full((self.rows, self.k), -np.inf, dtype=np.float32)
+
+    def add(self, block: NDArray[np.float32], first: int) -> None:
+        """Take in the scores of columns first, first + 1, …; columns must come in ascending order."""
+        seen, allowed = _pattern(self.seen, self.rows), _pattern(self.allowed, self.rows)
+        restricted = self.allowed is not None
+
+        def work(a: int, b: int) -> None:
+            _update(block, first, *seen, *allowed, restricted, self.columns, self.scores, a, b)
+
+        over_rows(work, self.rows, smallest=8)
+
+
+def _pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    if X is None:
+        return np.zeros(rows + 1, dtype=np.int32), np.zeros(0, dtype=np.int32)
+    assert X.has_sorted_indices
+    return X.indptr, X.indices
+
+
+@njit(cache=True, nogil=True)
+def _update(block, first, seen_ptr, seen, allowed_ptr, allowed, restricted, columns, scores, start, stop):  # type: ignore[no-untyped-def]
+    width = block.shape[1]
+    for row in range(start, stop):
+        at = np.searchsorted(seen[seen_ptr[row] : seen_ptr[row + 1]], first) + seen_ptr[row]
+        if restricted:
+            low, high = allowed_ptr[row], allowed_ptr[row + 1]
+            low += np.searchsorted(allowed[low:high], first)
+            high = low + np.searchsorted(allowed[low:high], first + width)
+        else:
+            low, high = 0, width
+        for step in range(low, high):
+            local = allowed[step] - first if restricted else step
+            score = block[row, local]
+            if not score > scores[row, -1]:  # also turns away NaN
+                continue
+            column = first + local
+            while at < seen_ptr[row + 1] and seen[at] < column:
+                at += 1
+            if at < seen_ptr[row + 1] and seen[at] == column:
+                continue
+            _insert(columns[row], scores[row], column, score)
+
+
+@njit(cache=True, nogil=True)
+def _insert(columns, scores, column, score):  # type: ignore[no-untyped-def]
+    place = len(scores) - 1
+    while place > 0 and scores[place - 1] < score:
+        scores[place] = scores[place - 1]
+        columns[place] = columns[place - 1]
+        place -= 1
+    scores[place] = score
+    columns[place] = column

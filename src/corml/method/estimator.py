@@ -1,0 +1,129 @@
+"""CoRML: Collaborative Residual Metric Learning (SIGIR 2023), the model this package is about."""
+
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.explanation import Explanation
+from corml.linalg.scaling import column_degrees
+from corml.method import fitting
+from corml.method.problem import Weights
+from corml.method.scoring import Scoring
+from corml.method.spectral import FILTERS
+from corml.recommender import Recommender
+from corml.settings import above, at_least, between, choice, linear, log, one_of, optional, setting, whole
+
+__all__ = ["CoRML"]
+
+SOLVERS = ("auto", "admm")
+
+
+@dataclass(kw_only=True, eq=False)
+class CoRML(Recommender):
+    """A linear item-item model: a graph filter G, and a learned symmetric H ≥ 0 that is a distance metric.
+
+    Scores are `Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-1/2} G D^{1/2}`; H solves problem H (see `method/problem.py`).
+    The defaults are meant to be used; the paper's symbol stands beside each setting.
+    """
+
+    NAME: ClassVar[str] = "corml"
+    STATE: ClassVar[Mapping[str, tuple[str | None, ...]]] = {
+        "H": ("items", "items"),
+        "V": ("items", None),
+        "degrees": ("items",),
+    }
+
+    mix: float = setting(
+        0.8, above(0, 1), symbol="λ", search=linear(0.3, 0.95), help="weight of the learned H against the filter G"
+    )
+    item_norm: float = setting(
+        0.1, between(-1, 1), symbol="t", search=linear(-0.2, 0.2), help="lower is more novel, higher more popular"
+    )
+    scale: float = setting(
+        1.0, above(0), symbol="ε", search=log(0.01, 3), help="global scale of the approximated ranking weights"
+    )
+    user_norm: float = setting(
+        0.0, between(0, 2), symbol="t_u", search=choice(0.0, 0.5, 1.0), help="user-degree exponent of those weights"
+    )
+    l2: float = setting(1.0, at_least(0), symbol="θ", search=log(0.01, 1), help="degree-weighted ridge on H")
+    ridge: float = setting(50.0, at_least(0), search=log(5, 500), help="plain ridge on H")
+    rank: int | None = setting(
+        None,
+        optional(whole(1, 10_000), "from the number of items"),
+        symbol="k",
+        search=choice(16, 32, 64, 128, 256),
+        help="singular vectors kept in V",
+    )
+    filter: str = setting("elementwise", one_of(*FILTERS), help="how G is clipped: the paper, not at all, or mixed")
+    solver: str = setting("auto", one_of(*SOLVERS), help="how problem H is solved")
+    rho: float | None = setting(
+        None, optional(above(0), "from the problem"), symbol="ρ", help="ADMM step length: speed, not the answer"
+    )
+    max_steps: int = setting(500, whole(1, 1_000_000), help="most steps of the solver")
+    tol: float = setting(1e-4, between(0, 1), help="relative residuals to reach; 0 runs exactly max_steps")
+    partition_ratio: float = setting(1.0, above(0, 1), help="largest share of the items in one block of H")
+    budget: int | None = setting(
+        None, optional(whole(1, 10_000), "keep all of H"), symbol="γ", help="prune H to the size of such a factor model"
+    )
+    precision: str = setting("single", one_of("single", "double"), help="floating-point numbers of the solver")
+
+    @property
+    def weights(self) -> Weights:
+        """The numbers of problem H."""
+        return Weights(self.mix, self.item_norm, self.scale, self.user_norm, self.l2, self.ridge)
+
+    def _fit(self, X: csr_array) -> None:
+        plan = fitting.plan(X, self)
+        self.degrees_ = column_degrees(X)
+        self.V_, self.H_, self.solutions_ = fitting.run(X, self.degrees_, self, plan, self._progress)
+        self.notes_ = {"plan": plan.report(), "solver": [solution.report() for solution in self.solutions_]}
+
+    @property
+    def scoring(self) -> Scoring:
+        """H, V and degrees arranged for scoring; made once for the arrays it was made from."""
+        self.check_fitted()
+        made: Scoring | None = getattr(self, "_scoring", None)
+        if made is None or made.H is not self.H_:
+            made = Scoring.of(self.H_, self.V_, self.degrees_, self.weights, self.filter)
+            self._scoring = made
+        return made
+
+    def block_shape(self, X: csr_array) -> tuple[int, int]:
+        """Many histories: all of them for a band of items, so that each entry of G is made once."""
+        return self.scoring.block_shape(X)
+
+    def score_block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
+        """Scores of the histories X for a range of items."""
+        return self.scoring.block(X, columns)
+
+    def explain(self, history: Sequence[Hashable] | str, item: Hashable) -> Explanation:
+        """What each history item adds to the score of an item, split into the H and the G part."""
+        known, unknown = self._history(history)
+        target = int(self.items.rows([item])[0])
+        labels = tuple(self.items_.labels[known])
+        parts = dict(zip(("h", "g"), self.scoring.contributions(known, target), strict=True))
+        return Explanation(self.items_.labels[target], labels, parts, unknown, self.titles_)
+
+    def distance(self, history: Sequence[Hashable] | str, item: Hashable, *, part: str = "h") -> float:
+        """Distance of a person (a history, or a known user's id) to an item in the metric of H or of G."""
+        known, _ = self._history(history)
+        return self.scoring.distance(known, int(self.items.rows([item])[0]), part)
+
+    def metric_matrix(self, part: str = "h") -> NDArray[Any]:
+        """W, the positive semi-definite matrix of the metric, as a dense array (for small catalogues)."""
+        self.check_fitted()
+        return self.scoring.metric_matrix(part)
+
+    def _history(self, history: Sequence[Hashable] | str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """Known item numbers (each once) and unknown ids of a list of items, or of a known user."""
+        self.check_fitted()
+        if isinstance(history, str):
+            row = int(self.users_.rows([history])[0])
+            return self.train_.indices[self.train_.indptr[row] : self.train_.indptr[row + 1]].astype(np.int64), ()
+        labels = list(dict.fromkeys(map(str, history)))
+        rows = self.items_.find(labels)
+        return rows[rows >= 0], tuple(label for label, row in zip(labels, rows, strict=True) if row < 0)

@@ -1,0 +1,93 @@
+"""Problem H: which symmetric, non-negative, hollow H fits the interactions beyond what G explains.
+
+    minimise  ½⟨H, M H⟩ − ⟨B, H⟩     subject to   H = Hᵀ,  H ≥ 0,  diag(H) = 0
+
+    P  = R D^{-t}                     A = Pᵀ diag((d_u / max d_u)^{-t_u}) P
+    M  = εA + l2·D + ridge·I          G' = D^{t−½} G D^{½−t}
+    B  = (1/2λ) PᵀP − ε(1/λ − 1) A G'
+
+It is the paper's ADMM problem divided by 2λ².
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import DTypeLike, NDArray
+from scipy.sparse import csr_array
+
+from corml.linalg.gram import dense_gram
+from corml.linalg.scaling import power, row_degrees, scaled
+from corml.method.spectral import filter_block
+from corml.parallel import blas
+
+__all__ = ["Problem", "Weights", "dense_problem"]
+
+CHUNK = 1024  # columns of G' made at a time
+
+
+@dataclass(frozen=True)
+class Weights:
+    """The numbers of problem H that are not data: the paper's λ, t, ε, t_u, θ and our ridge."""
+
+    mix: float
+    item_norm: float
+    scale: float
+    user_norm: float
+    l2: float
+    ridge: float
+
+    @property
+    def filter_weight(self) -> float:
+        """1/λ − 1: how much G counts beside H."""
+        return 1 / self.mix - 1
+
+
+@dataclass(frozen=True)
+class Problem:
+    """M and B of problem H as dense arrays."""
+
+    M: NDArray[Any]
+    B: NDArray[Any]
+
+
+def dense_problem(
+    R: csr_array, d: NDArray[np.float64], V: NDArray[Any], weights: Weights, *, clip: bool = True, dtype: DTypeLike
+) -> Problem:
+    """Set up problem H for the items of R; keeps two dense n × n arrays.
+
+    `d` holds item degrees and V rows of those items. User degrees are counted inside R, so that a block of items
+    sees only its own interactions.
+    """
+    P = scaled(R, columns=power(d, -weights.item_norm))
+    Φ = user_weights(R, weights.user_norm)
+    B = dense_gram(P, P, dtype)
+    A = B.copy() if weights.user_norm == 0 else dense_gram(scaled(P, rows=Φ), P, dtype)
+    B *= 1 / (2 * weights.mix)
+    if weights.filter_weight > 0:
+        _subtract_filter(B, A, d, V.astype(dtype, copy=False), weights, clip=clip)
+    A *= weights.scale
+    A[np.diag_indices_from(A)] += (weights.l2 * d + weights.ridge).astype(dtype)
+    return Problem(M=A, B=B)
+
+
+def user_weights(R: csr_array, user_norm: float) -> NDArray[np.float64]:
+    """(d_u / max d_u)^{-t_u}: the ranking weight of each user."""
+    d_u = row_degrees(R)
+    return power(d_u / d_u.max(initial=1.0), -user_norm)
+
+
+def _subtract_filter(
+    B: NDArray[Any], A: NDArray[Any], d: NDArray[np.float64], V: NDArray[Any], weights: Weights, *, clip: bool
+) -> None:
+    """B ← B − ε(1/λ − 1) A G', a band of columns at a time."""
+    items = np.arange(len(d))
+    left = power(d, weights.item_norm - 0.5)[:, None].astype(A.dtype)
+    right = (weights.scale * weights.filter_weight * power(d, 0.5 - weights.item_norm)).astype(A.dtype)
+    with blas():
+        for start in range(0, len(d), CHUNK):
+            band = items[start : start + CHUNK]
+            G = filter_block(V, items, band, clip=clip)
+            G *= left
+            G *= right[band]
+            B[:, start : start + CHUNK] -= A @ G

@@ -1,0 +1,52 @@
+"""Sparse approximation: drop the smallest entries of H until it takes no more room than a factor model.
+
+An entry above the diagonal costs two numbers (where, how much), a row one (where it begins); a factor model of
+size f costs f numbers per user and item.
+"""
+
+import numpy as np
+from scipy.sparse import csr_array
+
+__all__ = ["authors_rule", "storage", "to_budget"]
+
+AUTHORS_CUT, AUTHORS_START, AUTHORS_GROWTH, AUTHORS_SIZE = 5e-4, 1e-4, 1.25, 64
+
+
+def storage(H: csr_array) -> int:
+    """Numbers needed to store a symmetric H: twice its upper triangle and one per row."""
+    return H.nnz + H.shape[0] + 1  # both triangles are kept: H.nnz is twice the upper one
+
+
+def to_budget(H: csr_array, size: int, users: int) -> csr_array:
+    """Keep the largest pairs of H such that it is stored in at most size·(users + items) numbers."""
+    most = max(0, (size * (users + H.shape[0]) - H.shape[0] - 1) // 2 * 2)
+    if H.nnz <= most:
+        return H
+    kept = np.zeros(H.nnz, dtype=bool)
+    if most:
+        threshold = np.partition(H.data, H.nnz - most)[H.nnz - most]
+        kept = H.data > threshold  # equal entries go together, or symmetry would break
+        if int((H.data >= threshold).sum()) <= most:
+            kept = H.data >= threshold
+    return _only(H, kept)
+
+
+def authors_rule(H: csr_array, users: int, *, prune: bool = True) -> csr_array:
+    """Drop what the authors' program drops: always below 5e-4, then by a threshold that grows until H fits.
+
+    Its user and item counts include one padding row each.
+    """
+    H = _only(H, H.data >= AUTHORS_CUT)
+    room = AUTHORS_SIZE * (users + 1 + H.shape[0] + 1)
+    threshold = AUTHORS_START
+    while prune and H.nnz + H.shape[0] + 2 >= room:
+        H = _only(H, H.data >= threshold)
+        threshold *= AUTHORS_GROWTH
+    return H
+
+
+def _only(H: csr_array, kept: np.ndarray) -> csr_array:
+    made = H.copy()
+    made.data[~kept] = 0
+    made.eliminate_zeros()
+    return made

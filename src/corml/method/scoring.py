@@ -1,0 +1,161 @@
+"""Scores, their contributions and distances of a fitted CoRML, without ever forming users × items or all of G."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml import memory
+from corml.errors import UsageError, ascii_line
+from corml.linalg.products import add_dense_product, add_sparse_product, rows_of
+from corml.linalg.scaling import power, scaled
+from corml.method.distance import Metric, gershgorin
+from corml.method.problem import Weights
+from corml.method.spectral import filter_block
+from corml.parallel import blas
+from corml.ranking import BLOCK_BYTES, block_of
+
+__all__ = ["Scoring"]
+
+BAND = 1024  # rows of G made at a time when its row sums are needed
+
+Items = NDArray[np.integer[Any]]
+
+
+@dataclass(frozen=True)
+class Scoring:
+    """Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-1/2} G D^{1/2}, one block at a time.
+
+    Scaling by positive numbers commutes with clipping, so the degrees are folded into the two factors of G once:
+    `left` = D^{-1/2} V and `right` = (1/λ − 1) D^{1/2} V.
+    """
+
+    H: csr_array
+    V: NDArray[Any]
+    d: NDArray[np.float64]
+    weights: Weights
+    filter: str
+    H_scaled: csr_array
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, H: csr_array, V: NDArray[Any], d: NDArray[np.float64], weights: Weights, filter: str) -> Self:
+        """Arrange a fitted model's arrays."""
+        t = weights.item_norm
+        H_scaled = scaled(H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
+        left = (V * power(d, -0.5)[:, None]).astype(np.float32)
+        right = (V * (weights.filter_weight * power(d, 0.5))[:, None]).astype(np.float32)
+        return cls(H, V, d, weights, filter, H_scaled, left, right)
+
+    @property
+    def clips_entries(self) -> bool:
+        """Whether scores use G clipped entry by entry."""
+        return self.filter == "elementwise"
+
+    @property
+    def filters(self) -> bool:
+        """Whether G counts at all."""
+        return self.weights.filter_weight > 0 and self.V.shape[1] > 0
+
+    def block_shape(self, X: csr_array) -> tuple[int, int]:
+        """Entry-wise clipping makes a band of G for all items met: keep that within a block too."""
+        height, width = block_of(*X.shape)
+        if self.filters and self.clips_entries:
+            met = max(1, min(X.nnz, X.shape[1]))
+            width = min(width, max(64, BLOCK_BYTES // 4 // met))
+        return height, width
+
+    def block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
+        """Scores of histories X for a range of items."""
+        out = np.zeros((X.shape[0], columns.stop - columns.start), dtype=np.float32)
+        whole = columns == slice(0, X.shape[1])
+        add_sparse_product(X, self.H_scaled if whole else self._by_column[:, columns].tocsr(), out)
+        if self.filters:
+            self._add_filter(X, columns, out)
+        return out
+
+    @cached_property
+    def _by_column(self) -> Any:
+        return self.H_scaled.tocsc()
+
+    def _add_filter(self, X: csr_array, columns: slice, out: NDArray[np.float32]) -> None:
+        with blas():
+            if self.clips_entries:
+                met, compact = np.unique(X.indices, return_inverse=True)
+                band = self._filter_band(met, np.arange(columns.start, columns.stop))
+                add_dense_product(csr_array((X.data, compact, X.indptr), shape=(X.shape[0], len(met))), band, out)
+                return
+            G_part = (X @ self.left) @ self.right[columns].T
+        here = (X.indices >= columns.start) & (X.indices < columns.stop)
+        own = X.indices[here]
+        G_part[rows_of(X)[here], own - columns.start] -= np.einsum("ij,ij->i", self.left[own], self.right[own])
+        out += np.maximum(G_part, 0, out=G_part) if self.filter == "authors" else G_part
+
+    def _filter_band(self, rows: Items, columns: Items) -> NDArray[np.float32]:
+        band: NDArray[np.float32] = self.left[rows] @ self.right[columns].T
+        _, here, there = np.intersect1d(rows, columns, assume_unique=True, return_indices=True)
+        band[here, there] = 0
+        return np.maximum(band, 0, out=band)
+
+    # --- why, and how far --------------------------------------------------------------------------------------------
+
+    def contributions(self, history: Items, target: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What each history item adds to the target's score: the H part and the G part."""
+        h = self._row(self.H_scaled, target, history, by_column=True)
+        g = np.zeros(len(history))
+        if self.filters:
+            g = self.left[history].astype(np.float64) @ self.right[target].astype(np.float64)
+            g[history == target] = 0
+            if self.clips_entries or (self.filter == "authors" and g.sum() <= 0):
+                g = np.maximum(g, 0) if self.clips_entries else np.zeros_like(g)
+        return h, g
+
+    def distance(self, history: Items, target: int, part: str) -> float:
+        """Distance of a history to an item in the metric of one part."""
+        both = np.append(history, target)
+        hollow = self._hollow(both, part)
+        return self._metric(part).between(history, target, hollow[:-1, :-1], hollow[:-1, -1])
+
+    def metric_matrix(self, part: str) -> NDArray[np.float64]:
+        """W as a dense array."""
+        n = len(self.d)
+        memory.require(
+            3 * 8 * n * n, what=f"The dense metric of {n:,} items", instead="ask for distance(history, item) instead."
+        )
+        return self._hollow(np.arange(n), part) + np.diag(self._metric(part).diagonal)
+
+    def _metric(self, part: str) -> Metric:
+        if part == "h":
+            exponent, sums = self.weights.item_norm, np.abs(self.H).sum(axis=1)
+        elif part == "g":
+            exponent, sums = 0.5, self._filter_row_sums
+        else:
+            raise UsageError(f"part must be 'h' (the learned metric) or 'g' (the filter); got {ascii_line(part)}.")
+        return Metric(self.d, exponent, gershgorin(sums, self.d, exponent))
+
+    @cached_property
+    def _filter_row_sums(self) -> NDArray[np.float64]:
+        items = np.arange(len(self.d))
+        bands = (items[a : a + BAND] for a in range(0, len(items), BAND))
+        sums = [np.abs(self._filter(band, items)).sum(axis=1) for band in bands]
+        return np.concatenate([np.zeros(0), *sums])
+
+    def _filter(self, rows: Items, columns: Items) -> NDArray[np.float64]:
+        return filter_block(self.V.astype(np.float64), rows, columns, clip=self.clips_entries)
+
+    def _hollow(self, items: Items, part: str) -> NDArray[np.float64]:
+        """H or G among some items (an item may stand twice: it has no tie to itself)."""
+        distinct, back = np.unique(items, return_inverse=True)
+        if part == "g":
+            among = self._filter(distinct, distinct)
+        else:
+            among = self.H[distinct][:, distinct].toarray().astype(np.float64)
+        return among[np.ix_(back, back)]
+
+    @staticmethod
+    def _row(S: csr_array, target: int, items: Items, *, by_column: bool) -> NDArray[np.float64]:
+        return np.asarray(S[items][:, [target]].toarray()[:, 0] if by_column else S[[target]][:, items], dtype=np.float64)

@@ -1,0 +1,44 @@
+"""Every model by name: CoRML and the files of `baselines`."""
+
+import os
+from typing import Any
+
+from corml import container, modelfile, plugins
+from corml.errors import ModelFileError, SettingError, UsageError, ascii_line
+from corml.recommender import Recommender
+from corml.settings import build, nearest
+
+__all__ = ["get", "make", "names", "read_model"]
+
+
+def names() -> tuple[str, ...]:
+    """All model names, ours first."""
+    return ("corml", *(name.replace("_", "-") for name in plugins.names("corml.baselines")))
+
+
+def get(name: str) -> type[Recommender]:
+    """The class behind a model name."""
+    if name == "corml":
+        from corml.method.estimator import CoRML
+
+        return CoRML
+    if name not in names():
+        raise UsageError(f"There is no model {ascii_line(name)}{nearest(name, names())}.")
+    found: type[Recommender] = plugins.get("corml.baselines", name)
+    return found
+
+
+def make(name: str, settings: dict[str, Any] | None = None) -> Recommender:
+    """A model by name with settings by name; unknown names are errors that suggest the nearest."""
+    made: Recommender = build(get(name), settings or {})
+    return made
+
+
+def read_model(path: str | os.PathLike[str]) -> Recommender:
+    """Open a model file: every byte, shape and index is checked before the model is used."""
+    contents = container.read(path)
+    try:
+        model = make(contents.meta["model"], dict(contents.meta["settings"]))
+    except (KeyError, TypeError, SettingError, UsageError) as fault:
+        raise ModelFileError(f"{ascii_line(path, 200)} names a model this corml does not have: {fault}") from None
+    return modelfile.restore(model, contents)

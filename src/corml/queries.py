@@ -1,0 +1,164 @@
+"""From what a person asks (ids) to what a model ranks (rows), and back to an answer with reasons."""
+
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.errors import DataError, UsageError, ascii_line
+from corml.interactions import Ids, Interactions, canonical
+from corml.recommendations import Recommendations
+
+if TYPE_CHECKING:
+    from corml.recommender import Recommender
+
+__all__ = ["Asked", "Limits", "answer", "check_k", "histories", "limits", "relabelled", "resolve"]
+
+MOST_K = 10_000
+
+
+@dataclass(frozen=True)
+class Asked:
+    """Who asked: a name for each row, the known items of its history, and the ids nobody knows."""
+
+    names: tuple[str, ...]
+    matrix: csr_array
+    unknown: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What each row may not get (`seen`), and, where it was limited, the only items it may (`allowed`)."""
+
+    seen: csr_array
+    allowed: csr_array | None
+
+
+def check_k(k: object) -> None:
+    """k must be a sensible list length."""
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= MOST_K:
+        raise UsageError(f"k must be a whole number from 1 to {MOST_K:,}; got {ascii_line(k)}.")
+
+
+def resolve(
+    items: Ids, users: Ids, train: csr_array, wanted: Sequence[Hashable] | str | None, history: Any
+) -> Asked:
+    """Histories of known users, or the histories given."""
+    if (wanted is None) == (history is None):
+        raise UsageError("Say for whom: either users=[…] (known users) or history=[[…], …] (their items).")
+    if history is not None:
+        return histories(items, history)
+    labels = [wanted] if isinstance(wanted, str | int) else list(wanted or ())
+    if len(users) == 0 and labels:
+        raise UsageError("This model file was saved without its users: pass history=[[…], …] instead.")
+    rows = train[users.rows(labels)]
+    rows.sort_indices()
+    return Asked(tuple(map(canonical, labels)), rows, ((),) * len(labels))
+
+
+def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) -> Asked:
+    """Lists of item ids as rows; ids nobody knows are set aside, never mapped to something else."""
+    if isinstance(history, Interactions):
+        rows = history.on(history.users, items)
+        return Asked(tuple(history.users.labels), rows.matrix, ((),) * len(history.users))
+    if any(isinstance(one, str | int | float) or not isinstance(one, Iterable) for one in history):
+        raise UsageError("history takes one list of item ids per person: for a single person write history=[[…]].")
+    lists = [list(one) for one in history]
+    known = [items.find(one) for one in lists]
+    unknown = tuple(
+        tuple(canonical(one[at]) for at in np.flatnonzero(rows < 0)) for one, rows in zip(lists, known, strict=True)
+    )
+    names = tuple(str(number) for number in range(1, len(lists) + 1))
+    return Asked(names, _pattern([rows[rows >= 0] for rows in known], len(items)), unknown)
+
+
+def limits(items: Ids, asked: Asked, exclude: Any, only: Any) -> Limits:
+    """Merge the history with `exclude`, and turn `only` into rows."""
+    seen = asked.matrix
+    if exclude is not None:
+        seen = _union(seen, _lists(items, exclude, len(asked.names), "exclude"))
+    return Limits(seen, None if only is None else _lists(items, only, len(asked.names), "only"))
+
+
+def answer(
+    model: "Recommender", asked: Asked, bounds: Limits, columns: NDArray[np.int64], scores: NDArray[np.float32]
+) -> Recommendations:
+    """Turn ranked rows into ids; those without a history get what is popular, and are told so."""
+    cold = np.flatnonzero(np.diff(asked.matrix.indptr) == 0)
+    if len(cold):
+        columns[cold], scores[cold] = _popular(model.popularity, bounds, cold, columns.shape[1])
+    missing = columns < 0
+    labels = np.where(missing, None, model.items.labels[np.maximum(columns, 0)]) if len(model.items) else columns
+    reasons = [_reason(asked, bounds, row, int(missing[row].sum()), columns.shape[1]) for row in range(len(columns))]
+    sources = np.where(np.isin(np.arange(len(columns)), cold), "popularity", "history")
+    return Recommendations(
+        items=labels,
+        scores=np.where(missing, np.nan, scores).astype(np.float32),
+        users=asked.names,
+        sources=tuple(sources.tolist()),
+        reasons=tuple(reasons),
+        unknown=asked.unknown,
+        titles=model.titles_,
+    )
+
+
+def relabelled(found: Recommendations, names: Sequence[Hashable]) -> Recommendations:
+    """The same lists under other names."""
+    return replace(found, users=tuple(map(canonical, names)))
+
+
+def _popular(
+    popularity: NDArray[np.float32], bounds: Limits, rows: NDArray[np.intp], k: int
+) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+    from corml.linalg.topk import TopK
+
+    allowed = None if bounds.allowed is None else bounds.allowed[rows]
+    best = TopK(len(rows), k, bounds.seen[rows], allowed)
+    best.add(np.broadcast_to(popularity, (len(rows), len(popularity))), 0)
+    return best.columns, best.scores
+
+
+def _reason(asked: Asked, bounds: Limits, row: int, missing: int, k: int) -> str | None:
+    parts = []
+    history = asked.matrix.indptr[row + 1] - asked.matrix.indptr[row]
+    if history == 0:
+        strange = len(asked.unknown[row])
+        parts.append("most popular items: " + (f"none of the {strange} history items is known" if strange else "no history"))
+    if missing:
+        excluded = bounds.seen.indptr[row + 1] - bounds.seen.indptr[row]
+        limited = "" if bounds.allowed is None else f" of the {np.diff(bounds.allowed.indptr)[row]} known items allowed"
+        parts.append(f"exhausted: {k - missing} of {k}{limited}, {excluded} seen or excluded")
+    return "; ".join(parts) or None
+
+
+def _lists(items: Ids, given: Any, rows: int, name: str) -> csr_array:
+    """One list for all, or one per row, as a pattern of known items."""
+    values = list(given)
+    nested = [not isinstance(value, str | int | float) for value in values]
+    if any(nested) and not all(nested):
+        raise UsageError(f"{name} takes one list of item ids for all, or one list per row: not a mixture.")
+    if not any(nested):
+        shared = items.find(values)
+        return _pattern([shared[shared >= 0]] * rows, len(items))
+    if len(values) != rows:
+        raise DataError(f"{name} has {len(values)} lists for {rows} rows: give one list for all, or one per row.")
+    found = [items.find(value) for value in values]
+    return _pattern([one[one >= 0] for one in found], len(items))
+
+
+def _pattern(rows: list[NDArray[np.int64]], columns: int) -> csr_array:
+    sorted_rows = [np.unique(row) for row in rows]
+    indptr = np.concatenate([[0], np.cumsum([len(row) for row in sorted_rows])]).astype(np.int32)
+    indices = np.concatenate([np.zeros(0, dtype=np.int64), *sorted_rows]).astype(np.int32)
+    made = csr_array((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=(len(rows), columns))
+    made.has_sorted_indices = True
+    return made
+
+
+def _union(left: csr_array, right: csr_array) -> csr_array:
+    both = (left + right).tocsr()
+    both.sort_indices()
+    return both

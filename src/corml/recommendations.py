@@ -1,0 +1,81 @@
+"""Lists of items for people: what came out of a model, with reasons where a list is short."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["Recommendations"]
+
+
+@dataclass(frozen=True, eq=False)
+class Recommendations:
+    """One list per row, best first.
+
+    `items` is an n × k array of item ids (`None` where a list has fewer than k) and `scores` the matching numbers
+    (NaN there). `sources` says what each list rests on: "history", or "popularity" where there was no known item to
+    go by. `reasons` says in a sentence why a list is short or not personal (`None` where all is well); `unknown`
+    lists the history items the model has never met and left out.
+    """
+
+    items: NDArray[np.object_]
+    scores: NDArray[np.float32]
+    users: tuple[str, ...]
+    sources: tuple[str, ...]
+    reasons: tuple[str | None, ...]
+    unknown: tuple[tuple[str, ...], ...]
+    titles: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def __len__(self) -> int:
+        return len(self.items)
+
+    def __iter__(self) -> Iterator[list[str]]:
+        for row in self.items:
+            yield [item for item in row if item is not None]
+
+    def __repr__(self) -> str:
+        return f"Recommendations({len(self):,} lists of {self.items.shape[1]})"
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines(row) for row in range(len(self)))
+
+    def rows(self) -> list[dict[str, Any]]:
+        """One record per recommended item: user, rank from 1, item, score and, where known, title."""
+        return [record for row in range(len(self)) for record in self._records(row)]
+
+    def to_frame(self) -> "polars.DataFrame":
+        """A polars frame with one row per recommended item (`.to_pandas()` or `.to_arrow()` take it further)."""
+        import polars
+
+        there = self.items != np.array(None)
+        row, place = np.nonzero(there)
+        columns: dict[str, Any] = {
+            "user": np.array(self.users, dtype=object)[row].tolist(),
+            "rank": (place + 1).astype(np.int32),
+            "item": self.items[there].tolist(),
+            "score": self.scores[there],
+        }
+        if self.titles:
+            columns["title"] = [self.titles.get(item, "") for item in columns["item"]]
+        text = dict.fromkeys(("user", "item", "title"), polars.String)
+        return polars.DataFrame(columns, schema_overrides={k: v for k, v in text.items() if k in columns})
+
+    def _records(self, row: int) -> Iterator[dict[str, Any]]:
+        for place, item in enumerate(self.items[row]):
+            if item is None:
+                return
+            record = {"user": self.users[row], "rank": place + 1, "item": item, "score": float(self.scores[row, place])}
+            yield record | ({"title": self.titles.get(item, "")} if self.titles else {})
+
+    def _lines(self, row: int) -> str:
+        lines = [f"{self.users[row]}" + (f"  ({self.reasons[row]})" if self.reasons[row] else "")]
+        lines += [
+            f"{r['rank']:>4}  {r['score']:9.4f}  {r['item']}" + (f"  {r['title']}" if r.get("title") else "")
+            for r in self._records(row)
+        ]
+        return "\n".join(lines)

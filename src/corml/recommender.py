@@ -1,0 +1,126 @@
+"""The one small interface of every model: fit, recommend, similar, explain, save."""
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Hashable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml import queries
+from corml.errors import NotFittedError, UsageError
+from corml.explanation import Explanation
+from corml.interactions import Ids, Interactions
+from corml.ranking import block_of, top_k
+from corml.recommendations import Recommendations
+from corml.settings import check
+
+__all__ = ["Recommender"]
+
+Labels = Sequence[Hashable]
+Progress = Callable[[str, int, int], None]
+
+
+@dataclass(kw_only=True, eq=False)
+class Recommender(ABC):
+    """A model of who likes what.
+
+    A subclass is a dataclass of settings with three methods: `_fit` learns arrays from the binary users × items
+    matrix, `score_block` scores histories, and `STATE` names the arrays to keep in a model file with their shapes
+    ("users", "items", or None for any length).
+    """
+
+    NAME: ClassVar[str]
+    STATE: ClassVar[Mapping[str, tuple[str | None, ...]]]
+
+    def fit(self, train: Interactions, *, progress: Progress | None = None) -> Self:
+        """Learn from interactions; settings are checked first, the data are left alone."""
+        check(self)
+        self._progress = progress or _silent
+        self.notes_: dict[str, Any] = {}
+        self.evaluation_: dict[str, Any] = {}
+        self.users_, self.items_, self.train_ = train.users, train.items, train.matrix
+        self.counts_ = train.item_degrees
+        self.titles_ = {label: title for label, title in train.titles.items() if label in train.items}
+        self.data_: dict[str, Any] = {"fingerprint": train.fingerprint, "source": dict(train.source)}
+        self._fit(train.matrix)
+        return self
+
+    @abstractmethod
+    def _fit(self, X: csr_array) -> None:
+        """Learn the arrays named in STATE."""
+
+    @abstractmethod
+    def score_block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
+        """Scores of the histories X for a range of items."""
+
+    def block_shape(self, X: csr_array) -> tuple[int, int]:
+        """How many rows and columns of scores to make at a time."""
+        return block_of(*X.shape)
+
+    def check_fitted(self) -> None:
+        """Refuse to answer before `fit`."""
+        if not hasattr(self, "items_"):
+            raise NotFittedError(type(self).__name__)
+
+    @property
+    def items(self) -> Ids:
+        """The catalogue."""
+        self.check_fitted()
+        return self.items_
+
+    @property
+    def popularity(self) -> NDArray[np.float32]:
+        """Share of training users who met each item."""
+        self.check_fitted()
+        return (self.counts_ / max(self.train_.shape[0], 1)).astype(np.float32)
+
+    def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
+        """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
+        self.check_fitted()
+        return self.score_block(queries.histories(self.items_, history).matrix, slice(0, len(self.items_)))
+
+    def recommend(
+        self,
+        users: Labels | str | None = None,
+        *,
+        history: Sequence[Labels] | Interactions | None = None,
+        k: int = 10,
+        exclude: Labels | Sequence[Labels] | None = None,
+        only: Labels | Sequence[Labels] | None = None,
+    ) -> Recommendations:
+        """The k best items for known users, or for anyone from the items they met.
+
+        Items of the history are never recommended, nor those in `exclude`; `only`, where given, limits the choice.
+        Both take one list for all or one list per row. Every list has k items, or `reasons` says why not.
+        """
+        self.check_fitted()
+        asked = queries.resolve(self.items_, self.users_, self.train_, users, history)
+        limits = queries.limits(self.items_, asked, exclude, only)
+        queries.check_k(k)
+        best = top_k(self, asked.matrix, k, seen=limits.seen, allowed=limits.allowed)
+        return queries.answer(self, asked, limits, *best)
+
+    def similar(self, items: Labels | str, k: int = 10) -> Recommendations:
+        """Items that meeting one item speaks most for: the list of someone who met only that item, for each item."""
+        wanted = [items] if isinstance(items, str | int) else list(items)
+        self.items.rows(wanted)
+        found = self.recommend(history=[[item] for item in wanted], k=k)
+        return queries.relabelled(found, wanted)
+
+    def explain(self, history: Labels | str, item: Hashable) -> Explanation:
+        """Why an item scores as it does: what each item of the history (or of a known user) adds to it."""
+        raise UsageError(f"{type(self).__name__} does not score from the history, so there is nothing to explain.")
+
+    def save(self, path: str, *, history: bool = True, evaluation: Mapping[str, Any] | None = None) -> None:
+        """Write the model as one file, atomically; `history=False` leaves the training users out of it."""
+        from corml.modelfile import save_model
+
+        self.check_fitted()
+        save_model(self, path, history=history, evaluation=evaluation or self.evaluation_)
+
+
+def _silent(stage: str, done: int, total: int) -> None:
+    pass

@@ -1,0 +1,37 @@
+"""Each user's latest items are held out: what comes next."""
+
+import numpy as np
+
+from corml.interactions import Interactions
+from corml.settings import whole
+from corml.splits._assign import Whole, by_counts, by_number, places, record
+from corml.splits._options import option
+from corml.splits._split import Split
+from corml.splits._times import known_times
+
+__all__ = ["leave_last"]
+
+COUNT = whole(0, 1_000_000)
+
+
+def leave_last(data: Interactions, *, n: int = 1, n_valid: int | None = None) -> Split:
+    """Test on each user's last n items by time, validate on the n before (or on `n_valid`).
+
+              time →   1      2      3      4      5
+        Ann (4)        train  train  .      valid  test
+        Bob (2)        .      train  .      .      train     too few: nothing is held out
+
+    A user is held out only if a train item remains. Of items at the same time the one in the later row is the later.
+    """
+    times = known_times(data, "leave-last")
+    test = int(option("leave-last", "n", n, COUNT))
+    valid = test if n_valid is None else int(option("leave-last", "n_valid", n_valid, COUNT))
+    degrees = np.arange(data.user_degrees.max(initial=0) + 1)
+    part = by_counts(data, places(data.user, times), _counts(degrees, valid, test))
+    return by_number(data, part, record("leave-last", data, n=test, n_valid=valid))
+
+
+def _counts(degrees: Whole, valid: int, test: int) -> Whole:
+    """Count from the front, so that holding out 0 items holds out none (a slice [-0:] would take them all)."""
+    held_out = (degrees > valid + test)[:, None] * np.array([valid, test])
+    return np.column_stack([degrees - held_out.sum(axis=1), held_out])

@@ -1,0 +1,57 @@
+"""Whole users are held out: how well strangers are served, from a few of their items."""
+
+from typing import Any
+
+import numpy as np
+
+from corml.interactions import Interactions
+from corml.settings import Rule
+from corml.splits._assign import Whole, by_number, record
+from corml.splits._options import SEED, Shares, option, three_shares
+from corml.splits._rounding import whole_counts
+from corml.splits._shuffle import label_numbers, shuffled_places
+from corml.splits._split import Split
+
+__all__ = ["new_users"]
+
+TRAIN, VALID, TEST, HISTORY, VALID_HISTORY = range(5)
+
+
+def new_users(data: Interactions, *, shares: Shares = (0.8, 0.1, 0.1), given: float = 0.8, seed: int = 2026) -> Split:
+    """Train on some users; tell the model a part of each other user's items and ask for the rest.
+
+              items   a        b        c        d        e
+        Ann           train    train    .        train    train     a user to learn from
+        Bob           history  history  test     .        history   a new user: `given` of the items are told
+        Cem           .        told     valid    told     told      the same for valid, told in valid_history
+
+    `shares` are of the users with two items or more; who has one cannot be both told and asked, and is learnt from.
+    At least one item of a new user is told and one asked. No pair of a new user is in train.
+    """
+    wanted = three_shares("new-users", shares)
+    told = float(option("new-users", "given", given, _GIVEN))
+    number = int(option("new-users", "seed", seed, SEED))
+    role = _roles(data, wanted, number)[data.user]
+    degree = data.user_degrees[data.user]
+    n_told = np.clip(np.rint(told * degree), 1, degree - 1)
+    asked = shuffled_places(data, number) >= n_told
+    history = np.choose(role, [TRAIN, VALID_HISTORY, HISTORY])
+    part = np.where(asked, role, history)
+    return by_number(data, part, record("new-users", data, shares=wanted, given=told, seed=number))
+
+
+def _roles(data: Interactions, shares: tuple[float, float, float], seed: int) -> Whole:
+    """For each user: 0 to learn from, 1 new in valid, 2 new in test."""
+    able = np.flatnonzero(data.user_degrees >= 2)
+    drawn = able[np.argsort(label_numbers(data.users, seed, "new users")[able], kind="stable")]
+    counts = whole_counts(np.array([len(able)]), shares)[0]
+    roles = np.zeros(len(data.users), dtype=np.int64)
+    roles[drawn] = np.repeat([TRAIN, VALID, TEST], counts)
+    return roles
+
+
+def _is_inner_share(value: Any) -> bool:
+    return isinstance(value, float) and 0 < value < 1
+
+
+_GIVEN = Rule("a number between 0 and 1, both excluded", _is_inner_share)

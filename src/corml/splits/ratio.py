@@ -1,0 +1,30 @@
+"""Random shares of each user's items: the split of the paper, independent of the order of rows."""
+
+import numpy as np
+
+from corml.interactions import Interactions
+from corml.splits._assign import by_counts, by_number, record
+from corml.splits._options import SEED, Shares, option, three_shares
+from corml.splits._rounding import whole_counts
+from corml.splits._shuffle import shuffled_places
+from corml.splits._split import Split
+
+__all__ = ["ratio"]
+
+
+def ratio(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), seed: int = 2026) -> Split:
+    """Give each user's items at random to train, valid and test.
+
+              items   a      b      c      d      e
+        Ann (5)       train  test   train  valid  train
+        Bob (2)       .      train  .      test   .
+
+    Whole numbers by largest remainder; of equal remainders train comes first, then test. Every user keeps at least
+    one train pair. A user's parts depend on the seed and the user's own labels only: neither the order of rows nor
+    the other users matter.
+    """
+    wanted = three_shares("ratio", shares)
+    number = int(option("ratio", "seed", seed, SEED))
+    counts = whole_counts(np.arange(data.user_degrees.max(initial=0) + 1), wanted)
+    part = by_counts(data, shuffled_places(data, number), counts)
+    return by_number(data, part, record("ratio", data, shares=wanted, seed=number))

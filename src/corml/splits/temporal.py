@@ -1,0 +1,69 @@
+"""One moment for everybody: learn from the past, be judged by the future."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.errors import DataError, SettingError
+from corml.interactions import Interactions
+from corml.settings import Rule
+from corml.splits._assign import by_number, record
+from corml.splits._options import Shares, numbers, option, read_numbers, three_shares
+from corml.splits._split import Split
+from corml.splits._times import known_times
+
+__all__ = ["temporal"]
+
+
+def temporal(
+    data: Interactions, *, shares: Shares | None = None, moments: float | Sequence[float] | None = None
+) -> Split:
+    """Cut all pairs at common moments: before the first is train, between them valid, from the last on test.
+
+              time →   1      2      3    |  4      5    |  6          (moments 4 and 6)
+        Ann            train  .      train   valid  .       test
+        Bob            .      .      .       .      valid   test       has no train pair: counted by `counts`
+
+    Cuts are given as one or two `moments` in the unit of the data's times, or found such that the parts have about
+    the `shares` of the pairs (.6, .2, .2 unless told); pairs of the same moment are never separated.
+    """
+    times = known_times(data, "temporal")
+    if shares is not None and moments is not None:
+        raise SettingError("The split 'temporal' takes shares or moments, not both: leave one out.")
+    if moments is None:
+        wanted = three_shares("temporal", (0.6, 0.2, 0.2) if shares is None else shares)
+        options: dict[str, Any] = {"shares": wanted}
+        first, last = _cuts(times, wanted)
+    else:
+        given = _read_moments(moments)
+        options = {"moments": given}
+        first, last = given[0], given[-1]
+    part = (times >= first).astype(np.int64) + (times >= last)
+    if len(data) and part.min() > 0:
+        raise DataError(
+            f"No pair is earlier than {first:.15g}, so train would be empty: choose a later moment or a larger share."
+        )
+    # np.inf stands for «after everything»; files write it as none
+    cuts = tuple(float(cut) if np.isfinite(cut) else None for cut in (first, last))
+    return by_number(data, part, record("temporal", data, **options, cuts=cuts))
+
+
+def _cuts(times: NDArray[np.float64], shares: tuple[float, float, float]) -> tuple[float, float]:
+    ordered = np.append(np.sort(times), np.inf)
+    at = np.rint(np.cumsum(shares)[:2] / sum(shares) * len(times)).astype(np.int64)
+    return float(ordered[at[0]]), float(ordered[at[1]])
+
+
+def _read_moments(value: Any) -> tuple[float, ...]:
+    return tuple(option("temporal", "moments", numbers(value), _MOMENTS))
+
+
+def _are_moments(value: Any) -> bool:
+    if not isinstance(value, tuple) or len(value) not in (1, 2):
+        return False
+    return bool(np.isfinite(value).all()) and value[0] <= value[-1]
+
+
+_MOMENTS = Rule("one finite number, or two of which the second is not smaller", _are_moments, read_numbers)
