@@ -1,30 +1,52 @@
 """Arrays and facts in one safetensors file, hashed to the last bit.
 
-The header's one metadata entry is a JSON text; its `digest` is the sha256 of the whole file with the digest's own
-64 characters written as zeros. So any change anywhere in the file is noticed, and nothing is ever unpickled.
+The header's one metadata entry is a JSON text that begins with the format's number and a digest: the sha256 of the
+whole file with the digest's own 64 characters written as zeros. So any change anywhere in the file is noticed before
+anything in it is believed, and nothing is ever unpickled.
 """
 
 import hashlib
 import json
 import os
+import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.errors import DataError, ModelFileError, ascii_line
+from corml import memory
+from corml.errors import DataError, ModelFileError, UsageError, ascii_line
 
-__all__ = ["FORMAT", "Contents", "decode_ids", "decode_sparse", "encode_ids", "encode_sparse", "pack", "read", "unpack"]
+__all__ = [
+    "FORMAT",
+    "Contents",
+    "decode_ids",
+    "decode_sparse",
+    "encode_ids",
+    "encode_sparse",
+    "pack",
+    "pieces",
+    "read",
+    "unpack",
+]
 
 FORMAT = 1
 BLANK = "0" * 64
 DTYPES = {"uint8", "int32", "int64", "float32", "float64"}
-LARGEST_HEADER = 100 << 20
+FACTS = {"model": str, "settings": dict, "shape": list, "data": dict, "notes": dict, "evaluation": dict}
+SLICE = 1 << 20  # numbers checked at a time
+
+# JSON inside a JSON string, so its quotes are escaped; the digest may move in a later format, the number may not.
+_BEGINNING = re.compile(
+    rb'.{8}\{"__metadata__":\{"corml":"\{\\"format\\": (?P<format>[0-9]{1,9}), '
+    rb'(?:\\"digest\\": \\"(?P<digest>[0-9a-f]{64})\\", )?',
+    re.DOTALL,
+)
+LONGEST_BEGINNING = 200  # bytes
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -37,18 +59,29 @@ class Contents:
     arrays: dict[str, NDArray[Any]]
     digest: str
     bytes: int
+    name: str = "the file"
 
+
+# --- whole files -----------------------------------------------------------------------------------------------------
 
 
 def pack(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
     """Arrays and a JSON-able mapping as the bytes of a file."""
+    return b"".join(pieces(arrays, meta))
+
+
+def pieces(arrays: Arrays, meta: Mapping[str, Any]) -> tuple[bytes, memoryview]:
+    """The bytes of a file in two parts, so that the arrays are copied only once."""
     from safetensors.numpy import save
 
-    text = json.dumps({"format": FORMAT, **meta, "digest": BLANK}, sort_keys=True, ensure_ascii=True, allow_nan=False)
+    _check_arrays(arrays, "The model")
+    text = f'{{"format": {FORMAT}, "digest": "{BLANK}", "facts": {_json(meta)}}}'
     blank = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata={"corml": text})
-    head, found, tail = blank.partition(_digest_entry(BLANK))
+    found = _BEGINNING.match(blank)
     assert found
-    return head + _digest_entry(hashlib.sha256(blank).hexdigest()) + tail
+    assert found["digest"] == BLANK.encode()
+    start, stop = found.span("digest")
+    return blank[:start] + hashlib.sha256(blank).hexdigest().encode(), memoryview(blank)[stop:]
 
 
 def unpack(data: bytes, name: str = "the file") -> Contents:
@@ -56,62 +89,109 @@ def unpack(data: bytes, name: str = "the file") -> Contents:
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    meta = _header(data, name)
-    digest = str(meta.pop("digest", ""))
-    blank = data.replace(_digest_entry(digest), _digest_entry(BLANK), 1)
-    if len(digest) != 64 or hashlib.sha256(blank).hexdigest() != digest:
+    found = _beginning(data, name)
+    digest = found["digest"].decode()
+    if _digest(data, *found.span("digest")) != digest:
         raise ModelFileError(f"{name} is damaged: its contents do not match its digest. Restore it or fit again.")
     try:
         arrays = load(data)
-    except (SafetensorError, ValueError, KeyError, TypeError) as fault:
-        raise ModelFileError(f"{name} is damaged: {fault}. Restore it or fit again.") from None
-    for label, array in arrays.items():
-        if str(array.dtype) not in DTYPES:
-            raise ModelFileError(f"{name} holds {ascii_line(label)} as {array.dtype}, which no corml model uses.")
-        if array.dtype.kind == "f" and not np.isfinite(array).all():
-            raise ModelFileError(f"{name} holds numbers in {ascii_line(label)} that are not finite. Fit again.")
-    return Contents(meta, arrays, digest, len(data))
-
-
-def _header(data: bytes, name: str) -> dict[str, Any]:
-    length = int.from_bytes(data[:8], "little")
-    if len(data) < 8 or not 2 <= length <= min(len(data) - 8, LARGEST_HEADER):
-        raise ModelFileError(f"{name} is not a corml model file, or it was cut short.")
-    try:
-        meta = json.loads(json.loads(data[8 : 8 + length])["__metadata__"]["corml"])
-    except (ValueError, KeyError, TypeError, RecursionError):
-        raise ModelFileError(f"{name} is not a corml model file, or its header is damaged.") from None
-    if not isinstance(meta, dict) or not isinstance(meta.get("format"), int):
-        raise ModelFileError(f"{name} is not a corml model file: its header names no format.")
-    if meta["format"] > FORMAT:
-        raise ModelFileError(
-            f"{name} has format {meta['format']}, newer than the {FORMAT} this corml reads: upgrade corml."
-        )
-    return meta
-
-
-def _digest_entry(digest: str) -> bytes:
-    """The digest as it stands in the header: JSON inside a JSON string, so its quotes are escaped."""
-    return f'\\"digest\\": \\"{digest}\\"'.encode()
-
+        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
+        facts = json.loads(header["__metadata__"]["corml"])["facts"]
+    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as fault:
+        raise ModelFileError(f"{name} is damaged: {ascii_line(fault, 200)}. Restore it or fit again.") from None
+    _check_facts(facts, name)
+    _check_arrays(arrays, name)
+    return Contents({**facts, "format": int(found["format"])}, arrays, digest, len(data), name)
 
 
 def read(path: str | os.PathLike[str]) -> Contents:
-    """Read and check a model file."""
+    """Read and check a model file; one that begins like something else is not read any further."""
     name = ascii_line(path, 200)
     try:
-        if not stat.S_ISREG(os.stat(path).st_mode):
-            raise ModelFileError(f"{name} is not a regular file.")
-        data = Path(path).read_bytes()
+        with open(path, "rb", buffering=0, opener=_open) as file:
+            about = os.fstat(file.fileno())
+            if not stat.S_ISREG(about.st_mode):
+                raise ModelFileError(f"{name} is not a regular file.")
+            _beginning(file.read(LONGEST_BEGINNING), name)
+            memory.require(2 * about.st_size, what=f"Reading the model {name}", instead="free some memory first.")
+            file.seek(0)
+            data = file.read()
     except OSError as fault:
         raise DataError(f"Cannot read the model {name}: {fault.strerror or fault}.") from None
+    except ValueError as fault:
+        if isinstance(fault, ModelFileError):
+            raise
+        raise DataError(f"Cannot read the model {name}: {fault}.") from None
     return unpack(data, name)
+
+
+def _open(path: str, flags: int) -> int:
+    return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # or a pipe would be waited for
+
+
+def _beginning(data: bytes, name: str) -> re.Match[bytes]:
+    found = _BEGINNING.match(data)
+    if not found:
+        raise ModelFileError(f"{name} is not a corml model file, or its beginning is damaged.")
+    number = int(found["format"])
+    if number > FORMAT:
+        raise ModelFileError(f"{name} has format {number}, newer than the {FORMAT} this corml reads: upgrade corml.")
+    if number < 1 or not found["digest"]:
+        raise ModelFileError(f"{name} is damaged: its header has no digest. Restore it or fit again.")
+    return found
+
+
+def _digest(data: bytes, start: int, stop: int) -> str:
+    view = memoryview(data)
+    digest = hashlib.sha256(view[:start])
+    digest.update(BLANK.encode())
+    digest.update(view[stop:])
+    return digest.hexdigest()
+
+
+def _json(meta: Mapping[str, Any]) -> str:
+    try:
+        return json.dumps(meta, sort_keys=True, ensure_ascii=True, allow_nan=False, default=_plain)
+    except (TypeError, ValueError, RecursionError) as fault:
+        raise UsageError(
+            f"A model file keeps only plain facts (text, finite numbers, lists, mappings): {ascii_line(fault, 200)}."
+        ) from None
+
+
+def _plain(value: object) -> Any:
+    if isinstance(value, np.generic | np.ndarray):
+        return value.tolist()
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    raise TypeError(f"{type(value).__name__} is not plain")
+
+
+def _check_facts(facts: Any, name: str) -> None:
+    for fact, kind in FACTS.items():
+        if not isinstance(facts, dict) or not isinstance(facts.get(fact), kind):
+            raise ModelFileError(f"{name} does not say its {fact}. Fit again.")
+
+
+def _check_arrays(arrays: Arrays, name: str) -> None:
+    for label, array in arrays.items():
+        if str(array.dtype) not in DTYPES:
+            raise ModelFileError(f"{name} holds {ascii_line(label)} as {array.dtype}, which no corml model uses.")
+        if array.dtype.kind == "f" and not _finite(array.reshape(-1)):
+            raise ModelFileError(f"{name} holds numbers in {ascii_line(label)} that are not finite. Fit again.")
+
+
+def _finite(numbers: NDArray[Any]) -> bool:
+    return all(np.isfinite(numbers[at : at + SLICE]).all() for at in range(0, len(numbers), SLICE))
+
+
+# --- parts of files --------------------------------------------------------------------------------------------------
 
 
 def encode_ids(name: str, labels: Any) -> dict[str, NDArray[Any]]:
     """Texts as UTF-8 bytes and where each begins."""
     encoded = [str(label).encode("utf-8", "surrogatepass") for label in labels]
-    offsets = np.concatenate([[0], np.cumsum([len(one) for one in encoded])]).astype(np.int64)
+    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
+    np.cumsum([len(one) for one in encoded], out=offsets[1:])
     return {f"{name}.bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8), f"{name}.offsets": offsets}
 
 
@@ -120,37 +200,48 @@ def decode_ids(arrays: Arrays, name: str) -> list[str]:
     try:
         data, offsets = arrays[f"{name}.bytes"], arrays[f"{name}.offsets"]
         sound = data.dtype == np.uint8 and offsets.dtype == np.int64 and offsets.ndim == data.ndim == 1
-        if not sound or offsets[0] != 0 or offsets[-1] != len(data) or (np.diff(offsets) < 0).any():
-            raise ModelFileError(f"The {name} of the model file do not add up. Fit again.")
-        raw = data.tobytes()
-        return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip(offsets, offsets[1:], strict=False)]
+        if not sound or offsets[0] != 0 or offsets[-1] != len(data) or (offsets[1:] < offsets[:-1]).any():
+            raise ModelFileError(f"its {name} do not add up")
+        raw, edges = data.tobytes(), offsets.tolist()
+        return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges, edges[1:], strict=False)]
     except (KeyError, IndexError, UnicodeDecodeError):
-        raise ModelFileError(f"The {name} of the model file are missing or unreadable. Fit again.") from None
+        raise ModelFileError(f"its {name} are missing or unreadable") from None
 
 
 def encode_sparse(name: str, X: csr_array, *, values: bool = True) -> dict[str, NDArray[Any]]:
+    """A CSR matrix as its arrays, each row in ascending order of columns."""
+    if not X.has_canonical_format:
+        X = X.copy()
+        X.sum_duplicates()
     made = {f"{name}.indptr": X.indptr, f"{name}.indices": X.indices}
     return made | ({f"{name}.data": X.data} if values else {})
 
 
-def decode_sparse(arrays: Arrays, name: str, shape: tuple[int, int]) -> csr_array:
+def decode_sparse(arrays: Arrays, name: str, shape: tuple[int, int], *, values: bool = True) -> csr_array:
     """A CSR matrix, checked entry by entry: a bad index would otherwise read memory that is not ours."""
     try:
         indptr, indices = arrays[f"{name}.indptr"], arrays[f"{name}.indices"]
+        data = arrays[f"{name}.data"] if values else np.ones(indices.shape, dtype=np.float32)
     except KeyError:
-        raise ModelFileError(f"The matrix {name} is missing from the model file. Fit again.") from None
-    data = arrays.get(f"{name}.data", np.ones(len(indices), dtype=np.float32))
+        raise ModelFileError(f"its matrix {name} is incomplete") from None
     sound = (
         indptr.dtype.kind == indices.dtype.kind == "i"
         and data.dtype.kind == "f"
         and indptr.shape == (shape[0] + 1,)
         and indices.shape == data.shape == (indptr[-1],)
         and indptr[0] == 0
-        and (np.diff(indptr) >= 0).all()
+        and (indptr[1:] >= indptr[:-1]).all()  # a difference could overflow and look positive
         and (len(indices) == 0 or (indices.min() >= 0 and indices.max() < shape[1]))
+        and _ascending(indptr, indices)
     )
     if not sound:
-        raise ModelFileError(f"The matrix {name} of the model file does not add up. Fit again.")
+        raise ModelFileError(f"its matrix {name} does not add up")
     made = csr_array((data, indices, indptr), shape=shape)
-    made.sort_indices()
+    made.has_sorted_indices = made.has_canonical_format = True
     return made
+
+
+def _ascending(indptr: NDArray[Any], indices: NDArray[Any]) -> bool:
+    """Whether each row names its columns in ascending order, none twice."""
+    falls = np.flatnonzero(indices[1:] <= indices[:-1]) + 1
+    return bool((indptr[np.searchsorted(indptr, falls)] == falls).all())

@@ -1,95 +1,149 @@
 """Files that are either the old one or the new one, never something between.
 
 `replace` writes beside the target, flushes to the disk, then renames: a crash, a full disk or a kill at any moment
-leaves the previous file as it was. Files left behind by a killed process are removed by the next save.
+leaves the previous file as it was. What a killed process leaves behind is removed by the next save: a living writer
+holds a lock on its temporary file, which the system takes back however the process ends.
 """
 
 import contextlib
+import errno
 import os
 import re
 import secrets
+import stat
 from pathlib import Path
 
 from corml.errors import DataError, ascii_line
 
 __all__ = ["replace", "target"]
 
-_STRAY = re.compile(r"\.(?P<name>.+)\.(?P<pid>\d+)-[0-9a-f]{8}\.tmp")
+POSIX = os.name == "posix"  # elsewhere folders cannot be flushed, nor open files renamed
+CHUNK = 1 << 26  # bytes given to the system at a time
+_STRAY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
 
 
 def target(path: str | os.PathLike[str]) -> Path:
     """Check, before any long work, that a file can be written there."""
     path = Path(path)
-    folder = path.parent
-    if path.is_dir():
-        raise DataError(f"{ascii_line(path, 200)} is a folder: give the name of a file in it.")
-    if not folder.is_dir():
-        raise DataError(f"The folder {ascii_line(folder, 200)} does not exist: create it first.")
+    name, folder = ascii_line(path, 200), path.parent
+    if os.path.isdir(path):
+        raise DataError(f"{name} is a folder: give the name of a file in it.")
+    if not os.path.isdir(folder):
+        fault = "is not a folder" if os.path.exists(folder) else "does not exist: create it first"
+        raise DataError(f"The folder {ascii_line(folder, 200)} {fault}.")
+    if os.path.exists(path) and not os.path.isfile(path):
+        raise DataError(f"{name} is a device, a pipe or a socket: choose another name.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise DataError(f"No permission to write in {ascii_line(folder, 200)}: choose another folder.")
     return path
 
 
-def replace(path: str | os.PathLike[str], data: bytes | memoryview) -> None:
-    """Write a whole file atomically and durably; on any failure the previous file stays."""
+def replace(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
+    """Write a whole file atomically and durably; on any failure before the last step the previous file stays.
+
+    A file that was there keeps its permissions. A link is replaced by the file; what it pointed to stays.
+    """
     path = target(path)
     sweep(path)
-    temporary = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.tmp")
+    temporary, placed = path, False
     try:
-        _write(temporary, data, mode=0o666 & ~_umask())
-        os.replace(temporary, path)
+        mode = _mode(path)
+        temporary, handle = _create(path, 0o666 if mode is None else 0o600)
+        try:
+            if mode is not None:
+                os.chmod(temporary, mode)
+            _fill(handle, parts)
+            if POSIX:  # renamed while the lock is held, so that no other writer takes it for a stray
+                os.replace(temporary, path)
+                placed = True
+        finally:
+            os.close(handle)
+        if not placed:
+            os.replace(temporary, path)
+            placed = True
         _sync_folder(path.parent)
-    except OSError as fault:
-        raise DataError(f"Could not write {ascii_line(path, 200)}: {fault.strerror or fault}. The file is as it was.") from fault
+    except (OSError, ValueError) as fault:  # ValueError: a name with a NUL in it
+        reason = getattr(fault, "strerror", None) or fault
+        raise DataError(_failure(ascii_line(path, 200), reason, placed=placed)) from fault
     finally:
-        with contextlib.suppress(OSError):
-            temporary.unlink(missing_ok=True)
+        if not placed and temporary != path:
+            with contextlib.suppress(OSError):
+                os.unlink(temporary)
+
+
+def _failure(name: str, reason: object, *, placed: bool) -> str:
+    if placed:
+        return f"{name} is written and complete, but the disk did not confirm it: {reason}. Save it once more to be sure."
+    return f"Could not write {name}: {reason}. What was there before is as it was."
 
 
 def sweep(path: Path) -> None:
     """Remove what earlier, killed writers of this same file left beside it."""
     with contextlib.suppress(OSError):
-        for stray in path.parent.iterdir():
-            match = _STRAY.fullmatch(stray.name)
-            if match and match["name"] == path.name and not _alive(int(match["pid"])):
-                stray.unlink(missing_ok=True)
+        for stray in os.listdir(path.parent):
+            match = _STRAY.fullmatch(stray)
+            if match and match["name"] == path.name:
+                with contextlib.suppress(OSError):
+                    _remove_if_abandoned(path.with_name(stray))
 
 
-def _write(path: Path, data: bytes | memoryview, *, mode: int) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0), 0o600)
+def _remove_if_abandoned(path: Path) -> None:
+    handle = os.open(path, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     try:
-        view = memoryview(data)
-        while len(view):
-            view = view[os.write(handle, view[: 1 << 26]) :]
-        os.chmod(path, mode)
-        os.fsync(handle)
+        if _lock(handle):
+            os.unlink(path)
     finally:
         os.close(handle)
+
+
+def _mode(path: Path) -> int | None:
+    try:
+        return stat.S_IMODE(os.stat(path).st_mode) & 0o777
+    except FileNotFoundError:
+        return None
+
+
+def _create(path: Path, mode: int) -> tuple[Path, int]:
+    """A new file beside the target, open and locked."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
+    while True:
+        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+        handle = os.open(temporary, flags, mode)
+        _lock(handle)
+        if os.path.lexists(temporary):  # else another writer swept it away before it was locked
+            return temporary, handle
+        os.close(handle)
+
+
+def _lock(handle: int) -> bool:
+    """Take the lock that marks a file as being written; false if someone has it or the system has no locks."""
+    try:
+        import fcntl
+
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except (ImportError, OSError):
+        return False
+    return True
+
+
+def _fill(handle: int, parts: tuple[bytes | memoryview, ...]) -> None:
+    for part in parts:
+        view = memoryview(part).cast("B")
+        while len(view):
+            view = view[os.write(handle, view[:CHUNK]) :]
+    os.fsync(handle)
 
 
 def _sync_folder(folder: Path) -> None:
-    if os.name != "posix":  # other systems do not open folders
+    """Make the new name durable, where the system lets folders be flushed."""
+    if not POSIX:
         return
-    handle = os.open(folder, os.O_RDONLY)
     try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _umask() -> int:
-    mask = os.umask(0o077)
-    os.umask(mask)
-    return mask
-
-
-def _alive(pid: int) -> bool:
-    if pid == os.getpid():
-        return True
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    except OSError:
-        return True
-    return True
+        handle = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+    except OSError as fault:
+        if fault.errno not in (errno.EACCES, errno.EINVAL, errno.EBADF):
+            raise

@@ -161,7 +161,9 @@ class Interactions:
         order = np.lexsort((item, user))
         digest = hashlib.sha256()
         for ids, ranking in ((self.users, user_order), (self.items, item_order)):
-            digest.update("\0".join(ids.labels[ranking]).encode("utf-8", "surrogatepass"))
+            encoded = [label.encode("utf-8", "surrogatepass") for label in ids.labels[ranking]]
+            digest.update(np.array([len(encoded), *map(len, encoded)], dtype="<i8").tobytes())
+            digest.update(b"".join(encoded))
         for column in (user, item, self.times):
             digest.update(b"none" if column is None else np.ascontiguousarray(column[order]).tobytes())
         return digest.hexdigest()
@@ -217,8 +219,8 @@ def _distinct(
     order = np.argsort(first)
     kept = first[order]
     if times is not None:
-        latest = np.full(len(first), -np.inf)
-        np.maximum.at(latest, which, times)
+        latest = np.full(len(first), np.nan)
+        np.fmax.at(latest, which, times)  # a missing time never wins
         times = latest[order]
     return user[kept].astype(np.int32), item[kept].astype(np.int32), times
 

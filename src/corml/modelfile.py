@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from corml import files
-from corml.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pack
-from corml.errors import ModelFileError
+from corml.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pieces
+from corml.errors import ModelFileError, quoted
 from corml.interactions import Ids
 from corml.parallel import threads
 from corml.settings import declared
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 __all__ = ["environment", "restore", "save_model"]
 
 PACKAGES = ("corml", "numpy", "scipy", "numba")
+MOST_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -30,8 +31,12 @@ Arrays = Mapping[str, NDArray[Any]]
 def save_model(
     model: "Recommender", path: str | os.PathLike[str], *, history: bool, evaluation: Mapping[str, Any] | None
 ) -> None:
-    """Write a fitted model with its ids, settings, provenance and, if wanted, its users' histories."""
+    """Write a fitted model with its ids, settings, provenance and, if wanted, its users' histories.
+
+    A model that could not be read back is refused before the file that is there is touched.
+    """
     files.target(path)
+    model.check_state()
     arrays = encode_ids("items", model.items_.labels) | {"counts": model.counts_}
     if history:
         arrays |= encode_ids("users", model.users_.labels) | encode_sparse("train", model.train_, values=False)
@@ -49,57 +54,105 @@ def save_model(
         "evaluation": dict(evaluation or {}),
         "made_with": environment(),
     }
-    files.replace(path, pack(arrays, meta))
+    files.replace(path, *pieces(arrays, meta))
 
 
 def environment() -> dict[str, Any]:
     """Versions and threads: with equal data and settings, what decides whether two files are equal."""
-    versions = {name: importlib.metadata.version(name) for name in PACKAGES}
+    versions = {name: _version(name) for name in PACKAGES}
     return {**versions, "python": platform.python_version(), "machine": platform.machine(), "threads": threads()}
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # run from its source folder
+        return "unknown"
 
 
 def restore(model: "Recommender", contents: Contents) -> "Recommender":
     """Fill an unfitted model with what a file holds, checking that all parts fit together."""
-    arrays, meta = contents.arrays, contents.meta
     try:
-        n_users, n_items = (int(length) for length in meta["shape"])
-        model.data_, model.notes_ = dict(meta["data"]), dict(meta["notes"])
-        model.evaluation_ = dict(meta["evaluation"])
-    except (KeyError, TypeError, ValueError):
-        raise ModelFileError("The model file's header lacks shape, data or notes. Fit again.") from None
-    labels = decode_ids(arrays, "items")
-    if len(labels) != n_items or len(set(labels)) != n_items:
-        raise ModelFileError(f"The model file names {len(set(labels)):,} different items for {n_items:,}. Fit again.")
-    model.items_ = Ids(labels)
-    model.titles_ = {}
-    if "titles.bytes" in arrays:
-        titles = decode_ids(arrays, "titles")
-        model.titles_ = {label: title for label, title in zip(labels, titles, strict=True) if title}
-    _restore_history(model, arrays, n_users)
-    sizes = {"users": n_users, "items": n_items}
-    for name, dims in {"counts": ("items",), **model.STATE}.items():
-        setattr(model, name + "_", _state(arrays, name, [sizes.get(str(dim)) for dim in dims]))
+        _fill(model, contents.arrays, contents.meta)
+        model.check_state()
+    except ModelFileError as fault:
+        raise ModelFileError(f"{contents.name} cannot be trusted: {fault}. Fit again.") from None
     return model
 
 
-def _restore_history(model: "Recommender", arrays: Arrays, n_users: int) -> None:
+def _fill(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> None:
+    model.data_, model.notes_, model.evaluation_ = meta["data"], meta["notes"], meta["evaluation"]
+    n_users, n_items = _shape(meta["shape"])
+    labels = decode_ids(arrays, "items")
+    if len(labels) != n_items:
+        raise ModelFileError(f"it names {len(labels):,} items and says {n_items:,}")
+    model.items_, model.titles_ = _ids(labels, "item"), _titles(arrays, labels)
+    used = {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"}
+    used |= _restore_history(model, arrays, n_users)
+    sizes = {"users": n_users, "items": n_items, None: None}
+    for name, dims in {"counts": ("items",), **model.STATE}.items():
+        found, parts = _state(arrays, name, [sizes[dim] for dim in dims], kind="i" if name == "counts" else "f")
+        setattr(model, name + "_", found)
+        used |= parts
+    _check_counts(model, n_users, history="users.bytes" in used)
+    if set(arrays) - used:
+        raise ModelFileError(f"it holds arrays that no {model.NAME} model has: {quoted(sorted(set(arrays) - used))}")
+
+
+def _shape(shape: list[Any]) -> tuple[int, int]:
+    if len(shape) != 2 or not all(type(length) is int and 0 < length <= MOST_USERS for length in shape):
+        raise ModelFileError(f"its shape {quoted(shape)} is not a number of users and one of items")
+    return shape[0], shape[1]
+
+
+def _ids(labels: list[str], kind: str) -> Ids:
+    if len(set(labels)) != len(labels):
+        raise ModelFileError(f"{len(labels) - len(set(labels)):,} of its {kind} ids occur twice")
+    return Ids(labels, kind=kind)
+
+
+def _titles(arrays: Arrays, labels: list[str]) -> dict[str, str]:
+    if "titles.bytes" not in arrays:
+        return {}
+    titles = decode_ids(arrays, "titles")
+    if len(titles) != len(labels):
+        raise ModelFileError(f"it has {len(titles):,} titles for {len(labels):,} items")
+    return {label: title for label, title in zip(labels, titles, strict=True) if title}
+
+
+def _restore_history(model: "Recommender", arrays: Arrays, n_users: int) -> set[str]:
+    """Users and what they met, if the file has them; the names of the arrays they were in."""
     n_items = len(model.items_)
     if "users.bytes" in arrays:
-        model.users_ = Ids(decode_ids(arrays, "users"), kind="user")
+        model.users_ = _ids(decode_ids(arrays, "users"), "user")
         if len(model.users_) != n_users:
-            raise ModelFileError(f"The model file names {len(model.users_):,} users for {n_users:,}. Fit again.")
-        model.train_ = decode_sparse(arrays, "train", (n_users, n_items))
-        return
+            raise ModelFileError(f"it names {len(model.users_):,} users and says {n_users:,}")
+        model.train_ = decode_sparse(arrays, "train", (n_users, n_items), values=False)
+        return {"users.bytes", "users.offsets", "train.indptr", "train.indices"}
     model.users_ = Ids([], kind="user")
-    model.train_ = csr_array((n_users, n_items), dtype=np.float32)
+    nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), n_users + 1)  # one zero, seen as many
+    model.train_ = csr_array((nothing.astype(np.float32), nothing, starts), shape=(n_users, n_items))
+    return set()
 
 
-def _state(arrays: Arrays, name: str, shape: list[int | None]) -> Any:
-    if f"{name}.indptr" in arrays:
-        return decode_sparse(arrays, name, (int(shape[0] or 0), int(shape[1] or 0)))
+def _state(arrays: Arrays, name: str, shape: list[int | None], *, kind: str) -> tuple[Any, set[str]]:
+    """One array or matrix of a model, and the names of the arrays it was in."""
+    if f"{name}.indptr" in arrays and len(shape) == 2:
+        found = decode_sparse(arrays, name, (int(shape[0] or 0), int(shape[1] or 0)))
+        return found, {f"{name}.{part}" for part in ("indptr", "indices", "data")}
     if name not in arrays:
-        raise ModelFileError(f"The array {name} is missing from the model file. Fit again.")
+        raise ModelFileError(f"its array {name} is missing")
     found = arrays[name]
     if found.ndim != len(shape) or any(want not in (None, got) for want, got in zip(shape, found.shape, strict=True)):
-        raise ModelFileError(f"The array {name} of the model file has the wrong shape {found.shape}. Fit again.")
-    return found
+        raise ModelFileError(f"its array {name} has the wrong shape {found.shape}")
+    if found.dtype.kind != kind:
+        raise ModelFileError(f"its array {name} has the wrong type {found.dtype}")
+    return found, {name}
+
+
+def _check_counts(model: "Recommender", n_users: int, *, history: bool) -> None:
+    counts = model.counts_
+    if counts.min() < 0 or counts.max() > n_users:
+        raise ModelFileError("its counts are not numbers of users")
+    if history and not np.array_equal(counts, np.bincount(model.train_.indices, minlength=len(counts))):
+        raise ModelFileError("its counts are not those of its histories")

@@ -1,0 +1,13 @@
+"""LOAD: interactions in, from files, frames and known data sets; a doctor for them; and out again.
+
+Each public file of this room is a data set that `load` knows by name. Files with an underscore are the machinery, in
+the order data takes: `_packed` (bytes), `_text` or `_frames` (columns), `_rows`, `_pairs`, `_filters`.
+"""
+
+from corml.datasets._doctor import Finding, Report, examine
+from corml.datasets._download import fetch
+from corml.datasets._known import Known, Remote, folder, get, known
+from corml.datasets._load import load
+from corml.datasets._write import write
+
+__all__ = ["Finding", "Known", "Remote", "Report", "examine", "fetch", "folder", "get", "known", "load", "write"]

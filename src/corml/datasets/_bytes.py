@@ -72,5 +72,7 @@ def _check_lines(data: bytes, where: str) -> None:
         end = max(data.rfind(b"\n", start, stop), data.rfind(b"\r", start, stop))
         if end < 0:
             line = data.count(b"\n", 0, start) + 1
-            raise DataError(f"{where}, line {line:,} is longer than {size(LONGEST_LINE)}: is a line end or quote missing?")
+            raise DataError(
+                f"{where}, line {line:,} is longer than {size(LONGEST_LINE)}: is a line end or quote missing?"
+            )
         start = end + 1

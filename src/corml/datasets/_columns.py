@@ -13,7 +13,7 @@ from corml.interactions import fault_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Check", "Coded", "ids", "ratings", "times"]
+__all__ = ["Check", "Coded", "ids", "ratings", "texts", "times"]
 
 FORMATS = ("%Y-%m-%d %H:%M:%S%.f%:z", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
 
@@ -37,10 +37,10 @@ class Coded:
 
 
 def ids(series: "pl.Series", role: str, where: str, *, trim: bool) -> Coded:
-    """Number the ids of a column; each must be text, or have one plain text form."""
+    """Give each id of a column a number; each must be text, or have one plain text form."""
     import polars as pl
 
-    text = _as_text(series, role, where)
+    text = texts(series, role, where)
     text = text.str.strip_chars() if trim else text
     unique = text.drop_nulls().unique(maintain_order=True)
     numbered = unique.alias("label").to_frame().with_row_index("code")
@@ -96,8 +96,8 @@ def times(series: "pl.Series", where: str) -> tuple[NDArray[np.float64], Check]:
     return moments, Check(~np.isfinite(moments), what)
 
 
-def _as_text(series: "pl.Series", role: str, where: str) -> "pl.Series":
-    """The exact text of each id: 2⁶⁰+1 keeps its last digit, a decimal its zeros."""
+def texts(series: "pl.Series", role: str, where: str) -> "pl.Series":
+    """Write each id as its exact text: 2⁶⁰+1 keeps its last digit, a decimal its zeros."""
     import polars as pl
 
     if series.dtype.is_nested() or series.dtype == pl.Object:

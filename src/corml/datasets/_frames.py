@@ -117,7 +117,7 @@ def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":
-    """A polars column; where types are mixed, of text."""
+    """Make a polars column; where types are mixed, of text."""
     import polars as pl
 
     try:
@@ -125,7 +125,9 @@ def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":
     except Exception:  # each frame library has its own complaint about columns of mixed type
         values = column.to_list()
     if any(isinstance(value, list | dict | set | tuple) for value in values):
-        raise DataError(f"Column {ascii_line(name)} of the frame holds lists or records: one plain value per row is needed.")
+        raise DataError(
+            f"Column {ascii_line(name)} of the frame holds lists or records: one plain value per row is needed."
+        )
     return pl.Series([None if value is None or value != value else str(value) for value in values], dtype=pl.String)
 
 

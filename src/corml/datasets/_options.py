@@ -46,7 +46,7 @@ class Options:
             raise UsageError("user and item are needed: give a column, or None to find it by its name.")
 
     def given(self) -> dict[str, Any]:
-        """The options that differ from their defaults, ready for JSON."""
+        """List the options that differ from their defaults, ready for JSON."""
         chosen = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not f.default}
         if "titles" in chosen:
             chosen["titles"] = _describe(self.titles)

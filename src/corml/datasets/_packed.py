@@ -32,10 +32,11 @@ class Content:
     data: bytes
     kind: str
     where: str
+    name: str = ""  # of the file, or of the member of an archive
 
 
 def shown(path: str | os.PathLike[str]) -> str:
-    """A path as messages show it."""
+    """Write a path as messages show it."""
     return ascii_line(os.fspath(path), 200)
 
 
@@ -82,7 +83,7 @@ def _unpack(file: IO[bytes], name: str, path: Path, limit: tuple[int, bool], mem
         return _unpack(io.BytesIO(data), name[:-3], path, (len(data), limit[1]), members)
     if kind in ("zst", "bz2", "xz", "7z", "rar"):
         raise DataError(f"{shown(path)} is compressed as .{kind}, which corml does not read: unpack it, or use .gz.")
-    return Content(file.read(), kind, shown(path))
+    return Content(file.read(), kind, shown(path), name)
 
 
 def _unzip(file: IO[bytes], path: Path, allow: bool, members: Sequence[str]) -> Content:
@@ -118,7 +119,7 @@ def _kind(name: str) -> str:
     return PurePosixPath(name.lower().removesuffix(".gz")).suffix.removeprefix(".")
 
 
-def _stream(packed: IO[bytes], path: Path, limit: tuple[int, bool]) -> bytes:
+def _stream(packed: IO[bytes] | gzip.GzipFile, path: Path, limit: tuple[int, bool]) -> bytes:
     """Expand piece by piece, so that a bomb is met at its fuse."""
     size, allowed = limit
     data = bytearray()

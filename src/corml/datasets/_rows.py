@@ -10,7 +10,7 @@ from corml.datasets._columns import Check
 from corml.datasets._options import Notes, Options
 from corml.datasets._sniff import Roles, roles
 from corml.datasets._table import Columns, Fault, Table
-from corml.errors import DataError
+from corml.errors import DataError, ascii_line
 
 __all__ = ["Rows", "gather"]
 
@@ -39,6 +39,8 @@ def gather(table: Table, options: Options, notes: Notes) -> Rows:
     series = dict(zip(chosen.positions(), columns.series, strict=True))
     users = _columns.ids(series[chosen.user], "user", table.where, trim=options.trim)
     items = _columns.ids(series[chosen.item], "item", table.where, trim=options.trim)
+    if users.floats or items.floats:
+        notes.add("ids that are decimal numbers keep their point (7.0 is not 7): convert them to whole numbers first")
     checks = [users.check, items.check]
     rating = time = None
     if chosen.rating is not None:
@@ -49,45 +51,48 @@ def gather(table: Table, options: Options, notes: Notes) -> Rows:
         time, check = _columns.times(series[chosen.time], table.where)
         if options.time is not None:
             checks.append(check)
-        elif check.bad.any():
+        elif check.bad.any():  # nobody asked for times: do without them rather than without rows
             time = None
-            notes.add(f"times ignored: {table.where}, {columns.unit} {columns.number(int(check.bad.argmax())):,}: "
-                      f"{check.what(int(check.bad.argmax()))}")
-    if users.floats or items.floats:
-        notes.add("ids that are decimal numbers keep their point (7.0 is not 7): convert them to whole numbers first")
+            notes.add(f"times ignored: {_told(table, columns, _first(columns, [check]))}")
     good = _good(table, columns, checks, options, notes)
-    bad = len(columns.faults) + len(good) - int(good.sum())
-    kept = [None if column is None else column[good] for column in (rating, time)]
-    return Rows(users.labels, items.labels, users.codes[good], items.codes[good], *kept, len(good) + len(columns.faults), bad)
+    read, whole = len(good) + len(columns.faults), int(good.sum())
+    rating, time = (None if column is None else column[good] for column in (rating, time))
+    return Rows(users.labels, items.labels, users.codes[good], items.codes[good], rating, time, read, read - whole)
 
 
 def _say(chosen: Roles, table: Table, options: Options, notes: Notes) -> None:
     """Report the columns, unless the user and item were both named."""
     if options.user is None or options.item is None or not table.named:
-        parts = [f"{role}={table.names[at]}" for role, at in vars(chosen).items() if at is not None]
+        parts = [f"{role}={ascii_line(table.names[at])[1:-1]}" for role, at in vars(chosen).items() if at is not None]
         notes.add("columns: " + ", ".join(parts))
 
 
 def _good(table: Table, columns: Columns, checks: list[Check], options: Options, notes: Notes) -> NDArray[np.bool_]:
-    bad = np.logical_or.reduce([check.bad for check in checks])
+    bad: NDArray[np.bool_] = np.logical_or.reduce([check.bad for check in checks])
     total, count = len(bad) + len(columns.faults), int(bad.sum()) + len(columns.faults)
     if not count:
         return ~bad
-    first = _first(columns, checks, bad)
-    told = f"{table.where}, {columns.unit} {first.number:,}: {first.what}"
+    told = _told(table, columns, _first(columns, checks))
     if not options.skip_bad_rows:
         more = f" ({count - 1:,} more bad row{'s' * (count > 2)} follow{'s' * (count == 2)})" if count > 1 else ""
         raise DataError(f"{told}{more}: correct it, or pass skip_bad_rows=True (--skip-bad-rows).")
     if count > MOST_BAD * total:
-        raise DataError(f"{count:,} of {total:,} rows are bad, more than {MOST_BAD:.0%}, the first at {told}: correct them.")
+        raise DataError(
+            f"{count:,} of {total:,} rows are bad, more than {MOST_BAD:.0%}, the first at {told}: correct them."
+        )
     notes.add(f"bad rows skipped: {count:,}, the first at {told}")
     return ~bad
 
 
-def _first(columns: Columns, checks: list[Check], bad: NDArray[np.bool_]) -> Fault:
-    found = list(columns.faults[:1])
-    if bad.any():
-        row = int(bad.argmax())
-        what = next(check.what(row) for check in checks if check.bad[row])
-        found.append(Fault(columns.number(row), what))
+def _first(columns: Columns, checks: list[Check]) -> Fault:
+    """Find the bad row that stands highest in the file."""
+    found = columns.faults[:1]
+    for check in checks:
+        if check.bad.any():
+            row = int(check.bad.argmax())
+            found.append(Fault(columns.number(row), check.what(row)))
     return min(found, key=lambda fault: fault.number)
+
+
+def _told(table: Table, columns: Columns, fault: Fault) -> str:
+    return f"{table.where}, {columns.unit} {fault.number:,}: {fault.what}"

@@ -66,7 +66,7 @@ def _records(data: bytes, layout: Layout) -> Iterator[Record]:
 
 
 def _complaint(fault: csv.Error, where: str, line: int) -> str:
-    """What to say of one row; a quote that never closes has swallowed the rest of the file, so that ends it all."""
+    """Say what is wrong with one row; a quote that never closes has swallowed the rest of the file and ends it all."""
     if "unexpected end of data" in str(fault) or "field limit" in str(fault):
         raise DataError(f"{where}, line {line:,}: a quote opens and never closes: close it, or double it.") from fault
     return "there is text after a closing quote"

@@ -41,7 +41,7 @@ class Roles:
 
 
 def bare(name: str) -> str:
-    """A column name without blanks around it and without the type RecBole appends to it."""
+    """Strip a column name of blanks around it and of the type RecBole appends to it."""
     return _RECBOLE.sub("", name.strip())
 
 
@@ -52,7 +52,7 @@ def find(role: str, names: Sequence[str]) -> int | None:
 
 
 def pick_separator(lines: Sequence[str], kind: str) -> str | None:
-    """The separator that divides all lines alike, else one that the first line has; a blank only for want of others."""
+    """Choose what divides all lines alike, else what occurs in the first; a blank only for want of others."""
     natural = NATURAL.get(kind)
     order = sorted(SEPARATORS, key=lambda s: (s == " ", s != natural))
     counts = {s: [line.count(s) for line in lines] for s in order}
@@ -62,7 +62,7 @@ def pick_separator(lines: Sequence[str], kind: str) -> str | None:
 
 
 def candidates(line: str) -> str:
-    """The usual separators that occur in a line, for a message."""
+    """List the usual separators that occur in a line, for a message."""
     found = [f"{ascii_line(s)} ({line.count(s)}x)" for s in SEPARATORS if s in line]
     return ", ".join(found) or "none of the usual separators"
 
@@ -106,7 +106,9 @@ def _needed(role: str, wanted: Column, names: Sequence[str], where: str) -> int:
     if at is None and other is not None and len(names) == 2:
         return 1 - other
     if at is None:
-        raise DataError(f"Cannot tell which column of {where} holds the {role}s: name one of {listed(names)} as {role}=.")
+        raise DataError(
+            f"Cannot tell which column of {where} holds the {role}s: name one of {listed(names)} as {role}=."
+        )
     return at
 
 

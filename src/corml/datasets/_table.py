@@ -35,7 +35,7 @@ class Columns:
         return len(self.series[0])
 
     def number(self, row: int) -> int:
-        """The line or row number people would look up."""
+        """Give the line or row number people would look up."""
         return self.first + row if self.lines is None else int(self.lines[row])
 
 

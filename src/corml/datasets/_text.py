@@ -8,7 +8,6 @@ import csv
 import io
 import re
 from collections.abc import Sequence
-from itertools import islice
 
 from corml.datasets import _slow, _sniff
 from corml.datasets._bytes import as_text, unix_lines
@@ -35,17 +34,15 @@ class TextTable:
             self._data = unix_lines(self._data)
         self._skip, start = _preamble(self._data, self.where)
         self._separator = self._settle_separator(start, content.kind, options, notes)
-        rows = self._sample(start)
-        self.named = _has_header(rows, options, self.where)
-        self.names = [_sniff.bare(name) for name in rows[0]] if self.named else [str(at) for at in range(len(rows[0]))]
+        first = self._first_row(start)
+        self.named = _has_header(first, options, self.where)
+        self.names = [_sniff.bare(name) for name in first] if self.named else [str(at) for at in range(len(first))]
         self._check_names()
 
     def read(self, wanted: Sequence[int]) -> Columns:
         """Read some columns, fast if the file is plain and clean."""
         columns = None if self._quoted else self._fast(wanted)
-        if columns is None:
-            layout = _slow.Layout(self._dialect(), len(self.names), self._skip, self.named, self.where)
-            columns = _slow.read(self._data, wanted, layout)
+        columns = self._slow(wanted) if columns is None else columns
         if not len(columns) and not columns.faults:
             raise DataError(f"{self.where} has no interactions: there is nothing below its header.")
         return columns
@@ -74,6 +71,10 @@ class TextTable:
         series = [frame.to_series(order.index(at)) for at in wanted]
         return Columns(series, "line", first=self._skip + self.named + 1)
 
+    def _slow(self, wanted: Sequence[int]) -> Columns:
+        layout = _slow.Layout(self._dialect(), len(self.names), self._skip, self.named, self.where)
+        return _slow.read(self._data, wanted, layout)
+
     def _settle_separator(self, start: int, kind: str, options: Options, notes: Notes) -> str:
         lines = re.split(r"\r\n|\r|\n", self._data[start : start + SAMPLE_BYTES].decode("utf-8", "ignore"))
         lines = [line for line in lines[:SAMPLE_ROWS] if line.strip()]
@@ -91,7 +92,9 @@ class TextTable:
     def _stand_in(self, separator: str) -> str:
         """Polars and csv take one byte as separator: put one in place of several."""
         if STAND_IN.encode() in self._data:
-            raise DataError(f"{self.where} holds the control character U+001F: it cannot be read with a long separator.")
+            raise DataError(
+                f"{self.where} holds the control character U+001F: it cannot be read with a long separator."
+            )
         self._data = unix_lines(self._data).replace(separator.encode(), STAND_IN.encode())
         self._quoted = False  # files with such separators have no rules for quotes
         return STAND_IN
@@ -100,10 +103,10 @@ class TextTable:
         quoting = csv.QUOTE_MINIMAL if self._quoted else csv.QUOTE_NONE
         return {"delimiter": self._separator, "quoting": quoting, "strict": True}
 
-    def _sample(self, start: int) -> list[list[str]]:
+    def _first_row(self, start: int) -> list[str]:
         text = self._data[start : start + SAMPLE_BYTES].decode("utf-8", "ignore")
         try:
-            return list(islice(csv.reader(io.StringIO(text, newline=""), **self._dialect()), 2))  # type: ignore[arg-type]
+            return next(csv.reader(io.StringIO(text, newline=""), **self._dialect()))  # type: ignore[arg-type]
         except csv.Error as fault:
             raise DataError(f"{self.where}, line {self._skip + 1}: {fault}: close or double the quote.") from fault
 
@@ -111,7 +114,9 @@ class TextTable:
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
             found = _sniff.listed(self.names)
-            raise DataError(f"{self.where} has two columns named {ascii_line(twice)}; its columns are {found}: rename one.")
+            raise DataError(
+                f"{self.where} has two columns named {ascii_line(twice)}; its columns are {found}: rename one."
+            )
 
     def _body_start(self) -> int:
         start = 0
@@ -133,15 +138,16 @@ def _preamble(data: bytes, where: str) -> tuple[int, int]:
     raise DataError(f"{where} has no interactions: it is empty.")
 
 
-def _has_header(rows: list[list[str]], options: Options, where: str) -> bool:
+def _has_header(first: list[str], options: Options, where: str) -> bool:
     """Whether the first row names the columns; an error where that cannot be meant."""
-    first = rows[0]
     if options.header is False and _sniff.looks_like_header(first):
-        raise DataError(f"{where} starts with a header ({_sniff.listed(first)}): read it without header=False (--no-header).")
+        raise DataError(
+            f"{where} starts with a header ({_sniff.listed(first)}): read it without header=False (--no-header)."
+        )
     if options.header is not None:
         return options.header
     told = [name for name in (options.user, options.item) if name is not None]
-    if _sniff.looks_like_header(first) or any(name in map(_sniff.bare, first) for name in told):
+    if _sniff.looks_like_header(first) or set(told) & set(map(_sniff.bare, first)):
         return True
     if len(told) == 2 and all(isinstance(name, int) for name in told):
         return False

@@ -35,7 +35,7 @@ class Solution:
 
     H: Matrix = field(repr=False)
     steps: int
-    primal: float  # ‖H − Z‖ / max(‖H‖, ‖Z‖)
+    primal: float  # ‖H − Z‖ / ‖Z‖
     dual: float  # ‖Z − Z_before‖ / ‖Γ‖
     converged: bool
     rho: float
@@ -71,21 +71,20 @@ def solve(
     X = spd_inverse(M)
     H, T, Z, Γ = np.empty_like(B), np.empty_like(B), np.zeros_like(B), np.zeros_like(B)
     trace: list[tuple[float, float]] = []
-    for step in range(1, max_steps + 1):
-        with blas():
+    with blas():
+        for step in range(1, max_steps + 1):
             np.matmul(X, _target(B, Z, Γ, rho, out=T), out=H)
             _zero_diagonal(H, X)  #                                                                       (h)
-        Γ += H
-        moved = _project(Γ, Z)  #                                                                         (z)
-        Γ -= Z  #                                                                                         (γ)
-        np.subtract(H, Z, out=T)
-        trace.append((_norm(T) / _size(H, Z), moved / _size(Γ)))
-        if not np.isfinite(trace[-1]).all():
-            raise NumericalError(f"ADMM left the finite numbers at step {step}: raise `ridge`, `l2` or `rho`.")
-        if progress:
-            progress(step, max_steps)
-        if tol > 0 and max(trace[-1]) <= tol:
-            return Solution(Z, step, *trace[-1], converged=True, rho=rho, trace=tuple(trace))
+            Γ += H
+            moved = _project(Γ, Z)  #                                                                     (z)
+            Γ -= Z  #                                                                                     (γ)
+            trace.append(_residuals(H, Z, Γ, moved, scratch=T))
+            if not np.isfinite(trace[-1]).all():
+                raise NumericalError(f"ADMM left the finite numbers at step {step}: raise `ridge`, `l2` or `rho`.")
+            if progress:
+                progress(step, max_steps)
+            if tol > 0 and max(trace[-1]) <= tol:
+                return Solution(Z, step, *trace[-1], converged=True, rho=rho, trace=tuple(trace))
     return Solution(Z, max_steps, *trace[-1], converged=False, rho=rho, trace=tuple(trace))
 
 
@@ -131,9 +130,14 @@ def _project(S: Matrix, Z: Matrix) -> float:
     return float(np.sqrt(moved))
 
 
+def _residuals(H: Matrix, Z: Matrix, Γ: Matrix, moved: float, *, scratch: Matrix) -> tuple[float, float]:
+    """‖H − Z‖ against ‖Z‖, and ‖Z − Z_before‖ against ‖Γ‖; where Z is nothing at all, both against ‖Γ‖."""
+    gap = _norm(np.subtract(H, Z, out=scratch))
+    size, dual_size = _norm(Z), _norm(Γ)
+    tiny = float(np.finfo(np.float32).tiny)
+    return gap / max(size or dual_size, tiny), moved / max(dual_size, tiny)
+
+
 def _norm(S: Matrix) -> float:
-    return float(np.sqrt(sum(float(np.vdot(row, row)) for row in S)))
-
-
-def _size(*matrices: Matrix) -> float:
-    return max(max(map(_norm, matrices)), float(np.finfo(np.float32).tiny))
+    """Frobenius norm; rows are summed in double precision."""
+    return float(np.sqrt(np.einsum("ij,ij->i", S, S).sum(dtype=np.float64)))

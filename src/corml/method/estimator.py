@@ -82,6 +82,13 @@ class CoRML(Recommender):
         self.V_, self.H_, self.solutions_ = fitting.run(X, self.degrees_, self, plan, self._progress)
         self.notes_ = {"plan": plan.report(), "solver": [solution.report() for solution in self.solutions_]}
 
+    def check_state(self) -> None:
+        """H must be a symmetric, hollow matrix without negative entries, and the degrees those of the data."""
+        if not np.array_equal(self.degrees_, np.maximum(self.counts_, 1)):
+            raise ModelFileError("its degrees are not those of its data")
+        if not (issparse(self.H_) and is_hollow_symmetric(self.H_) and self.H_.data.min(initial=0) >= 0):
+            raise ModelFileError("its matrix H is not symmetric, hollow and without negative entries")
+
     @property
     def scoring(self) -> Scoring:
         """H, V and degrees arranged for scoring; made once for the arrays it was made from."""

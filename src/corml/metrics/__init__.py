@@ -1,0 +1,15 @@
+"""What lists of recommendations are worth; one function per file, and the file is the registration.
+
+    accuracy     ndcg, mrr, recall, precision, hit_rate, map
+    rarity       novelty (the paper's), self_information, popularity
+    catalogue    coverage, gini
+
+A metric is a function of `Lists` and a length K that gives one number per user, or a single one where it is about all
+lists together. Its docstring says in words what it measures, then its formula, then which way is better: that is what
+`describe()` gives and the command line prints.
+"""
+
+from corml.metrics._catalogue import Described, Metric, describe, names, parse, parse_all
+from corml.metrics._lists import Lists
+
+__all__ = ["Described", "Lists", "Metric", "describe", "names", "parse", "parse_all"]

@@ -54,7 +54,7 @@ def read_numbers(text: str) -> tuple[float, ...]:
 def _are_shares(value: Any) -> bool:
     if not isinstance(value, tuple) or len(value) not in (2, 3):
         return False
-    return value[0] > 0 and all(0 <= share <= 1 for share in value) and math.isclose(sum(value), 1, abs_tol=1e-6)
+    return value[0] >= 0.001 and all(0 <= share <= 1 for share in value) and math.isclose(sum(value), 1, abs_tol=1e-6)
 
 
-_SHARES = Rule("two or three numbers from 0 to 1 that sum to 1, the first above 0", _are_shares, read_numbers)
+_SHARES = Rule("two or three numbers from 0 to 1 that sum to 1, the first not below .001", _are_shares, read_numbers)

@@ -127,7 +127,7 @@ def _rebuilt(manifest: dict[str, Any], arrays: Arrays) -> Split:
     try:
         users, items = (Ids(_labels(arrays, kind), kind=kind) for kind in ("user", "item"))
         titles = json.loads(arrays["titles"].tobytes())
-        shared = {"users": users, "items": items, "titles": titles, "source": manifest["source"]}
+        shared = {"users": users, "items": items, "titles": dict(titles), "source": dict(manifest["source"])}
         parts: dict[str, Any] = {name: _part(name, arrays, shared) for name in PARTS if f"{name}.user" in arrays}
         split = Split(**parts, procedure=manifest["procedure"], dropped=manifest["dropped"])
         recorded = manifest["fingerprint"]

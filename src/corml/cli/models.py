@@ -1,0 +1,41 @@
+"""corml models: which models there are and what can be set."""
+
+import typer
+
+from corml import models as registry
+from corml.cli._console import say, show_json, show_table
+from corml.settings import declared
+
+__all__ = ["models"]
+
+
+def models(
+    name: str = typer.Argument(None, help="Only this model."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """List the models with their settings: default, range and meaning.
+
+    \b
+    corml models
+    corml models corml
+    """
+    chosen = [name] if name else list(registry.names())
+    rows = {one: [_row(spec) for spec in declared(registry.get(one)).values()] for one in chosen}
+    if as_json:
+        show_json({one: [dict(zip(COLUMNS, row, strict=True)) for row in listed] for one, listed in rows.items()})
+        return
+    for one, listed in rows.items():
+        say(f"{one}: {(registry.get(one).__doc__ or '').strip().splitlines()[0]}")
+        if listed:
+            show_table(COLUMNS, listed)
+
+
+COLUMNS = ("setting", "symbol", "default", "must be", "meaning")
+
+
+def _row(spec: "object") -> list[str]:
+    from corml.settings import Declared
+
+    assert isinstance(spec, Declared)
+    default = "auto" if spec.default is None else str(spec.default)
+    return [spec.name, spec.symbol, default, spec.rule.phrase, spec.help]

@@ -1,0 +1,130 @@
+"""The doctor: what is in the data, what looks wrong, and what to do about it."""
+
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.datasets import _suspects
+from corml.datasets._load import SWAPPED, load
+from corml.errors import UsageError
+from corml.interactions import Interactions
+
+__all__ = ["Finding", "Report", "examine"]
+
+QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
+MANY_SINGLES = 0.2  # share of users or items with one interaction that deserves a remark
+HEAVY_HEAD = 0.5  # share of interactions on the top 1 % of items that does
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something that looks wrong («warning») or is worth knowing («note»), and what to do about it."""
+
+    severity: str
+    what: str
+    advice: str
+
+
+@dataclass(frozen=True)
+class Report:
+    """Facts in reading order, and findings, the serious ones first."""
+
+    facts: list[tuple[str, Any]]
+    findings: list[Finding]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Give the report as JSON would have it."""
+        return {"facts": dict(self.facts), "findings": [asdict(finding) for finding in self.findings]}
+
+
+def examine(source: Any, **options: Any) -> Report:
+    """Examine interactions, or whatever `load` takes, with its options."""
+    if isinstance(source, Interactions) and options:
+        raise UsageError("Options say how to load: give them with a file, a frame or a name, not with Interactions.")
+    data = source if isinstance(source, Interactions) else load(source, **options)
+    findings = [*_about_rows(data), *_about_shape(data), *_suspects.find(data.users), *_suspects.find(data.items)]
+    made = [Finding(*parts) for parts in findings]
+    return Report(list(_facts(data)), sorted(made, key=lambda finding: finding.severity != "warning"))
+
+
+def _facts(data: Interactions) -> Iterator[tuple[str, Any]]:
+    users, items = data.shape
+    yield "users", users
+    yield "items", items
+    yield "interactions", len(data)
+    for label, key in (
+        ("rows read", "rows"),
+        ("bad rows skipped", "bad_rows"),
+        ("repeated rows", "duplicates"),
+        ("pairs with differing ratings", "conflicts"),
+        ("pairs rated too low", "filtered"),
+    ):
+        if key in data.source:
+            yield label, data.source[key]
+    yield "density", len(data) / (users * items)
+    yield "interactions per user", _quantiles(data.user_degrees)
+    yield "interactions per item", _quantiles(data.item_degrees)
+    yield "users with one interaction", int((data.user_degrees == 1).sum())
+    yield "items with one interaction", int((data.item_degrees == 1).sum())
+    yield "share of the top 1 % of items", _head(data.item_degrees, 0.01)
+    yield "share of the top 10 % of items", _head(data.item_degrees, 0.1)
+    yield "items with a title", sum(label in data.titles for label in data.items.labels)
+    if data.times is not None:
+        yield "first time", _moment(float(data.times.min()))
+        yield "last time", _moment(float(data.times.max()))
+
+
+def _about_rows(data: Interactions) -> Iterator[tuple[str, str, str]]:
+    rows = data.source
+    if rows.get("bad_rows"):
+        yield "warning", f"{rows['bad_rows']:,} rows could not be read and were left out", "correct them in the file"
+    if rows.get("duplicates"):
+        advice = "nothing to do: repeated pairs count once"
+        yield "note", f"{rows['duplicates']:,} rows repeat a pair", advice
+    if rows.get("conflicts"):
+        advice = "the latest rating counts (without times the highest): give time= if there is such a column"
+        yield "warning", f"{rows['conflicts']:,} pairs have ratings that differ", advice
+
+
+def _about_shape(data: Interactions) -> Iterator[tuple[str, str, str]]:
+    users, items = data.shape
+    if items > SWAPPED * users:
+        advice = "if user and item are swapped, give user= and item= (--user, --item)"
+        yield "warning", f"there are {items:,} items but only {users:,} users", advice
+    if min(users, items) < 2:
+        yield (
+            "warning",
+            f"{users:,} users and {items:,} items",
+            "at least two of each are needed to learn from: add data",
+        )
+    for kind, degrees in (("users", data.user_degrees), ("items", data.item_degrees)):
+        share = float((degrees == 1).mean())
+        if share > MANY_SINGLES:
+            advice = "load(..., k_core=5) (--k-core 5) leaves out what cannot be learned or tested"
+            yield "note", f"{share:.0%} of {kind} have a single interaction", advice
+    head = _head(data.item_degrees, 0.01)
+    if head > HEAVY_HEAD and items >= 100:
+        advice = "compare with the popularity baseline, and watch novelty beside accuracy"
+        yield "note", f"the top 1 % of items hold {head:.0%} of all interactions", advice
+
+
+def _quantiles(degrees: NDArray[np.int64]) -> dict[str, float]:
+    names = ("least", "25 %", "median", "75 %", "95 %", "most")
+    return dict(zip(names, np.quantile(degrees, QUANTILES).tolist(), strict=True))
+
+
+def _head(degrees: NDArray[np.int64], share: float) -> float:
+    top = max(1, round(share * len(degrees)))
+    return float(np.sort(degrees)[::-1][:top].sum() / degrees.sum())
+
+
+def _moment(seconds: float) -> str:
+    """Write a date where the number can be one since 1970 (in seconds or thousandths), else the number."""
+    for scale in (1.0, 1e3):
+        if 1e8 <= seconds / scale < 1e10:
+            return datetime.fromtimestamp(seconds / scale, UTC).isoformat(timespec="seconds")
+    return f"{seconds:g}"

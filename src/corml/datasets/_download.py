@@ -1,0 +1,154 @@
+"""Fetch the files of a known data set: resumable, checked, and either whole or not there."""
+
+import hashlib
+import http.client
+import os
+import urllib.error
+import urllib.request
+from collections.abc import Callable
+from pathlib import Path
+
+from corml.datasets import _known
+from corml.datasets._known import Known, Remote
+from corml.datasets._packed import shown
+from corml.errors import DataError, UsageError, ascii_line
+
+__all__ = ["Progress", "digest", "fetch"]
+
+Progress = Callable[[int, int | None], object]  # bytes here so far, bytes in all (None where the server does not say)
+
+CHUNK = 1 << 18
+TIMEOUT = 30.0  # seconds without a byte
+ATTEMPTS = 3  # connections that may break before we give up; what came is kept
+
+
+def fetch(
+    entry: Known | str,
+    *,
+    folder: str | os.PathLike[str] | None = None,
+    address: str | None = None,
+    progress: Progress | None = None,
+    notify: Callable[[str], object] | None = None,
+) -> list[Path]:
+    """Make sure the files of a data set are in the data folder, fetching what is missing; returns their paths.
+
+    A broken download continues where it stopped. `address` replaces the original one: a mirror's file, or, ending
+    in a slash, a mirror's folder.
+    """
+    entry = _known.get(entry) if isinstance(entry, str) else entry
+    root = Path(folder) if folder is not None else _known.folder()
+    here = _known.present(entry, root)
+    if here:
+        return here
+    for file in entry.files:
+        if not (root / file.name).is_file():
+            _fetch_one(_moved(file, address), root / file.name, progress, notify or _silent)
+    return _known.present(entry, root)
+
+
+def digest(path: Path) -> str:
+    """Compute the sha256 of a file."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _silent(line: str) -> None:
+    pass
+
+
+def _moved(file: Remote, address: str | None) -> Remote:
+    if address is None:
+        return file
+    return Remote(address + Path(file.name).name if address.endswith("/") else address, file.name, file.sha256)
+
+
+def _fetch_one(file: Remote, target: Path, progress: Progress | None, notify: Callable[[str], object]) -> None:
+    if not file.address.startswith(("https://", "http://")):
+        raise UsageError(
+            f"{ascii_line(file.address, 200)} is not a web address: it must start with https:// or http://."
+        )
+    part = target.with_name(target.name + ".part")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        notify(f"downloading {file.address} to {target}")
+        _persist(file, part, target, progress)
+        _verify(file, part, notify)
+        os.replace(part, target)
+        _tag(part).unlink(missing_ok=True)
+    except OSError as fault:
+        raise DataError(
+            f"Could not write {shown(target)}: {fault.strerror or fault}. {_by_hand(file, target)}"
+        ) from fault
+
+
+def _persist(file: Remote, part: Path, target: Path, progress: Progress | None) -> None:
+    """Go on after a broken connection, a few times."""
+    for attempt in range(1, ATTEMPTS + 1):
+        try:
+            return _transfer(file, part, progress)
+        except urllib.error.HTTPError as fault:
+            fault.close()
+            if fault.code == 416 and part.exists():  # what we have is longer than what there is: begin again
+                part.unlink()
+                continue
+            raise DataError(f"{file.address} answers {fault.code} {fault.reason}. {_by_hand(file, target)}") from fault
+        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as fault:
+            if attempt == ATTEMPTS:
+                reason = getattr(fault, "reason", fault)
+                raise DataError(f"Could not fetch {file.address} ({reason}). {_by_hand(file, target)}") from fault
+    raise DataError(f"Could not fetch {file.address} whole. {_by_hand(file, target)}")
+
+
+def _transfer(file: Remote, part: Path, progress: Progress | None) -> None:
+    """One connection: the missing bytes if the server can give them, else all."""
+    have = part.stat().st_size if part.exists() and _tag(part).exists() else 0
+    request = urllib.request.Request(file.address, headers={"User-Agent": "corml", "Accept-Encoding": "identity"})
+    if have:
+        request.add_header("Range", f"bytes={have}-")
+        request.add_header("If-Range", _tag(part).read_text())
+    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        resumed = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        done = have if resumed else 0
+        length = answer.headers.get("Content-Length")
+        total = done + int(length) if length else None
+        _remember(part, answer.headers.get("ETag") or answer.headers.get("Last-Modified"))
+        with part.open("ab" if resumed else "wb") as out:
+            while piece := answer.read(CHUNK):
+                out.write(piece)
+                done += len(piece)
+                if progress is not None:
+                    progress(done, total)
+            out.flush()
+            os.fsync(out.fileno())
+    if total is not None and done < total:
+        raise http.client.IncompleteRead(b"", total - done)
+
+
+def _tag(part: Path) -> Path:
+    """Where we note which version of the file a part belongs to."""
+    return part.with_name(part.name + ".tag")
+
+
+def _remember(part: Path, version: str | None) -> None:
+    """Without a version there is no safe way to go on, so no note and no resuming. Weak ETags do not count."""
+    if version is None or version.startswith("W/"):
+        _tag(part).unlink(missing_ok=True)
+    else:
+        _tag(part).write_text(version)
+
+
+def _verify(file: Remote, part: Path, notify: Callable[[str], object]) -> None:
+    found = digest(part)
+    if file.sha256 is None:
+        notify(f"sha256 of {file.name}: {found} (nothing published to compare it with)")
+    elif found != file.sha256:
+        part.unlink()
+        _tag(part).unlink(missing_ok=True)
+        raise DataError(
+            f"{file.address} is not the file it should be: sha256 {found} instead of {file.sha256}. "
+            "It was removed; try again, or another mirror."
+        )
+
+
+def _by_hand(file: Remote, target: Path) -> str:
+    return f"Try again (it goes on where it stopped), or put the file there by hand as {shown(target)}."

@@ -1,0 +1,134 @@
+"""`load`: interactions from a file, a frame or a known name."""
+
+import os
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any
+
+from corml.datasets import _filters, _sources
+from corml.datasets._options import Column, Notes, Options
+from corml.datasets._pairs import Pairs, merge
+from corml.datasets._rows import Rows, gather
+from corml.datasets._sources import Found
+from corml.errors import DataError
+from corml.interactions import Ids, Interactions
+
+__all__ = ["load"]
+
+SWAPPED = 50  # with this many times more items than users, the columns may be the wrong way round
+
+
+def load(
+    source: Any,
+    *,
+    user: Column = None,
+    item: Column = None,
+    rating: Column = None,
+    time: Column = None,
+    at_least: float | None = None,
+    k_core: int = 0,
+    min_user: int = 0,
+    min_item: int = 0,
+    titles: str | os.PathLike[str] | Mapping[Any, str] | Any = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    trim: bool = False,
+    skip_bad_rows: bool = False,
+    allow_expansion: bool = False,
+    notify: Callable[[str], object] | None = None,
+) -> Interactions:
+    """Read who met what from a file, a data frame, or a known data set.
+
+    A file is CSV, TSV, Parquet, NPZ or RecBole `.inter`, also inside `.gz` or `.zip`. Ids are text and stay as they
+    are. Any row that cannot be understood is an error that names its line.
+
+    Rows that repeat a pair are merged: the latest of differing ratings counts, without times the highest.
+    A known name brings its own rules (ml-20m: ratings from 4, 5-core, as in the paper); options given here win.
+
+    Parameters
+    ----------
+    source
+        A path, a data frame (pandas, polars, pyarrow), or a name such as "movielens-small" or "gowalla".
+    user, item, rating, time
+        Columns by name or, counted from 0, by position; None finds them by their usual names, False (for rating and
+        time) does without.
+    at_least
+        Ratings from here on count as an interaction. Without it every row does, except ratings of 0.
+    k_core
+        Keep the largest part in which every user and every item has this many interactions.
+    min_user, min_item
+        Keep users (then items) with this many interactions; one pass each, before `k_core`.
+    titles
+        What to call items: a file or frame with an item and a title column, or a mapping.
+    separator, header
+        How a text file is laid out, where looking at it is not enough. Without header columns are 0, 1, 2 …
+    trim
+        Take blanks off both ends of ids; otherwise " 7" and "7" differ.
+    skip_bad_rows
+        Leave out rows that cannot be understood, as long as they are no more than 1 %.
+    allow_expansion
+        Accept a compressed file that expands more than a thousandfold.
+    notify
+        Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
+
+    """
+    columns = (user, item, rating, time)
+    filters = (at_least, k_core, min_user, min_item)
+    asked = Options(*columns, *filters, titles, separator, header, trim, skip_bad_rows, allow_expansion)
+    notes = Notes(notify)
+    found = _sources.find(source, asked, notes)
+    rows = gather(found.table, found.options, notes)
+    pairs = merge(rows, found.options.at_least)
+    _explain(rows, pairs, found, notes)
+    data = Interactions(
+        Ids(rows.users, kind="user"), Ids(rows.items, kind="item"), pairs.user, pairs.item, pairs.time
+    ).compact()
+    data = _filters.thin(data, found.options, notes).compact()
+    _suspect(data, notes)
+    names = _sources.titles(found, notes)
+    return replace(
+        data,
+        titles={label: names[label] for label in data.items.labels if label in names} if names else {},
+        source=_source(found, asked, rows, pairs, notes),
+    )
+
+
+def _explain(rows: Rows, pairs: Pairs, found: Found, notes: Notes) -> None:
+    """Say how rows became pairs, and refuse if none did."""
+    threshold = "0" if found.options.at_least is None else f"{found.options.at_least:g}"
+    word = "above" if found.options.at_least is None else "of at least"
+    if not len(pairs.user):
+        top = max(rows.rating.tolist(), default=0) if rows.rating is not None else 0
+        raise DataError(
+            f"{found.table.where} has 0 positives after threshold: no rating is {word} {threshold} "
+            f"(the highest is {top:g}): lower at_least (--at-least)."
+        )
+    if pairs.filtered:
+        notes.add(f"ratings: {pairs.filtered:,} pairs without a rating {word} {threshold} left out")
+    if pairs.duplicates:
+        rule = "latest" if rows.time is not None else "highest"
+        about = f", {pairs.conflicts:,} with differing ratings (the {rule} counts)" if pairs.conflicts else ""
+        notes.add(f"duplicates: {pairs.duplicates:,} rows repeat a pair{about}; merged")
+
+
+def _suspect(data: Interactions, notes: Notes) -> None:
+    users, items = data.shape
+    if items > SWAPPED * users:
+        notes.add(f"{items:,} items and only {users:,} users: are the user and item columns swapped?")
+
+
+def _source(found: Found, asked: Options, rows: Rows, pairs: Pairs, notes: Notes) -> dict[str, Any]:
+    """Where the data came from and what happened to it, ready for JSON."""
+    told: dict[str, Any] = {
+        "from": found.name,
+        "options": asked.given(),
+        "notes": list(notes.lines),
+        "rows": rows.read,
+        "bad_rows": rows.bad,
+        "filtered": pairs.filtered,
+        "duplicates": pairs.duplicates,
+        "conflicts": pairs.conflicts,
+    }
+    if found.entry is not None:
+        told |= {"licence": found.entry.licence, "citation": found.entry.citation}
+    return told

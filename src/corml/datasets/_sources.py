@@ -1,0 +1,119 @@
+"""From what people give `load` to a table: a path, a known name or a frame."""
+
+import os
+import zipfile
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from corml.datasets import _download, _known, _titles
+from corml.datasets._frames import from_frame, from_npz, from_parquet
+from corml.datasets._known import Known
+from corml.datasets._lists import from_pieces
+from corml.datasets._options import Notes, Options
+from corml.datasets._packed import Content, content, shown
+from corml.datasets._table import Table
+from corml.datasets._text import TextTable
+from corml.errors import DataError, ascii_line
+from corml.settings import nearest
+
+__all__ = ["Found", "find", "titles"]
+
+
+@dataclass(frozen=True)
+class Found:
+    """A table, what to call it, and the options that hold for it (a known data set adds its own)."""
+
+    table: Table
+    name: str
+    options: Options
+    entry: Known | None = None
+    path: Path | None = None
+
+
+def find(source: Any, options: Options, notes: Notes) -> Found:
+    """Open what was given: an existing file before a known name before a frame."""
+    if not isinstance(source, str | os.PathLike):
+        return Found(from_frame(source), "frame", options)
+    path = Path(source)
+    if isinstance(source, str) and not os.path.exists(source):
+        if source.replace("_", "-") in _known.known():
+            return _known_set(_known.get(source), options, notes)
+        if path.suffix == "" and path.parent == Path():  # no suffix, no folder: a name was meant
+            raise DataError(f"There is no file or data set {ascii_line(source)}{nearest(source, _known.known())}.")
+    read = content(path, allow_expansion=options.allow_expansion)
+    return Found(table(read, options, notes), os.fspath(source), options, path=path)
+
+
+def table(read: Content, options: Options, notes: Notes, *, quotes: bool = True) -> Table:
+    """Read the table in some bytes, by their kind."""
+    if read.kind in ("parquet", "pq"):
+        return from_parquet(read)
+    if read.kind == "npz":
+        return from_npz(read, allow_expansion=options.allow_expansion)
+    return TextTable(read, options, notes, quotes=quotes)
+
+
+def titles(found: Found, notes: Notes) -> dict[str, str]:
+    """Find the titles that were asked for, else those that come with a known data set."""
+    given, options = found.options.titles, found.options
+    if isinstance(given, Mapping):
+        return _titles.from_mapping(given)
+    if given is None:
+        return _own_titles(found)
+    if isinstance(given, str | os.PathLike):
+        read = content(Path(given), allow_expansion=options.allow_expansion)
+        second = table(read, Options(), Notes())
+    else:
+        second = from_frame(given)
+    item = options.item if isinstance(options.item, str) else ""
+    return _titles.from_table(second, item, trim=options.trim, notes=notes)
+
+
+def _known_set(entry: Known, options: Options, notes: Notes) -> Found:
+    paths = _known.present(entry) or _download.fetch(entry, notify=notes.add)
+    _compare(entry, paths[0], notes)
+    defaults = Options()
+    rules = {name: value for name, value in entry.rules.items() if getattr(options, name) == getattr(defaults, name)}
+    if rules:
+        notes.add(f"{entry.name}: " + ", ".join(f"{name}={value}" for name, value in rules.items()))
+    options = replace(options, **rules)
+    original = paths[0].name == Path(entry.files[0].name).name if entry.files else True
+    if original and entry.reader != "table":
+        pieces = [content(path, allow_expansion=options.allow_expansion) for path in paths]
+        return Found(from_pieces(pieces, entry.reader), entry.name, options, entry, paths[0])
+    read = content(paths[0], allow_expansion=options.allow_expansion, members=[entry.member] if entry.member else [])
+    if read.name == Path(entry.member).name:
+        options = replace(options, **{k: v for k, v in entry.layout.items() if getattr(options, k) is None})
+    return Found(table(read, options, notes), entry.name, options, entry, paths[0])
+
+
+def _compare(entry: Known, path: Path, notes: Notes) -> None:
+    """Say so if a file in the folder is not the published one; it may still be what is wanted."""
+    for file in entry.files:
+        if file.sha256 and path.name == file.name and _download.digest(path) != file.sha256:
+            notes.add(f"{shown(path)} is not the published file: its sha256 differs")
+
+
+def _own_titles(found: Found) -> dict[str, str]:
+    entry, path = found.entry, found.path
+    if entry is None or path is None or not entry.titles:
+        return {}
+    beside = path.parent / Path(entry.titles).name
+    if path.suffix == ".zip" and _has(path, entry.titles):
+        read = content(path, members=[entry.titles])
+    elif beside.is_file():
+        read = content(beside)
+    else:
+        return {}
+    layout = dict(entry.titles_layout)
+    encoding = layout.pop("encoding", "utf-8")
+    read = replace(read, data=read.data.decode(encoding).encode())
+    second = table(read, Options(**layout), Notes(), quotes="encoding" not in entry.titles_layout)
+    return _titles.from_table(second, "", trim=found.options.trim, notes=Notes())
+
+
+def _has(path: Path, member: str) -> bool:
+    with zipfile.ZipFile(path) as archive:
+        return any(name == member or name.endswith("/" + member) for name in archive.namelist())

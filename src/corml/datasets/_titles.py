@@ -1,0 +1,48 @@
+"""What to call items: a second table, or a mapping, from item ids to titles."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from corml.datasets import _columns
+from corml.datasets._options import Notes
+from corml.datasets._sniff import find, listed
+from corml.datasets._table import Table
+from corml.errors import DataError
+from corml.interactions import canonical
+
+__all__ = ["from_mapping", "from_table"]
+
+
+def from_mapping(titles: Mapping[Any, Any]) -> dict[str, str]:
+    """Titles by id, both as text."""
+    return {canonical(item): str(title) for item, title in titles.items()}
+
+
+def from_table(table: Table, item: str, *, trim: bool, notes: Notes) -> dict[str, str]:
+    """Titles from two columns: the item column is named as in the interactions, or usually."""
+    at, title = _positions(table, item)
+    columns = table.read([at, title])
+    coded = _columns.ids(columns.series[0], "item", table.where, trim=trim)
+    names = _columns.texts(columns.series[1], "title", table.where).to_list()
+    notes.add(f"titles: {table.where}")
+    found: dict[str, str] = {}
+    for code, bad, name in zip(coded.codes.tolist(), coded.check.bad.tolist(), names, strict=True):
+        if not bad and name:
+            found.setdefault(coded.labels[code], name)
+    return found
+
+
+def _positions(table: Table, item: str) -> tuple[int, int]:
+    if not table.named:
+        return 0, 1
+    names = list(table.names)
+    at = names.index(item) if item in names else find("item", names)
+    title = find("title", names)
+    if at is None and "id" in [name.lower() for name in names]:
+        at = [name.lower() for name in names].index("id")
+    if at is None or title is None or at == title:
+        missing = "title" if title is None or at == title else "item"
+        raise DataError(
+            f"{table.where} has no {missing} column for titles=; its columns are {listed(names)}: rename one."
+        )
+    return at, title

@@ -1,0 +1,109 @@
+"""Interactions out: CSV, TSV, RecBole `.inter`, Parquet or NPZ, by the suffix, whole or not at all.
+
+Ids are written exactly as they are; text formats quote those that hold a separator, a quote or a line end. An id
+such as `=A1` stays what it is: an apostrophe to calm a spreadsheet would make it another id.
+"""
+
+import io
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml import files
+from corml.errors import DataError, UsageError, ascii_line
+from corml.interactions import Ids, Interactions
+
+__all__ = ["write"]
+
+HEADERS = {
+    ".csv": ("user", "item", "time"),
+    ".tsv": ("user", "item", "time"),
+    ".inter": ("user_id:token", "item_id:token", "timestamp:float"),
+}
+
+
+def write(interactions: Interactions, path: str | os.PathLike[str]) -> None:
+    """Write pairs (and times, if known) to a `.csv`, `.tsv`, `.inter`, `.parquet` or `.npz` file that `load` reads."""
+    suffix = Path(path).suffix.lower()
+    if suffix not in (*HEADERS, ".parquet", ".npz"):
+        raise UsageError(
+            f"Cannot tell the format of {ascii_line(path, 200)}: use .csv, .tsv, .inter, .parquet or .npz."
+        )
+    files.target(path)
+    if suffix == ".parquet":
+        data = _parquet(interactions)
+    elif suffix == ".npz":
+        data = _npz(interactions)
+    else:
+        data = _text(interactions, HEADERS[suffix], "," if suffix == ".csv" else "\t")
+    files.replace(path, data)
+
+
+def _text(interactions: Interactions, header: Sequence[str], separator: str) -> bytes:
+    columns: list[Sequence[Any]] = []
+    for ids, rows in ((interactions.users, interactions.user), (interactions.items, interactions.item)):
+        _refuse_nul(ids)
+        labels = np.array([_escaped(label, separator) for label in ids.labels], dtype=object)
+        columns.append(labels[rows].tolist())
+    if interactions.times is not None:
+        columns.append([str(int(t)) if t.is_integer() else repr(t) for t in interactions.times.tolist()])
+    lines = [separator.join(header[: len(columns)]), *map(separator.join, zip(*columns, strict=True)), ""]
+    return _encoded("\n".join(lines))
+
+
+def _escaped(label: str, separator: str) -> str:
+    if any(mark in label for mark in (separator, '"', "\n", "\r")):
+        return '"' + label.replace('"', '""') + '"'
+    return label
+
+
+def _encoded(text: str) -> bytes:
+    try:
+        return text.encode("utf-8")
+    except UnicodeEncodeError as fault:
+        raise DataError(f"An id cannot be written as UTF-8 text ({fault.reason}): rename it.") from fault
+
+
+def _refuse_nul(ids: Ids) -> None:
+    for label in ids.labels:
+        if "\0" in label:
+            raise DataError(f"The {ids.kind} id {ascii_line(label)} holds a NUL character: only Parquet can keep it.")
+
+
+def _parquet(interactions: Interactions) -> bytes:
+    import polars as pl
+
+    columns: dict[str, Any] = {
+        "user": pl.Series(interactions.users.labels.tolist(), dtype=pl.String).gather(interactions.user),
+        "item": pl.Series(interactions.items.labels.tolist(), dtype=pl.String).gather(interactions.item),
+    }
+    if interactions.times is not None:
+        columns["time"] = interactions.times
+    out = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(out)
+    return out.getvalue()
+
+
+def _npz(interactions: Interactions) -> bytes:
+    arrays: dict[str, NDArray[Any]] = {}
+    for ids, rows in ((interactions.users, interactions.user), (interactions.items, interactions.item)):
+        _refuse_nul(ids)
+        arrays[ids.kind] = _compactly(ids.labels.tolist())[rows]
+    if interactions.times is not None:
+        arrays["time"] = interactions.times
+    out = io.BytesIO()
+    np.savez_compressed(out, allow_pickle=False, **arrays)
+    return out.getvalue()
+
+
+def _compactly(labels: list[str]) -> NDArray[Any]:
+    """Whole numbers as such if that loses nothing (it does for "007"), else text."""
+    try:
+        numbers = np.array([int(label) for label in labels], dtype=np.int64)
+    except (ValueError, OverflowError):
+        return np.array(labels, dtype=np.str_)
+    return numbers if [str(n) for n in numbers.tolist()] == labels else np.array(labels, dtype=np.str_)

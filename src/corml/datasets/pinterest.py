@@ -1,0 +1,20 @@
+"""Pinterest pins, from the train and test files that come with Neural Collaborative Filtering, without repeats."""
+
+from corml.datasets._known import Known, Remote
+
+__all__ = ["pinterest"]
+
+_FOLDER = "https://raw.githubusercontent.com/hexiangnan/neural_collaborative_filtering/master/Data/"
+
+pinterest = Known(
+    name="pinterest",
+    title="Pinterest pins: 55,187 users, 9,916 images, 1,463,581 pins",
+    files=(
+        Remote(_FOLDER + "pinterest-20.train.rating", "pinterest-20.train.rating"),
+        Remote(_FOLDER + "pinterest-20.test.rating", "pinterest-20.test.rating"),
+    ),
+    licence="no licence stated for the data: research use, do not redistribute",
+    citation="X. Geng et al. Learning Image and User Features. ICCV 2015; file by X. He et al., WWW 2017",
+    accepts=("pinterest.zip", "pinterest.inter", "pinterest/pinterest.inter"),
+    reader="pairs",
+)

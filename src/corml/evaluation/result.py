@@ -1,0 +1,101 @@
+"""What an evaluation found: averages, their intervals, every user's values, and how it was done."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.errors import UsageError, ascii_line
+from corml.evaluation.table import lay_out
+from corml.metrics import parse
+from corml.settings import nearest
+
+if TYPE_CHECKING:
+    import polars
+
+__all__ = ["Result"]
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Result:
+    """Averages by metric (`result["ndcg@10"]`), over the users who count.
+
+    `per_user` has an array in the order of `users` for each metric that is about single lists, and `intervals` a
+    (low, high) for it; coverage and gini are about all lists together and are in neither. `notes` counts what was
+    left out and why; `split` and `procedure` say which split it was and how to make it again.
+    """
+
+    means: Mapping[str, float]
+    per_user: Mapping[str, NDArray[np.float64]]
+    users: NDArray[np.object_]
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    part: str = "test"
+    model: str = ""
+    confidence: float = 0.95
+    split: str = ""
+    procedure: Mapping[str, Any] = field(default_factory=dict)
+    notes: Mapping[str, int] = field(default_factory=dict)
+
+    def __getitem__(self, metric: str) -> float:
+        label = parse(metric).label
+        if label not in self.means:
+            raise UsageError(f"{ascii_line(metric)} was not measured{nearest(label, self.means)}.")
+        return self.means[label]
+
+    def __contains__(self, metric: object) -> bool:
+        return metric in self.means
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+    def __len__(self) -> int:
+        return len(self.means)
+
+    def __repr__(self) -> str:
+        first = ", ".join(f"{label} {mean:.4f}" for label, mean in list(self.means.items())[:3])
+        return f"Result({len(self.users):,} users, {self.part}: {first}{', …' if len(self) > 3 else ''})"
+
+    def __str__(self) -> str:
+        return self.table()
+
+    def table(self) -> str:
+        """Aligned text: a row for each metric, a column for each length, then how it was done."""
+        return "\n".join([lay_out(self.means, self.intervals), "", *self._remarks()])
+
+    def to_frame(self) -> "polars.DataFrame":
+        """One row per user and one column per metric that has a value for each, as a polars frame."""
+        import polars
+
+        columns = {label: np.asarray(values, dtype=np.float64) for label, values in self.per_user.items()}
+        users = polars.Series("user", list(self.users), dtype=polars.String)
+        return polars.DataFrame([users, *(polars.Series(label, column) for label, column in columns.items())])
+
+    def summary(self) -> list[dict[str, Any]]:
+        """One record per metric: its name, list length, mean and, where there is one, its interval."""
+        made = []
+        for label, mean in self.means.items():
+            name, _, k = label.partition("@")
+            low, high = self.intervals.get(label, (None, None))
+            made.append({"metric": name, "k": int(k), "mean": mean, "low": low, "high": high})
+        return made
+
+    def record(self) -> dict[str, Any]:
+        """Everything but the users' values, ready for JSON: what a model file keeps."""
+        return {
+            "model": self.model,
+            "part": self.part,
+            "metrics": dict(self.means),
+            "intervals": {label: list(ends) for label, ends in self.intervals.items()},
+            "confidence": self.confidence,
+            "users": len(self.users),
+            "split": self.split,
+            "procedure": dict(self.procedure),
+            "notes": dict(self.notes),
+        }
+
+    def _remarks(self) -> list[str]:
+        certainty = f"; [low, high]: {self.confidence:.0%} interval over users" if self.intervals else ""
+        head = f"{len(self.users):,} users of the {self.part} part{certainty}"
+        return [head, *(f"{count:,} {what}" for what, count in self.notes.items())]

@@ -1,0 +1,98 @@
+"""Judge a model, or lists made elsewhere, on a part of a split."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.evaluation import given, task
+from corml.evaluation.bootstrap import Draw
+from corml.evaluation.bootstrap import intervals as intervals_of
+from corml.evaluation.measure import lists_of, measured
+from corml.evaluation.result import Result
+from corml.metrics import Metric, parse_all
+from corml.ranking import top_k
+from corml.splits import Split
+
+if TYPE_CHECKING:
+    from corml.evaluation.given import Given
+    from corml.recommender import Recommender
+
+__all__ = ["DEFAULT", "evaluate", "evaluate_lists"]
+
+DEFAULT = tuple(f"{name}@{k}" for name in ("ndcg", "mrr", "recall", "novelty", "coverage") for k in (5, 10, 20))
+
+Progress = Callable[[str, int, int], None]
+
+
+def evaluate(
+    model: "Recommender",
+    split: Split,
+    metrics: str | Sequence[str] = DEFAULT,
+    *,
+    part: str = "test",
+    intervals: bool = True,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    progress: Progress | None = None,
+) -> Result:
+    """Rank the whole catalogue once for every user with something to be found, and measure the lists.
+
+    The model is told the history of the part (train) and must not give what was already seen (for "test": train and
+    valid). Users and items are matched by id, so the model may come from a file; how common an item is comes from
+    `split.train`. `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`.
+    """
+    wanted, draw = parse_all(metrics), Draw(confidence, resamples, seed, wanted=intervals)
+    job = task.make(split, part, model.items)
+    longest = min(max(metric.k for metric in wanted), len(job.items))
+    best, _ = top_k(model, job.history, longest, seen=job.mask, progress=progress)
+    return _result(job, best, wanted, draw, name=model.NAME)
+
+
+def evaluate_lists(
+    lists: "Given",
+    split: Split,
+    metrics: str | Sequence[str] = DEFAULT,
+    *,
+    part: str = "test",
+    intervals: bool = True,
+    confidence: float = 0.95,
+    resamples: int = 1000,
+    seed: int = 0,
+    name: str = "",
+) -> Result:
+    """Measure lists that another program made, with the same metrics and for the same users as `evaluate`.
+
+    `lists` is a mapping from user to item ids (best first), a frame with the columns user and item (and rank), or
+    Recommendations; items are those of the split. A user without a list counts as 0.
+    """
+    wanted, draw = parse_all(metrics), Draw(confidence, resamples, seed, wanted=intervals)
+    job = task.make(split, part, split.train.items)
+    best, odd = given.ranked(job, given.by_user(lists), max(metric.k for metric in wanted))
+    return _result(job, best, wanted, draw, name=name, notes=odd)
+
+
+def _result(
+    job: task.Task,
+    best: NDArray[np.int64],
+    wanted: Sequence[Metric],
+    draw: Draw,
+    *,
+    name: str,
+    notes: Mapping[str, int] | None = None,
+) -> Result:
+    means, per_user = measured(lists_of(job, best), wanted)
+    return Result(
+        means=means,
+        per_user=per_user,
+        users=job.users,
+        intervals=intervals_of(per_user, draw),
+        part=job.part,
+        model=name,
+        confidence=draw.confidence,
+        split=job.split.fingerprint,
+        procedure=job.split.procedure,
+        notes={**job.notes, **(notes or {})},
+    )

@@ -1,0 +1,79 @@
+"""What people type for a metric («ndcg@10»), and what each metric says about itself."""
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from corml import plugins
+from corml.errors import UsageError, ascii_line
+from corml.metrics._lists import Lists, Values
+
+__all__ = ["Described", "Metric", "describe", "names", "parse", "parse_all"]
+
+ROOM = "corml.metrics"
+MOST_K = 10_000
+
+
+@dataclass(frozen=True)
+class Metric:
+    """A metric at a list length: one number per user, or one for all lists together."""
+
+    name: str
+    k: int
+    function: Callable[[Lists, int], Values | float]
+
+    @property
+    def label(self) -> str:
+        """The one way this metric is written."""
+        return f"{self.name}@{self.k}"
+
+    def __call__(self, lists: Lists) -> Values | float:
+        return self.function(lists, self.k)
+
+
+class Described(NamedTuple):
+    """A metric in words, as a formula, and which way is better."""
+
+    name: str
+    words: str
+    formula: str
+    better: str
+
+
+def names() -> tuple[str, ...]:
+    """All metric names, sorted."""
+    return plugins.names(ROOM)
+
+
+def parse(text: str) -> Metric:
+    """Read a metric and its list length: «ndcg@10», in either case, with - or _."""
+    name, at, length = str(text).strip().lower().partition("@")
+    key, function = name.replace("-", "_"), plugins.get(ROOM, name)
+    if not (length.isascii() and length.isdecimal() and 1 <= int(length[:9]) <= MOST_K):
+        fault = f"got {ascii_line(length)}" if at else "none was given"
+        raise UsageError(f"{key} needs a list length from 1 to {MOST_K:,} ({fault}): write {key}@10.")
+    return Metric(key, int(length), function)
+
+
+def parse_all(texts: str | Iterable[str]) -> tuple[Metric, ...]:
+    """Read several metrics (or a single one); each once, in the order given."""
+    wanted = [texts] if isinstance(texts, str) else list(texts)
+    if not wanted:
+        raise UsageError("No metric was asked for: name at least one, such as ndcg@10.")
+    return tuple({metric.label: metric for metric in (parse(text) for text in wanted)}.values())
+
+
+def describe() -> list[Described]:
+    """All metrics in words and as formulas, in the order of their names."""
+    return [_described(name) for name in names()]
+
+
+def _described(name: str) -> Described:
+    lines = [line.strip() for line in plugins.get(ROOM, name).__doc__.splitlines()]
+    return Described(name, lines[0], _field(lines, "Formula:"), _field(lines, "Better:"))
+
+
+def _field(lines: list[str], head: str) -> str:
+    """Read the rest of the one line that begins so."""
+    (found,) = [line.removeprefix(head).strip() for line in lines if line.startswith(head)]
+    return found

@@ -1,0 +1,54 @@
+"""What a metric sees: ranked lists, what in them was right, and how common each item is."""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+__all__ = ["Lists", "Values"]
+
+Whole = NDArray[np.integer[Any]]
+Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Lists:
+    """Ranked lists of n users, best first, at most K items each.
+
+    `items` holds item numbers (n × K, −1 where a list is short, never before an item), `hits` whether each is one the
+    user was to be given, `relevant` how many of those each user has. `degrees` says how many training users met each
+    item of the catalogue, `n_users` how many training users there are.
+    """
+
+    items: Whole
+    hits: NDArray[np.bool_]
+    relevant: Whole
+    degrees: Whole
+    n_users: int
+
+    def __post_init__(self) -> None:
+        assert self.items.shape == self.hits.shape
+        assert self.relevant.shape == self.items.shape[:1]
+
+    @property
+    def n_items(self) -> int:
+        """How many items the catalogue has."""
+        return len(self.degrees)
+
+    def counts(self, k: int) -> Whole:
+        """How many of the lists have each item of the catalogue among their first k."""
+        shown = self.items[:, :k]
+        return np.bincount(shown[shown >= 0], minlength=self.n_items)
+
+    def average(self, worth: Values, k: int) -> Values:
+        """Mean worth (one number per item) of the items actually in each list; 0 for an empty list."""
+        shown = self.items[:, :k]
+        there = shown >= 0
+        total = np.where(there, worth[np.maximum(shown, 0)], 0.0).sum(axis=1)
+        return np.asarray(total / np.maximum(there.sum(axis=1), 1), dtype=np.float64)
+
+    def rarity(self) -> Values:
+        """−log₂ of the share of users who met each item; an item nobody met counts as one that one user met."""
+        rare: Values = -np.log2(np.maximum(self.degrees, 1) / max(self.n_users, 1))
+        return rare + 0.0  # an item everyone met has 0, not −0

@@ -1,0 +1,42 @@
+"""What the report says about a metric: its name for people, what it means, and which direction is better."""
+
+from dataclasses import dataclass
+from functools import cache
+
+from corml.metrics import Described, describe
+
+__all__ = ["Measure", "measure"]
+
+_INITIALS = frozenset({"ndcg", "mrr", "map", "auc"})
+
+# Lists drawn at random would win these: they say what accuracy was bought with, and a mark for "best" would mislead.
+_NO_BEST = frozenset({"novelty", "self_information", "popularity", "coverage", "gini"})
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A metric as the report shows it; `better` is +1 (higher), −1 (lower) or 0 (neither by itself)."""
+
+    name: str
+    label: str
+    meaning: str
+    better: int
+
+
+def measure(name: str) -> Measure:
+    """Describe a metric by its name, such as `ndcg@10`; one nobody knows has no meaning and no direction."""
+    family, at, k = name.partition("@")
+    about = _known().get(family)
+    label = family.upper() if family in _INITIALS else family.replace("_", " ").capitalize()
+    return Measure(name, label + at + k, about.words if about else "", _direction(about))
+
+
+def _direction(about: Described | None) -> int:
+    if about is None or about.name in _NO_BEST:
+        return 0
+    return -1 if about.better.startswith("lower") else 1
+
+
+@cache
+def _known() -> dict[str, Described]:
+    return {about.name: about for about in describe()}

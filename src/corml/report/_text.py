@@ -1,0 +1,81 @@
+"""Text that came from data, made safe to show, and numbers short enough to read."""
+
+import html
+import math
+import unicodedata
+
+__all__ = ["clean", "count", "duration", "escaped", "pad", "percent", "plain", "width"]
+
+_HIDDEN = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")  # turn text around
+
+
+def clean(text: object) -> str:
+    """One line without control characters, whatever a title or an id contains."""
+    kept = []
+    for character in str(text):
+        if character in _HIDDEN:
+            continue
+        if character.isspace():
+            kept.append(" ")
+        elif unicodedata.category(character) in ("Cc", "Cs"):
+            kept.append("\N{REPLACEMENT CHARACTER}")
+        else:
+            kept.append(character)
+    return "".join(kept)
+
+
+def escaped(text: object) -> str:
+    """Text for an HTML page or attribute: it shows as it is and never acts as markup."""
+    return html.escape(clean(text), quote=True)
+
+
+def width(text: str) -> int:
+    """Columns a text takes on a terminal: East Asian characters take two, combining marks none."""
+    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
+
+
+def pad(text: str, columns: int, *, right: bool = False) -> str:
+    """Fill with spaces up to a number of terminal columns."""
+    space = " " * max(0, columns - width(text))
+    return space + text if right else text + space
+
+
+def count(value: float) -> str:
+    """A whole number with separators: 12,345."""
+    return f"{value:,.0f}"
+
+
+def percent(share: float) -> str:
+    """A share as a percentage with as many digits as its size calls for: 43 %, 3.1 %, 0.12 %."""
+    value = 100 * share
+    digits = 0 if abs(value) >= 9.95 or value == 0 else 1 if abs(value) >= 0.995 else 2
+    return f"{value:.{digits}f} %"
+
+
+def duration(seconds: float) -> str:
+    """A span of time in the unit a person would choose: 85 ms, 6.2 s, 3 min 20 s, 1 h 5 min."""
+    if seconds < 0.9995:
+        return f"{1000 * seconds:.0f} ms"
+    if seconds < 9.95:
+        return f"{seconds:.1f} s"
+    if seconds < 59.5:
+        return f"{seconds:.0f} s"
+    minutes, rest = divmod(round(seconds), 60)
+    if minutes < 60:
+        return f"{minutes} min {rest} s"
+    return f"{minutes // 60} h {minutes % 60} min"
+
+
+def plain(value: object) -> str:
+    """A setting or a fact as a person would write it: yes, 12,345, 0.1, three words."""
+    if value is None:
+        return "automatic"
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, int) or (isinstance(value, float) and value.is_integer() and abs(value) < 1e15):
+        return count(value)
+    if isinstance(value, float):
+        return f"{value:.4g}" if math.isfinite(value) else "–"
+    if isinstance(value, list | tuple):
+        return ", ".join(map(plain, value))
+    return clean(value)

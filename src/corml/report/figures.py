@@ -1,0 +1,125 @@
+"""Which drawings a report has, and what to see in them; without matplotlib, how to get them."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.interactions import Interactions
+from corml.report._measures import measure
+from corml.report._results import Measured, main_names, shared_names
+from corml.report.page import Figure, Gallery
+from corml.report.study import Study
+
+if TYPE_CHECKING:
+    from types import ModuleType
+
+__all__ = ["NO_PLOTS", "gallery", "popularity_shares"]
+
+NO_PLOTS = "The figures need matplotlib, which is not installed: pip install 'corml[plots]', then make this page again."
+TENTHS = 10
+MOST_USERS = 2000  # lists are asked for, at most, for the figure of where they fall
+MOST_PANELS = 3
+
+
+def gallery(study: Study) -> Gallery:
+    """All drawings the material allows."""
+    heading, plots = "Figures", _plots()
+    if plots is None:
+        return Gallery(heading, notice=NO_PLOTS)
+    results = {name: result for name, (_, result) in study.models.items()}
+    made = [*_of_results(plots, results), *_of_lists(plots, study), *_of_data(plots, study), *_of_solver(plots, study)]
+    return Gallery(heading, figures=tuple(made))
+
+
+def popularity_shares(train: Interactions, lists: NDArray[np.object_]) -> tuple[NDArray[np.float64], list[int]]:
+    """How recommendations spread over tenths of all interactions, and how many items make up each tenth.
+
+    Items are ordered from the most popular to the least and cut where a tenth, two tenths … of the interactions are
+    reached; lists that follow the data would put a tenth of the recommendations in each.
+    """
+    degrees = train.item_degrees
+    order = np.argsort(-degrees, kind="stable")
+    before = np.cumsum(degrees[order]) - degrees[order]
+    tenth = np.empty(len(order), dtype=np.int64)
+    tenth[order] = np.minimum(before * TENTHS // max(int(degrees.sum()), 1), TENTHS - 1)
+    rows = train.items.find(item for item in lists.ravel() if item is not None)
+    counts = np.bincount(tenth[rows[rows >= 0]], minlength=TENTHS)
+    return counts / max(int(counts.sum()), 1), np.bincount(tenth, minlength=TENTHS).tolist()
+
+
+def _plots() -> "ModuleType | None":
+    try:
+        from corml.report import plots
+    except ImportError:
+        return None
+    return plots
+
+
+def _of_results(plots: Any, results: Mapping[str, Measured]) -> Iterator[Figure]:
+    names = main_names(shared_names(results.values()))
+    accurate = [name for name in names if measure(name).better > 0]
+    if accurate:
+        shown = accurate[:MOST_PANELS]
+        panels = {
+            measure(name).label: {model: (result[name], result.intervals.get(name)) for model, result in results.items()}
+            for name in shown
+        }
+        caption = "Longer is better. The thin lines are confidence intervals over users: where they hardly overlap, the difference is not luck."
+        yield Figure("bars", "How accurate each model is", caption, plots.bars(panels), wide=True)
+    novel = next((name for name in names if name.startswith("novelty@")), None)
+    if accurate and novel and len(results) > 1:
+        points = {model: (result[novel], result[accurate[0]]) for model, result in results.items()}
+        drawn = plots.accuracy_against_novelty(points, accuracy=measure(accurate[0]).label, novelty=measure(novel).label)
+        caption = "A model above and to the right of another finds more and suggests less of what everybody knows anyway."
+        yield Figure("novelty", "Accuracy against novelty", caption, drawn)
+    if accurate and all(accurate[0] in result.per_user for result in results.values()):
+        per_user = {model: result.per_user[accurate[0]] for model, result in results.items()}
+        drawn = plots.user_shares(per_user, label=measure(accurate[0]).label)
+        caption = "The higher a curve, the more users are served at least that well; at its left end stand all who found anything."
+        yield Figure("users", "How many users are served how well", caption, drawn)
+
+
+def _of_lists(plots: Any, study: Study) -> Iterator[Figure]:
+    """Where the lists of each model fall between hits and rarities."""
+    train = study.split.train if study.split else study.data
+    shares, sizes = {}, [0]
+    for name, (model, result) in study.models.items():
+        if hasattr(model, "recommend"):
+            lists = model.recommend(_some_users(train, result.users), k=TENTHS)
+            shares[name], sizes = popularity_shares(train, lists.items)
+    if shares:
+        caption = (
+            "Each step holds a tenth of all interactions: a few hits on the left, many rarities on the right. The dashed "
+            "line is how people themselves choose; a model far above it on the left mostly repeats what is popular."
+        )
+        yield Figure("popularity", "Where the recommendations fall", caption, plots.popularity(shares, sizes), wide=True)
+
+
+def _of_data(plots: Any, study: Study) -> Iterator[Figure]:
+    caption = "A straight fall over decades is a long tail: a few items are met by many, most by few. Both axes are logarithmic."
+    yield Figure("degrees", "How popular the items are", caption, plots.degrees(study.data.item_degrees))
+
+
+def _of_solver(plots: Any, study: Study) -> Iterator[Figure]:
+    for name, (model, _) in study.models.items():
+        traces = [one.trace for one in getattr(model, "solutions_", ()) if getattr(one, "trace", ())]
+        if traces:
+            longest = max(traces, key=len)
+            drawn = plots.convergence(_residuals(longest), tol=float(getattr(model, "tol", 0.0)))
+            caption = f"Residuals of the solver of {name}, step by step; it stops when all are below the dashed line."
+            yield Figure("convergence", "How the solver arrives", caption, drawn)
+            return
+
+
+def _residuals(trace: Sequence[Any]) -> dict[str, list[float]]:
+    rows = np.atleast_2d(np.asarray(trace, dtype=float).T)
+    names = ("primal", "dual") if len(rows) == 2 else ("residual",) + ("",) * (len(rows) - 1)
+    return {name: row.tolist() for name, row in zip(names, rows, strict=True) if name}
+
+
+def _some_users(train: Interactions, users: Any) -> list[str]:
+    """Evaluated users with a history, evenly thinned out: the picture does not need them all."""
+    known = [str(user) for user in users if user in train.users]
+    return known[:: max(1, -(-len(known) // MOST_USERS))] or [str(label) for label in train.users.labels[:MOST_USERS]]

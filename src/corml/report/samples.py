@@ -1,0 +1,139 @@
+"""Recommendations as cards: what a person met, what the model suggests, and why."""
+
+from collections.abc import Mapping, Sequence
+from typing import Protocol
+
+import numpy as np
+
+from corml.errors import UsageError
+from corml.explanation import Explanation
+from corml.interactions import Interactions
+from corml.recommendations import Recommendations
+from corml.report.page import Card, Pick
+
+__all__ = ["cards", "reasons", "sample_users", "samples"]
+
+MOST_HISTORY = 8  # titles of a history on a card
+MOST_REASONS = 3
+LEAST_SHARE = 0.01
+
+Explanations = Sequence[Sequence[Explanation]]
+
+
+class Explaining(Protocol):
+    """What a card needs of a model."""
+
+    def recommend(self, users: Sequence[str], *, k: int) -> Recommendations:
+        """Lists for known users."""
+
+    def explain(self, history: str, item: str) -> Explanation:
+        """What each item of a known user's history adds to a score."""
+
+
+def sample_users(train: Interactions, held_out: Interactions | None = None, *, number: int = 3) -> list[str]:
+    """A few ordinary users: histories of middling length, and something held out to be found where that is known."""
+    lengths = train.user_degrees
+    able = lengths > 0
+    if held_out is not None:
+        tested = np.isin(train.users.labels, held_out.users.labels[held_out.user_degrees > 0])
+        able = able & tested if (able & tested).any() else able
+    rows = np.flatnonzero(able)
+    rows = rows[np.argsort(lengths[rows], kind="stable")]
+    places = np.linspace(0, len(rows) - 1, number + 2).round().astype(int)[1:-1] if len(rows) else []
+    return [str(train.users.labels[row]) for row in rows[np.unique(places)]]
+
+
+def samples(
+    model: Explaining,
+    users: Sequence[str],
+    *,
+    train: Interactions,
+    held_out: Interactions | None = None,
+    k: int = 5,
+) -> tuple[Card, ...]:
+    """Ask a model for lists and, if it can say, for reasons; then make a card for each user."""
+    lists = model.recommend(users, k=k)
+    return cards(lists, _explained(model, lists), train=train, held_out=held_out)
+
+
+def cards(
+    lists: Recommendations,
+    explanations: Explanations = (),
+    *,
+    train: Interactions,
+    held_out: Interactions | None = None,
+) -> tuple[Card, ...]:
+    """Make one card per list; `explanations` has one row per list and one entry per item, or is empty."""
+    titles = {**train.titles, **lists.titles}
+    found = _met(held_out, lists.users)
+    histories = _met(train, lists.users)
+    made = []
+    for row, user in enumerate(lists.users):
+        why = {one.item: one for one in explanations[row]} if explanations else {}
+        history = _speaking_most(histories[user], list(why.values()))
+        made.append(
+            Card(
+                name=user,
+                history=tuple(titles.get(item, item) for item in history[:MOST_HISTORY]),
+                more=max(0, len(history) - MOST_HISTORY),
+                picks=_picks(lists, row, why, found[user], titles),
+                note=lists.reasons[row] or "",
+            )
+        )
+    return tuple(made)
+
+
+def reasons(explanation: Explanation, titles: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
+    """The history items that speak most for an item, with their shares of all that speaks for it."""
+    rows = [row for row in explanation.rows() if row["contribution"] > 0]
+    total = sum(row["contribution"] for row in rows)
+    shares = [(titles.get(row["item"], row["item"]), row["contribution"] / total) for row in rows[:MOST_REASONS]]
+    return tuple((title, share) for title, share in shares if share >= LEAST_SHARE)
+
+
+def _explained(model: Explaining, lists: Recommendations) -> Explanations:
+    """Reasons for every item of every list, or none if the model does not go by histories."""
+    try:
+        return [[model.explain(user, item) for item in row] for user, row in zip(lists.users, lists, strict=True)]
+    except UsageError:
+        return ()
+
+
+def _picks(
+    lists: Recommendations,
+    row: int,
+    why: Mapping[str, Explanation],
+    found: Sequence[str],
+    titles: Mapping[str, str],
+) -> tuple[Pick, ...]:
+    return tuple(
+        Pick(
+            title=titles.get(item, item),
+            score=float(score),
+            reasons=reasons(why[item], titles) if item in why else (),
+            held_out=item in found,
+        )
+        for item, score in zip(lists.items[row], lists.scores[row], strict=True)
+        if item is not None
+    )
+
+
+def _met(data: Interactions | None, users: Sequence[str]) -> dict[str, list[str]]:
+    """Items of some users, in the order they were read."""
+    if data is None:
+        return {user: [] for user in users}
+    rows = data.users.find(users)
+    return {
+        user: [str(label) for label in data.items.labels[data.item[data.user == row]]] if row >= 0 else []
+        for user, row in zip(users, rows, strict=True)
+    }
+
+
+def _speaking_most(history: list[str], explanations: Sequence[Explanation]) -> list[str]:
+    """The history with the items first that mattered most for this list."""
+    weight: dict[str, float] = {}
+    for one in explanations:
+        total = max(one.score, np.finfo(float).tiny)
+        for item, share in zip(one.history, one.contributions / total, strict=True):
+            weight[item] = weight.get(item, 0.0) + float(share)
+    return sorted(history, key=lambda item: -weight.get(item, 0.0))

@@ -1,0 +1,30 @@
+"""What all tests share: tiny data, random data, and the rule for tests that need more than the repository."""
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+from support import random_interactions
+
+settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
+settings.load_profile("house")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--long", action="store_true", help="also run the tests that take minutes")
+
+
+def pytest_collection_modifyitems(config, items):
+    large = pytest.mark.skip(reason="needs the large data sets: point CORML_DATA at their folder")
+    slow = pytest.mark.skip(reason="takes minutes: run with --long")
+    for item in items:
+        if "large" in item.keywords and not os.environ.get("CORML_DATA"):
+            item.add_marker(large)
+        if "slow" in item.keywords and not config.getoption("--long"):
+            item.add_marker(slow)
+
+
+@pytest.fixture(scope="session")
+def data():
+    return random_interactions(0)

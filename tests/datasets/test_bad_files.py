@@ -1,0 +1,257 @@
+"""The bad-input matrix: what each unusable file is refused with."""
+
+import gzip
+import io
+import os
+import time
+import zipfile
+
+import numpy as np
+import polars as pl
+import pytest
+
+from corml.datasets import load
+from corml.errors import CormlError, DataError, UsageError
+
+HEAD = "user,item,rating,time\n"
+
+
+def parquet(**columns):
+    out = io.BytesIO()
+    pl.DataFrame(columns).write_parquet(out)
+    return out.getvalue()
+
+
+def npz(**arrays):
+    out = io.BytesIO()
+    np.savez(out, **arrays)
+    return out.getvalue()
+
+
+def zipped(**members):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w") as archive:
+        for name, text in members.items():
+            archive.writestr(name.replace("__", "."), text)
+    return out.getvalue()
+
+
+GOOD = b"user,item\n" + b"".join(b"u%d,i%d\n" % (n, n % 7) for n in range(400))
+GZ = gzip.compress(GOOD)
+PARQUET = parquet(user=["a", "b"], item=["x", "y"])
+
+# name of the file, its content, load options, error, and what the sentence says
+MATRIX = [
+    pytest.param("a.csv", b"", {}, DataError, "no interactions", id="2 no bytes"),
+    pytest.param("a.csv", "user,item\n", {}, DataError, "no interactions", id="2 header only"),
+    pytest.param("a.csv", "\n \n# nothing\n\n", {}, DataError, "no interactions", id="2 blank and comment lines"),
+    pytest.param("a.parquet", parquet(user=[], item=[]), {}, DataError, "no interactions", id="2 no rows"),
+    pytest.param(
+        "a.csv", "user;item\na;x\n", {"separator": ","}, DataError, "'user;item', which holds ';' (1x)", id="3"
+    ),
+    pytest.param("a.csv", "word\nother\n", {}, DataError, "one column only", id="3 no separator at all"),
+    pytest.param("a.csv", "user,thing,c\na,x,1\n", {}, DataError, "'user', 'thing', 'c' as item=", id="4 no item"),
+    pytest.param("a.csv", "user,item\na,x\n", {"user": "usr"}, DataError, "did you mean 'user'", id="4 no such name"),
+    pytest.param("a.csv", "user,item\na,x\n", {"user": 5}, DataError, "no column number 5", id="4 no such number"),
+    pytest.param("a.csv", "user,item,user\na,x,b\n", {}, DataError, "two columns named 'user'", id="4 twice"),
+    pytest.param("a.csv", "1,31,2.5\n1,29,3.0\n", {}, DataError, "header=False (--no-header)", id="5 no header"),
+    pytest.param("a.csv", "user,item\na,x\n", {"header": False}, DataError, "starts with a header", id="5 header"),
+    pytest.param("a.csv", "user,item\na,x\nb\n", {}, DataError, "line 3: there are 1 fields where 2", id="6 short"),
+    pytest.param("a.csv", "user,item\na,x\nb,y,z\n", {}, DataError, "line 3: there are 3 fields", id="6 long"),
+    pytest.param("a.csv", 'user,item\na,x\n"b,y\nc,z\n', {}, DataError, "line 3: a quote opens", id="6 open quote"),
+    pytest.param(
+        "a.csv", 'user,item\na,x\n"b"c,y\n', {}, DataError, "line 3: there is text after", id="6 quote inside"
+    ),
+    pytest.param("a.csv", '"user,item\na,x\n', {}, DataError, "line 1", id="6 open quote in the header"),
+    pytest.param("a.csv", 'user,item\n"' + "x,y\n" * 50_000, {}, DataError, "line 2: a quote opens", id="6 long quote"),
+    pytest.param(
+        "a.csv", HEAD + "a," + "x" * 2_000_000, {}, DataError, "line 2 is longer than 1.0 MiB", id="6 long line"
+    ),
+    pytest.param("a.csv", "user,item\n,x\n", {}, DataError, "line 2: the user is an empty id", id="7 empty"),
+    pytest.param("a.csv", "user,item\na,  \n", {}, DataError, "line 2: the item is an empty id", id="7 blanks"),
+    pytest.param("a.csv", "user,item\na,\u2003\n", {}, DataError, "the item is an empty id", id="7 wide blank"),
+    pytest.param("a.csv", HEAD + "a,x,NaN,1\n", {}, DataError, "line 2: the rating 'NaN' is not a finite", id="8 NaN"),
+    pytest.param("a.csv", HEAD + "a,x,inf,1\n", {}, DataError, "'inf' is not a finite number", id="8 inf"),
+    pytest.param("a.csv", HEAD + "a,x,1e400,1\n", {}, DataError, "'1e400' is not a finite number", id="8 1e400"),
+    pytest.param("a.csv", HEAD + "a,x,good,1\n", {}, DataError, "'good' is not a finite number", id="8 text"),
+    pytest.param("a.csv", HEAD + "a,x,,1\n", {}, DataError, "line 2: the rating", id="8 missing"),
+    pytest.param("a.csv", HEAD + "a,x,-1,1\n", {}, DataError, "'-1' is negative", id="8 negative"),
+    pytest.param("a.csv", HEAD + "a,x,1,soon\n", {"time": "time"}, DataError, "time 'soon' is no number", id="9 asked"),
+    pytest.param("a.csv", "user,item\na," + "x" * 257, {}, DataError, "longer than 256 bytes", id="12 long id"),
+    pytest.param(
+        "a.csv", b"user,item\na,caf\xe9\n", {}, DataError, "0xE9 at byte offset 15, probably Latin-1", id="14"
+    ),
+    pytest.param("a.csv", b"user,item\na,\x80\n", {}, DataError, "probably Windows-1252", id="14 Windows"),
+    pytest.param("a.csv", "user,item\na,x\n".encode("utf-16"), {}, DataError, "UTF-16", id="14 UTF-16"),
+    pytest.param("a.csv", "user,item\na,x\n".encode("utf-16-be"), {}, DataError, "UTF-16", id="14 UTF-16 without mark"),
+    pytest.param("a.csv", b"user,item\na,x\0\n", {}, DataError, "NUL byte at byte offset 13", id="14 NUL"),
+    pytest.param("a.csv.gz", GZ[:-20], {}, DataError, "not a whole gzip file", id="16 cut"),
+    pytest.param("a.csv.gz", GZ + b"more", {}, DataError, "not a whole gzip file", id="16 trailing garbage"),
+    pytest.param("a.csv.gz", GOOD, {}, DataError, "not a whole gzip file", id="16 not gzip"),
+    pytest.param("a.csv.gz", GZ[:30] + b"\xff" * 20 + GZ[50:], {}, DataError, "not a whole gzip file", id="16 damaged"),
+    pytest.param("a.csv", GZ, {}, DataError, "not text but a gzip file", id="16 gzip in disguise"),
+    pytest.param("a.csv.zst", b"\x28\xb5\x2f\xfd", {}, DataError, "compressed as .zst", id="16 zstd"),
+    pytest.param("a.zip", b"PK\x03\x04 and no more", {}, DataError, "not a whole zip file", id="16 zip"),
+    pytest.param("a.parquet", PARQUET[:-9], {}, DataError, "not a readable Parquet file", id="16 parquet"),
+    pytest.param("a.parquet", b"PAR1", {}, DataError, "not a readable Parquet file", id="16 parquet of 4 bytes"),
+    pytest.param("a.npz", npz(user=[1], item=[2])[:-30], {}, DataError, "not an NPZ archive", id="16 npz"),
+    pytest.param("a.npz", b"nothing", {}, DataError, "not an NPZ archive", id="16 not npz"),
+    pytest.param(
+        "a.npz", npz(user=np.array(["a", 1], dtype=object), item=[1, 2]), {}, DataError, "plain", id="16 pickle"
+    ),
+    pytest.param("a.npz", npz(item=[2]), {}, DataError, "no array 'user'", id="4 npz without users"),
+    pytest.param("a.npz", npz(user=[1, 2], item=[2]), {}, DataError, "equal length", id="6 npz"),
+    pytest.param("a.zip", zipped(a__csv="x", b__csv="y"), {}, DataError, "holds 'a.csv', 'b.csv'", id="zip of two"),
+    pytest.param("a.zip", zipped(a__png="x"), {}, DataError, "no single table", id="zip of none"),
+    pytest.param("a.csv", HEAD + "a,x,2,1\n", {"at_least": 4}, DataError, "0 positives after threshold", id="27"),
+    pytest.param("a.csv", HEAD + "a,x,0,1\n", {}, DataError, "0 positives after threshold", id="27 zeros"),
+    pytest.param("a.csv", "user,item\na,x\n", {"at_least": 4}, DataError, "needs a rating column", id="27 no ratings"),
+    pytest.param(
+        "a.csv", "user,item\na,x\n", {"k_core": 2}, DataError, "No interactions remain with k_core=2", id="core"
+    ),
+    pytest.param(
+        "a.parquet", parquet(user=["a", None], item=["x", "y"]), {}, DataError, "row 2: the user", id="32 null"
+    ),
+    pytest.param(
+        "a.parquet", parquet(user=[[1]], item=["x"]), {}, DataError, "one plain value per row", id="32 nested"
+    ),
+    pytest.param("a.parquet", parquet(user=[b"\xff"], item=["x"]), {}, DataError, "not UTF-8", id="32 bytes"),
+    pytest.param("a.csv", GOOD, {"k_core": -1}, UsageError, "k_core must be a whole number", id="35 k_core"),
+    pytest.param("a.csv", GOOD, {"min_user": True}, UsageError, "min_user must be a whole number", id="35 min_user"),
+    pytest.param("a.csv", GOOD, {"at_least": float("nan")}, UsageError, "at_least must be a finite", id="35 at_least"),
+    pytest.param("a.csv", GOOD, {"separator": '"'}, UsageError, "separator must be", id="35 separator"),
+    pytest.param("a.csv", GOOD, {"user": False}, UsageError, "user and item are needed", id="35 no user"),
+    pytest.param("a.csv", GOOD, {"user": "user", "item": "user"}, UsageError, "two roles", id="35 one column twice"),
+    pytest.param(
+        "a.csv", GOOD, {"rating": False, "at_least": 1}, UsageError, "at_least needs ratings", id="35 no rating"
+    ),
+]
+
+
+@pytest.mark.parametrize(("name", "content", "options", "error", "fragment"), MATRIX)
+def test_a_bad_file_is_refused_in_one_line(make, name, content, options, error, fragment):
+    path = make(name, content)
+    with pytest.raises(CormlError) as caught:
+        load(path, **options)
+    said = str(caught.value)
+    assert type(caught.value) is error
+    assert fragment in said
+    assert "\n" not in said
+    assert error is UsageError or name in said or "k_core" in said
+
+
+def test_a_missing_file_a_folder_and_a_pipe_are_refused_at_once(tmp_path):
+    os.mkfifo(tmp_path / "pipe.csv")
+    start = time.monotonic()
+    for name, reason in (("none.csv", "no file"), (".", "is a folder"), ("pipe.csv", "a pipe or a device")):
+        with pytest.raises(DataError, match=reason):
+            load(tmp_path / name)
+    assert time.monotonic() - start < 1
+
+
+def test_a_file_without_permission_names_the_path(make, monkeypatch):
+    path = make("secret.csv", GOOD)
+
+    def refuse(*_):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr("corml.datasets._packed.os.open", refuse)
+    with pytest.raises(DataError, match=r"secret\.csv'?: Permission denied"):
+        load(path)
+
+
+def test_a_name_no_file_can_have_is_refused():
+    for name in ("x" * 5000, "x" * 5000 + ".csv", "a\0b.csv"):
+        with pytest.raises(DataError):
+            load(name)
+
+
+def test_a_file_that_changes_while_it_is_read_is_refused(make, monkeypatch):
+    path = make("growing.csv.gz", GZ)
+    from corml.datasets import _packed
+
+    original = _packed._stream
+
+    def slow(*arguments):
+        data = original(*arguments)
+        with path.open("ab") as file:
+            file.write(b"more")
+        return data
+
+    monkeypatch.setattr(_packed, "_stream", slow)
+    with pytest.raises(DataError, match="changed while it was being read"):
+        load(path)
+
+
+@pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.zip", "bomb.npz"])
+def test_a_bomb_is_met_at_its_fuse_unless_expansion_is_allowed(make, monkeypatch, name):
+    monkeypatch.setattr("corml.datasets._packed.BOMB_SIZE", 100_000)
+    monkeypatch.setattr("corml.datasets._packed.BOMB_RATIO", 100)
+    monkeypatch.setattr("corml.datasets._packed.CHUNK", 10_000)
+    text = b"user,item\n" + b"u,i\n" * 1_000_000
+    out = io.BytesIO()
+    if name.endswith("gz"):
+        out.write(gzip.compress(text))
+    elif name.endswith("npz"):
+        np.savez_compressed(out, user=np.zeros(1_000_000, dtype=int), item=np.zeros(1_000_000, dtype=int))
+    else:
+        with zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as archive:
+            archive.writestr("ratings.csv", text)
+    path = make(name, out.getvalue())
+    with pytest.raises(DataError, match="allow_expansion=True"):
+        load(path)
+    assert len(load(path, allow_expansion=True)) == 1
+
+
+def test_a_zip_with_a_password_is_refused(make):
+    packed = bytearray(zipped(a__csv="user,item\na,x\n"))
+    for at in (packed.find(b"PK\x03\x04") + 6, packed.find(b"PK\x01\x02") + 8):
+        packed[at] |= 1  # the flag of an encrypted member
+    with pytest.raises(DataError, match="cannot be unpacked"):
+        load(make("locked.zip", bytes(packed)))
+
+
+def test_bad_rows_can_be_skipped_and_are_counted(make):
+    rows = [f"u{n},i{n % 5},3" for n in range(300)]
+    rows[10], rows[200] = "short", "u200,,3"
+    data = load(make("some.csv", "user,item,rating\n" + "\n".join(rows)), skip_bad_rows=True)
+    assert len(data) == 298
+    assert data.source["bad_rows"] == 2
+    assert data.source["rows"] == 300
+    assert any("line 12: there are 1 fields" in note for note in data.source["notes"])
+
+
+def test_more_than_one_bad_row_in_a_hundred_is_too_much_to_skip(make):
+    rows = [f"u{n},i{n % 5}" for n in range(100)] + ["short", "also"]
+    path = make("many.csv", "user,item\n" + "\n".join(rows))
+    with pytest.raises(DataError, match=r"2 of 102 rows are bad, more than 1%, the first at .*line 102"):
+        load(path, skip_bad_rows=True)
+
+
+def test_the_first_bad_row_is_named_and_the_others_are_counted(make):
+    path = make("bad.csv", "user,item,rating\na,x,1\na,y,no\n,z,1\nshort\n")
+    with pytest.raises(DataError, match=r"line 3: the rating 'no' .* \(2 more bad rows follow\)"):
+        load(path)
+    with pytest.raises(DataError, match=r"\(1 more bad row follows\)"):
+        load(make("two.csv", "user,item\n,x\n,y\n"))
+
+
+def test_an_interrupt_is_not_swallowed(make):
+    def stop(_):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        load(make("a.csv", GOOD), notify=stop)
+
+
+def test_a_file_too_large_for_the_memory_is_refused_before_reading(make, monkeypatch):
+    from corml.errors import ResourceError
+
+    monkeypatch.setattr("corml.memory.budget", lambda: 100)
+    with pytest.raises(ResourceError, match="Reading"):
+        load(make("a.csv", GOOD))
+
+
+def test_a_long_separator_needs_a_character_to_stand_in_for_it(make):
+    with pytest.raises(DataError, match=r"U\+001F"):
+        load(make("a.dat", "user::item\na\x1fb::x\n"), separator="::")

@@ -1,0 +1,135 @@
+"""Ratings, times and repeated rows: what counts and what is reported."""
+
+from datetime import UTC, date, datetime
+
+import polars as pl
+import pytest
+
+from corml.datasets import load
+from corml.errors import DataError
+
+
+def test_the_threshold_keeps_ratings_from_there_on_and_counts_the_rest(make):
+    data = load(make("a.csv", "user,item,rating\na,x,3.5\na,y,4\nb,x, 5 \nb,z,1\n"), at_least=4)
+    assert data.items.labels.tolist() == ["x", "y"]
+    assert data.source["filtered"] == 2
+    assert "ratings: 2 pairs without a rating of at least 4 left out" in data.source["notes"]
+
+
+def test_without_threshold_only_zeros_are_left_out(make):
+    data = load(make("a.csv", "user,item,rating\na,x,0\na,y,0.5\n"))
+    assert data.items.labels.tolist() == ["y"]
+    assert data.source["filtered"] == 1
+
+
+def test_negative_ratings_are_allowed_below_a_negative_threshold(make):
+    path = make("a.csv", "user,item,rating\na,x,-3\na,y,2\nb,x,-9\n")
+    assert len(load(path, at_least=-5)) == 2
+
+
+def test_repeated_rows_are_merged_and_counted(make):
+    rows = ["a,x", "b,x", "a,x", "a,y", "a,x"]
+    data = load(make("a.csv", "user,item\n" + "\n".join(rows)))
+    once = load(make("b.csv", "user,item\na,x\nb,x\na,y\n"))
+    assert data.fingerprint == once.fingerprint
+    assert data.source["duplicates"] == 2
+    assert "duplicates: 2 rows repeat a pair; merged" in data.source["notes"]
+
+
+@pytest.mark.parametrize(
+    ("rows", "kept"),
+    [
+        (["a,x,5,10", "a,x,1,20"], False),  # the latest rating is low
+        (["a,x,1,20", "a,x,5,10"], False),  # wherever it stands
+        (["a,x,5,20", "a,x,1,10"], True),
+        (["a,x,5,10", "a,x,1,10"], False),  # of equal times the lower line counts
+        (["a,x,1,10", "a,x,5,10"], True),
+    ],
+)
+def test_of_conflicting_ratings_the_latest_counts(make, rows, kept):
+    data = load(make("a.csv", "\n".join(["user,item,rating,time", *rows, "b,y,5,1"])), at_least=4)
+    assert ("x" in data.items) is kept
+    assert data.source["conflicts"] == 1
+    assert any("1 with differing ratings (the latest counts)" in note for note in data.source["notes"])
+
+
+def test_of_conflicting_ratings_without_times_the_highest_counts(make):
+    data = load(make("a.csv", "user,item,rating\na,x,1\na,x,5\na,x,2\nb,y,5\n"), at_least=4)
+    assert data.items.labels.tolist() == ["x", "y"]
+    assert (data.source["duplicates"], data.source["conflicts"]) == (2, 1)
+    assert any("the highest counts" in note for note in data.source["notes"])
+
+
+def test_a_merged_pair_has_its_latest_time(make):
+    data = load(make("a.csv", "user,item,time\na,x,5\na,y,1\na,x,9\na,x,7\n"))
+    assert data.times.tolist() == [9, 1]
+
+
+NOON = datetime(2020, 1, 2, 12, 0, 0, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "seconds"),
+    [
+        ("1577966400", NOON),
+        (" 1577966400.25", NOON + 0.25),
+        ("-5", -5),
+        ("2020-01-02T12:00:00", NOON),
+        ("2020-01-02 12:00:00.5", NOON + 0.5),
+        ("2020-01-02T12:00:00Z", NOON),
+        ("2020-01-02T14:00:00+02:00", NOON),
+        ("2020-01-02 12:00", NOON),
+        ("2020-01-02", NOON - 12 * 3600),
+    ],
+)
+def test_times_are_numbers_or_iso_dates(make, text, seconds):
+    data = load(make("a.csv", f"user,item,time\na,x,{text}\nb,y,17\n"), time="time")
+    assert data.times.tolist() == [seconds, 17]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        [datetime(2020, 1, 2, 12), datetime(2020, 1, 2, 12)],
+        [datetime(2020, 1, 2, 12, tzinfo=UTC)] * 2,
+        pl.Series([date(2020, 1, 2)] * 2),
+    ],
+)
+def test_times_of_a_frame_become_seconds(values):
+    data = load(pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "when": values}))
+    assert set(data.times.tolist()) <= {NOON, NOON - 12 * 3600}
+
+
+def test_times_nobody_asked_for_are_dropped_rather_than_rows(make):
+    data = load(make("a.csv", "user,item,time\na,x,5\nb,y,soon\n"))
+    assert data.times is None
+    assert len(data) == 2
+    assert any("times ignored" in note and "line 3" in note for note in data.source["notes"])
+
+
+def test_a_missing_time_is_a_bad_row_if_times_were_asked_for(make):
+    with pytest.raises(DataError, match="line 3: the time ''"):
+        load(make("a.csv", "user,item,time\na,x,5\nb,y,\n"), time="time")
+    frame = pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "time": [1.0, None]})
+    with pytest.raises(DataError, match="row 2: the time ''"):
+        load(frame, time="time")
+
+
+def test_columns_that_cannot_be_ratings_or_times_are_refused():
+    frame = pl.DataFrame({"user": ["a"], "item": ["x"], "odd": [[1]], "flag": [True]})
+    with pytest.raises(DataError, match="not numbers"):
+        load(frame, rating="odd")
+    with pytest.raises(DataError, match="not times"):
+        load(frame, time="flag")
+    assert len(load(frame, rating="flag")) == 1
+
+
+def test_a_missing_rating_in_a_frame_is_a_bad_row():
+    with pytest.raises(DataError, match="row 1: the rating is missing"):
+        load(pl.DataFrame({"user": ["a"], "item": ["x"], "rating": pl.Series([None], dtype=pl.Float64)}))
+
+
+def test_many_more_items_than_users_raise_a_suspicion(make):
+    data = load(make("a.csv", "user,item\n" + "\n".join(f"a,i{n}" for n in range(60))))
+    assert any("swapped?" in note for note in data.source["notes"])
+    assert data.shape == (1, 60)

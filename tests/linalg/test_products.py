@@ -1,0 +1,39 @@
+import numpy as np
+import pytest
+from scipy.sparse import csr_array, random_array
+
+from corml.linalg.gram import dense_gram
+from corml.linalg.products import add_dense_product, add_sparse_product, rows_of
+from corml.linalg.scaling import column_degrees, row_degrees, scaled
+
+
+@pytest.fixture(scope="module")
+def X():
+    return csr_array(random_array((120, 30), density=0.1, rng=np.random.default_rng(2), dtype=np.float32))
+
+
+def test_products_add_onto_what_is_there(X):
+    S = csr_array(random_array((30, 40), density=0.2, rng=np.random.default_rng(4), dtype=np.float32))
+    start = np.full((120, 40), 2.0, dtype=np.float32)
+    by_sparse, by_dense = start.copy(), start.copy()
+    add_sparse_product(X, S, by_sparse)
+    add_dense_product(X, S.toarray(), by_dense)
+    np.testing.assert_allclose(by_sparse, 2 + (X @ S).toarray(), rtol=1e-5)
+    np.testing.assert_allclose(by_dense, by_sparse, rtol=1e-5)
+
+
+def test_the_gram_matrix_is_the_product(X):
+    np.testing.assert_allclose(dense_gram(X, X, np.float64), (X.T @ X).toarray(), rtol=1e-6)
+
+
+def test_degrees_count_entries_and_nothing_counts_as_one():
+    X = csr_array(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
+    assert column_degrees(X).tolist() == [1, 1, 1]
+    assert row_degrees(X).tolist() == [2, 1]
+    assert rows_of(X).tolist() == [0, 0]
+
+
+def test_scaling_is_multiplication_by_diagonals(X):
+    rows, columns = np.arange(120.0), np.arange(30.0)
+    expected = np.diag(rows) @ X.toarray() @ np.diag(columns)
+    np.testing.assert_allclose(scaled(X, rows=rows, columns=columns).toarray(), expected, rtol=1e-6)

@@ -1,0 +1,50 @@
+import numpy as np
+import pytest
+
+from corml.errors import NumericalError
+from corml.linalg import spd
+from corml.linalg.spd import spd_inverse
+
+
+def definite(n, dtype=np.float64, seed=0):
+    rng = np.random.default_rng(seed)
+    A = rng.normal(size=(n, n + 5)).astype(dtype)
+    return A @ A.T + np.eye(n, dtype=dtype)
+
+
+@pytest.mark.parametrize("n", [1, 2, 37, 300])
+@pytest.mark.parametrize(("dtype", "close"), [(np.float32, 1e-3), (np.float64, 1e-9)])
+def test_the_inverse_is_an_inverse_and_symmetric(n, dtype, close, monkeypatch):
+    monkeypatch.setattr(spd, "TILE", 64)
+    M = definite(n, dtype)
+    X = spd_inverse(M.copy())
+    np.testing.assert_allclose(X @ M, np.eye(n), atol=close)
+    assert np.array_equal(X, X.T)
+
+
+def test_it_works_in_place():
+    M = definite(20)
+    assert spd_inverse(M) is M
+
+
+@pytest.mark.parametrize("limit", [7, 30, 64])
+def test_quarters_agree_with_one_piece(limit, monkeypatch):
+    M = definite(100)
+    whole = spd_inverse(M.copy())
+    monkeypatch.setattr(spd, "LARGEST_LAPACK", limit)
+    np.testing.assert_allclose(spd_inverse(M.copy()), whole, atol=1e-10)
+
+
+def test_a_matrix_that_lost_definiteness_to_rounding_is_helped_once(monkeypatch):
+    monkeypatch.setattr(spd, "TILE", 3)
+    v = np.arange(1.0, 9.0)
+    M = np.outer(v, v) / 10
+    X = spd_inverse(M.copy())
+    assert np.isfinite(X).all()
+    jittered = M + spd.JITTER * np.diag(M).mean() * np.eye(8)
+    np.testing.assert_allclose(X @ jittered, np.eye(8), atol=1e-6)
+
+
+def test_an_indefinite_matrix_is_refused_with_advice():
+    with pytest.raises(NumericalError, match="raise `ridge`"):
+        spd_inverse(np.diag([1.0, -5.0, 1.0]))

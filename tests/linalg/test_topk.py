@@ -1,0 +1,64 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+from corml.linalg.topk import TopK
+
+
+def brute_force(scores, k, seen, allowed):
+    """Sort every row by score, then by column, leaving out what may not be listed."""
+    lists = []
+    for row, values in enumerate(scores):
+        fine = [c for c in range(len(values)) if not seen[row, c] and (allowed is None or allowed[row, c])]
+        lists.append(sorted(fine, key=lambda c: (-values[c], c))[:k])
+    return lists
+
+
+def pattern(mask):
+    made = csr_array(mask.astype(np.float32))
+    made.sort_indices()
+    return made
+
+
+@given(
+    seed=st.integers(0, 10_000),
+    shape=st.tuples(st.integers(1, 9), st.integers(1, 40)),
+    k=st.integers(1, 12),
+    width=st.integers(1, 40),
+    limited=st.booleans(),
+)
+def test_blocks_give_what_sorting_everything_gives(seed, shape, k, width, limited):
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-3, 4, size=shape).astype(np.float32)  # few values: many ties
+    seen, allowed = rng.random(shape) < 0.3, (rng.random(shape) < 0.5 if limited else None)
+    best = TopK(shape[0], k, pattern(seen), None if allowed is None else pattern(allowed))
+    for first in range(0, shape[1], width):
+        best.add(np.ascontiguousarray(scores[:, first : first + width]), first)
+    expected = brute_force(scores, k, seen, allowed)
+    assert [[c for c in row if c >= 0] for row in best.columns.tolist()] == expected
+
+
+def test_scores_stand_beside_their_columns_and_short_lists_end_in_minus_one():
+    best = TopK(1, 4, pattern(np.array([[True, False, False]])))
+    best.add(np.array([[9.0, 1.0, 2.0]], dtype=np.float32), 0)
+    assert best.columns.tolist() == [[2, 1, -1, -1]]
+    assert best.scores.tolist() == [[2.0, 1.0, -np.inf, -np.inf]]
+
+
+def test_what_is_not_a_number_is_never_listed():
+    best = TopK(1, 3)
+    best.add(np.array([[np.nan, 1.0, np.nan]], dtype=np.float32), 0)
+    assert best.columns.tolist() == [[1, -1, -1]]
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
+def test_the_number_of_threads_changes_nothing(threads, monkeypatch):
+    scores = np.random.default_rng(3).normal(size=(300, 50)).astype(np.float32)
+    expected = TopK(300, 7)
+    expected.add(scores, 0)
+    monkeypatch.setenv("CORML_THREADS", threads)
+    found = TopK(300, 7)
+    found.add(scores, 0)
+    assert np.array_equal(found.columns, expected.columns)
