@@ -1,10 +1,10 @@
 """Top-N recommendation from implicit feedback with CoRML, Collaborative Residual Metric Learning.
 
-    data  = corml.load("ratings.csv")
-    split = corml.split(data, "ratio", seed=2026)
-    model = corml.CoRML().fit(split.train)
-    model.recommend(["u1"], k=10)
-    corml.evaluate(model, split)
+data  = corml.load("ratings.csv")
+split = corml.split(data, "ratio", seed=2026)
+model = corml.CoRML().fit(split.train)
+model.recommend(["u1"], k=10)
+corml.evaluate(model, split)
 """
 
 import importlib

@@ -12,6 +12,7 @@ import re
 import stat
 from collections.abc import Mapping
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -71,12 +72,12 @@ def pack(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
 
 
 def pieces(arrays: Arrays, meta: Mapping[str, Any]) -> tuple[bytes, memoryview]:
-    """The bytes of a file in two parts, so that the arrays are copied only once."""
+    """Make the bytes of a file in two parts, which saves one copy of the arrays."""
     from safetensors.numpy import save
 
     _check_arrays(arrays, "The model")
     text = f'{{"format": {FORMAT}, "digest": "{BLANK}", "facts": {_json(meta)}}}'
-    blank = save({name: np.ascontiguousarray(array) for name, array in arrays.items()}, metadata={"corml": text})
+    blank = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata={"corml": text})
     found = _BEGINNING.match(blank)
     assert found
     assert found["digest"] == BLANK.encode()
@@ -203,22 +204,22 @@ def decode_ids(arrays: Arrays, name: str) -> list[str]:
         if not sound or offsets[0] != 0 or offsets[-1] != len(data) or (offsets[1:] < offsets[:-1]).any():
             raise ModelFileError(f"its {name} do not add up")
         raw, edges = data.tobytes(), offsets.tolist()
-        return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in zip(edges, edges[1:], strict=False)]
+        return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(edges)]
     except (KeyError, IndexError, UnicodeDecodeError):
         raise ModelFileError(f"its {name} are missing or unreadable") from None
 
 
-def encode_sparse(name: str, X: csr_array, *, values: bool = True) -> dict[str, NDArray[Any]]:
-    """A CSR matrix as its arrays, each row in ascending order of columns."""
-    if not X.has_canonical_format:
-        X = X.copy()
-        X.sum_duplicates()
-    made = {f"{name}.indptr": X.indptr, f"{name}.indices": X.indices}
-    return made | ({f"{name}.data": X.data} if values else {})
+def encode_sparse(name: str, matrix: csr_array, *, values: bool = True) -> dict[str, NDArray[Any]]:
+    """Take a CSR matrix apart, each row in ascending order of columns."""
+    if not matrix.has_canonical_format:
+        matrix = matrix.copy()
+        matrix.sum_duplicates()
+    made = {f"{name}.indptr": matrix.indptr, f"{name}.indices": matrix.indices}
+    return made | ({f"{name}.data": matrix.data} if values else {})
 
 
 def decode_sparse(arrays: Arrays, name: str, shape: tuple[int, int], *, values: bool = True) -> csr_array:
-    """A CSR matrix, checked entry by entry: a bad index would otherwise read memory that is not ours."""
+    """Put a CSR matrix together, checked entry by entry: a bad index would otherwise read memory that is not ours."""
     try:
         indptr, indices = arrays[f"{name}.indptr"], arrays[f"{name}.indices"]
         data = arrays[f"{name}.data"] if values else np.ones(indices.shape, dtype=np.float32)

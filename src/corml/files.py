@@ -73,7 +73,7 @@ def replace(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
 
 def _failure(name: str, reason: object, *, placed: bool) -> str:
     if placed:
-        return f"{name} is written and complete, but the disk did not confirm it: {reason}. Save it once more to be sure."
+        return f"{name} is written and complete, but the disk did not confirm it: {reason}. Save it again."
     return f"Could not write {name}: {reason}. What was there before is as it was."
 
 
@@ -104,7 +104,7 @@ def _mode(path: Path) -> int | None:
 
 
 def _create(path: Path, mode: int) -> tuple[Path, int]:
-    """A new file beside the target, open and locked."""
+    """Open and lock a new file beside the target."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     while True:
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")

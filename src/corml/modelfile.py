@@ -31,14 +31,14 @@ Arrays = Mapping[str, NDArray[Any]]
 def save_model(
     model: "Recommender", path: str | os.PathLike[str], *, history: bool, evaluation: Mapping[str, Any] | None
 ) -> None:
-    """Write a fitted model with its ids, settings, provenance and, if wanted, its users' histories.
+    """Write a fitted model with its ids, settings, provenance and, if wanted and known, its users' histories.
 
     A model that could not be read back is refused before the file that is there is touched.
     """
     files.target(path)
     model.check_state()
     arrays = encode_ids("items", model.items_.labels) | {"counts": model.counts_}
-    if history:
+    if history and len(model.users_):
         arrays |= encode_ids("users", model.users_.labels) | encode_sparse("train", model.train_, values=False)
     if model.titles_:
         arrays |= encode_ids("titles", [model.titles_.get(label, "") for label in model.items_.labels])
@@ -112,7 +112,7 @@ def _ids(labels: list[str], kind: str) -> Ids:
 
 
 def _titles(arrays: Arrays, labels: list[str]) -> dict[str, str]:
-    if "titles.bytes" not in arrays:
+    if not {"titles.bytes", "titles.offsets"} & set(arrays):
         return {}
     titles = decode_ids(arrays, "titles")
     if len(titles) != len(labels):

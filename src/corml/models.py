@@ -4,7 +4,7 @@ import os
 from typing import Any
 
 from corml import container, modelfile, plugins
-from corml.errors import ModelFileError, SettingError, UsageError, ascii_line
+from corml.errors import ModelFileError, UsageError, ascii_line
 from corml.recommender import Recommender
 from corml.settings import build, nearest
 
@@ -38,7 +38,7 @@ def read_model(path: str | os.PathLike[str]) -> Recommender:
     """Open a model file: every byte, shape and index is checked before the model is used."""
     contents = container.read(path)
     try:
-        model = make(contents.meta["model"], dict(contents.meta["settings"]))
-    except (KeyError, TypeError, SettingError, UsageError) as fault:
-        raise ModelFileError(f"{ascii_line(path, 200)} names a model this corml does not have: {fault}") from None
+        model = make(contents.meta["model"], contents.meta["settings"])
+    except (UsageError, OverflowError) as fault:
+        raise ModelFileError(f"{contents.name} was made by another corml: {fault} Fit again.") from None
     return modelfile.restore(model, contents)

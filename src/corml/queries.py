@@ -38,14 +38,12 @@ class Limits:
 
 
 def check_k(k: object) -> None:
-    """k must be a sensible list length."""
+    """K must be a sensible list length."""
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= MOST_K:
         raise UsageError(f"k must be a whole number from 1 to {MOST_K:,}; got {ascii_line(k)}.")
 
 
-def resolve(
-    items: Ids, users: Ids, train: csr_array, wanted: Sequence[Hashable] | str | None, history: Any
-) -> Asked:
+def resolve(items: Ids, users: Ids, train: csr_array, wanted: Sequence[Hashable] | str | None, history: Any) -> Asked:
     """Histories of known users, or the histories given."""
     if (wanted is None) == (history is None):
         raise UsageError("Say for whom: either users=[…] (known users) or history=[[…], …] (their items).")
@@ -126,7 +124,9 @@ def _reason(asked: Asked, bounds: Limits, row: int, missing: int, k: int) -> str
     history = asked.matrix.indptr[row + 1] - asked.matrix.indptr[row]
     if history == 0:
         strange = len(asked.unknown[row])
-        parts.append("most popular items: " + (f"none of the {strange} history items is known" if strange else "no history"))
+        parts.append(
+            "most popular items: " + (f"none of the {strange} history items is known" if strange else "no history")
+        )
     if missing:
         excluded = bounds.seen.indptr[row + 1] - bounds.seen.indptr[row]
         limited = "" if bounds.allowed is None else f" of the {np.diff(bounds.allowed.indptr)[row]} known items allowed"

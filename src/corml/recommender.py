@@ -56,7 +56,7 @@ class Recommender(ABC):
     def score_block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of the histories X for a range of items."""
 
-    def check_state(self) -> None:
+    def check_state(self) -> None:  # noqa: B027 (most models have nothing to add)
         """Raise ModelFileError if the arrays of STATE cannot come from a fit: asked before a save, after a load."""
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:

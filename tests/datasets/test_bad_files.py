@@ -99,6 +99,7 @@ MATRIX = [
     pytest.param(
         "a.npz", npz(user=np.array(["a", 1], dtype=object), item=[1, 2]), {}, DataError, "plain", id="16 pickle"
     ),
+    pytest.param("a.npz", b"\x93NUMPY\x01\x00", {}, DataError, "it is no archive", id="16 a single array"),
     pytest.param("a.npz", npz(item=[2]), {}, DataError, "no array 'user'", id="4 npz without users"),
     pytest.param("a.npz", npz(user=[1, 2], item=[2]), {}, DataError, "equal length", id="6 npz"),
     pytest.param("a.zip", zipped(a__csv="x", b__csv="y"), {}, DataError, "holds 'a.csv', 'b.csv'", id="zip of two"),
@@ -140,6 +141,7 @@ def test_a_bad_file_is_refused_in_one_line(make, name, content, options, error, 
     assert error is UsageError or name in said or "k_core" in said
 
 
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")
 def test_a_missing_file_a_folder_and_a_pipe_are_refused_at_once(tmp_path):
     os.mkfifo(tmp_path / "pipe.csv")
     start = time.monotonic()

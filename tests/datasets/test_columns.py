@@ -41,7 +41,7 @@ def test_without_header_the_first_two_columns_are_users_and_items(make):
 
 
 def test_a_header_nobody_knows_lists_its_columns(make):
-    with pytest.raises(DataError, match="'alpha', 'beta' as user="):
+    with pytest.raises(DataError, match=r"'alpha', 'beta' as user= .*--no-header"):
         load(make("a.csv", "alpha,beta\nx,y\n"))
 
 
@@ -62,6 +62,21 @@ def test_the_chosen_separator_is_reported(make):
     assert "separator: ';'" in data.source["notes"]
 
 
+def test_a_tab_can_be_given_as_a_command_line_writes_it(make):
+    assert len(load(make("a.txt", "user\titem\na\tx\n"), separator=r"\t")) == 1
+
+
+def test_a_comment_may_hold_the_long_separator(make):
+    assert len(load(make("a.dat", "# one::two::three\nuser::item\na::x\n"))) == 1
+
+
+def test_ratings_we_chose_ourselves_can_be_declined(make):
+    path = make("a.csv", "user,item,score\na,x,good\n")
+    with pytest.raises(DataError, match="rating=False ignores column 'score'"):
+        load(path)
+    assert len(load(path, rating=False)) == 1
+
+
 def test_an_uneven_file_is_read_with_the_separator_of_its_suffix(make):
     data = load(make("a.csv", 'user,item,note\na,x,"one, two"\nb,y,"three, four, five"\n'))
     assert data.users.labels.tolist() == ["a", "b"]
@@ -75,6 +90,13 @@ def test_titles_come_from_a_file_a_frame_or_a_mapping(make):
     assert load(path, titles=pl.DataFrame({"id": ["x", None], "name": ["Ex", "None"]})).titles == {"x": "Ex"}
     assert load(path, titles={"x": "Ex", 7: "seven"}).titles == {"x": "Ex"}
     assert load(path, titles=make("t.tsv", "id\tname\nx\tEx\n")).source["options"]["titles"].endswith("t.tsv")
+
+
+def test_title_rows_without_all_columns_are_left_out_and_counted(make):
+    titles = make("t.csv", "item,title\nx,Ex\nshort\n")
+    data = load(make("a.csv", "user,item\na,x\n"), titles=titles)
+    assert data.titles == {"x": "Ex"}
+    assert any("1 rows without all columns" in note for note in data.source["notes"])
 
 
 def test_titles_without_a_title_column_are_refused(make):

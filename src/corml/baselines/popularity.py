@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.errors import ModelFileError
 from corml.linalg.scaling import column_degrees
 from corml.recommender import Recommender
 
@@ -23,6 +24,11 @@ class Popularity(Recommender):
 
     def _fit(self, X: csr_array) -> None:
         self.degrees_ = (column_degrees(X) * (np.bincount(X.indices, minlength=X.shape[1]) > 0)).astype(np.float32)
+
+    def check_state(self) -> None:
+        """Refuse degrees that are not those of the data."""
+        if not np.array_equal(self.degrees_, self.counts_.astype(np.float32)):
+            raise ModelFileError("its degrees are not those of its data")
 
     def score_block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
         """The same row for every history."""

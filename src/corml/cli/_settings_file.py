@@ -1,9 +1,9 @@
 """A settings file: everything a fit needs, in TOML; a key nobody knows is an error, never ignored.
 
-    [data]                      [split]                 [model]
-    source = "ratings.csv"      how = "ratio"           name = "corml"
-    rating = "rating"           seed = 2026             mix = 0.8
-    at_least = 4
+[data]                      [split]                 [model]
+source = "ratings.csv"      how = "ratio"           name = "corml"
+rating = "rating"           seed = 2026             mix = 0.8
+at_least = 4
 """
 
 import inspect

@@ -30,9 +30,7 @@ def ids(text: str | None) -> list[str] | None:
         raise DataError(f"Cannot read ids from '{text[1:]}': {fault}.") from None
 
 
-def recorded_split(
-    model: Recommender, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
-) -> Split:
+def recorded_split(model: Recommender, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]) -> Split:
     """The split to judge a model on: as asked, or else as the model file recorded it."""
     recorded = model.evaluation_.get("procedure", {})
     origin = model.data_.get("origin") or {}

@@ -26,7 +26,9 @@ def evaluate(
     test: str = typer.Option(None, "--test", help="A ready-made test file."),
     metrics: str = typer.Option(None, "--metrics", "-m", help="Such as ndcg@10,mrr@10 (see: corml metrics)."),
     part: str = typer.Option("test", help="Which part to judge on: test or valid."),
-    per_user: str = typer.Option(None, "--per-user", metavar="FILE", help="Write each user's values (.parquet or .csv)."),
+    per_user: str = typer.Option(
+        None, "--per-user", metavar="FILE", help="Write each user's values (.parquet or .csv)."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},  # noqa: B006
     splitting: dict[str, Any] = {},  # noqa: B006

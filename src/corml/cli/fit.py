@@ -83,5 +83,7 @@ def _report(made: Recommender, out: str, record: dict[str, Any], seconds: float,
     for name in ("ndcg@10", "mrr@10", "recall@10", "novelty@10"):
         if name in metrics:
             say(f"{name:>12}  {metrics[name]:.4f}")
-    say(f"wrote {out}: {made.NAME} on {made.train_.shape[0]:,} users x {made.train_.shape[1]:,} items in {seconds:.1f} s")
+    say(
+        f"wrote {out}: {made.NAME} on {made.train_.shape[0]:,} users x {made.train_.shape[1]:,} items in {seconds:.1f} s"
+    )
     tell(f"next: corml recommend {out} --user {made.users_.labels[0]}" if len(made.users_) else "")

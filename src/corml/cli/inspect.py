@@ -26,7 +26,9 @@ def inspect(
         show_json({**meta, "digest": contents.digest, "bytes": contents.bytes, "arrays": shapes})
         return
     users, items = meta["shape"]
-    say(f"{meta['model']} model, format {meta['format']}, {memory.size(contents.bytes)}, digest {contents.digest[:16]}…")
+    say(
+        f"{meta['model']} model, format {meta['format']}, {memory.size(contents.bytes)}, digest {contents.digest[:16]}…"
+    )
     say(f"learned from {users:,} users x {items:,} items, data {meta['data'].get('fingerprint', '')[:16]}…")
     show_table(["setting", "value"], ((k, "auto" if v is None else v) for k, v in meta["settings"].items()))
     _mapping("fit", meta["notes"])

@@ -108,12 +108,15 @@ def _transfer(file: Remote, part: Path, progress: Progress | None) -> None:
         request.add_header("If-Range", _tag(part).read_text())
     with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
         resumed = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
+        if answer.status == 206 and not resumed:  # another piece than we asked for: ask for the whole next time
+            part.unlink()
+            raise urllib.error.URLError("the server sent the wrong piece")
         done = have if resumed else 0
         length = answer.headers.get("Content-Length")
         total = done + int(length) if length else None
         _remember(part, answer.headers.get("ETag") or answer.headers.get("Last-Modified"))
         with part.open("ab" if resumed else "wb") as out:
-            while piece := answer.read(CHUNK):
+            while piece := _piece(answer):
                 out.write(piece)
                 done += len(piece)
                 if progress is not None:
@@ -122,6 +125,14 @@ def _transfer(file: Remote, part: Path, progress: Progress | None) -> None:
             os.fsync(out.fileno())
     if total is not None and done < total:
         raise http.client.IncompleteRead(b"", total - done)
+
+
+def _piece(answer: http.client.HTTPResponse) -> bytes:
+    """Read on; what breaks here is the connection, not the disk."""
+    try:
+        return answer.read(CHUNK)
+    except OSError as fault:
+        raise urllib.error.URLError(fault) from fault
 
 
 def _tag(part: Path) -> Path:

@@ -32,19 +32,36 @@ class Pairs:
 
 def merge(rows: Rows, at_least: float | None) -> Pairs:
     """Make each pair one interaction and leave out those rated too low."""
-    _, first, group = np.unique(rows.user * len(rows.items) + rows.item, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    time = None if rows.time is None else _highest(rows.time, group, len(first))[order]
-    keep, conflicts = np.ones(len(first), dtype=bool), 0
-    if rows.rating is not None:
-        rating = _deciding(rows.rating, rows.time, group, len(first))[order]
-        keep = rating > 0 if at_least is None else rating >= at_least
-        top = _highest(rows.rating, group, len(first))
-        conflicts = len(np.unique(group[rows.rating != top[group]]))
-    kept = first[order][keep]
-    user, item = rows.user[kept].astype(np.int32), rows.item[kept].astype(np.int32)
-    time = None if time is None else time[keep]
-    return Pairs(user, item, time, len(group) - len(first), conflicts, len(first) - len(kept))
+    import polars as pl
+
+    key = pl.Series(rows.user * len(rows.items) + rows.item)
+    first = key.is_first_distinct().to_numpy()
+    distinct = int(first.sum())
+    rating, time, conflicts = rows.rating, rows.time, 0
+    if distinct < len(first):
+        rating, time, conflicts = _settle(rows, key.to_numpy(), np.flatnonzero(key.is_duplicated().to_numpy()))
+    keep = first
+    if rating is not None:
+        keep = first & (rating > 0 if at_least is None else rating >= at_least)
+    user, item = rows.user[keep].astype(np.int32), rows.item[keep].astype(np.int32)
+    filtered = distinct - len(user)
+    return Pairs(user, item, None if time is None else time[keep], len(first) - distinct, conflicts, filtered)
+
+
+def _settle(rows: Rows, key: NDArray[np.int64], at: NDArray[np.int64]) -> tuple[Floats | None, Floats | None, int]:
+    """Give the first row of each repeated pair (they stand `at`) the rating and the time that count for all of them."""
+    _, leader, group = np.unique(key[at], return_index=True, return_inverse=True)
+    rating, time, conflicts = rows.rating, rows.time, 0
+    if rating is not None:
+        decided = _deciding(rating[at], None if time is None else time[at], group, len(leader))
+        conflicts = len(np.unique(group[rating[at] != rating[at[leader]][group]]))
+        rating = rating.copy()
+        rating[at[leader]] = decided
+    if time is not None:
+        latest = _highest(time[at], group, len(leader))
+        time = time.copy()
+        time[at[leader]] = latest
+    return rating, time, conflicts
 
 
 def _highest(values: Floats, group: NDArray[np.int64], count: int) -> Floats:

@@ -46,7 +46,7 @@ def gather(table: Table, options: Options, notes: Notes) -> Rows:
     if chosen.rating is not None:
         negative = options.at_least is not None and options.at_least < 0
         rating, check = _columns.ratings(series[chosen.rating], table.where, negative=negative)
-        checks.append(check)
+        checks.append(check if options.rating is not None else _found(check, table.names[chosen.rating]))
     if chosen.time is not None:
         time, check = _columns.times(series[chosen.time], table.where)
         if options.time is not None:
@@ -65,6 +65,11 @@ def _say(chosen: Roles, table: Table, options: Options, notes: Notes) -> None:
     if options.user is None or options.item is None or not table.named:
         parts = [f"{role}={ascii_line(table.names[at])[1:-1]}" for role, at in vars(chosen).items() if at is not None]
         notes.add("columns: " + ", ".join(parts))
+
+
+def _found(check: Check, name: str) -> Check:
+    """Tell people whose ratings we chose ourselves how to do without."""
+    return Check(check.bad, lambda row: f"{check.what(row)} (rating=False ignores column {ascii_line(name)})")
 
 
 def _good(table: Table, columns: Columns, checks: list[Check], options: Options, notes: Notes) -> NDArray[np.bool_]:

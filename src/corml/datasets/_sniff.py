@@ -107,7 +107,8 @@ def _needed(role: str, wanted: Column, names: Sequence[str], where: str) -> int:
         return 1 - other
     if at is None:
         raise DataError(
-            f"Cannot tell which column of {where} holds the {role}s: name one of {listed(names)} as {role}=."
+            f"Cannot tell which column of {where} holds the {role}s: name one of {listed(names)} as {role}= "
+            "(if these are data, not names: header=False, --no-header)."
         )
     return at
 
@@ -124,9 +125,9 @@ def position(role: str, wanted: str | int, names: Sequence[str], where: str) -> 
         if not 0 <= wanted < len(names):
             raise DataError(f"{where} has no column number {wanted} for {role}: it has {len(names)}, counted from 0.")
         return wanted
-    for known in (list(names), [bare(name) for name in names]):
-        if wanted in known:
-            return known.index(wanted)
-    close = difflib.get_close_matches(wanted, known, n=1)
+    for name in (wanted, bare(wanted)):
+        if name in names:
+            return names.index(name)
+    close = difflib.get_close_matches(wanted, names, n=1)
     hint = f" (did you mean {ascii_line(close[0])}?)" if close else ""
     raise DataError(f"{where} has no column {ascii_line(wanted)} for {role}{hint}; its columns are {listed(names)}.")

@@ -41,7 +41,7 @@ def find(source: Any, options: Options, notes: Notes) -> Found:
         if source.replace("_", "-") in _known.known():
             return _known_set(_known.get(source), options, notes)
         if path.suffix == "" and path.parent == Path():  # no suffix, no folder: a name was meant
-            raise DataError(f"There is no file or data set {ascii_line(source)}{nearest(source, _known.known())}.")
+            raise DataError(f"There is no file or data set {ascii_line(source)}{nearest(source, _known.known())}")
     read = content(path, allow_expansion=options.allow_expansion)
     return Found(table(read, options, notes), os.fspath(source), options, path=path)
 

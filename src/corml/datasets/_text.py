@@ -34,6 +34,7 @@ class TextTable:
             self._data = unix_lines(self._data)
         self._skip, start = _preamble(self._data, self.where)
         self._separator = self._settle_separator(start, content.kind, options, notes)
+        self._skip, start = _preamble(self._data, self.where)  # again: a stand-in may have moved it
         first = self._first_row(start)
         self.named = _has_header(first, options, self.where)
         self.names = [_sniff.bare(name) for name in first] if self.named else [str(at) for at in range(len(first))]
@@ -78,14 +79,15 @@ class TextTable:
     def _settle_separator(self, start: int, kind: str, options: Options, notes: Notes) -> str:
         lines = re.split(r"\r\n|\r|\n", self._data[start : start + SAMPLE_BYTES].decode("utf-8", "ignore"))
         lines = [line for line in lines[:SAMPLE_ROWS] if line.strip()]
-        separator = options.separator or _sniff.pick_separator(lines, kind)
+        told = "\t" if options.separator == r"\t" else options.separator  # as a command line writes it
+        separator = told or _sniff.pick_separator(lines, kind)
         if separator is None or separator not in lines[0]:
             tried = f"one column only when divided by {ascii_line(separator)}" if separator else "one column only"
             raise DataError(
                 f"{self.where} has {tried}; its first line is {ascii_line(lines[0], 120)}, "
                 f"which holds {_sniff.candidates(lines[0])}: give separator= (--separator)."
             )
-        if options.separator is None and separator != _sniff.NATURAL.get(kind):
+        if told is None and separator != _sniff.NATURAL.get(kind):
             notes.add(f"separator: {ascii_line(separator)}")
         return self._stand_in(separator) if len(separator.encode()) > 1 else separator
 

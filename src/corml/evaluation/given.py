@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, UsageError, ascii_line
-from corml.evaluation.measure import in_rows
+from corml.evaluation.cells import filled
 from corml.evaluation.task import Task
 from corml.interactions import canonical
 from corml.recommendations import Recommendations
@@ -40,7 +40,7 @@ def ranked(task: Task, lists: Mapping[str, Sequence[str]], longest: int) -> tupl
     odd = {
         "users without a list, who count as 0": int((made < 0).all(axis=1).sum()),
         "lists of users who do not count": len(lists.keys() - set(task.users)),
-        "recommended items already seen": int(in_rows(task.mask, made).sum()),
+        "recommended items already seen": int(filled(task.mask, np.arange(len(made))[:, None], made).sum()),
     }
     return made, {what: count for what, count in odd.items() if count}
 

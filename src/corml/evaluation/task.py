@@ -10,13 +10,13 @@ of whom the model knows no item. Items without a training pair stay: a model is 
 """
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import DataError
+from corml.evaluation.cells import filled
 from corml.interactions import Ids, Interactions
 from corml.splits import Split
 
@@ -43,7 +43,7 @@ def make(split: Split, part: str, items: Ids) -> Task:
     """Put a part of a split as a task on a catalogue; users and items are matched by id."""
     told, masked, wanted = split.part(part)
     history, mask, targets = (_on(data, items) for data in (told, masked, wanted))
-    possible = targets.where(~np.isin(_numbers(targets), _numbers(mask)))
+    possible = targets.where(~filled(mask.matrix, targets.user, targets.item))
     rows, notes = _who_counts(wanted, history, mask, possible)
     lost = sum(split.dropped.get(part, {}).values())
     counted = {
@@ -62,9 +62,9 @@ def make(split: Split, part: str, items: Ids) -> Task:
         items=items,
         split=split,
         part=part,
-        history=history.matrix[rows],
-        mask=mask.matrix[rows],
-        targets=possible.matrix[rows],
+        history=_rows(history, rows),
+        mask=_rows(mask, rows),
+        targets=_rows(possible, rows),
         degrees=_on(split.train, items).item_degrees,
         n_users=len(split.train.users),
         notes={what: count for what, count in counted.items() if count},
@@ -93,9 +93,10 @@ def _on(data: Interactions, items: Ids) -> Interactions:
     return data if data.items == items else data.on(data.users, items)
 
 
-def _numbers(data: Interactions) -> NDArray[Any]:
-    """Give each pair one number."""
-    return data.user.astype(np.int64) * len(data.items) + data.item
+def _rows(data: Interactions, rows: NDArray[np.intp]) -> csr_array:
+    taken = data.matrix[rows]
+    taken.sort_indices()
+    return taken
 
 
 def _listed(counted: dict[str, int]) -> str:

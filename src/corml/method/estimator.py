@@ -6,10 +6,11 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, issparse
 
+from corml.errors import ModelFileError
 from corml.explanation import Explanation
-from corml.linalg.scaling import column_degrees
+from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method import fitting
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
@@ -83,10 +84,11 @@ class CoRML(Recommender):
         self.notes_ = {"plan": plan.report(), "solver": [solution.report() for solution in self.solutions_]}
 
     def check_state(self) -> None:
-        """H must be a symmetric, hollow matrix without negative entries, and the degrees those of the data."""
+        """Refuse an H that is not symmetric, hollow and non-negative, and degrees that are not those of the data."""
         if not np.array_equal(self.degrees_, np.maximum(self.counts_, 1)):
             raise ModelFileError("its degrees are not those of its data")
-        if not (issparse(self.H_) and is_hollow_symmetric(self.H_) and self.H_.data.min(initial=0) >= 0):
+        H = self.H_
+        if not issparse(H) or H.data.min(initial=0) < 0 or H.diagonal().any() or not is_symmetric(H):
             raise ModelFileError("its matrix H is not symmetric, hollow and without negative entries")
 
     @property

@@ -1,6 +1,7 @@
 """Fit CoRML: decide how, refuse what will not fit, then G → blocks → H → prune."""
 
 import warnings
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,7 +20,7 @@ from corml.method.spectral import singular_vectors
 if TYPE_CHECKING:
     from corml.method.estimator import CoRML
 
-__all__ = ["Plan", "dense_bytes", "plan", "run", "suggested_rank"]
+__all__ = ["Plan", "plan", "predicted_bytes", "run", "suggested_rank"]
 
 SCRATCH_COLUMNS = 4096  # bands and tiles beside the n × n arrays
 Progress = Callable[[str, int, int], None]
@@ -52,11 +53,11 @@ def plan(X: csr_array, model: "CoRML") -> Plan:
     rank = min(model.rank or suggested_rank(n), *X.shape)
     largest = max(1, int(model.partition_ratio * n))
     item_size = 4 if model.precision == "single" else 8
-    chosen = Plan("admm", rank, largest, dense_bytes(largest, item_size) + 8 * n * rank * 3 + X.nnz * 40)
+    chosen = Plan("admm", rank, largest, predicted_bytes(X, largest, rank, item_size))
     memory.require(
         chosen.bytes,
         what=f"The dense solver with {largest:,} items in a block",
-        instead=_what_fits(n, item_size),
+        instead=_what_fits(X, rank, item_size),
     )
     return chosen
 
@@ -66,9 +67,10 @@ def suggested_rank(n_items: int) -> int:
     return int(2 ** np.clip(np.round(np.log2(max(n_items, 1) / 100)), 4, 8))
 
 
-def dense_bytes(n: int, item_size: int) -> int:
-    """Peak of the dense solver: its n × n arrays and the scratch beside them."""
-    return item_size * n * (admm.ARRAYS_ALIVE * n + min(SCRATCH_COLUMNS, 2 * n))
+def predicted_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
+    """Peak of a fit: the solver's square arrays and scratch for one block, V in the making, and the data."""
+    square = item_size * block * (admm.ARRAYS_ALIVE * block + min(SCRATCH_COLUMNS, 2 * block))
+    return square + 24 * sum(X.shape) * rank + 40 * X.nnz
 
 
 def run(
@@ -117,13 +119,14 @@ def _assemble(parts: list[tuple[NDArray[np.int64], csr_array]], n: int) -> csr_a
     return made
 
 
-def _what_fits(n: int, item_size: int) -> str:
+def _what_fits(X: csr_array, rank: int, item_size: int) -> str:
     """The largest block the budget allows, as advice."""
-    allowed = memory.budget()
-    fits = int(np.sqrt(max(allowed, 0) / item_size / (admm.ARRAYS_ALIVE + 0.5)))
-    if fits < 2:
+    n, allowed = X.shape[1], memory.budget()
+    fits = bisect_right(range(1, n + 1), allowed, key=lambda block: predicted_bytes(X, block, rank, item_size))
+    ratio = np.floor(1000 * fits / n) / 1000
+    if ratio * n <= 1:
         return "free some memory first."
-    return f"the largest block that fits has about {fits:,} of {n:,} items: set partition_ratio={fits / n:.2f} or less."
+    return f"the largest block that fits has {fits:,} of {n:,} items: set partition_ratio={ratio:g} or less."
 
 
 def _warn_if_unfinished(solutions: list[admm.Solution], model: "CoRML") -> None:

@@ -158,4 +158,6 @@ class Scoring:
 
     @staticmethod
     def _row(S: csr_array, target: int, items: Items, *, by_column: bool) -> NDArray[np.float64]:
-        return np.asarray(S[items][:, [target]].toarray()[:, 0] if by_column else S[[target]][:, items], dtype=np.float64)
+        return np.asarray(
+            S[items][:, [target]].toarray()[:, 0] if by_column else S[[target]][:, items], dtype=np.float64
+        )

@@ -38,7 +38,7 @@ def shared_names(results: Iterable[Measured]) -> list[str]:
 
 
 def main_names(names: Sequence[str]) -> list[str]:
-    """The metrics at the list length people compare at, else those at the first length there is."""
+    """Choose the metrics at the list length people compare at, else at the first length there is."""
     for length in (f"@{MAIN_LENGTH}", *("@" + name.partition("@")[2] for name in names[:1])):
         chosen = [name for name in names if name.endswith(length)]
         if chosen:

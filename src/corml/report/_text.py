@@ -10,7 +10,7 @@ _HIDDEN = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u206
 
 
 def clean(text: object) -> str:
-    """One line without control characters, whatever a title or an id contains."""
+    """Make one line without control characters, whatever a title or an id contains."""
     kept = []
     for character in str(text):
         if character in _HIDDEN:
@@ -41,19 +41,19 @@ def pad(text: str, columns: int, *, right: bool = False) -> str:
 
 
 def count(value: float) -> str:
-    """A whole number with separators: 12,345."""
+    """Write a whole number with separators: 12,345."""
     return f"{value:,.0f}"
 
 
 def percent(share: float) -> str:
-    """A share as a percentage with as many digits as its size calls for: 43 %, 3.1 %, 0.12 %."""
+    """Write a share as a percentage with as many digits as its size calls for: 43 %, 3.1 %, 0.12 %."""
     value = 100 * share
     digits = 0 if abs(value) >= 9.95 or value == 0 else 1 if abs(value) >= 0.995 else 2
     return f"{value:.{digits}f} %"
 
 
 def duration(seconds: float) -> str:
-    """A span of time in the unit a person would choose: 85 ms, 6.2 s, 3 min 20 s, 1 h 5 min."""
+    """Write a span of time in the unit a person would choose: 85 ms, 6.2 s, 3 min 20 s, 1 h 5 min."""
     if seconds < 0.9995:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 9.95:
@@ -67,7 +67,7 @@ def duration(seconds: float) -> str:
 
 
 def plain(value: object) -> str:
-    """A setting or a fact as a person would write it: yes, 12,345, 0.1, three words."""
+    """Write a setting or a fact as a person would write it: yes, 12,345, 0.1, three words."""
     if value is None:
         return "automatic"
     if isinstance(value, bool):

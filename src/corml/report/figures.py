@@ -58,27 +58,43 @@ def _plots() -> "ModuleType | None":
 
 
 def _of_results(plots: Any, results: Mapping[str, Measured]) -> Iterator[Figure]:
-    names = main_names(shared_names(results.values()))
+    shared = shared_names(results.values())
+    names = main_names([name for name in shared if all(np.isfinite(one[name]) for one in results.values())])
     accurate = [name for name in names if measure(name).better > 0]
-    if accurate:
-        shown = accurate[:MOST_PANELS]
-        panels = {
-            measure(name).label: {model: (result[name], result.intervals.get(name)) for model, result in results.items()}
-            for name in shown
-        }
-        caption = "Longer is better. The thin lines are confidence intervals over users: where they hardly overlap, the difference is not luck."
-        yield Figure("bars", "How accurate each model is", caption, plots.bars(panels), wide=True)
     novel = next((name for name in names if name.startswith("novelty@")), None)
-    if accurate and novel and len(results) > 1:
-        points = {model: (result[novel], result[accurate[0]]) for model, result in results.items()}
-        drawn = plots.accuracy_against_novelty(points, accuracy=measure(accurate[0]).label, novelty=measure(novel).label)
-        caption = "A model above and to the right of another finds more and suggests less of what everybody knows anyway."
-        yield Figure("novelty", "Accuracy against novelty", caption, drawn)
-    if accurate and all(accurate[0] in result.per_user for result in results.values()):
-        per_user = {model: result.per_user[accurate[0]] for model, result in results.items()}
-        drawn = plots.user_shares(per_user, label=measure(accurate[0]).label)
-        caption = "The higher a curve, the more users are served at least that well; at its left end stand all who found anything."
-        yield Figure("users", "How many users are served how well", caption, drawn)
+    if not accurate:
+        return
+    yield _accuracy(plots, results, accurate[:MOST_PANELS])
+    if novel and len(results) > 1:
+        yield _trade_off(plots, results, accurate[0], novel)
+    if all(accurate[0] in result.per_user for result in results.values()):
+        yield _served(plots, results, accurate[0])
+
+
+def _accuracy(plots: Any, results: Mapping[str, Measured], names: Sequence[str]) -> Figure:
+    panels = {
+        measure(name).label: {model: (result[name], result.intervals.get(name)) for model, result in results.items()}
+        for name in names
+    }
+    caption = (
+        "Longer is better. The thin lines are confidence intervals over users: where two do not overlap, "
+        "the difference is hardly luck."
+    )
+    return Figure("bars", "How accurate each model is", caption, plots.bars(panels), wide=True)
+
+
+def _trade_off(plots: Any, results: Mapping[str, Measured], accurate: str, novel: str) -> Figure:
+    points = {model: (result[novel], result[accurate]) for model, result in results.items()}
+    svg = plots.accuracy_against_novelty(points, accuracy=measure(accurate).label, novelty=measure(novel).label)
+    caption = "A model above and to the right of another finds more, and suggests less of what everybody knows anyway."
+    return Figure("novelty", "Accuracy against novelty", caption, svg)
+
+
+def _served(plots: Any, results: Mapping[str, Measured], accurate: str) -> Figure:
+    per_user = {model: result.per_user[accurate] for model, result in results.items()}
+    svg = plots.user_shares(per_user, label=measure(accurate).label)
+    caption = "The higher a curve, the more users are served that well. At its left end stand all who found anything."
+    return Figure("users", "How many users are served how well", caption, svg)
 
 
 def _of_lists(plots: Any, study: Study) -> Iterator[Figure]:
@@ -91,14 +107,18 @@ def _of_lists(plots: Any, study: Study) -> Iterator[Figure]:
             shares[name], sizes = popularity_shares(train, lists.items)
     if shares:
         caption = (
-            "Each step holds a tenth of all interactions: a few hits on the left, many rarities on the right. The dashed "
-            "line is how people themselves choose; a model far above it on the left mostly repeats what is popular."
+            "Each step holds a tenth of all interactions: a few hits on the left, many rarities on the right. "
+            "The dashed line is how people themselves choose; a model far above it on the left mostly repeats hits."
         )
-        yield Figure("popularity", "Where the recommendations fall", caption, plots.popularity(shares, sizes), wide=True)
+        yield Figure(
+            "popularity", "Where the recommendations fall", caption, plots.popularity(shares, sizes), wide=True
+        )
 
 
 def _of_data(plots: Any, study: Study) -> Iterator[Figure]:
-    caption = "A straight fall over decades is a long tail: a few items are met by many, most by few. Both axes are logarithmic."
+    if len(study.data) == 0:
+        return
+    caption = "A few items are met by many users, most by few: the long tail. Both axes are logarithmic."
     yield Figure("degrees", "How popular the items are", caption, plots.degrees(study.data.item_degrees))
 
 
@@ -120,6 +140,6 @@ def _residuals(trace: Sequence[Any]) -> dict[str, list[float]]:
 
 
 def _some_users(train: Interactions, users: Any) -> list[str]:
-    """Evaluated users with a history, evenly thinned out: the picture does not need them all."""
+    """Choose evaluated users with a history, evenly thinned out: the picture does not need them all."""
     known = [str(user) for user in users if user in train.users]
     return known[:: max(1, -(-len(known) // MOST_USERS))] or [str(label) for label in train.users.labels[:MOST_USERS]]

@@ -97,9 +97,10 @@ class Findings(Section):
 
 @dataclass(frozen=True)
 class Comparison(Section):
-    """Models side by side, with a note on how to read the table and a list of what its columns mean."""
+    """Models side by side: the main table, the whole one to open, how to read them and what the columns mean."""
 
     table: Table | None = None
+    whole: Table | None = None
     note: str = ""
     meanings: Pairs = ()
 

@@ -23,9 +23,9 @@ __all__ = ["accuracy_against_novelty", "bars", "convergence", "degrees", "popula
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, FAINT, GRID = "#333333", "#8a8a8a", "#e6e6e6"
-WIDE, HALF, HEIGHT = 900, 440, 300  # CSS pixels: drawn at 72 to the inch, so a font size is in pixels too
+WIDE, HALF, HEIGHT = 950, 456, 300  # CSS pixels: drawn at 72 to the inch, so a font size is in pixels too
 
-STYLE: dict[str, Any] = {
+STYLE: Any = {
     "svg.fonttype": "none",
     "svg.hashsalt": "corml",
     "text.parse_math": False,  # a $ in a name is a $
@@ -41,6 +41,7 @@ STYLE: dict[str, Any] = {
     "axes.spines.right": False,
     "axes.grid": True,
     "axes.axisbelow": True,
+    "axes.formatter.useoffset": False,
     "grid.color": GRID,
     "grid.linewidth": 1,
     "text.color": INK,
@@ -102,8 +103,8 @@ def degrees(counts: NDArray[Any], *, head: float = 0.1) -> str:
         ax.set_xlim(0.9, len(ordered) * 1.1)
         note = f"top {100 * head:.0f} % of the items:\n{100 * share:.0f} % of interactions"
         ax.text(0.04, 0.07, note, transform=ax.transAxes, fontsize=11.5, linespacing=1.4)
-        _decades(ax.xaxis, 1, len(ordered), _grouped)
-        _decades(ax.yaxis, ordered[-1], ordered[0], _grouped)
+        _decades(ax.xaxis, 1, len(ordered), count)
+        _decades(ax.yaxis, ordered[-1], ordered[0], count)
         return _svg(figure, "degrees")
 
 
@@ -150,8 +151,9 @@ def convergence(residuals: Mapping[str, Sequence[float]], *, tol: float = 0.0) -
             ax.plot(steps, positive, color=COLOURS[at % 7], label=clean(name), linestyle=_dash(at))
         if tol > 0:
             ax.axhline(tol, color=FAINT, linestyle=(0, (4, 3)), linewidth=1.5, label="goal")
-        _decades(ax.yaxis, *ax.get_ylim(), _power)
-        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True))
+        low, high = ax.get_ylim()
+        _decades(ax.yaxis, low, high, _power)
+        ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
         ax.legend(loc="upper right")
         return _svg(figure, "convergence")
 
@@ -196,8 +198,7 @@ def _point_labels(ax: Any, points: Mapping[str, tuple[float, float]], gap: float
 
 def _few_ticks(ax: Any) -> None:
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(5))
-        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_major_locator(MaxNLocator(5, steps=[1, 2, 5, 10]))
 
 
 def _decades(axis: Any, low: float, high: float, wording: Any) -> None:
@@ -208,10 +209,6 @@ def _decades(axis: Any, low: float, high: float, wording: Any) -> None:
     axis.set_major_formatter(FuncFormatter(lambda value, _: wording(value)))
     axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
-
-
-def _grouped(value: float) -> str:
-    return f"{value:,.0f}"
 
 
 def _power(value: float) -> str:
@@ -239,10 +236,13 @@ def _svg(figure: Figure, key: str) -> str:
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's fonts draw it, not ours
         figure.savefig(buffer, format="svg", metadata={"Date": None})
     markup = buffer.getvalue()
-    markup = re.sub(r"<metadata>.*?</metadata>\s*", "", markup[markup.index("<svg") :], flags=re.DOTALL)
+    markup = markup[markup.index("<svg") :]
+    for element in ("metadata", "style"):  # addresses and rules that would reach into the page around the drawing
+        markup = re.sub(rf"<{element}\b.*?</{element}>\s*", "", markup, flags=re.DOTALL)
     markup = re.sub(r'\bid="', f'id="{key}-', markup)
     markup = re.sub(r'(?:xlink:)?href="#', f'href="#{key}-', markup).replace("url(#", f"url(#{key}-")
     markup = re.sub(r"(font(?:-family)?:[^;\"]*?)'DejaVu Sans'[^;\"]*", r"\1system-ui, sans-serif", markup)
     wide, high = (round(72 * inches) for inches in figure.get_size_inches())
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide}" height="{high}" viewBox="0 0 {wide} {high}">'
+    size = f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
+    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} stroke-linejoin="round" stroke-linecap="butt">'
     return re.sub(r"<svg[^>]*>", opening, markup, count=1).strip()

@@ -24,14 +24,14 @@ class Explaining(Protocol):
     """What a card needs of a model."""
 
     def recommend(self, users: Sequence[str], *, k: int) -> Recommendations:
-        """Lists for known users."""
+        """Give lists for known users."""
 
     def explain(self, history: str, item: str) -> Explanation:
-        """What each item of a known user's history adds to a score."""
+        """Say what each item of a known user's history adds to a score."""
 
 
 def sample_users(train: Interactions, held_out: Interactions | None = None, *, number: int = 3) -> list[str]:
-    """A few ordinary users: histories of middling length, and something held out to be found where that is known."""
+    """Choose a few ordinary users: histories of middling length, and something held out to be found where known."""
     lengths = train.user_degrees
     able = lengths > 0
     if held_out is not None:
@@ -39,8 +39,8 @@ def sample_users(train: Interactions, held_out: Interactions | None = None, *, n
         able = able & tested if (able & tested).any() else able
     rows = np.flatnonzero(able)
     rows = rows[np.argsort(lengths[rows], kind="stable")]
-    places = np.linspace(0, len(rows) - 1, number + 2).round().astype(int)[1:-1] if len(rows) else []
-    return [str(train.users.labels[row]) for row in rows[np.unique(places)]]
+    places = np.linspace(0, len(rows) - 1, number + 2)[1:-1].round().astype(np.int64)
+    return [str(train.users.labels[row]) for row in rows[np.unique(places)]] if len(rows) else []
 
 
 def samples(
@@ -84,7 +84,7 @@ def cards(
 
 
 def reasons(explanation: Explanation, titles: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
-    """The history items that speak most for an item, with their shares of all that speaks for it."""
+    """Find the history items that speak most for an item, with their shares of all that speaks for it."""
     rows = [row for row in explanation.rows() if row["contribution"] > 0]
     total = sum(row["contribution"] for row in rows)
     shares = [(titles.get(row["item"], row["item"]), row["contribution"] / total) for row in rows[:MOST_REASONS]]
@@ -130,7 +130,7 @@ def _met(data: Interactions | None, users: Sequence[str]) -> dict[str, list[str]
 
 
 def _speaking_most(history: list[str], explanations: Sequence[Explanation]) -> list[str]:
-    """The history with the items first that mattered most for this list."""
+    """Order a history by how much its items mattered for this list."""
     weight: dict[str, float] = {}
     for one in explanations:
         total = max(one.score, np.finfo(float).tiny)

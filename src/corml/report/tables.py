@@ -3,6 +3,7 @@
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from statistics import median
 from typing import Self
 
 from corml.errors import UsageError, ascii_line
@@ -54,7 +55,7 @@ class Table:
         return self.text()
 
     def with_column(self, column: Column, cells: Sequence[str]) -> Self:
-        """The same table with one more column at its right."""
+        """Make the same table with one more column at its right."""
         rows = tuple((*row, Cell(text)) for row, text in zip(self.rows, cells, strict=True))
         return replace(self, columns=(*self.columns, column), rows=rows)
 
@@ -71,7 +72,7 @@ class Table:
         return "\n".join([*([clean(self.caption)] if self.caption else []), *lines])
 
     def markdown(self) -> str:
-        """A table for a README or an issue; the best of each column is bold."""
+        """Write a table for a README or an issue; the best of each column is bold."""
         heads = [_markdown(column.label) for column in self.columns]
         rules = ["---:" if column.number else "---" for column in self.columns]
         body = [[f"**{_markdown(c.whole)}**" if c.best else _markdown(c.whole) for c in row] for row in self.rows]
@@ -79,7 +80,7 @@ class Table:
         return "\n".join([*([_markdown(self.caption), ""] if self.caption else []), *lines])
 
     def html(self) -> str:
-        """A table element with scoped heads; meanings are titles of the heads, the best of each column is strong."""
+        """Write a table element with scoped heads that carry the meanings; the best of each column is strong."""
         heads = "".join(f'<th scope="col"{_kind(column)}>{_head(column)}</th>' for column in self.columns)
         caption = f"<caption>{escaped(self.caption)}</caption>" if self.caption else ""
         body = "".join(f"<tr>{self._html_row(row)}</tr>\n" for row in self.rows)
@@ -113,7 +114,7 @@ def comparison(
 
 
 def _metric_column(results: Mapping[str, Measured], about: Measure, style: str) -> list[Cell]:
-    """The values of one metric with equally many digits; equal as shown means equally good."""
+    """Write the values of one metric with equally many digits; equal as shown means equally good."""
     values = [float(result[about.name]) for result in results.values()]
     spans = [result.intervals.get(about.name) for result in results.values()]
     digits = _digits([(high - low) / 2 for low, high in (span for span in spans if span)])
@@ -134,7 +135,7 @@ def _digits(half_widths: Sequence[float]) -> int:
     sizes = [half for half in half_widths if math.isfinite(half) and half > 0]
     if not sizes:
         return MOST_DIGITS
-    return min(max(1 - math.floor(math.log10(min(sizes))), FEWEST_DIGITS), MOST_DIGITS)
+    return min(max(1 - math.floor(math.log10(median(sizes))), FEWEST_DIGITS), MOST_DIGITS)
 
 
 def _plus_minus(value: float, span: tuple[float, float], digits: int) -> str:

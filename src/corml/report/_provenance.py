@@ -1,0 +1,89 @@
+"""Where the numbers of a page come from: data, split, settings, versions, and the command to make it again."""
+
+import dataclasses
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from corml.modelfile import environment
+from corml.report import _text as text
+from corml.report.page import Details
+from corml.report.study import Study
+from corml.settings import Declared, declared
+
+__all__ = ["details"]
+
+Rows = tuple[tuple[str, str], ...]
+FINGERPRINT = 16  # digits that tell data sets apart at a glance
+MOST_LISTED = 5
+
+
+def details(study: Study) -> Details:
+    """Gather settings and provenance as groups of names and values."""
+    groups = [("Data", _data(study)), ("Split", _split(study)), *_models(study), ("Versions", _versions(study))]
+    intro = "With the same data, settings and versions the same numbers come out."
+    return Details("How to make it again", intro, tuple(group for group in groups if group[1]), study.command)
+
+
+def _data(study: Study) -> Rows:
+    """Where the data came from; how many rows there were stands with the facts already."""
+    told = [(key, _value(value)) for key, value in study.data.source.items() if not isinstance(value, int)]
+    return (("name", study.name), ("fingerprint", _value(study.data.fingerprint)), *((k, v) for k, v in told if v))
+
+
+def _split(study: Study) -> Rows:
+    if study.split is None:
+        return ()
+    procedure = [(key, _value(value)) for key, value in study.split.procedure.items()]
+    counts = [(key, _size(value)) for key, value in study.split.counts().items()]
+    return (*((k, v) for k, v in procedure if v), *counts, ("fingerprint", _value(study.split.fingerprint)))
+
+
+def _models(study: Study) -> Iterator[tuple[str, Rows]]:
+    for name, (model, _) in study.models.items():
+        settings = declared(type(model)) if dataclasses.is_dataclass(model) else {}
+        rows = [(_named(spec), _chosen(spec, getattr(model, key))) for key, spec in settings.items()]
+        yield f"Settings of {name}", (*rows, *_fitted(model))
+
+
+def _fitted(model: Any) -> Iterator[tuple[str, str]]:
+    """Tell what a fit decided by itself, and how its solver ended."""
+    notes: Mapping[str, Any] = getattr(model, "notes_", {})
+    plan, solver = notes.get("plan"), notes.get("solver")
+    if isinstance(plan, Mapping) and "rank" in plan:
+        yield "rank used", text.plain(plan["rank"])
+    if isinstance(solver, list) and solver:
+        yield "solver steps", ", ".join(text.plain(one.get("steps")) for one in solver)
+        yield "converged", text.plain(all(one.get("converged") for one in solver))
+
+
+def _versions(study: Study) -> Rows:
+    return tuple((key, str(value)) for key, value in (study.versions or environment()).items())
+
+
+def _size(value: Any) -> str:
+    if isinstance(value, Mapping) and "pairs" in value:
+        return f"{text.plain(value['pairs'])} pairs, {text.plain(value.get('users'))} users"
+    return text.plain(value)
+
+
+def _named(spec: Declared) -> str:
+    return f"{spec.name} ({spec.symbol})" if spec.symbol else spec.name
+
+
+def _chosen(spec: Declared, value: Any) -> str:
+    """Write a setting as it is typed; where none was given, what that means in the words of its rule."""
+    meaning = re.search(r"or none \((.*)\)", spec.rule.phrase)
+    return meaning[1] if value is None and meaning else _value(value)
+
+
+def _value(value: Any) -> str:
+    """Write numbers as they would be typed, and of a fingerprint its first digits."""
+    if isinstance(value, Mapping):
+        return ", ".join(f"{key} {_value(inner)}" for key, inner in value.items())
+    if isinstance(value, list | tuple):
+        return "; ".join(map(_value, value)) if len(value) <= MOST_LISTED else ""
+    if isinstance(value, bool) or value is None:
+        return text.plain(value)
+    shown = f"{value:g}" if isinstance(value, float) else text.clean(value)
+    return shown[:FINGERPRINT] if re.fullmatch(r"[0-9a-f]{64}", shown) else shown

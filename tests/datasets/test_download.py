@@ -1,0 +1,228 @@
+"""Downloads, against a server of our own that can be told to misbehave."""
+
+import hashlib
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+
+import pytest
+
+from corml.datasets import Known, Remote, _download, fetch, get, load
+from corml.errors import DataError, UsageError
+
+BODY = b"user,item\n" + b"".join(b"u%d,i%d\n" % (n % 50, n) for n in range(5000))
+SHA = hashlib.sha256(BODY).hexdigest()
+
+
+class Server(ThreadingHTTPServer):
+    """Serves BODY under every path; its attributes say how badly."""
+
+    daemon_threads = True
+    body = BODY
+    ranges = True
+    tag: str | None = '"v1"'
+    length = True
+    break_after: list[int]
+    status = 200
+    wrong_piece = False
+
+    def handle_error(self, request, client_address):
+        """Connections that break are the point."""
+
+
+class Handler(BaseHTTPRequestHandler):
+    def do_GET(self):
+        server = self.server
+        server.asked.append(self.headers.get("Range"))
+        if server.status != 200:
+            return self.send_error(server.status)
+        if server.wrong_piece and self.headers.get("Range"):
+            self.send_response(206)
+            self.send_header("Content-Range", f"bytes 0-{len(server.body) - 1}/{len(server.body)}")
+            self.end_headers()
+            return None
+        start = 0
+        wanted = self.headers.get("Range")
+        if wanted and server.ranges and self.headers.get("If-Range") == server.tag:
+            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+            if start >= len(server.body):
+                return self.send_error(416)
+        self.send_response(206 if start else 200)
+        if start:
+            self.send_header("Content-Range", f"bytes {start}-{len(server.body) - 1}/{len(server.body)}")
+        if server.length:
+            self.send_header("Content-Length", str(len(server.body) - start))
+        if server.tag:
+            self.send_header("ETag", server.tag)
+        self.end_headers()
+        piece = server.body[start:]
+        if server.break_after:
+            piece = piece[: server.break_after.pop(0)]
+        self.wfile.write(piece)
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def server():
+    with Server(("127.0.0.1", 0), Handler) as made:
+        made.asked, made.break_after = [], []
+        made.address = f"http://127.0.0.1:{made.server_port}/data.csv"
+        thread = threading.Thread(target=made.serve_forever, args=(0.02,))
+        thread.start()
+        yield made
+        made.shutdown()
+        thread.join()
+
+
+def entry(server, sha=SHA):
+    return Known("toy", "A toy", (Remote(server.address, "toy.csv", sha),), "none", "none")
+
+
+def test_a_file_is_fetched_once_checked_and_reported(server, data_folder):
+    seen, notes = [], []
+    paths = fetch(entry(server, None), progress=lambda *step: seen.append(step), notify=notes.append)
+    assert [path.read_bytes() for path in paths] == [BODY]
+    assert seen[-1] == (len(BODY), len(BODY))
+    assert any(SHA in note for note in notes)
+    assert fetch(entry(server)) == paths
+    assert server.asked == [None]
+    assert [path.name for path in data_folder.iterdir()] == ["toy.csv"]
+
+
+def test_a_broken_connection_goes_on_where_it_stopped(server, data_folder):
+    server.break_after = [10_000, 5_000]
+    (path,) = fetch(entry(server))
+    assert path.read_bytes() == BODY
+    assert server.asked == [None, "bytes=10000-", "bytes=15000-"]
+
+
+def test_a_later_call_goes_on_where_an_earlier_one_gave_up(server, data_folder):
+    server.break_after = [10_000, 0, 0]
+    with pytest.raises(DataError, match=r"Could not fetch .*goes on where it stopped.*toy\.csv"):
+        fetch(entry(server))
+    assert (data_folder / "toy.csv.part").stat().st_size == 10_000
+    (path,) = fetch(entry(server))
+    assert path.read_bytes() == BODY
+    assert server.asked[-1] == "bytes=10000-"
+
+
+@pytest.mark.parametrize("change", [{"ranges": False}, {"tag": None}, {"tag": 'W/"weak"'}])
+def test_without_safe_ranges_the_whole_file_is_fetched_again(server, data_folder, change):
+    for name, value in change.items():
+        setattr(server, name, value)
+    server.break_after = [10_000]
+    (path,) = fetch(entry(server))
+    assert path.read_bytes() == BODY
+
+
+def test_a_file_that_changed_in_between_is_fetched_whole(server, data_folder):
+    server.break_after = [10_000, 0, 0]
+    with pytest.raises(DataError):
+        fetch(entry(server))
+    server.body, server.tag = BODY[::-1], '"v2"'
+    (path,) = fetch(entry(server, None))
+    assert path.read_bytes() == BODY[::-1]
+
+
+def test_another_piece_than_the_missing_one_is_not_taken(server, data_folder):
+    server.wrong_piece, server.break_after = True, [10_000]
+    (path,) = fetch(entry(server))
+    assert path.read_bytes() == BODY
+
+
+def test_a_connection_that_breaks_while_reading_is_not_the_disk(server, data_folder, monkeypatch):
+    import http.client
+
+    def reset(*_):
+        raise ConnectionResetError(104, "Connection reset by peer")
+
+    monkeypatch.setattr(http.client.HTTPResponse, "read", reset)
+    with pytest.raises(DataError, match="Could not fetch"):
+        fetch(entry(server))
+
+
+def test_a_server_that_never_agrees_on_the_length_is_given_up(server, data_folder, monkeypatch):
+    monkeypatch.setattr(_download, "ATTEMPTS", 1)
+    (data_folder / "toy.csv.part").write_bytes(BODY + b"more")
+    (data_folder / "toy.csv.part.tag").write_text('"v1"')
+    with pytest.raises(DataError, match=r"Could not fetch .* whole"):
+        fetch(entry(server))
+
+
+def test_only_the_missing_file_of_several_is_fetched(server, data_folder):
+    server.body = b"0 1 2\n"
+    (data_folder / "yelp2018").mkdir()
+    (data_folder / "yelp2018" / "train.txt").write_text("1 2\n")
+    fetch("yelp2018", address=server.address.rpartition("/")[0] + "/")
+    assert server.asked == [None]
+    assert load("yelp2018").shape == (2, 2)
+
+
+def test_a_part_longer_than_the_file_is_thrown_away(server, data_folder):
+    (data_folder / "toy.csv.part").write_bytes(BODY + b"more")
+    (data_folder / "toy.csv.part.tag").write_text('"v1"')
+    (path,) = fetch(entry(server))
+    assert path.read_bytes() == BODY
+
+
+def test_a_server_that_does_not_say_how_much_is_believed_to_the_end(server, data_folder):
+    server.length = False
+    seen = []
+    (path,) = fetch(entry(server), progress=lambda *step: seen.append(step))
+    assert path.read_bytes() == BODY
+    assert seen[-1] == (len(BODY), None)
+
+
+def test_a_wrong_checksum_removes_the_file(server, data_folder):
+    with pytest.raises(DataError, match=f"sha256 {SHA} instead of 0000"):
+        fetch(entry(server, "0000"))
+    assert list(data_folder.iterdir()) == []
+
+
+def test_a_missing_page_names_the_address_and_the_place_for_the_file(server, data_folder):
+    server.status = 404
+    with pytest.raises(DataError, match=r"answers 404 .*by hand as '.*toy\.csv'"):
+        fetch(entry(server))
+
+
+def test_a_server_that_refuses_every_range_does_not_loop_for_ever(server, data_folder):
+    server.status = 416
+    with pytest.raises(DataError, match="answers 416"):
+        fetch(entry(server))
+
+
+def test_no_network_says_where_to_put_the_file(server, data_folder, monkeypatch):
+    monkeypatch.setattr(_download, "TIMEOUT", 2.0)
+    dead = Known("toy", "A toy", (Remote("http://127.0.0.1:9/toy.csv", "toy.csv"),), "none", "none")
+    with pytest.raises(DataError, match=r"Could not fetch http://127\.0\.0\.1:9/toy\.csv .*by hand"):
+        fetch(dead)
+
+
+def test_a_folder_that_cannot_be_written_is_named(server, tmp_path):
+    (tmp_path / "file").write_text("in the way")
+    with pytest.raises(DataError, match="Could not write"):
+        fetch(entry(server), folder=tmp_path / "file")
+
+
+def test_only_web_addresses_are_fetched(server, data_folder):
+    with pytest.raises(UsageError, match="not a web address"):
+        fetch(entry(server), address="file:///etc/passwd")
+
+
+def test_a_mirror_can_stand_in_for_the_original(server, data_folder):
+    server.body = b"0 1 2\n1 2\n"
+    paths = fetch("yelp2018", address=server.address.rpartition("/")[0] + "/mirror/")
+    assert [path.name for path in paths] == ["train.txt", "test.txt"]
+    assert load("yelp2018").shape == (2, 2)
+    assert fetch(get("movielens-small"))[0].name == "ratings.csv.gz"
+
+
+def test_loading_a_known_name_fetches_it(server, data_folder, monkeypatch):
+    from corml.datasets import _known
+
+    toy = Known("ml-latest-small", "A toy", (Remote(server.address, "toy.csv", SHA),), "none", "none", member="toy.csv")
+    monkeypatch.setattr(_known, "get", lambda name: toy)
+    data = load("ml-latest-small")
+    assert len(data) == 5000
+    assert any("downloading" in note for note in data.source["notes"])

@@ -1,0 +1,260 @@
+"""CoRML as people use it: what its answers must satisfy whatever the data."""
+
+import warnings
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import corml
+from corml import memory
+from corml.errors import ConvergenceWarning, NotFittedError, ResourceError, SettingError, UnknownIdError
+from corml.method import fitting
+from corml.ranking import top_k
+from support import random_interactions
+
+FILTERS = ["elementwise", "factored", "authors"]
+
+
+@pytest.fixture(scope="module", params=FILTERS)
+def model(request):
+    return corml.CoRML(rank=5, ridge=2.0, filter=request.param).fit(random_interactions(3, 60, 24))
+
+
+def dense_scores(model):
+    """Section 1 of the paper, written with dense matrices."""
+    R, d, V = model.train_.toarray(), model.degrees_, model.V_.astype(float)
+    t, weight = model.item_norm, 1 / model.mix - 1
+    G = V @ V.T
+    np.fill_diagonal(G, 0)
+    H_part = R @ np.diag(d**-t) @ model.H_.toarray() @ np.diag(d**t)
+    if model.filter == "elementwise":
+        G = np.maximum(G, 0)
+    G_part = R @ np.diag(d**-0.5) @ G @ np.diag(d**0.5)
+    return H_part + weight * (np.maximum(G_part, 0) if model.filter == "authors" else G_part)
+
+
+def test_scores_are_the_papers_formula(model):
+    found = model.score_block(model.train_, slice(0, 24))
+    np.testing.assert_allclose(found, dense_scores(model), rtol=1e-4, atol=1e-6)
+
+
+def test_blocks_of_items_are_pieces_of_all_scores(model):
+    whole = model.score_block(model.train_, slice(0, 24))
+    for start, stop in ((0, 5), (5, 17), (17, 24)):
+        piece = model.score_block(model.train_, slice(start, stop))
+        np.testing.assert_allclose(piece, whole[:, start:stop], rtol=1e-5, atol=1e-7)
+
+
+def test_ranking_in_blocks_is_ranking_at_once(model, monkeypatch):
+    whole = top_k(model, model.train_, 7, seen=model.train_)
+    monkeypatch.setattr(type(model), "block_shape", lambda self, X: (13, 5))
+    np.testing.assert_array_equal(top_k(model, model.train_, 7, seen=model.train_)[0], whole[0])
+
+
+def test_contributions_sum_to_the_score(model):
+    for user in model.users_.labels[:8]:
+        row = model.scores([list(model.items.labels[model.train_[[model.users_.rows([user])[0]]].indices])])[0]
+        for item, score in zip(model.items.labels, row, strict=True):
+            why = model.explain(user, item)
+            assert why.score == pytest.approx(why.contributions.sum(), abs=0)
+            assert why.score == pytest.approx(float(score), rel=1e-4, abs=1e-6)
+            assert set(why.parts) == {"h", "g"}
+
+
+def test_a_training_user_folded_in_gets_the_same_list(model):
+    users = list(model.users_.labels)
+    histories = [list(model.items.labels[model.train_[[row]].indices]) for row in range(len(users))]
+    known, folded = model.recommend(users, k=5), model.recommend(history=histories, k=5)
+    assert known.items.tolist() == folded.items.tolist()
+    np.testing.assert_allclose(known.scores, folded.scores, rtol=1e-6)
+
+
+def test_batches_are_what_one_by_one_gives(model):
+    users = list(model.users_.labels[:10])
+    together = model.recommend(users, k=5)
+    for row, user in enumerate(users):
+        alone = model.recommend([user], k=5)
+        assert alone.items[0].tolist() == together.items[row].tolist()
+
+
+@pytest.mark.parametrize("filter", FILTERS)
+def test_permuting_items_and_users_permutes_the_results(filter):
+    data = random_interactions(3, 60, 24)
+    shuffle = np.random.default_rng(0).permutation(len(data))
+    shuffled = corml.Interactions.from_pairs(
+        data.users.labels[data.user[shuffle]], data.items.labels[data.item[shuffle]]
+    )
+    assert shuffled.items != data.items
+    exact = {"rank": 5, "ridge": 2.0, "filter": filter, "tol": 1e-7, "max_steps": 5000, "precision": "double"}
+    first, second = corml.CoRML(**exact).fit(data), corml.CoRML(**exact).fit(shuffled)
+    order = second.items.rows(first.items.labels)
+    np.testing.assert_allclose(second.H_.toarray()[np.ix_(order, order)], first.H_.toarray(), atol=1e-5)
+    users = list(first.users_.labels)
+    np.testing.assert_allclose(first.recommend(users, k=3).scores, second.recommend(users, k=3).scores, rtol=1e-4)
+
+
+def test_h_is_symmetric_hollow_and_not_negative(model):
+    H = model.H_
+    assert (H != H.T).nnz == 0
+    assert not H.diagonal().any()
+    assert (H.data > 0).all()
+
+
+def test_a_mix_of_one_leaves_the_filter_out():
+    model = corml.CoRML(mix=1.0, rank=5).fit(random_interactions(3))
+    assert model.explain("u0", "i3").parts["g"].sum() == 0
+
+
+def test_fitting_leaves_data_and_settings_alone():
+    data = random_interactions(4)
+    before, model = data.matrix.copy(), corml.CoRML()
+    settings_before = {name: getattr(model, name) for name in ("mix", "rank", "rho")}
+    assert model.fit(data) is model
+    assert (data.matrix != before).nnz == 0
+    assert settings_before == {name: getattr(model, name) for name in ("mix", "rank", "rho")}
+
+
+def test_a_solver_that_stops_early_says_so_once():
+    with pytest.warns(ConvergenceWarning, match="stopped after 2 steps.*raise max_steps") as caught:
+        model = corml.CoRML(max_steps=2, tol=1e-9).fit(random_interactions(4))
+    assert len(caught) == 1
+    assert model.notes_["solver"][0]["converged"] is False
+
+
+def test_a_fixed_number_of_steps_is_no_reason_to_warn():
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert corml.CoRML(max_steps=2, tol=0).fit(random_interactions(4)).solutions_[0].steps == 2
+
+
+def test_what_does_not_fit_is_refused_before_allocating_and_told_what_would(monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda: 150_000)
+    with pytest.raises(
+        ResourceError, match=r"needs .* the budget is 146\.5 KiB; the largest block .* partition_ratio="
+    ):
+        corml.CoRML().fit(random_interactions(4, items=100))
+
+
+def test_the_advice_of_a_refusal_fits(monkeypatch):
+    data = random_interactions(4, users=300, items=250)
+    allowed = fitting.predicted_bytes(data.matrix, 200, 16, 4)
+    monkeypatch.setattr(memory, "budget", lambda: allowed)
+    with pytest.raises(ResourceError, match="partition_ratio=") as refused:
+        corml.CoRML().fit(data)
+    advice = float(str(refused.value).split("partition_ratio=")[1].split()[0])
+    assert advice == pytest.approx(200 / data.shape[1], abs=1e-3)
+    assert corml.CoRML(partition_ratio=advice).fit(data).H_.nnz
+
+
+def test_with_no_memory_at_all_there_is_nothing_to_advise(monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda: 8)
+    with pytest.raises(ResourceError, match="free some memory"):
+        corml.CoRML().fit(random_interactions(4))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value"),
+    [
+        ("mix", 0), ("mix", 1.5), ("mix", float("nan")), ("rho", 0), ("rho", -1.0), ("l2", -1), ("ridge", "much"),
+        ("rank", 0), ("rank", 10_001), ("rank", 2.5), ("scale", 0), ("filter", "both"), ("solver", "gradient"),
+        ("partition_ratio", 0), ("max_steps", 0), ("tol", -1e-3), ("budget", 0), ("precision", "half"), ("mix", True),
+        ("user_norm", float("inf")),
+    ],
+)  # fmt: skip
+def test_settings_out_of_range_are_refused_with_their_range(setting, value):
+    with pytest.raises(SettingError, match=rf"{setting} of CoRML must be .*; got"):
+        corml.CoRML(**{setting: value}).fit(random_interactions(4))
+
+
+def test_nothing_works_before_fit():
+    for use in (
+        lambda m: m.recommend(["u1"]),
+        lambda m: m.similar("i1"),
+        lambda m: m.explain(["i1"], "i2"),
+        lambda m: m.distance(["i1"], "i2"),
+        lambda m: m.save("x.corml"),
+        lambda m: m.scores([["i1"]]),
+        lambda m: m.metric_matrix(),
+    ):
+        with pytest.raises(NotFittedError, match="call fit"):
+            use(corml.CoRML())
+
+
+def test_explaining_what_nobody_knows_is_an_error(model):
+    with pytest.raises(UnknownIdError, match="'ghost'"):
+        model.explain(["i1"], "ghost")
+    with pytest.raises(UnknownIdError, match="1 user id"):
+        model.explain("ghost", "i1")
+    assert model.explain(["i1", "ghost"], "i2").unknown == ("ghost",)
+
+
+def test_the_rank_follows_the_size_of_the_catalogue():
+    ranks = [fitting.suggested_rank(n) for n in (1, 1_700, 3_700, 41_000, 1_000_000)]
+    assert ranks == [16, 16, 32, 256, 256]
+
+
+# --- edges -----------------------------------------------------------------------------------------------------------
+
+EDGES = {
+    "one pair": [("a", "x")],
+    "one user": [("a", "x"), ("a", "y"), ("a", "z")],
+    "one item": [("a", "x"), ("b", "x"), ("c", "x")],
+    "a user with everything": [("a", "x"), ("a", "y"), ("a", "z"), ("b", "x")],
+    "identical items": [(u, i) for u in "abc" for i in "xy"] + [("a", "z")],
+    "disconnected groups": [("a", "x"), ("a", "y"), ("b", "p"), ("b", "q")],
+    "rank one": [(u, i) for u in "abcd" for i in "wxyz"],
+}
+
+
+@pytest.mark.parametrize("filter", FILTERS)
+@pytest.mark.parametrize("pairs", EDGES.values(), ids=EDGES.keys())
+def test_edges_are_finite_and_sensible(pairs, filter):
+    users, items = zip(*pairs, strict=True)
+    model = corml.CoRML(filter=filter, rank=256).fit(corml.Interactions.from_pairs(users, items))
+    found = model.recommend(sorted(set(users)), k=2)
+    assert np.isfinite(model.scores([list(set(items))])).all()
+    assert model.V_.shape[1] <= min(model.train_.shape)
+    for row, reason in zip(found.items, found.reasons, strict=True):
+        assert (None in row) == (reason is not None and "exhausted" in reason)
+
+
+def test_an_item_nobody_met_stays_in_the_catalogue_with_a_finite_score():
+    whole = random_interactions(4)
+    train = whole.where(whole.item != whole.items.rows(["i3"])[0])
+    model = corml.CoRML().fit(train)
+    assert "i3" in model.items
+    assert np.isfinite(model.scores([["i1", "i3"]])).all()
+    assert not model.H_[[model.items.rows(["i3"])[0]]].nnz
+
+
+def test_identical_items_have_identical_rows():
+    pairs = [(f"u{n}", item) for n in range(9) for item in ("twin", "other twin", f"i{n % 3}")]
+    model = corml.CoRML(tol=1e-7, max_steps=9000).fit(corml.Interactions.from_pairs(*zip(*pairs, strict=True)))
+    a, b = model.items.rows(["twin", "other twin"])
+    rest = [row for row in range(len(model.items)) if row not in (a, b)]
+    H = model.H_.toarray()
+    np.testing.assert_allclose(H[a, rest], H[b, rest], atol=1e-5)
+
+
+@settings(max_examples=150)
+@given(
+    seed=st.integers(0, 100_000),
+    shape=st.tuples(st.integers(1, 12), st.integers(1, 12)),
+    mix=st.floats(0.05, 1),
+    item_norm=st.floats(-1, 1),
+    scale=st.floats(1e-3, 10),
+    user_norm=st.sampled_from([0.0, 0.5, 1.0]),
+    ridge=st.sampled_from([0.0, 1e-3, 50.0]),
+    filter=st.sampled_from(FILTERS),
+)
+def test_no_small_data_and_no_legal_setting_gives_anything_but_numbers(seed, shape, filter, **values):
+    rng = np.random.default_rng(seed)
+    pairs = np.argwhere(rng.random(shape) < 0.5)
+    if not len(pairs):
+        return
+    data = corml.Interactions.from_pairs(pairs[:, 0], pairs[:, 1])
+    model = corml.CoRML(filter=filter, max_steps=20, tol=0, l2=0.01, **values).fit(data)
+    assert np.isfinite(model.score_block(data.matrix, slice(0, data.shape[1]))).all()
+    assert np.isfinite(model.H_.data).all()

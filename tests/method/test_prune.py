@@ -1,0 +1,71 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csr_array
+
+import corml
+from corml.method.prune import authors_rule, storage, to_budget
+
+
+def symmetric(seed, n=20, density=0.5):
+    rng = np.random.default_rng(seed)
+    upper = np.triu(rng.integers(1, 9, size=(n, n)) * (rng.random((n, n)) < density), 1) / 8
+    return csr_array((upper + upper.T).astype(np.float32))
+
+
+@given(seed=st.integers(0, 500), size=st.integers(1, 12), users=st.integers(1, 30))
+def test_the_budget_is_kept_and_only_the_smallest_pairs_go(seed, size, users):
+    H = symmetric(seed)
+    kept = to_budget(H, size, users)
+    assert storage(kept) <= max(size * (users + 20), 21)
+    assert (kept != kept.T).nnz == 0
+    gone = H - kept
+    if kept.nnz and gone.nnz:
+        assert gone.data.max() <= kept.data.min()
+
+
+def test_what_fits_is_left_alone():
+    H = symmetric(0)
+    assert to_budget(H, 1000, 10) is H
+
+
+def test_a_budget_of_nothing_leaves_nothing():
+    assert to_budget(symmetric(0), 1, 1).nnz == 0
+
+
+def test_the_largest_possible_number_of_pairs_is_kept_when_values_differ():
+    rng = np.random.default_rng(0)
+    upper = np.triu(rng.random((20, 20)), 1)
+    H = csr_array(upper + upper.T)
+    kept = to_budget(H, 3, 40)
+    assert kept.nnz == (3 * 60 - 21) // 2 * 2
+
+
+def test_the_authors_rule_cuts_at_half_a_thousandth_then_grows():
+    H = csr_array(np.array([[0, 4e-4, 1], [4e-4, 0, 6e-4], [1, 6e-4, 0]]))
+    assert authors_rule(H, 10).nnz == 4
+    crowded = symmetric(3, n=60, density=1.0)
+    pruned = authors_rule(crowded, 0)
+    assert pruned.nnz + 62 < 64 * (60 + 2)
+    assert authors_rule(crowded, 0, prune=False).nnz == crowded.nnz
+
+
+def test_a_model_can_be_asked_to_stay_small(data):
+    small = corml.CoRML(budget=1).fit(data)
+    assert storage(small.H_) <= sum(data.shape)
+    assert storage(corml.CoRML().fit(data).H_) > sum(data.shape)
+
+
+def test_pruning_does_not_change_what_it_was_given():
+    H = symmetric(1)
+    before = H.copy()
+    to_budget(H, 1, 30)
+    authors_rule(H, 0)
+    assert (H != before).nnz == 0
+
+
+@pytest.mark.parametrize("n", [1, 2])
+def test_tiny_matrices_pass_through(n):
+    H = csr_array((n, n), dtype=np.float32)
+    assert authors_rule(to_budget(H, 64, 1), 1).nnz == 0

@@ -1,0 +1,37 @@
+import numpy as np
+import pytest
+
+from corml.method.spectral import filter_block, singular_vectors
+from support import random_interactions
+
+
+@pytest.fixture(scope="module")
+def V():
+    return singular_vectors(random_interactions(5, 80, 30).matrix, 6)
+
+
+def test_v_comes_from_degree_normalised_interactions():
+    R = random_interactions(5, 80, 30).matrix.toarray().astype(float)
+    N = R / np.sqrt(np.maximum(R.sum(1, keepdims=True), 1)) / np.sqrt(np.maximum(R.sum(0), 1))
+    values, vectors = np.linalg.eigh(N.T @ N)
+    top = vectors[:, np.argsort(values)[-6:]]
+    V = singular_vectors(random_interactions(5, 80, 30).matrix, 6)
+    np.testing.assert_allclose(V @ V.T, top @ top.T, atol=1e-8)
+
+
+def test_g_is_symmetric_hollow_and_where_clipped_not_negative(V):
+    items = np.arange(30)
+    G = filter_block(V, items, items, clip=True)
+    assert np.allclose(G, G.T)
+    assert not np.diag(G).any()
+    assert (G >= 0).all()
+    factored = filter_block(V, items, items, clip=False)
+    assert (factored < 0).any()
+    np.testing.assert_array_equal(np.maximum(factored, 0), G)
+
+
+def test_a_block_of_g_is_a_piece_of_the_whole(V):
+    items = np.arange(30)
+    whole = filter_block(V, items, items, clip=True)
+    rows, columns = np.array([2, 5, 9]), np.array([0, 5, 28])
+    np.testing.assert_allclose(filter_block(V, rows, columns, clip=True), whole[np.ix_(rows, columns)], atol=1e-15)

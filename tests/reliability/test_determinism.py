@@ -1,0 +1,43 @@
+"""The same data, settings and machine make the same file, byte by byte, in any process."""
+
+import hashlib
+import os
+import subprocess
+import sys
+
+import pytest
+
+FIT = """
+import hashlib, sys
+import corml
+
+users = [f"u{n * 7 % 31}" for n in range(300)]
+items = [f"café {n * n % 23}" for n in range(300)]
+data = corml.Interactions.from_pairs(users, items, titles={"café 1": "Ünï"}, source={"b": 1, "a": {"y", "x"} and 2})
+for name, model in (("one", corml.CoRML(rank=8)), ("two", corml.Popularity())):
+    model.fit(data).save(f"{sys.argv[1]}/{name}", evaluation={"ndcg@10": 0.1})
+"""
+
+SURROUNDINGS = [
+    {"PYTHONHASHSEED": "0", "TZ": "UTC", "LC_ALL": "C.UTF-8"},
+    {"PYTHONHASHSEED": "1", "TZ": "Asia/Kolkata", "LC_ALL": "C"},
+    {"PYTHONHASHSEED": "4294967295", "TZ": "America/St_Johns", "LC_ALL": "tr_TR.UTF-8", "PYTHONUTF8": "1"},
+    {"PYTHONHASHSEED": "random", "TZ": "Pacific/Kiritimati", "LC_ALL": "de_DE.UTF-8", "LANG": "de_DE"},
+]
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory):
+    """One folder of models per surroundings, each written by a fresh process in a working folder of its own."""
+    made = []
+    for number, surroundings in enumerate(SURROUNDINGS):
+        folder = tmp_path_factory.mktemp(f"run{number}")
+        environment = {**os.environ, **surroundings}
+        subprocess.run([sys.executable, "-c", FIT, folder], cwd=folder, env=environment, check=True, timeout=120)
+        made.append(folder)
+    return made
+
+
+@pytest.mark.parametrize("name", ["one", "two"])
+def test_fresh_processes_write_equal_files(runs, name):
+    assert len({hashlib.sha256((folder / name).read_bytes()).hexdigest() for folder in runs}) == 1

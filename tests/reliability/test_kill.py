@@ -1,0 +1,83 @@
+"""Kill -9 at any moment of a save: the file is one of the two versions, whole, and the next save tidies up.
+
+CORML_KILLS sets how many kills (20 by default); `CORML_KILLS=1000 pytest tests/reliability/test_kill.py` takes minutes.
+"""
+
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+from corml import container, read_model
+
+KILLS = int(os.environ.get("CORML_KILLS", "20"))
+ITEMS = 1200  # H is dense: a file of about 12 MB, most of whose saving is hashing, writing and flushing
+
+# Reads two models once, then forks a child for each line it gets; the child saves them in turn until it is killed.
+SAVER = """
+import os, sys
+import corml
+
+versions = [corml.read_model(path) for path in sys.argv[1:3]]
+for line in sys.stdin:
+    child = os.fork()
+    if child == 0:
+        print(os.getpid(), flush=True)
+        while True:
+            for version in versions:
+                version.save(sys.argv[3])
+    os.waitpid(child, 0)
+    print("gone", flush=True)
+"""
+
+
+@pytest.fixture(scope="module")
+def versions(tmp_path_factory, old):
+    """Two large models that differ in every number, as files."""
+    import corml
+
+    rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("versions")
+    model = corml.CoRML(rank=4).fit(
+        corml.Interactions.from_pairs(np.arange(3 * ITEMS) % 50, np.arange(3 * ITEMS) % ITEMS)
+    )
+    for name in ("first", "second"):
+        H = np.triu(rng.random((ITEMS, ITEMS), dtype=np.float32), 1)
+        model.H_ = csr_array(H + H.T)
+        model.save(folder / name)
+    return [folder / "first", folder / "second"]
+
+
+def test_after_any_kill_the_file_is_one_version_or_the_other(tmp_path, versions):
+    path = tmp_path / "m.corml"
+    path.write_bytes(versions[0].read_bytes())
+    digests = {container.read(version).digest for version in versions}
+    delays, landed = random.Random(2026), 0
+    started = time.monotonic()
+    read_model(versions[0]).save(path)
+    longest = 2 * (time.monotonic() - started)  # about two saves
+
+    command = [sys.executable, "-c", SAVER, *versions, path]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as saver:
+        for _ in range(KILLS):
+            saver.stdin.write("go\n")
+            saver.stdin.flush()
+            child = int(saver.stdout.readline())
+            time.sleep(delays.uniform(0, longest))
+            os.kill(child, signal.SIGKILL)
+            assert saver.stdout.readline() == "gone\n"
+
+            assert container.read(path).digest in digests
+            landed += len(os.listdir(tmp_path)) > 1
+        saver.stdin.close()
+    read_model(path).save(path)
+
+    assert os.listdir(tmp_path) == ["m.corml"]
+    assert container.read(path).digest in digests
+    print(f"{landed} of {KILLS} kills landed inside a write")
+    assert landed  # or the test would say nothing

@@ -1,0 +1,86 @@
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+from corml.baselines.popularity import Popularity
+from corml.evaluation import evaluate
+from corml.interactions import Interactions
+from corml.method.estimator import CoRML
+from corml.report import Study, sample_users, samples
+from corml.splits import Split, split
+
+HOSTILE = "<script>alert('x')</script> & \"friends\"\u202e\x07"
+
+
+class Finding(NamedTuple):
+    severity: str
+    what: str
+    advice: str
+
+
+@dataclass
+class Doctor:
+    facts: list[tuple[str, Any]]
+    findings: list[Finding]
+
+
+@dataclass
+class Outcome:
+    """A result of the smallest shape a report can read."""
+
+    means: Mapping[str, float]
+    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    per_user: Mapping[str, Any] = field(default_factory=dict)
+    users: Any = ()
+
+    def __getitem__(self, name: str) -> float:
+        return self.means[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.means)
+
+
+@pytest.fixture(scope="session")
+def outcome() -> type[Outcome]:
+    return Outcome
+
+
+@pytest.fixture(scope="session")
+def parts() -> Split:
+    """Eighty users in two camps of fifteen items each; one item has a title that tries to be markup."""
+    rng = np.random.default_rng(3)
+    rows = [
+        (f"u{user}", f"i{item + 15 * (user % 2)}")
+        for user in range(80)
+        for item in rng.choice(15, size=6 + user % 5, replace=False, p=np.arange(15, 0, -1) / 120)
+    ]
+    users, items = zip(*rows, strict=True)
+    titles = {f"i{n}": f"Title {n}" for n in range(30)} | {"i0": HOSTILE, "i15": HOSTILE}
+    return split(
+        Interactions.from_pairs(users, items, titles=titles, source={"from": HOSTILE, "rows": 9}), "ratio", seed=1
+    )
+
+
+@pytest.fixture(scope="session")
+def study(parts: Split) -> Study:
+    models = {"CoRML": CoRML(), "Popularity <b>": Popularity()}
+    judged = {name: (model.fit(parts.train), evaluate(model, parts, resamples=50)) for name, model in models.items()}
+    return Study(
+        name=f"data {HOSTILE}",
+        data=parts.train,
+        split=parts,
+        models=judged,
+        doctor=Doctor(
+            [("users", 80), ("share of the top", 0.4), ("per user", {"least": 1, "median": 2.0, "most": 9})],
+            [Finding("warning", f"odd {HOSTILE}", "mend it"), Finding("note", "a remark", "")],
+        ),
+        samples=samples(
+            judged["CoRML"][0], sample_users(parts.train, parts.test), train=parts.train, held_out=parts.test
+        ),
+        timings={"CoRML": 6.234},
+        versions={"corml": "1.2.3"},
+        command="corml demo --data 'a<b'",
+    )

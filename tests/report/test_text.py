@@ -1,0 +1,66 @@
+"""Text from data is safe to show, numbers are short."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from corml.report._text import clean, duration, escaped, pad, percent, plain, width
+
+
+@given(st.text())
+def test_cleaned_text_is_one_line_that_can_be_written(text):
+    made = clean(text)
+    assert made.encode("utf-8").decode() == made
+    assert len(made.splitlines()) <= 1
+    assert clean(made) == made
+
+
+@given(st.text())
+def test_escaped_text_holds_no_markup(text):
+    assert not set("<>\"'") & set(escaped(text))
+
+
+def test_lone_surrogates_and_controls_become_a_visible_sign():
+    assert clean("a\ud800b\x1bc") == "a�b�c"
+
+
+def test_text_that_turns_lines_around_is_dropped():
+    assert clean("abc\u202efed") == "abcfed"
+
+
+def test_padding_counts_what_is_seen():
+    assert width("e\u0301") == 1
+    assert pad("千", 4) == "千  "
+    assert pad("千", 4, right=True) == "  千"
+    assert pad("long", 2) == "long"
+
+
+@pytest.mark.parametrize(
+    ("seconds", "shown"),
+    [(0.0851, "85 ms"), (6.24, "6.2 s"), (41.4, "41 s"), (200, "3 min 20 s"), (3900, "1 h 5 min"), (59.7, "1 min 0 s")],
+)
+def test_durations(seconds, shown):
+    assert duration(seconds) == shown
+
+
+@pytest.mark.parametrize(("share", "shown"), [(0.4312, "43 %"), (0.031, "3.1 %"), (0.0012, "0.12 %"), (0, "0 %")])
+def test_shares(share, shown):
+    assert percent(share) == shown
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [
+        (None, "automatic"),
+        (True, "yes"),
+        (False, "no"),
+        (12345, "12,345"),
+        (50.0, "50"),
+        (0.1, "0.1"),
+        (float("nan"), "–"),
+        ([0.6, 2], "0.6, 2"),
+        ("two words", "two words"),
+    ],
+)
+def test_values_as_people_write_them(value, shown):
+    assert plain(value) == shown
