@@ -208,6 +208,19 @@ def test_a_file_swept_away_before_it_was_locked_is_made_again(path, monkeypatch)
     assert (path.read_bytes(), names(path)) == (b"new", ["m.corml"])
 
 
+def test_a_file_that_another_writer_is_about_to_sweep_is_made_again(path, monkeypatch):
+    lock, made = files._lock, []
+
+    def held_by_a_sweeper(handle):
+        made.append(handle)
+        return False if len(made) == 1 else lock(handle)
+
+    monkeypatch.setattr(files, "_lock", held_by_a_sweeper)
+    files.replace(path, b"new")
+    assert len(made) == 2
+    assert path.read_bytes() == b"new"
+
+
 def test_many_writers_of_one_file_do_not_disturb_each_other(path):
     faults = []
 

@@ -109,20 +109,21 @@ def _create(path: Path, mode: int) -> tuple[Path, int]:
     while True:
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
         handle = os.open(temporary, flags, mode)
-        _lock(handle)
-        if os.path.lexists(temporary):  # else another writer swept it away before it was locked
+        if _lock(handle) is not False and os.path.lexists(temporary):  # else another writer just swept it away
             return temporary, handle
         os.close(handle)
 
 
-def _lock(handle: int) -> bool:
-    """Take the lock that marks a file as being written; false if someone has it or the system has no locks."""
+def _lock(handle: int) -> bool | None:
+    """Take the lock that marks a file as being written: false if another has it, None where there are no locks."""
     try:
         import fcntl
 
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except (ImportError, OSError):
+    except BlockingIOError:
         return False
+    except (ImportError, OSError):
+        return None
     return True
 
 

@@ -111,8 +111,8 @@ class Interactions:
         user_ids, user = _encode(users, "user")
         item_ids, item = _encode(items, "item")
         moments = None if times is None else _moments(times, len(user))
-        user, item, moments = _distinct(user, item, moments, len(item_ids))
-        return cls(user_ids, item_ids, user, item, moments, dict(titles or {}), dict(source or {}))
+        pairs = _distinct(user, item, moments, len(item_ids))
+        return cls(user_ids, item_ids, *pairs, dict(titles or {}), dict(source or {}))
 
     def __post_init__(self) -> None:
         assert self.user.shape == self.item.shape

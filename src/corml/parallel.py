@@ -4,6 +4,7 @@ import os
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
+from itertools import pairwise
 
 __all__ = ["blas", "over_rows", "threads"]
 
@@ -40,5 +41,5 @@ def over_rows(work: Callable[[int, int], object], rows: int, *, smallest: int = 
         return
     edges = [rows * part // parts for part in range(parts + 1)]
     with ThreadPoolExecutor(threads()) as pool:
-        for done in [pool.submit(work, a, b) for a, b in zip(edges, edges[1:], strict=False)]:
+        for done in [pool.submit(work, a, b) for a, b in pairwise(edges)]:
             done.result()

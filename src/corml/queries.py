@@ -89,7 +89,8 @@ def answer(
     if len(cold):
         columns[cold], scores[cold] = _popular(model.popularity, bounds, cold, columns.shape[1])
     missing = columns < 0
-    labels = np.where(missing, None, model.items.labels[np.maximum(columns, 0)]) if len(model.items) else columns
+    labels = model.items.labels[np.maximum(columns, 0)]
+    labels[missing] = None
     reasons = [_reason(asked, bounds, row, int(missing[row].sum()), columns.shape[1]) for row in range(len(columns))]
     sources = np.where(np.isin(np.arange(len(columns)), cold), "popularity", "history")
     return Recommendations(

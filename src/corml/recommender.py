@@ -78,7 +78,7 @@ class Recommender(ABC):
     def popularity(self) -> NDArray[np.float32]:
         """Share of training users who met each item."""
         self.check_fitted()
-        return (self.counts_ / max(self.train_.shape[0], 1)).astype(np.float32)
+        return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
 
     def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
         """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""

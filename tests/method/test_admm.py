@@ -106,6 +106,15 @@ def test_progress_is_told_step_by_step():
     assert told == [(1, 3), (2, 3), (3, 3)]
 
 
+def test_the_steps_still_expected_become_the_steps_taken():
+    told = []
+    solution = solved(problem_of(WEIGHTS[0]), tol=1e-6, progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (solution.steps, solution.steps)
+    assert all(done <= total <= 20_000 for done, total in told)
+    halfway = told[len(told) // 2][1]
+    assert 0.5 * solution.steps <= halfway <= 2 * solution.steps
+
+
 def test_tiles_do_not_change_the_answer(monkeypatch):
     problem = problem_of(WEIGHTS[0])
     whole = solved(problem).H

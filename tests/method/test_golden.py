@@ -132,7 +132,7 @@ def test_the_blocks_are_the_programs(recorded, split):
     blocks = partition(split.train.matrix, golden["params"]["partition_ratio"])
     assert sorted(map(len, blocks)) == [393, 434, 446, 805]
     for block in blocks:  # an item without any weight is a block of its own in the recording
-        labels, counts = np.unique(golden["block"][block], return_counts=True)
+        _, counts = np.unique(golden["block"][block], return_counts=True)
         assert (counts > 1).sum() == 1
 
 

@@ -13,7 +13,7 @@ import corml
 
 users = [f"u{n * 7 % 31}" for n in range(300)]
 items = [f"café {n * n % 23}" for n in range(300)]
-data = corml.Interactions.from_pairs(users, items, titles={"café 1": "Ünï"}, source={"b": 1, "a": {"y", "x"} and 2})
+data = corml.Interactions.from_pairs(users, items, titles={"café 1": "Ünï"}, source={"b": 1, "a": 2})
 for name, model in (("one", corml.CoRML(rank=8)), ("two", corml.Popularity())):
     model.fit(data).save(f"{sys.argv[1]}/{name}", evaluation={"ndcg@10": 0.1})
 """

@@ -14,10 +14,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
+import corml
 from corml import container, read_model
 
 KILLS = int(os.environ.get("CORML_KILLS", "20"))
-ITEMS = 1200  # H is dense: a file of about 12 MB, most of whose saving is hashing, writing and flushing
+ITEMS = 1800  # H is dense: a file of 26 MB
 
 # Reads two models once, then forks a child for each line it gets; the child saves them in turn until it is killed.
 SAVER = """
@@ -38,19 +39,22 @@ for line in sys.stdin:
 
 
 @pytest.fixture(scope="module")
-def versions(tmp_path_factory, old):
-    """Two large models that differ in every number, as files."""
-    import corml
-
+def versions(tmp_path_factory):
+    """Two large models that differ in every entry of H, as files."""
     rng, folder = np.random.default_rng(0), tmp_path_factory.mktemp("versions")
-    model = corml.CoRML(rank=4).fit(
-        corml.Interactions.from_pairs(np.arange(3 * ITEMS) % 50, np.arange(3 * ITEMS) % ITEMS)
-    )
+    pairs = corml.Interactions.from_pairs(np.arange(3 * ITEMS) % 50, np.arange(3 * ITEMS) % ITEMS)
+    model = corml.CoRML(rank=4, tol=0, max_steps=1).fit(pairs)
     for name in ("first", "second"):
-        H = np.triu(rng.random((ITEMS, ITEMS), dtype=np.float32), 1)
-        model.H_ = csr_array(H + H.T)
+        half = np.triu(rng.random((ITEMS, ITEMS), dtype=np.float32), 1)
+        model.H_ = csr_array(half + half.T)
         model.save(folder / name)
     return [folder / "first", folder / "second"]
+
+
+def wait_for_a_new_file(folder, before):
+    end = time.monotonic() + 10
+    while set(os.listdir(folder)) <= before and time.monotonic() < end:
+        pass
 
 
 def test_after_any_kill_the_file_is_one_version_or_the_other(tmp_path, versions):
@@ -64,16 +68,19 @@ def test_after_any_kill_the_file_is_one_version_or_the_other(tmp_path, versions)
 
     command = [sys.executable, "-c", SAVER, *versions, path]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as saver:
-        for _ in range(KILLS):
+        for number in range(KILLS):
+            before = set(os.listdir(tmp_path))
             saver.stdin.write("go\n")
             saver.stdin.flush()
             child = int(saver.stdout.readline())
-            time.sleep(delays.uniform(0, longest))
+            if number % 2:  # half of the kills at any moment, half while the new file is being written
+                wait_for_a_new_file(tmp_path, before)
+            time.sleep(delays.uniform(0, 0.02 if number % 2 else longest))
             os.kill(child, signal.SIGKILL)
             assert saver.stdout.readline() == "gone\n"
 
             assert container.read(path).digest in digests
-            landed += len(os.listdir(tmp_path)) > 1
+            landed += not set(os.listdir(tmp_path)) <= before
         saver.stdin.close()
     read_model(path).save(path)
 

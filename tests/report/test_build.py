@@ -131,3 +131,11 @@ def test_nothing_to_draw_is_no_figure():
     nothing = Interactions.from_pairs(["a"], ["b"]).where(np.array([], dtype=int))
     (gallery,) = (s for s in build_page(Study(name="x", data=nothing, models={})).sections if isinstance(s, Gallery))
     assert gallery.figures == ()
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"), [("a", "a on"), ("abc", "a, b and c compared on"), ("abcdefg", "7 models compared on")]
+)
+def test_the_subtitle_names_a_few_models_and_counts_many(study, outcome, names, shown):
+    models = {name: (None, outcome({"ndcg@10": 0.3}, users=["u1"])) for name in names}
+    assert build_page(replace(study, models=models)).subtitle.startswith(shown)

@@ -15,10 +15,10 @@ def _text(flag: str, words: str) -> Any:
 
 
 LOADING: dict[str, tuple[Any, Any]] = {
-    "user": (str | None, _text("--user-column", "Column with the user ids (otherwise guessed).")),
-    "item": (str | None, _text("--item-column", "Column with the item ids (otherwise guessed).")),
-    "rating": (str | None, _text("--rating-column", "Column with ratings or weights.")),
-    "time": (str | None, _text("--time-column", "Column with times.")),
+    "user": (str | None, _text("--user", "Column with the user ids (otherwise found by its name).")),
+    "item": (str | None, _text("--item", "Column with the item ids (otherwise found by its name).")),
+    "rating": (str | None, _text("--rating", "Column with ratings or weights.")),
+    "time": (str | None, _text("--time", "Column with times.")),
     "at_least": (float | None, _text("--at-least", "Count only ratings of at least this much.")),
     "k_core": (int | None, _text("--k-core", "Keep users and items with k interactions, over and over.")),
     "min_user": (int | None, _text("--min-user", "Drop users with fewer interactions.")),
@@ -47,6 +47,8 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
         used = {name: value for name, value in values.items() if value not in (None, False)}
         if used.pop("no_header", False):
             used["header"] = False
+            columns = [name for name in ("user", "item", "rating", "time") if str(used.get(name, "")).isdigit()]
+            used |= {name: int(used[name]) for name in columns}  # without names, columns are counted from 0
         return used
 
     return _with(command, "loading", LOADING, gather)

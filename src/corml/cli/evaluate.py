@@ -11,6 +11,7 @@ from corml.cli._console import progress, say, show_json
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._work import load, recorded_split
 from corml.errors import UsageError
+from corml.evaluation.run import DEFAULT
 from corml.splits import Split, ready_made
 
 __all__ = ["evaluate"]
@@ -30,8 +31,8 @@ def evaluate(
         None, "--per-user", metavar="FILE", help="Write each user's values (.parquet or .csv)."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    loading: dict[str, Any] = {},  # noqa: B006
-    splitting: dict[str, Any] = {},  # noqa: B006
+    loading: dict[str, Any] = {},
+    splitting: dict[str, Any] = {},
 ) -> None:
     """Judge a model on held-out interactions, with confidence intervals.
 
@@ -44,9 +45,9 @@ def evaluate(
         raise UsageError(f"'{per_user}' must end in .parquet or .csv.")
     loaded = corml.read_model(model)
     split = _files(train, valid, test, loading) if train or test else recorded_split(loaded, source, loading, splitting)
-    chosen = {"metrics": [name.strip() for name in metrics.split(",")]} if metrics else {}
+    wanted = [name.strip() for name in metrics.split(",")] if metrics else DEFAULT
     with progress() as show:
-        result = corml.evaluate(loaded, split, **chosen, part=part, progress=show)
+        result = corml.evaluate(loaded, split, wanted, part=part, progress=show)
     if per_user:
         _write(per_user, result.to_frame())
     if as_json:

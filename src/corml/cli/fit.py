@@ -10,7 +10,7 @@ from corml import files, models
 from corml.cli._console import progress, say, show_json, tell
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._settings_file import read_settings
-from corml.cli._work import load
+from corml.cli._work import load, make_split
 from corml.errors import UsageError
 from corml.recommender import Recommender
 
@@ -27,8 +27,8 @@ def fit(
     settings: str = typer.Option(None, "--settings", help="A TOML file with [data], [split] and [model]."),
     no_history: bool = typer.Option(False, "--no-history", help="Leave the training users out of the model file."),
     as_json: bool = typer.Option(False, "--json", help="Print the outcome as JSON."),
-    loading: dict[str, Any] = {},  # noqa: B006
-    splitting: dict[str, Any] = {},  # noqa: B006
+    loading: dict[str, Any] = {},
+    splitting: dict[str, Any] = {},
 ) -> None:
     """Fit a model and write it as one file.
 
@@ -54,13 +54,11 @@ def fit(
     record: dict[str, Any] = {}
     with progress() as show:
         if splitting:
-            options = {k: tuple(v) if isinstance(v, list) else v for k, v in splitting.items()}
-            split = corml.split(data, options.pop("how", "ratio"), **options)
+            split = make_split(data, splitting)
             made.fit(split.train, progress=show)
             record = corml.evaluate(made, split, progress=show).record()
         else:
             made.fit(data, progress=show)
-    made.data_["origin"] = {"source": source, "loading": loading}
     made.save(out, history=not no_history, evaluation=record)
     seconds = time.perf_counter() - begun
     _report(made, out, record, seconds, as_json)
@@ -83,7 +81,6 @@ def _report(made: Recommender, out: str, record: dict[str, Any], seconds: float,
     for name in ("ndcg@10", "mrr@10", "recall@10", "novelty@10"):
         if name in metrics:
             say(f"{name:>12}  {metrics[name]:.4f}")
-    say(
-        f"wrote {out}: {made.NAME} on {made.train_.shape[0]:,} users x {made.train_.shape[1]:,} items in {seconds:.1f} s"
-    )
+    users, items = made.train_.shape
+    say(f"wrote {out}: {made.NAME} on {users:,} users x {items:,} items in {seconds:.1f} s")
     tell(f"next: corml recommend {out} --user {made.users_.labels[0]}" if len(made.users_) else "")

@@ -4,7 +4,7 @@ import typer
 
 from corml import models as registry
 from corml.cli._console import say, show_json, show_table
-from corml.settings import declared
+from corml.settings import Declared, declared
 
 __all__ = ["models"]
 
@@ -33,9 +33,6 @@ def models(
 COLUMNS = ("setting", "symbol", "default", "must be", "meaning")
 
 
-def _row(spec: "object") -> list[str]:
-    from corml.settings import Declared
-
-    assert isinstance(spec, Declared)
+def _row(spec: Declared) -> list[str]:
     default = "auto" if spec.default is None else str(spec.default)
     return [spec.name, spec.symbol, default, spec.rule.phrase, spec.help]

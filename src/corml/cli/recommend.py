@@ -2,6 +2,7 @@
 
 import io
 import json
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import typer
@@ -17,6 +18,8 @@ if TYPE_CHECKING:
     import polars
 
 __all__ = ["recommend"]
+
+Writer = Callable[["polars.DataFrame"], bytes]
 
 
 def recommend(
@@ -80,10 +83,10 @@ def _print(found: Recommendations) -> None:
     show_table(columns, ([row.get(column) for column in columns] for row in found.rows()))
 
 
-def _writer(out: str) -> "type[object] | object":
+def _writer(out: str) -> Writer:
     """Check the file's ending before any work is done."""
     files.target(out)
-    writers = {".parquet": _parquet, ".csv": _csv, ".tsv": _tsv, ".json": _json}
+    writers: dict[str, Writer] = {".parquet": _parquet, ".csv": _csv, ".tsv": _tsv, ".json": _json}
     for ending, writer in writers.items():
         if out.endswith(ending):
             return writer

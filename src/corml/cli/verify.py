@@ -20,7 +20,7 @@ def verify(
     model: str = typer.Argument(..., help="A model file that was fitted with --split."),
     source: str = typer.Argument(None, help="The data (default: as recorded in the model file)."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    loading: dict[str, Any] = {},  # noqa: B006
+    loading: dict[str, Any] = {},
 ) -> None:
     """Judge a model again on the data and split it recorded, and compare: hashes first, then every figure.
 

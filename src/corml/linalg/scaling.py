@@ -18,7 +18,8 @@ def column_degrees(X: csr_array) -> Vector:
 
 def row_degrees(X: csr_array) -> Vector:
     """How many columns each row has; an empty row counts as one."""
-    return np.maximum(np.diff(X.indptr).astype(np.float64), 1.0)
+    counts: Vector = np.diff(X.indptr).astype(np.float64)
+    return np.maximum(counts, 1.0)
 
 
 def power(degrees: NDArray[Any], exponent: float) -> Vector:

@@ -70,7 +70,7 @@ def suggested_rank(n_items: int) -> int:
 def predicted_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
     """Peak of a fit: the solver's square arrays and scratch for one block, V in the making, and the data."""
     square = item_size * block * (admm.ARRAYS_ALIVE * block + min(SCRATCH_COLUMNS, 2 * block))
-    return square + 24 * sum(X.shape) * rank + 40 * X.nnz
+    return int(square + 24 * sum(X.shape) * rank + 40 * X.nnz)
 
 
 def run(

@@ -14,7 +14,7 @@ AUTHORS_CUT, AUTHORS_START, AUTHORS_GROWTH, AUTHORS_SIZE = 5e-4, 1e-4, 1.25, 64
 
 def storage(H: csr_array) -> int:
     """Numbers needed to store a symmetric H: twice its upper triangle and one per row."""
-    return H.nnz + H.shape[0] + 1  # both triangles are kept: H.nnz is twice the upper one
+    return int(H.nnz) + int(H.shape[0]) + 1  # both triangles are kept: H.nnz is twice the upper one
 
 
 def to_budget(H: csr_array, size: int, users: int) -> csr_array:

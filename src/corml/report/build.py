@@ -16,6 +16,7 @@ from corml.report.tables import Column, comparison
 
 __all__ = ["build_page", "headline"]
 
+MOST_NAMED = 5  # models in the subtitle
 _ON_TILES = ("users", "items", "interactions", "density")
 
 
@@ -48,9 +49,15 @@ def headline(results: Mapping[str, Measured]) -> str:
 
 def _subtitle(study: Study) -> str:
     models = list(study.models)
-    named = models[0] if len(models) == 1 else f"{', '.join(models[:-1])} and {models[-1]} compared" if models else ""
+    named = _listed(models)
     size = f"{text.count(len(study.data))} interaction{'' if len(study.data) == 1 else 's'}"
     return (f"{named} on {size}" if named else size) + (f" · {study.when}" if study.when else "")
+
+
+def _listed(models: list[str]) -> str:
+    if len(models) > MOST_NAMED:
+        return f"{len(models)} models compared"
+    return " and ".join([", ".join(models[:-1]), models[-1]]) + " compared" if len(models) > 1 else "".join(models)
 
 
 def _sections(study: Study) -> Iterator[Section]:

@@ -1,10 +1,9 @@
 """Drawings as SVG text: numbers in, markup out. The only file that needs matplotlib.
 
-The same numbers give the same bytes. Text stays text in a generic font, so a page can be searched and read aloud.
+The same numbers give the same bytes. Text stays text in a generic font, so a page can be searched and copied from.
 """
 
 import io
-import re
 import warnings
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -15,48 +14,11 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator, PercentFormatter
 from numpy.typing import NDArray
 
+from corml.report._look import COLOURS, FAINT, HALF, HEIGHT, INK, MARKERS, STYLE, WIDE
+from corml.report._svg import tidy
 from corml.report._text import clean, count
 
 __all__ = ["accuracy_against_novelty", "bars", "convergence", "degrees", "popularity", "user_shares"]
-
-# Okabe and Ito's palette: told apart with any colour vision, and on paper by its lightness.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X")
-INK, FAINT, GRID = "#333333", "#8a8a8a", "#e6e6e6"
-WIDE, HALF, HEIGHT = 950, 456, 300  # CSS pixels: drawn at 72 to the inch, so a font size is in pixels too
-
-STYLE: Any = {
-    "svg.fonttype": "none",
-    "svg.hashsalt": "corml",
-    "text.parse_math": False,  # a $ in a name is a $
-    "font.family": "DejaVu Sans",  # comes with matplotlib, so that layouts do not depend on the machine
-    "font.size": 12,
-    "axes.titlesize": 12.5,
-    "axes.titleweight": "bold",
-    "axes.titlelocation": "left",
-    "axes.labelsize": 12,
-    "axes.labelcolor": INK,
-    "axes.edgecolor": "#b5b5b5",
-    "axes.spines.top": False,
-    "axes.spines.right": False,
-    "axes.grid": True,
-    "axes.axisbelow": True,
-    "axes.formatter.useoffset": False,
-    "grid.color": GRID,
-    "grid.linewidth": 1,
-    "text.color": INK,
-    "xtick.color": "#b5b5b5",
-    "ytick.color": "#b5b5b5",
-    "xtick.labelcolor": INK,
-    "ytick.labelcolor": INK,
-    "xtick.labelsize": 11,
-    "ytick.labelsize": 11,
-    "legend.fontsize": 11.5,
-    "legend.frameon": False,
-    "lines.linewidth": 2,
-    "figure.dpi": 72,
-    "savefig.transparent": True,
-}
 
 Span = tuple[float, float] | None
 
@@ -81,7 +43,7 @@ def accuracy_against_novelty(points: Mapping[str, tuple[float, float]], *, accur
         for at, (x, y) in enumerate(points.values()):
             ax.plot(x, y, MARKERS[at % 7], color=COLOURS[at % 7], markersize=10)
         ax.set(xlabel=f"{novelty}  (more novel →)", ylabel=f"{accuracy}  (more accurate →)")
-        _leave_room(ax, list(points.values()))
+        _leave_room(ax, points)
         _few_ticks(ax)
         figure.draw_without_rendering()  # fixes the scales that labels are placed by
         _point_labels(ax, points)
@@ -118,7 +80,7 @@ def user_shares(per_user: Mapping[str, NDArray[Any]], *, label: str) -> str:
             ax.plot(levels, share, color=COLOURS[at % 7], label=clean(model), linestyle=_dash(at))
         ax.set(xlabel=f"{label} above …", ylabel="share of users", xlim=(0, 1), ylim=(0, None))
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
-        ax.legend(loc="upper right")
+        _legend(figure, ax, 2)
         return _svg(figure, "users")
 
 
@@ -136,7 +98,7 @@ def popularity(shares: Mapping[str, NDArray[Any]], sizes: Sequence[int]) -> str:
         ax.set_ylim(0, None)
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
         ax.grid(visible=False, axis="x")
-        ax.legend(loc="upper right", ncols=2 if len(shares) > 4 else 1)
+        _legend(figure, ax, 5)
         return _svg(figure, "popularity")
 
 
@@ -176,11 +138,13 @@ def _bar_panel(ax: Any, metric: str, values: list[tuple[float, Span]]) -> None:
     ax.tick_params(axis="y", length=0)
 
 
-def _leave_room(ax: Any, points: list[tuple[float, float]]) -> None:
+def _leave_room(ax: Any, points: Mapping[str, tuple[float, float]]) -> None:
     """Margins wide enough for the names to the right of the points."""
-    xs, ys = np.array(points).T
+    xs, ys = np.array(list(points.values())).T
     x_span, y_span = max(np.ptp(xs), 0.02), max(np.ptp(ys), 0.02)
-    ax.set_xlim(xs.min() - 0.12 * x_span, xs.max() + 0.42 * x_span)
+    left = xs.min() - 0.12 * x_span
+    taken = np.array([(8.2 * len(_short(name)) + 18) / (HALF - 70) for name in points])  # of the axis, by each name
+    ax.set_xlim(left, max(np.max(left + (xs - left) / (1 - taken)), xs.max() + 0.12 * x_span))
     ax.set_ylim(ys.min() - 0.15 * y_span, ys.max() + 0.15 * y_span)
 
 
@@ -192,8 +156,26 @@ def _point_labels(ax: Any, points: Mapping[str, tuple[float, float]], gap: float
     for at in order:
         x, y = pixels[at]
         height = max(y, height + gap)
-        place = ax.transData.inverted().transform((x + 10, height))
-        ax.text(*place, clean(list(points)[at]), va="center", color=COLOURS[at % 7], fontweight="bold")
+        moved, colour = 10 if height - y > 5 else 0, COLOURS[at % 7]
+        point, place = ax.transData.inverted().transform([(x, y), (x + 10 + moved, height)])
+        if moved:
+            ax.plot(*zip(point, place, strict=True), color=colour, linewidth=0.8, zorder=1)
+        ax.text(*place, _short(list(points)[at]), va="center", color=colour, fontweight="bold")
+
+
+def _short(name: str, longest: int = 28) -> str:
+    text = clean(name)
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _legend(figure: Figure, ax: Any, columns: int) -> None:
+    """Inside, in the empty corner, while it is small; else below, in a drawing as much taller."""
+    lines = ax.get_legend_handles_labels()[1]
+    if len(lines) <= 5:
+        ax.legend(loc="upper right")
+        return
+    figure.set_figheight(figure.get_figheight() + (18 * -(-len(lines) // columns) + 8) / 72)
+    figure.legend(loc="outside lower center", ncols=columns)
 
 
 def _few_ticks(ax: Any) -> None:
@@ -230,19 +212,9 @@ def _one(wide: float) -> tuple[Figure, Any]:
 
 
 def _svg(figure: Figure, key: str) -> str:
-    """One svg element fit for a page: its own ids, a generic font, no addresses and no date."""
     buffer = io.StringIO()
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph .* missing")  # the reader's fonts draw it, not ours
         figure.savefig(buffer, format="svg", metadata={"Date": None})
-    markup = buffer.getvalue()
-    markup = markup[markup.index("<svg") :]
-    for element in ("metadata", "style"):  # addresses and rules that would reach into the page around the drawing
-        markup = re.sub(rf"<{element}\b.*?</{element}>\s*", "", markup, flags=re.DOTALL)
-    markup = re.sub(r'\bid="', f'id="{key}-', markup)
-    markup = re.sub(r'(?:xlink:)?href="#', f'href="#{key}-', markup).replace("url(#", f"url(#{key}-")
-    markup = re.sub(r"(font(?:-family)?:[^;\"]*?)'DejaVu Sans'[^;\"]*", r"\1system-ui, sans-serif", markup)
     wide, high = (round(72 * inches) for inches in figure.get_size_inches())
-    size = f'width="{wide}" height="{high}" viewBox="0 0 {wide} {high}"'
-    opening = f'<svg xmlns="http://www.w3.org/2000/svg" {size} stroke-linejoin="round" stroke-linecap="butt">'
-    return re.sub(r"<svg[^>]*>", opening, markup, count=1).strip()
+    return tidy(buffer.getvalue(), key, wide, high)

@@ -1,0 +1,117 @@
+"""corml demo: the whole road on the bundled sample, in about a minute."""
+
+import os
+import time
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import corml
+from corml import datasets, models
+from corml.cli._console import progress, say, show_table
+from corml.errors import DataError
+from corml.evaluation import Result
+from corml.interactions import Interactions
+from corml.modelfile import environment
+from corml.recommender import Recommender
+from corml.report import Study, build_page, comparison, sample_users, samples, write_report
+from corml.splits import Split
+
+__all__ = ["demo"]
+
+COMPARED = ("corml", "popularity")
+METRICS = ("ndcg@10", "mrr@10", "recall@10", "novelty@10", "coverage@10")
+
+Judged = dict[str, tuple[Recommender, Result]]
+
+
+def demo(out: str = typer.Option("corml-demo", "--out", "-o", help="Folder for the report and the model.")) -> None:
+    """Load the bundled MovieLens sample, examine and split it, fit CoRML, compare, recommend, and write a report.
+
+    \b
+    corml demo
+    """
+    folder = _folder(out)
+    data = corml.load("movielens-small", at_least=4, k_core=5)
+    doctor = datasets.examine(data)
+    _heading("1. The data: MovieLens sample, ratings of 4 and more, 5-core")
+    say(f"{data.shape[0]:,} users, {data.shape[1]:,} movies, {len(data):,} interactions")
+    for finding in doctor.findings:
+        say(f"{finding.severity}: {finding.what}; {finding.advice}")
+    split = corml.split(data, "ratio", seed=2026)
+    _heading("2. Split 60/20/20 per user, fit, and judge on the test part")
+    judged, seconds = _judge(split)
+    say(comparison({name: result for name, (_, result) in judged.items()}, metrics=list(METRICS)).text())
+    say("\n" + "  ".join(f"{name} fitted in {spent:.1f} s" for name, spent in seconds.items()))
+    _heading("3. Lists, and why")
+    model, result = judged["corml"]
+    users = sample_users(split.train, split.test)
+    _show_lists(model, users, split.train)
+    cards = samples(model, users, train=split.train, held_out=split.test)
+    study = Study(
+        name="MovieLens sample",
+        data=data,
+        models=judged,
+        split=split,
+        doctor=doctor,
+        samples=cards,
+        timings=seconds,
+        versions=environment(),
+        command="corml demo",
+    )
+    model.save(str(folder / "movies.corml"), evaluation=result.record())
+    write_report(folder / "report.html", build_page(study))
+    _goodbye(folder, users[0])
+
+
+def _folder(out: str) -> Path:
+    folder = Path(out)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as fault:
+        raise DataError(f"Cannot make the folder '{out}': {fault.strerror}.") from None
+    return folder
+
+
+def _judge(split: Split) -> tuple[Judged, dict[str, float]]:
+    judged: Judged = {}
+    seconds = {}
+    _warm_up()
+    with progress() as show:
+        for name in COMPARED:
+            begun = time.perf_counter()
+            model = models.make(name).fit(split.train, progress=show)
+            seconds[name] = time.perf_counter() - begun
+            judged[name] = model, corml.evaluate(model, split, progress=show)
+    return judged, seconds
+
+
+def _warm_up() -> None:
+    """Compile the kernels on next to nothing, so that the times shown are of the work itself."""
+    tiny = Interactions.from_pairs(list("aabbc"), list("xyxzz"))
+    corml.CoRML(rank=1).fit(tiny).recommend(["a"], k=1)
+
+
+def _show_lists(model: Recommender, users: list[str], train: Interactions) -> None:
+    for user in users:
+        found = model.recommend([user], k=5)
+        rows: list[list[Any]] = []
+        for row in found.rows():
+            because = [train.title(why["item"]) for why in model.explain(user, row["item"]).rows()[:2]]
+            rows.append([row["rank"], row["title"], row["score"], "; ".join(because)])
+        show_table(["", f"for user {user}", "score", "mostly because of"], rows)
+
+
+def _heading(text: str) -> None:
+    say(f"\n{text}\n{'─' * len(text)}")
+
+
+def _goodbye(folder: Path, user: str) -> None:
+    _heading("4. Written")
+    model = os.path.join(folder, "movies.corml")
+    say(f"{folder / 'report.html'}   open it in a browser")
+    say(f"{model}   a model file; try:")
+    say(f"    corml recommend {model} --user {user}")
+    say(f"    corml recommend {model} --history 318,858 -k 5")
+    say(f"    corml inspect {model}")

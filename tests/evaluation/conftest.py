@@ -1,0 +1,52 @@
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from corml import Interactions, Split
+from corml.recommender import Recommender
+from support import random_interactions
+
+
+@dataclass(kw_only=True, eq=False)
+class Fixed(Recommender):
+    """A model whose score of an item is given by its label, the same for everybody."""
+
+    NAME: ClassVar[str] = "fixed"
+    STATE: ClassVar[dict] = {}
+
+    worth: dict | None = None
+
+    def _fit(self, X):
+        worth = self.worth or {}
+        self.row_ = np.array([worth.get(label, 0.0) for label in self.items_.labels], dtype=np.float32)
+
+    def score_block(self, X, columns):
+        return np.broadcast_to(self.row_[columns], (X.shape[0], columns.stop - columns.start))
+
+
+@pytest.fixture(scope="session")
+def fixed():
+    return Fixed
+
+
+@pytest.fixture(scope="session")
+def pairs():
+    """Interactions from a text such as 'ann:ab bob:c'; ids and their order can be those of other interactions."""
+
+    def build(text, like=None):
+        found = [(user, item) for user, _, items in (word.partition(":") for word in text.split()) for item in items]
+        made = Interactions.from_pairs([user for user, _ in found], [item for _, item in found])
+        return made if like is None else made.on(like.users, like.items)
+
+    return build
+
+
+@pytest.fixture(scope="session")
+def split():
+    """Random pairs, 60/20/20, all on the same ids."""
+    data = random_interactions(1, users=60, items=30, mean=10)
+    part = np.random.default_rng(1).choice(3, size=len(data), p=(0.6, 0.2, 0.2))
+    train, valid, test = (data.where(part == number) for number in range(3))
+    return Split(train=train, valid=valid, test=test, procedure={"name": "by hand"})

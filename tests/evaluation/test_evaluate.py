@@ -1,0 +1,118 @@
+"""What an evaluation gives, on random data."""
+
+import itertools
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+import corml
+from corml import CoRML, Popularity, Split, evaluate, metrics
+from corml.errors import UsageError
+from corml.evaluation.run import DEFAULT
+
+EVERYTHING = [f"{name}@{k}" for name, k in itertools.product(metrics.names(), (5, 10, 20))]
+
+
+@pytest.fixture(scope="module")
+def model(split):
+    return CoRML(rank=8, max_steps=20, tol=0).fit(split.train)
+
+
+@pytest.fixture(scope="module")
+def result(model, split):
+    return evaluate(model, split, EVERYTHING)
+
+
+def brute_force(model, split, k):
+    """Recall@k of each user who has test items, from a full sort of dense scores."""
+    scores = model.score_block(split.train.matrix, slice(0, len(model.items))).astype(float)
+    scores[split.train.matrix.toarray() > 0] = -np.inf
+    scores[split.valid.matrix.toarray() > 0] = -np.inf
+    best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
+    wanted = split.test.matrix.toarray()
+    hits = np.take_along_axis(wanted, best, axis=1).sum(axis=1)
+    told = split.train.user_degrees > 0
+    counts = wanted.sum(axis=1)
+    return (hits / np.maximum(counts, 1))[(counts > 0) & told]
+
+
+def test_equals_a_full_sort_of_dense_scores(model, split, result):
+    for k in (5, 10, 20):
+        np.testing.assert_allclose(result.per_user[f"recall@{k}"], brute_force(model, split, k))
+
+
+def test_users_values_average_to_the_mean(result):
+    for label, values in result.per_user.items():
+        assert values.shape == result.users.shape
+        assert result[label] == pytest.approx(values.mean(), abs=1e-15)
+
+
+def test_only_metrics_about_single_lists_have_values_and_intervals(result):
+    together = {f"{name}@{k}" for name in ("coverage", "gini") for k in (5, 10, 20)}
+    assert set(result) == set(EVERYTHING)
+    assert set(result.per_user) == set(result.intervals) == set(EVERYTHING) - together
+
+
+def test_one_pass_gives_what_each_length_alone_gives(model, split, result):
+    alone = evaluate(model, split, ["ndcg@5", "gini@5"])
+    assert alone["ndcg@5"] == result["ndcg@5"]
+    assert alone["gini@5"] == result["gini@5"]
+    assert alone.intervals["ndcg@5"] == pytest.approx(result.intervals["ndcg@5"], abs=1e-12)
+
+
+def test_the_order_of_users_does_not_matter(model, split):
+    order = np.random.default_rng(4).permutation(split.train.users.labels)
+    users = type(split.train.users)(order, kind="user")
+    moved = {name: part.on(users, part.items) for name, part in split.parts().items()}
+    assert evaluate(model, Split(**moved)).means == pytest.approx(evaluate(model, split).means)
+
+
+def test_the_default_asks_for_accuracy_novelty_and_coverage(split):
+    found = evaluate(Popularity().fit(split.train), split)
+    assert tuple(found) == DEFAULT
+    assert {"ndcg@10", "mrr@5", "recall@20", "novelty@10", "coverage@20"} <= set(found)
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
+def test_the_number_of_threads_changes_nothing(model, split, result, monkeypatch, threads):
+    monkeypatch.setenv("CORML_THREADS", threads)
+    again = evaluate(model, split, EVERYTHING)
+    assert again.record() == result.record()
+    for label, values in result.per_user.items():
+        np.testing.assert_array_equal(again.per_user[label], values)
+
+
+def test_intervals_are_drawn_from_the_seed(model, split):
+    first, same, other = (evaluate(model, split, "ndcg@10", seed=seed).intervals for seed in (1, 1, 2))
+    assert first == same != other
+
+
+def test_intervals_can_be_left_out(model, split):
+    found = evaluate(model, split, "ndcg@10", intervals=False)
+    assert found.intervals == {}
+    assert "interval" not in found.table()
+
+
+def test_a_model_from_a_file_gives_the_same(model, split, result, tmp_path):
+    model.save(str(tmp_path / "model.corml"), history=False, evaluation=result.record())
+    loaded = corml.read_model(str(tmp_path / "model.corml"))
+    assert evaluate(loaded, split, EVERYTHING).record() == result.record()
+    assert loaded.evaluation_ == json.loads(json.dumps(result.record()))
+
+
+def test_metrics_are_looked_up_as_people_write_them(result):
+    assert result["NDCG@10"] == result["ndcg@10"]
+    assert "ndcg@10" in result
+    assert "ndcg@7" not in result
+    with pytest.raises(UsageError, match="was not measured; did you mean 'ndcg@"):
+        result["ndcg@7"]
+
+
+def test_importing_evaluation_stays_light():
+    heavy = "{'polars', 'numba', 'pandas', 'matplotlib', 'narwhals'}"
+    code = f"import sys, corml.evaluation; print(sorted({heavy} & set(sys.modules)))"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"

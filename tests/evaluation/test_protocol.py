@@ -1,0 +1,163 @@
+"""Who counts, what the model is told, and what it may not give."""
+
+import numpy as np
+import pytest
+
+from corml import Interactions, Popularity, Split, evaluate
+from corml.errors import DataError, NotFittedError, UsageError
+from corml.interactions import Ids
+
+
+@pytest.fixture
+def small(pairs):
+    """Ann and Bob have test items, Cid has none."""
+    all_pairs = pairs("ann:abcd bob:abcde cid:ae")
+    parts = {"train": "ann:ab bob:ae cid:ae", "valid": "ann:c bob:b", "test": "ann:d bob:cd"}
+    return Split(**{name: pairs(text, like=all_pairs) for name, text in parts.items()})
+
+
+def test_worked_out_by_hand(small, fixed):
+    model = fixed(worth=dict(zip("abcde", (5, 4, 3, 2, 1), strict=True))).fit(small.train)
+    result = evaluate(model, small, ["mrr@1", "mrr@2", "recall@1", "coverage@1", "popularity@1"])
+    # Ann has seen a, b, c and gets d (hit), then e; Bob has seen a, b, e and gets c (hit), then d (hit)
+    assert list(result.users) == ["ann", "bob"]
+    assert result["mrr@1"] == 1
+    assert list(result.per_user["recall@1"]) == [1, 0.5]
+    assert result["coverage@1"] == 2 / 5
+    assert list(result.per_user["popularity@1"]) == [0, 0]  # nobody trained on c or d
+    assert result.notes == {"users without targets": 1}
+
+
+def test_on_valid_only_what_was_told_is_masked(small, fixed):
+    model = fixed(worth=dict(zip("abcde", (5, 4, 3, 2, 1), strict=True))).fit(small.train)
+    result = evaluate(model, small, "mrr@3", part="valid")
+    assert dict(zip(result.users, result.per_user["mrr@3"], strict=True)) == {"ann": 1, "bob": 1}
+
+
+def test_the_model_is_told_the_history_and_nothing_else(small, fixed, monkeypatch):
+    model, told = fixed().fit(small.train), []
+    score = model.score_block
+    monkeypatch.setattr(model, "score_block", lambda X, columns: told.append(X.toarray()) or score(X, columns))
+    evaluate(model, small, "ndcg@3")
+    np.testing.assert_array_equal(told[0], small.train.matrix.toarray()[:2])
+
+
+def test_degrees_come_from_the_training_part_and_so_does_the_number_of_users(small, fixed):
+    model = fixed(worth={"e": 1}).fit(small.train)
+    assert evaluate(model, small, "popularity@1").per_user["popularity@1"][0] == pytest.approx(2 / 3)  # e: Bob, Cid
+
+
+def test_items_without_training_pairs_stay_and_can_be_found(pairs, fixed):
+    all_pairs = pairs("ann:ab bob:bc")
+    split = Split(train=pairs("ann:a bob:b", like=all_pairs), test=pairs("bob:c", like=all_pairs))
+    assert evaluate(fixed(worth={"c": 9}).fit(split.train), split, "mrr@5")["mrr@5"] == 1
+
+
+def test_a_model_with_other_ids_in_another_order_gives_the_same(split):
+    model = Popularity().fit(split.train)
+    rng = np.random.default_rng(0)
+    users = Ids(rng.permutation(split.train.users.labels), kind="user")
+    items = Ids(rng.permutation(split.train.items.labels))
+    other = Popularity().fit(split.train.on(users, items))
+    names = ["recall@30", "precision@30", "coverage@30"]  # whole lists: ties may fall otherwise
+    assert evaluate(other, split, names).means == pytest.approx(evaluate(model, split, names).means)
+
+
+def test_targets_the_model_does_not_have_are_left_out_and_counted(pairs, fixed):
+    all_pairs = pairs("ann:abc bob:abd")
+    parts = {"train": "ann:a bob:ab", "test": "ann:bc bob:d"}
+    split = Split(**{name: pairs(text, like=all_pairs) for name, text in parts.items()})
+    model = fixed(worth={"b": 1}).fit(pairs("x:a y:b"))
+    result = evaluate(model, split, "recall@1")
+    assert list(result.users) == ["ann"]
+    assert result["recall@1"] == 1  # of the one target that is in the catalogue
+    # Bob has met all the model knows, so there was nothing left to recommend
+    assert result.notes == {"targets not in the catalogue": 2, "users with nothing left to recommend": 1}
+
+
+def test_users_left_without_targets_are_counted(pairs, fixed):
+    all_pairs = pairs("ann:abc bob:abd")
+    parts = {"train": "ann:a bob:a", "test": "ann:b bob:d"}
+    split = Split(**{name: pairs(text, like=all_pairs) for name, text in parts.items()})
+    result = evaluate(fixed().fit(pairs("x:abc")), split, "recall@1")
+    assert result.notes == {"targets not in the catalogue": 1, "users whose targets are all left out": 1}
+
+
+def test_a_target_that_was_already_seen_cannot_be_missed(pairs, fixed):
+    all_pairs = pairs("ann:abc")
+    split = Split(train=pairs("ann:a", like=all_pairs), test=pairs("ann:ab", like=all_pairs))
+    result = evaluate(fixed(worth={"b": 1}).fit(split.train), split, "recall@1")
+    assert result["recall@1"] == 1
+    assert result.notes == {"targets already seen": 1}
+
+
+def test_a_user_who_has_everything_is_left_out_and_counted(pairs, fixed):
+    all_pairs = pairs("ann:ab bob:ab")
+    split = Split(train=pairs("ann:ab bob:a", like=all_pairs), test=pairs("ann:b bob:b", like=all_pairs))
+    result = evaluate(fixed().fit(split.train), split, "recall@1")
+    assert list(result.users) == ["bob"]
+    assert result.notes["users with nothing left to recommend"] == 1
+
+
+def test_a_user_of_whom_nothing_is_known_is_left_out_and_counted(pairs, fixed):
+    all_pairs = pairs("ann:ab bob:ab")
+    split = Split(train=pairs("ann:a", like=all_pairs), test=pairs("ann:b bob:b", like=all_pairs))
+    result = evaluate(fixed().fit(split.train), split, "recall@1")
+    assert list(result.users) == ["ann"]
+    assert result.notes == {"users without a known history": 1}
+
+
+def test_what_the_split_left_out_is_counted_too(pairs, fixed):
+    split = Split(train=pairs("ann:abc bob:ab"), test=pairs("bob:cz"))
+    assert evaluate(fixed().fit(split.train), split, "recall@1").notes["targets left out by the split"] == 1
+
+
+def test_a_history_of_its_own_is_told_and_masked(pairs, fixed):
+    everything = pairs("ann:abc bob:abc new:abc")
+    parts = {"train": "ann:abc bob:ab", "history": "new:a", "test": "new:b"}
+    split = Split(**{name: pairs(text, like=everything) for name, text in parts.items()})
+    result = evaluate(fixed(worth={"a": 2, "b": 1}).fit(split.train), split, "mrr@2")
+    assert list(result.users) == ["new"]
+    assert result["mrr@2"] == 1
+
+
+def test_nobody_to_evaluate_is_an_error_that_says_why(small, pairs, fixed):
+    model = fixed().fit(small.train)
+    with pytest.raises(DataError, match="3 users without targets"):
+        evaluate(model, Split(train=small.train), "ndcg@5")
+    stranger = fixed().fit(pairs("x:yz"))
+    with pytest.raises(DataError, match=r"3 targets not in the catalogue.*same data"):
+        evaluate(stranger, small, "ndcg@5")
+
+
+def test_an_empty_split_says_so(fixed, small):
+    none = np.zeros(0, dtype=np.int32)
+    empty = Interactions(Ids([], kind="user"), small.train.items, none, none)
+    with pytest.raises(DataError, match="it has no users"):
+        evaluate(fixed().fit(small.train), Split(train=empty), "ndcg@5")
+
+
+def test_wrong_questions_are_refused_before_any_work(small, fixed):
+    model = fixed().fit(small.train)
+    with pytest.raises(UsageError, match="did you mean 'ndcg'"):
+        evaluate(model, small, ["ndgc@5"])
+    with pytest.raises(UsageError, match="'valid' or 'test'"):
+        evaluate(model, small, part="train")
+    with pytest.raises(UsageError, match="confidence"):
+        evaluate(model, small, confidence=95)
+    with pytest.raises(UsageError, match="resamples"):
+        evaluate(model, small, resamples=0)
+    with pytest.raises(NotFittedError):
+        evaluate(fixed(), small)
+
+
+def test_progress_is_reported_to_the_end(small, fixed):
+    seen = []
+    evaluate(fixed().fit(small.train), small, progress=lambda *step: seen.append(step))
+    assert seen[-1] == ("rank", len(seen), len(seen))
+
+
+def test_lists_longer_than_the_catalogue_are_all_right(small, fixed):
+    result = evaluate(fixed().fit(small.train), small, ["recall@500", "precision@500"])
+    assert result["recall@500"] == 1
+    assert list(result.per_user["precision@500"]) == [1 / 500, 2 / 500]

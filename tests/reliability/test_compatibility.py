@@ -1,0 +1,75 @@
+"""Files of every format that was ever released must be read, and answer as they did when they were written.
+
+`tests/golden/format-1.corml` was written by `write_fixture` below (`python tests/reliability/test_compatibility.py`
+writes the next one, and refuses to write over an old one), with the answers it gave beside it.
+"""
+
+import json
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import corml
+from corml import container
+
+GOLDEN = Path(__file__).parents[1] / "golden"
+FIXTURES = sorted(GOLDEN.glob("format-*.corml"))
+HISTORIES = [["NA", "item 3"], ["☕"], ["line\nbreak", "item 5", "item 9"], []]
+
+
+def write_fixture(folder):
+    """Fit a small model on made-up data with odd ids and a title, and write it with its answers."""
+    odd = ["NA", "☕", "line\nbreak", "e\u0301", "007"]
+    rng = np.random.default_rng(1)
+    items = [odd[n] if n < len(odd) else f"item {n}" for n in rng.zipf(1.4, 500) % 25]
+    users = [f"user {n}" for n in rng.integers(0, 40, 500)]
+    data = corml.Interactions.from_pairs(users, items, titles={"007": "A title"}, source={"made": "up"})
+    model = corml.CoRML(rank=8, mix=0.7, item_norm=-0.05).fit(data)
+    path = folder / f"format-{container.FORMAT}.corml"
+    if path.exists():
+        raise SystemExit(f"{path} is there already: a released format does not change.")
+    model.save(path, evaluation={"ndcg@10": 0.5})
+    path.with_suffix(".json").write_text(json.dumps(answers(model), indent=1) + "\n")
+
+
+def answers(model):
+    known, typed = model.recommend(["user 3", "user 11"], k=5), model.recommend(history=HISTORIES, k=5)
+    return {
+        "settings": {"rank": model.rank, "mix": model.mix, "item_norm": model.item_norm},
+        "titles": model.titles_,
+        "items": known.items.tolist() + typed.items.tolist(),
+        "scores": known.scores.tolist() + typed.scores.tolist(),
+    }
+
+
+def test_there_is_a_file_of_every_format():
+    assert [path.name for path in FIXTURES] == [f"format-{number}.corml" for number in range(1, container.FORMAT + 1)]
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_files_of_every_format_answer_as_they_did(path):
+    assert path.stat().st_size < 60_000
+    recorded = json.loads(path.with_suffix(".json").read_text())
+    found = answers(corml.read_model(path))
+    np.testing.assert_allclose(found.pop("scores"), recorded.pop("scores"), rtol=1e-5)
+    assert found == recorded
+
+
+@pytest.mark.parametrize("path", FIXTURES, ids=lambda path: path.stem)
+def test_files_of_every_format_can_be_saved_in_the_present_one(path, tmp_path):
+    model = corml.read_model(path)
+    model.save(tmp_path / "again.corml")
+    assert answers(corml.read_model(tmp_path / "again.corml")) == answers(model)
+
+
+def test_a_fixture_is_never_written_over(tmp_path):
+    write_fixture(tmp_path)
+    with pytest.raises(SystemExit, match="does not change"):
+        write_fixture(tmp_path)
+
+
+if __name__ == "__main__":
+    write_fixture(GOLDEN)
+    sys.exit(0)
