@@ -2,5 +2,6 @@
 
 from corml.evaluation.result import Result
 from corml.evaluation.run import evaluate, evaluate_lists
+from corml.evaluation.significance import Comparison
 
-__all__ = ["Result", "evaluate", "evaluate_lists"]
+__all__ = ["Comparison", "Result", "evaluate", "evaluate_lists"]

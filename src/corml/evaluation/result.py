@@ -8,6 +8,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import UsageError, ascii_line
+from corml.evaluation.bootstrap import Draw
+from corml.evaluation.significance import Comparison, compare
 from corml.evaluation.table import lay_out
 from corml.metrics import parse
 from corml.settings import nearest
@@ -80,6 +82,12 @@ class Result:
             low, high = self.intervals.get(label, (None, None))
             made.append({"metric": name, "k": int(k), "mean": mean, "low": low, "high": high})
         return made
+
+    def compare(
+        self, other: "Result", *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
+    ) -> dict[str, Comparison]:
+        """For each metric both have: how much better this is for the same users, how surely, and p by chance."""
+        return compare(self, other, Draw(confidence, resamples, seed))
 
     def record(self) -> dict[str, Any]:
         """Everything but the users' values, ready for JSON: what a model file keeps."""

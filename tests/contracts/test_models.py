@@ -1,0 +1,111 @@
+"""What every model promises; a new file in `baselines` is tested here without another line."""
+
+import numpy as np
+import pytest
+
+import corml
+from corml import Interactions, models
+from corml.errors import NotFittedError
+from corml.settings import declared
+from support import random_interactions
+
+
+@pytest.fixture(scope="module", params=models.names())
+def fitted(request):
+    return models.make(request.param).fit(random_interactions(11, 70, 30))
+
+
+def fresh(model):
+    return type(model)(**{name: getattr(model, name) for name in declared(type(model))})
+
+
+def test_fit_returns_the_model_and_leaves_settings_and_data_alone(fitted):
+    data, again = random_interactions(11, 70, 30), fresh(fitted)
+    before, values = data.matrix.copy(), {name: getattr(again, name) for name in declared(type(again))}
+    assert again.fit(data) is again
+    assert (data.matrix != before).nnz == 0
+    assert values == {name: getattr(again, name) for name in declared(type(again))}
+
+
+def test_the_same_data_give_the_same_lists(fitted):
+    again = fresh(fitted).fit(random_interactions(11, 70, 30))
+    users = list(fitted.users_.labels)
+    np.testing.assert_array_equal(again.recommend(users).items, fitted.recommend(users).items)
+
+
+def test_scores_are_finite(fitted):
+    assert np.isfinite(fitted.score_block(fitted.train_, slice(0, len(fitted.items)))).all()
+
+
+def test_lists_hold_no_seen_item_no_item_twice_and_fall_in_score(fitted):
+    users = list(fitted.users_.labels)
+    for user, row, scores in zip(users, *(lambda r: (r.items, r.scores))(fitted.recommend(users, k=8)), strict=True):
+        seen = set(fitted.items.labels[fitted.train_[[fitted.users_.rows([user])[0]]].indices])
+        there = [item for item in row if item is not None]
+        assert not seen & set(there)
+        assert len(set(there)) == len(there)
+        assert (np.diff(scores[: len(there)]) <= 0).all()
+
+
+def test_batches_are_what_one_by_one_gives(fitted):
+    users = list(fitted.users_.labels[:6])
+    together = fitted.recommend(users, k=5).items
+    assert [fitted.recommend([user], k=5).items[0].tolist() for user in users] == together.tolist()
+
+
+def test_bands_of_items_are_pieces_of_all_scores(fitted):
+    whole = fitted.score_block(fitted.train_, slice(0, len(fitted.items)))
+    band = fitted.score_block(fitted.train_, slice(4, 9))
+    np.testing.assert_allclose(band, whole[:, 4:9], rtol=1e-5, atol=1e-7)
+
+
+def test_saving_and_loading_changes_nothing(fitted, tmp_path):
+    path = str(tmp_path / "model.corml")
+    fitted.save(path)
+    loaded = corml.read_model(path)
+    users = list(fitted.users_.labels)
+    assert type(loaded) is type(fitted)
+    np.testing.assert_array_equal(loaded.recommend(users).items, fitted.recommend(users).items)
+    np.testing.assert_array_equal(loaded.recommend(users).scores, fitted.recommend(users).scores)
+
+
+def test_unfitted_models_say_so(fitted):
+    with pytest.raises(NotFittedError):
+        fresh(fitted).recommend(["u1"])
+
+
+def test_an_empty_history_gets_what_is_popular(fitted):
+    found = fitted.recommend(history=[[]], k=3)
+    order = np.argsort(-fitted.popularity, kind="stable")[:3]
+    assert found.items[0].tolist() == fitted.items.labels[order].tolist()
+    assert found.sources == ("popularity",)
+    assert found.reasons == ("most popular items: no history",)
+
+
+def test_the_catalogue_may_be_a_single_item(fitted):
+    tiny = fresh(fitted).fit(Interactions.from_pairs("ab", "xx"))
+    assert tiny.recommend(["a"], k=2).items.tolist() == [[None, None]]
+
+
+def test_every_setting_has_words_and_a_rule_its_default_keeps(fitted):
+    for spec in declared(type(fitted)).values():
+        assert spec.help
+        assert spec.rule.holds(spec.default)
+
+
+@pytest.mark.parametrize("name", [name for name in models.names() if name != "popularity"])
+def test_a_checkerboard_is_recovered(name):
+    """Users of one colour met the items of that colour, all but one each: that one must come first."""
+    n = 50
+    pairs = [(u, i) for u in range(n) for i in range(n) if (u + i) % 2 == 0 and u != i]
+    data = Interactions.from_pairs(*zip(*pairs, strict=True))
+    found = models.make(name).fit(data).recommend(list(range(n)), k=1)
+    assert [int(item) for item in found.items[:, 0]] == list(range(n))
+
+
+@pytest.mark.parametrize("name", [name for name in models.names() if name != "popularity"])
+def test_it_beats_popularity_on_the_bundled_sample(name):
+    split = corml.split(corml.load("movielens-small", at_least=4, k_core=10), "ratio")
+    floor = corml.evaluate(corml.Popularity().fit(split.train), split, ["ndcg@10"], intervals=False)
+    found = corml.evaluate(models.make(name).fit(split.train), split, ["ndcg@10"], intervals=False)
+    assert found["ndcg@10"] > 1.2 * floor["ndcg@10"]
