@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from corml import container
 from corml.errors import DataError, ModelFileError, ResourceError, UsageError
 
-FACTS = {"model": "m", "settings": {}, "shape": [1, 1], "data": {}, "notes": {}, "evaluation": {}}
+FACTS = {"model": "m", "settings": {}, "shape": [1, 1], "data": {}, "notes": {}, "evaluation": {}, "made_with": {}}
 TEXTS = [
     "a",
     "NA",

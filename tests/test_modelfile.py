@@ -463,7 +463,7 @@ def test_a_setting_that_an_older_corml_did_not_have_takes_its_default(forged):
     assert corml.read_model(forged.path).precision == "single"
 
 
-@pytest.mark.parametrize("fact", ["model", "settings", "shape", "data", "notes", "evaluation"])
+@pytest.mark.parametrize("fact", ["model", "settings", "shape", "data", "notes", "evaluation", "made_with"])
 def test_a_missing_fact_is_refused(forged, fact):
     del forged.meta[fact]
     forged.refused(f"does not say its {fact}")

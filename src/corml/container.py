@@ -38,7 +38,7 @@ __all__ = [
 FORMAT = 1
 BLANK = "0" * 64
 DTYPES = {"uint8", "int32", "int64", "float32", "float64"}
-FACTS = {"model": str, "settings": dict, "shape": list, "data": dict, "notes": dict, "evaluation": dict}
+FACTS = dict.fromkeys(("settings", "data", "notes", "evaluation", "made_with"), dict) | {"model": str, "shape": list}
 SLICE = 1 << 20  # numbers checked at a time
 
 # JSON inside a JSON string, so its quotes are escaped; the digest may move in a later format, the number may not.
