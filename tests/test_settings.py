@@ -64,7 +64,7 @@ def test_text_is_read_by_the_settings_own_rule():
         ("shelf", "bottom", "must be one of 'top', 'middle'; got 'bottom'"),
         ("steam", -1, "a finite number of 0 or more, or none (as the dish needs)"),
         ("heating", 20, "Oven has no setting 'heating'; did you mean 'heat'?"),
-        ("zzz", 20, "Oven has no setting 'zzz'; it has: fan, heat, minutes, salt, shelf, steam"),
+        ("zzz", 20, "Oven has no setting 'zzz'; there is: fan, heat, minutes, salt, shelf, steam"),
     ],
 )
 def test_what_is_wrong_is_said_in_one_sentence(name, value, sentence):

@@ -23,7 +23,7 @@ def get(name: str) -> type[Recommender]:
 
         return CoRML
     if name not in names():
-        raise UsageError(f"There is no model {ascii_line(name)}{nearest(name, names())}.")
+        raise UsageError(f"There is no model {ascii_line(name)}{nearest(name, names())}")
     found: type[Recommender] = plugins.get("corml.baselines", name)
     return found
 

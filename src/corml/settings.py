@@ -6,6 +6,7 @@ Command-line flags, settings files, checks, documentation and tuning all read th
 import dataclasses
 import difflib
 import math
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -69,7 +70,7 @@ def build(model: type, values: Mapping[str, Any]) -> Any:
     specs = declared(model)
     for name in values:
         if name not in specs:
-            raise SettingError(f"{model.__name__} has no setting {ascii_line(name)}{nearest(name, specs)}.")
+            raise SettingError(f"{model.__name__} has no setting {ascii_line(name)}{nearest(name, specs)}")
     made = model(**{name: _read(specs[name], value) for name, value in values.items()})
     check(made)
     return made
@@ -79,7 +80,7 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     """Suggest the valid name that was probably meant: «; did you mean 'rank'?»."""
     names = list(valid)
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"; did you mean '{close[0]}'?" if close else f"; it has: {', '.join(sorted(names))}"
+    return f"; did you mean '{close[0]}'?" if close else f"; there is: {', '.join(sorted(names))}."
 
 
 def _read(spec: Declared, value: Any) -> Any:
@@ -95,7 +96,8 @@ def _read(spec: Declared, value: Any) -> Any:
 
 
 def _number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    plain = isinstance(value, int | float) and not isinstance(value, bool)
+    return plain and abs(value) < sys.float_info.max  # also turns away NaN, infinity and whole numbers beyond any float
 
 
 def between(low: float, high: float) -> Rule:

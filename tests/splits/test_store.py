@@ -22,10 +22,13 @@ def rewritten(path, *, arrays=None, manifest=None):
     """Change a file as a forger would: with a hash that fits the new content."""
     content = path.read_bytes()
     (length,) = struct.unpack("<Q", content[:8])
-    text = json.loads(content[8 : 8 + length])["__metadata__"]["manifest"]
+    text = json.loads(content[8 : 8 + length])["__metadata__"]["corml"]
+    text = json.loads(text)["manifest"]
     changed = {name: array for name, array in (load(content) | (arrays or {})).items() if array is not None}
     text = json.dumps(json.loads(text) | (manifest or {}))
-    path.write_bytes(save(changed, metadata={"manifest": text, "sha256": _digest(text, changed)}))
+    path.write_bytes(
+        save(changed, metadata={"corml": json.dumps({"manifest": text, "sha256": _digest(text, changed)})})
+    )
 
 
 def test_everything_comes_back(saved, sample, contents):
@@ -39,6 +42,12 @@ def test_everything_comes_back(saved, sample, contents):
     assert read.train.source == sample.source
     assert read.test.times.tolist() == made.test.times.tolist()
     assert read.history.users is read.train.users
+
+
+def test_equal_splits_are_equal_files(saved, sample, tmp_path):
+    for _ in range(5):
+        split(sample, "new-users").save(tmp_path / "again")
+        assert (tmp_path / "again").read_bytes() == saved.read_bytes()
 
 
 def test_labels_of_any_script_and_parts_without_times_come_back(tmp_path, contents):
@@ -57,7 +66,7 @@ def test_nothing_but_ids_comes_back(sample, tmp_path):
 def test_the_manifest_can_be_read_by_people(saved, sample):
     content = saved.read_bytes()
     header = json.loads(content[8 : 8 + struct.unpack("<Q", content[:8])[0]])
-    manifest = json.loads(header["__metadata__"]["manifest"])
+    manifest = json.loads(json.loads(header["__metadata__"]["corml"])["manifest"])
     assert manifest["procedure"]["name"] == "new-users"
     assert manifest["procedure"]["data"] == sample.fingerprint
     assert manifest["parts"]["train"] == read_split(saved).train.fingerprint
@@ -85,7 +94,7 @@ def test_other_files_are_refused(tmp_path):
     for content in (
         b"user,item\n1,2\n",
         save({"a": np.zeros(3)}),
-        save({"a": np.zeros(3)}, metadata={"manifest": "[]"}),
+        save({"a": np.zeros(3)}, metadata={"corml": "[]"}),
     ):
         path.write_bytes(content)
         with pytest.raises(DataError, match="is not a split file of corml"):
@@ -131,10 +140,10 @@ def test_a_file_of_another_format_is_refused(saved, manifest):
         {"train.user": None},
         {"train.item": None},
         {"titles": np.frombuffer(b"{", np.uint8)},
-        {"users.ends": np.array([3, 2, 9])},
-        {"users.ends": np.array([0.5])},
-        {"items.bytes": np.frombuffer(b"\xff\xfe", np.uint8), "items.ends": np.array([1, 2])},
-        {"items.bytes": np.frombuffer(b"aa", np.uint8), "items.ends": np.array([1, 2])},
+        {"users.offsets": np.array([0, 3, 2, 9])},
+        {"users.offsets": np.array([0.5])},
+        {"items.bytes": np.frombuffer(b"\xff\xfe", np.uint8), "items.offsets": np.array([0, 1, 2])},
+        {"items.bytes": np.frombuffer(b"aa", np.uint8), "items.offsets": np.array([0, 1, 2])},
         {"items.bytes": None},
     ],
 )

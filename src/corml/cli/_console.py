@@ -1,16 +1,18 @@
 """What people see: progress with time left, aligned tables, JSON for scripts."""
 
 import json
+import math
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
-__all__ = ["Progress", "progress", "say", "show_json", "show_table", "tell"]
+__all__ = ["Progress", "as_json_text", "clean", "progress", "say", "show_json", "show_table", "tell"]
 
 Progress = Callable[[str, int, int], None]
 QUIET_SECONDS = 10.0  # between lines where standard error is a file, not a terminal
+UNLIMITED = 100_000  # columns where standard output is not a terminal: a row stays one line
 
 
 def say(text: str = "") -> None:
@@ -19,16 +21,27 @@ def say(text: str = "") -> None:
 
 
 def tell(text: str) -> None:
-    """Print a remark on standard error, so that results can be piped on."""
-    print(text, file=sys.stderr)
+    """Print a remark, in one line, on standard error, so that results can be piped on."""
+    print(clean(text), file=sys.stderr)
+
+
+def clean(text: object) -> str:
+    """Escape what does not print: data must not be able to move the cursor or forge a line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
 def show_json(value: Any) -> None:
     """Print a value as JSON."""
-    say(json.dumps(value, indent=2, ensure_ascii=False, default=str))
+    encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
+    say(as_json_text(value, ascii_only=encoding != "utf8"))
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str = "") -> None:
+def as_json_text(value: Any, *, ascii_only: bool = False) -> str:
+    """Write a value as JSON that every reader takes: what is not a finite number is null."""
+    return json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False, default=str)
+
+
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Print an aligned table: text to the left, numbers to the right."""
     from rich import box
     from rich.console import Console
@@ -36,14 +49,16 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: 
     from rich.text import Text
 
     rows = [list(row) for row in rows]
-    table = Table(title=title or None, box=box.SIMPLE_HEAD, title_justify="left", pad_edge=False)
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for at, column in enumerate(columns):
         numeric = bool(rows) and all(_is_number(row[at]) for row in rows)
-        table.add_column(column, justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(clean(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
-    width = None if sys.stdout.isatty() else 160
-    Console(width=width, highlight=False).print(table)
+    console = Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
+    with console.capture() as caught:
+        console.print(table)
+    say("\n".join(line.rstrip() for line in caught.get().splitlines()) + "\n")
 
 
 @contextmanager
@@ -70,11 +85,13 @@ def progress() -> Iterator[Progress]:
 
 def _plain() -> Progress:
     """For logs: now and then a line, and none for work that is over soon."""
-    begun = last = time.monotonic()
+    stage_now, begun, last = "", time.monotonic(), time.monotonic()
 
     def show(stage: str, done: int, total: int) -> None:
-        nonlocal last
+        nonlocal stage_now, begun, last
         now = time.monotonic()
+        if stage != stage_now:  # the time left is that of the stage, so its clock starts here
+            stage_now, begun = stage, now
         if now - last >= QUIET_SECONDS:
             left = (now - begun) / max(done, 1) * (total - done)
             tell(f"{stage}: {done} of {total}, about {left:.0f} s left")
@@ -83,18 +100,26 @@ def _plain() -> Progress:
     return show
 
 
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {key: _finite(inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(inner) for inner in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
 def _is_number(value: Any) -> bool:
     return value is None or (isinstance(value, int | float) and not isinstance(value, bool))
 
 
 def _cell(value: Any) -> str:
-    """A cell as printable text: data must not be able to move the cursor or forge a line."""
     if value is None:
         return "-"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}" if abs(value) < 1e-3 or abs(value) >= 1e6 else f"{value:,.4f}"
+        small = 0 < abs(value) < 1e-3
+        return f"{value:.4g}" if small or abs(value) >= 1e6 else f"{value:,.4f}"
     if isinstance(value, int):
         return f"{value:,}"
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(value))
+    return clean(value)

@@ -7,35 +7,52 @@ from typing import Any
 
 import typer
 
+from corml.errors import UsageError
+
 __all__ = ["pairs", "with_loading", "with_splitting"]
 
-
-def _text(flag: str, words: str) -> Any:
-    return typer.Option(None, flag, help=words)
+Option = tuple[Any, Any]
 
 
-LOADING: dict[str, tuple[Any, Any]] = {
-    "user": (str | None, _text("--user", "Column with the user ids (otherwise found by its name).")),
-    "item": (str | None, _text("--item", "Column with the item ids (otherwise found by its name).")),
-    "rating": (str | None, _text("--rating", "Column with ratings or weights.")),
-    "time": (str | None, _text("--time", "Column with times.")),
-    "at_least": (float | None, _text("--at-least", "Count only ratings of at least this much.")),
-    "k_core": (int | None, _text("--k-core", "Keep users and items with k interactions, over and over.")),
-    "min_user": (int | None, _text("--min-user", "Drop users with fewer interactions.")),
-    "min_item": (int | None, _text("--min-item", "Drop items with fewer interactions.")),
-    "titles": (str | None, _text("--titles", "A second file with item ids and titles.")),
-    "separator": (str | None, _text("--separator", "Character between columns (otherwise guessed).")),
-    "no_header": (bool, typer.Option(False, "--no-header", help="The first line is data, not column names.")),
-    "trim": (bool, typer.Option(False, "--trim", help="Strip blanks around ids.")),
-    "skip_bad_rows": (bool, typer.Option(False, "--skip-bad-rows", help="Drop bad rows (up to 1 %) and count them.")),
-    "allow_expansion": (bool, typer.Option(False, "--allow-expansion", help="Unpack even what looks like a bomb.")),
+def _value(kind: Any, flag: str, shown: str, words: str) -> Option:
+    return kind | None, typer.Option(None, flag, metavar=shown, help=words)
+
+
+def _switch(flag: str, words: str) -> Option:
+    return bool, typer.Option(False, flag, help=words)
+
+
+LOADING: dict[str, Option] = {
+    "user": _value(str, "--user", "COLUMN", "Column with the user ids (otherwise found by its name)."),
+    "item": _value(str, "--item", "COLUMN", "Column with the item ids (otherwise found by its name)."),
+    "rating": _value(str, "--rating", "COLUMN", "Column with ratings or weights (otherwise found by its name)."),
+    "no_rating": _switch("--no-rating", "Every row counts, whatever its rating."),
+    "time": _value(str, "--time", "COLUMN", "Column with times (otherwise found by its name)."),
+    "no_time": _switch("--no-time", "Leave times aside."),
+    "at_least": _value(float, "--at-least", "NUMBER", "Count only ratings of at least this much."),
+    "k_core": _value(int, "--k-core", "N", "Keep users and items with N interactions among those kept."),
+    "min_user": _value(int, "--min-user", "N", "Drop users with fewer interactions."),
+    "min_item": _value(int, "--min-item", "N", "Drop items with fewer interactions."),
+    "titles": _value(str, "--titles", "FILE", "A second file with item ids and titles."),
+    "separator": _value(str, "--separator", "TEXT", "What stands between columns (otherwise guessed)."),
+    "no_header": _switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),
+    "trim": _switch("--trim", "Strip blanks around ids."),
+    "skip_bad_rows": _switch("--skip-bad-rows", "Drop bad rows (up to 1 %) and count them."),
+    "allow_expansion": _switch("--allow-expansion", "Unpack even what looks like a bomb."),
 }
 
-SPLITTING: dict[str, tuple[Any, Any]] = {
-    "how": (str | None, _text("--split", "How to split: ratio, authors, k-fold, leave-last, temporal, new-users.")),
+SPLITTING: dict[str, Option] = {
+    "how": _value(str, "--split", "HOW", "ratio, authors, k-fold, leave-last, temporal or new-users."),
     "options": (
         list[str] | None,
-        typer.Option(None, "--split-set", metavar="NAME=VALUE", help="An option of the split, e.g. seed=2026."),
+        typer.Option(
+            None,
+            "--split-set",
+            metavar="NAME=VALUE",
+            help="An option of the split; may be repeated: seed=7 (ratio, authors, k-fold, new-users), "
+            "shares=.8,.1,.1 (ratio, authors, temporal, new-users), given=.8 (new-users), folds=5, fold=0 and "
+            "valid_fold=1 (k-fold), n=1 and n_valid=1 (leave-last), moments=T1,T2 (temporal).",
+        ),
     ),
 }
 
@@ -44,7 +61,12 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of loading; it receives those that were used as `loading`."""
 
     def gather(values: dict[str, Any]) -> dict[str, Any]:
-        used = {name: value for name, value in values.items() if value not in (None, False)}
+        used = {name: value for name, value in values.items() if value is not None and value is not False}
+        for name in ("rating", "time"):
+            if used.pop(f"no_{name}", False):
+                if name in used:
+                    raise UsageError(f"--{name} and --no-{name} contradict each other: leave one out.")
+                used[name] = False
         if used.pop("no_header", False):
             used["header"] = False
             columns = [name for name in ("user", "item", "rating", "time") if str(used.get(name, "")).isdigit()]
@@ -55,13 +77,10 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of splitting; it receives them as `splitting`, empty where none was used."""
+    """Give a command the options of splitting; it receives those that were used as `splitting`, all texts."""
 
     def gather(values: dict[str, Any]) -> dict[str, Any]:
-        options = pairs(values["options"] or [])
-        if options and not values["how"]:
-            raise typer.BadParameter("--split-set needs --split")
-        return {"how": values["how"], **{k: _plain(v) for k, v in options.items()}} if values["how"] else {}
+        return ({"how": values["how"]} if values["how"] else {}) | pairs(values["options"] or [])
 
     return _with(command, "splitting", SPLITTING, gather)
 
@@ -72,26 +91,15 @@ def pairs(texts: list[str]) -> dict[str, str]:
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
-            raise typer.BadParameter(f"'{text}' is not NAME=VALUE")
+            raise UsageError(f"'{text}' is not NAME=VALUE: write, for example, rank=64.")
         made[name.strip().replace("-", "_")] = value.strip()
     return made
-
-
-def _plain(text: str) -> Any:
-    """A number, a list of numbers, or the text itself."""
-    try:
-        if "," in text:
-            return tuple(float(part) for part in text.split(","))
-        number = float(text)
-        return int(number) if number.is_integer() and "." not in text else number
-    except ValueError:
-        return text
 
 
 def _with(
     command: Callable[..., Any],
     receives: str,
-    options: dict[str, tuple[Any, Any]],
+    options: dict[str, Option],
     gather: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> Callable[..., Any]:
     """Replace one parameter of a command by options, as typer sees it."""

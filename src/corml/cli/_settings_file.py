@@ -1,9 +1,12 @@
 """A settings file: everything a fit needs, in TOML; a key nobody knows is an error, never ignored.
 
-[data]                      [split]                 [model]
-source = "ratings.csv"      how = "ratio"           name = "corml"
-rating = "rating"           seed = 2026             mix = 0.8
-at_least = 4
+[data]                      [split]                     [model]
+source = "ratings.csv"      how = "ratio"               name = "corml"
+rating = "rating"           seed = 2026                 mix = 0.8
+at_least = 4                shares = [0.8, 0.1, 0.1]    rank = "none"
+
+TOML has no word for nothing: settings that may be none are written "none" (or "auto"), and a column that is not to
+be used is false. A path is meant from the folder the program runs in, as it is on the command line.
 """
 
 import inspect
@@ -18,6 +21,8 @@ from corml.settings import nearest
 __all__ = ["read_settings"]
 
 SECTIONS = ("data", "split", "model")
+SWITCHES = ("header", "trim", "skip_bad_rows", "allow_expansion")
+COLUMNS = ("user", "item", "rating", "time")
 
 
 def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
@@ -38,6 +43,8 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
             raise SettingError(f"{name}: {section} must be a section, written [{section}].")
         found[section] = values
     _known(found["data"], _loading_keys(), f"{name}, [data]: there is no option")
+    for key, value in found["data"].items():
+        _check_kind(key, value, f"{name}, [data]: {key} must be")
     return found
 
 
@@ -45,7 +52,17 @@ def _known(given: Iterable[str], valid: Iterable[str], sentence: str) -> None:
     names = list(valid)
     for key in given:
         if key not in names:
-            raise SettingError(f"{sentence} {ascii_line(key)}{nearest(key, names)}.")
+            raise SettingError(f"{sentence} {ascii_line(key)}{nearest(key, names)}")
+
+
+def _check_kind(key: str, value: Any, sentence: str) -> None:
+    """Numbers are checked by the loader; here it is about what TOML makes of a missing or needless quote."""
+    if key in ("source", "titles") and not isinstance(value, str):
+        raise SettingError(f"{sentence} the name of a file, in quotes; got {ascii_line(value)}.")
+    if key in SWITCHES and not isinstance(value, bool):
+        raise SettingError(f"{sentence} true or false, without quotes; got {ascii_line(value)}.")
+    if key in COLUMNS and value is not False and (isinstance(value, bool) or not isinstance(value, str | int)):
+        raise SettingError(f"{sentence} a column's name in quotes, or its number from 0; got {ascii_line(value)}.")
 
 
 def _loading_keys() -> list[str]:

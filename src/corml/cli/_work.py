@@ -1,20 +1,33 @@
 """Steps several commands share: load with remarks, split, and rebuild what a model file says it was judged on."""
 
 import os
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import corml
-from corml import datasets
+from corml import datasets, files, plugins
 from corml.cli._console import progress, tell
-from corml.errors import DataError, UsageError
+from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.recommender import Recommender
 from corml.splits import Split
+from corml.splits._dispatch import options_of
 
-RECORDS = ("data", "rows")  # hashes a split keeps of the data, not options
+__all__ = [
+    "beware_of_seen",
+    "check_split",
+    "fetch",
+    "ids",
+    "load",
+    "make_split",
+    "over",
+    "recorded_split",
+    "target",
+    "tell_unknown",
+]
 
-__all__ = ["fetch", "ids", "load", "make_split", "recorded_split"]
+# --- data ------------------------------------------------------------------------------------------------------------
 
 
 def load(source: str, loading: dict[str, Any]) -> Interactions:
@@ -39,34 +52,118 @@ def _note(text: str) -> None:
     tell(f"note: {text}")
 
 
+def target(out: str, *inputs: object) -> None:
+    """Check, before any long work, that a file can be written, and that it is none of those that are read."""
+    files.target(out)
+    for path in inputs:
+        if isinstance(path, str) and os.path.exists(path) and os.path.exists(out) and os.path.samefile(path, out):
+            raise UsageError(f"{ascii_line(out, 200)} is the file to read: choose another name for what is written.")
+
+
+# --- ids -------------------------------------------------------------------------------------------------------------
+
+
 def ids(text: str | None) -> list[str] | None:
     """Comma-separated ids; a file name after @ is read line by line, for ids that hold commas."""
     if text is None:
         return None
     if not text.startswith("@"):
         return [part for part in text.split(",") if part]
+    name = ascii_line(text[1:], 200)
     try:
-        with open(text[1:], encoding="utf-8") as lines:
+        with open(text[1:], encoding="utf-8-sig") as lines:
             return [line.rstrip("\r\n") for line in lines if line.strip()]
-    except (OSError, UnicodeDecodeError) as fault:
-        raise DataError(f"Cannot read ids from '{text[1:]}': {fault}.") from None
+    except OSError as fault:
+        raise DataError(f"Cannot read ids from {name}: {fault.strerror or fault}.") from None
+    except ValueError as fault:  # not UTF-8, or no name a file can have
+        raise DataError(f"Cannot read ids from {name}: {fault}.") from None
 
 
-def recorded_split(model: Recommender, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]) -> Split:
-    """The split to judge a model on: as asked, or else as the model file recorded it."""
-    recorded = model.evaluation_.get("procedure", {})
-    origin = model.data_.get("source", {})
-    source = source or origin.get("from")
-    if not source or source == "frame":
-        raise UsageError("The model file does not say which data to judge it on: name the data file.")
-    data = load(source, loading or dict(origin.get("options", {})))
-    options = splitting or {("how" if k == "name" else k): v for k, v in recorded.items() if k not in RECORDS}
-    if not options:
-        raise UsageError("The model was fitted without a split: say how to split, e.g. --split ratio.")
-    return make_split(data, options)
+def tell_unknown(labels: Iterable[str], where: str) -> None:
+    """Say which ids the model has never met, as far as they fit."""
+    listed = list(labels)
+    for label in listed[:10]:
+        tell(f"note: the model does not know {ascii_line(label)} ({where})")
+    if len(listed) > 10:
+        tell(f"note: … and {len(listed) - 10:,} more ({where})")
+
+
+# --- splits ----------------------------------------------------------------------------------------------------------
 
 
 def make_split(data: Interactions, options: dict[str, Any]) -> Split:
     """Split by options that came from flags, a settings file or a model file."""
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
     return corml.split(data, str(given.pop("how", "ratio")), **given)
+
+
+def over(base: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
+    """Options of a split with flags over them; those of another kind of split do not carry over."""
+    how = flags.get("how", base.get("how"))
+    same = str(how).replace("_", "-") == str(base.get("how")).replace("_", "-")
+    return {**(base if same else {}), **flags}
+
+
+def check_split(options: dict[str, Any]) -> None:
+    """Refuse a split that cannot be made of any data, before the data are read, by splitting next to nothing."""
+    if "how" not in options:
+        raise UsageError("Say how to split as well: --split, or how = … under [split].")
+    try:
+        make_split(Interactions.from_pairs(list("aaab"), list("wxyw"), times=[1, 2, 3, 4]), options)
+    except DataError:  # so little data need not be enough
+        pass
+
+
+def recorded_split(
+    model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
+) -> Split:
+    """The split to judge a model on: what is not asked otherwise is as the model file recorded it."""
+    recorded = model.evaluation_.get("procedure", {})
+    if recorded.get("name") == "ready-made" and not splitting:
+        raise UsageError(f"{ascii_line(path, 200)} was judged on parts made elsewhere: give --train and --test again.")
+    options = over(_options_again(recorded), splitting)
+    if not options:
+        raise UsageError("The model was fitted without a split: say how to split, e.g. --split ratio.")
+    check_split(options)
+    origin = model.data_.get("source", {})
+    kept = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # nothing to judge
+    return make_split(load(source or _data_of(origin.get("from"), path), {**kept, **loading}), options)
+
+
+def _options_again(recorded: dict[str, Any]) -> dict[str, Any]:
+    """Of what a split recorded, the options that make it again."""
+    if "name" not in recorded:
+        return {}
+    known = options_of(plugins.get("corml.splits", str(recorded["name"])))
+    return {"how": recorded["name"], **{name: recorded[name] for name in known if name in recorded}}
+
+
+def _data_of(name: object, model: str) -> str:
+    """Where the data of a model file are: where they were, or else beside the model file."""
+    if not isinstance(name, str) or name == "frame":
+        raise UsageError("The model file does not say which data to judge it on: name the data file.")
+    if os.path.exists(name) or name.replace("_", "-") in datasets.known():
+        return name
+    beside = os.path.join(os.path.dirname(model), name)
+    if os.path.exists(beside):
+        return beside
+    raise DataError(
+        f"The data {ascii_line(name, 200)} recorded in {ascii_line(model, 200)} are not here: "
+        "name the file after the model."
+    )
+
+
+def beware_of_seen(model: Recommender, split: Split, part: str) -> None:
+    """Warn where a model is judged on pairs it learned from: such figures flatter it."""
+    if split.train.fingerprint == model.data_.get("fingerprint"):
+        return
+    asked = split.part(part)[2]
+    if not len(model.users_):
+        tell("warning: the model was not fitted on the train part of this split: it may have learned what it is asked")
+        return
+    seen = asked.on(model.users_, model.items_).matrix.multiply(model.train_).nnz
+    if seen:
+        tell(
+            f"warning: the model learned from {seen:,} of the {len(asked):,} {part} pairs it is asked for, so the "
+            "figures flatter it: fit with --split and judge on that split"
+        )

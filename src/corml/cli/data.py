@@ -4,23 +4,44 @@ from typing import Any
 
 import typer
 
-from corml import datasets, files
+from corml import datasets
 from corml.cli._console import say, show_json, show_table
 from corml.cli._options import with_loading, with_splitting
+from corml.cli._tables import ending
+from corml.cli._work import check_split, load, make_split, target
 from corml.cli._work import fetch as fetch_files
-from corml.cli._work import load, make_split
 
 __all__ = ["data"]
 
-data = typer.Typer(help="Known data sets, a doctor for files, conversion and splits.", no_args_is_help=True)
+SOURCE = "A file of interactions, or the name of a known data set."
+FORMATS = (".csv", ".tsv", ".parquet", ".inter", ".npz")
+
+data = typer.Typer()
+
+
+@data.callback(invoke_without_command=True)
+def overview(ctx: typer.Context) -> None:
+    """Known data sets, a doctor for files, conversion and splits.
+
+    \b
+    Examples:
+      corml data list
+      corml data info ratings.csv
+    """
+    if ctx.invoked_subcommand is None:
+        say(ctx.get_help())
 
 
 @data.command("list")
 def list_known(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) -> None:
-    """List the data sets known by name, where they come from and on what terms.
+    """List the data sets known by name.
+
+    Where they come from, on what terms, and where they are kept.
 
     \b
-    corml data list
+    Examples:
+      corml data list
+      corml data list --json
     """
     entries = [datasets.get(name) for name in datasets.known()]
     rows = [[e.name, e.title, e.licence, e.address or "inside the package"] for e in entries]
@@ -33,28 +54,41 @@ def list_known(as_json: bool = typer.Option(False, "--json", help="Print JSON.")
 
 
 @data.command()
-def fetch(name: str = typer.Argument(..., help="A known data set.")) -> None:
-    """Download a known data set into the data folder; an interrupted download goes on where it stopped.
+def fetch(
+    name: str = typer.Argument(..., metavar="NAME", help="A known data set."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Download a known data set into the data folder.
+
+    An interrupted download goes on where it stopped.
 
     \b
-    corml data fetch ml-latest-small
+    Examples:
+      corml data fetch ml-latest-small
     """
-    for path in fetch_files(name):
-        say(str(path))
+    paths = [str(path) for path in fetch_files(name)]
+    if as_json:
+        show_json({"name": name, "files": paths})
+        return
+    for path in paths:
+        say(path)
 
 
 @data.command()
 @with_loading
 def info(
-    source: str = typer.Argument(..., help="A file of interactions, or the name of a known data set."),
+    source: str = typer.Argument(..., metavar="DATA", help=SOURCE),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
 ) -> None:
-    """Examine interactions: sizes, skew, duplicates, odd ids, and what to do about each.
+    """Examine interactions, and say what to do about what is odd.
+
+    Sizes, skew, duplicates and ids that look like mistakes.
 
     \b
-    corml data info ratings.csv
-    corml data info movielens-small --at-least 4
+    Examples:
+      corml data info ratings.csv
+      corml data info movielens-small --at-least 4
     """
     report = datasets.examine(load(source, loading))
     if as_json:
@@ -70,18 +104,27 @@ def info(
 @data.command()
 @with_loading
 def convert(
-    source: str = typer.Argument(..., help="A file of interactions, or the name of a known data set."),
-    out: str = typer.Argument(..., help="What to write: .csv, .tsv, .parquet, .inter or .npz."),
+    source: str = typer.Argument(..., metavar="DATA", help=SOURCE),
+    out: str = typer.Argument(..., metavar="FILE", help="What to write: .csv, .tsv, .parquet, .inter or .npz."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
 ) -> None:
     """Write interactions in another format, filtered as asked.
 
+    Ids are written as they are: a spreadsheet may take one that begins with = for a formula.
+
     \b
-    corml data convert ratings.csv clean.parquet --at-least 4 --k-core 5
+    Examples:
+      corml data convert ratings.csv clean.parquet --at-least 4 --k-core 5
     """
-    files.target(out)
+    ending(out, FORMATS)
+    target(out, source, loading.get("titles"))
     loaded = load(source, loading)
     datasets.write(loaded, out)
+    if as_json:
+        users, items = loaded.shape
+        show_json({"file": out, "users": users, "items": items, "interactions": len(loaded)})
+        return
     say(f"wrote {out}: {len(loaded):,} interactions")
 
 
@@ -89,18 +132,24 @@ def convert(
 @with_loading
 @with_splitting
 def split(
-    source: str = typer.Argument(..., help="A file of interactions, or the name of a known data set."),
-    out: str = typer.Argument(..., help="The split file to write."),
+    source: str = typer.Argument(..., metavar="DATA", help=SOURCE),
+    out: str = typer.Argument(..., metavar="FILE", help="The split file to write."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
 ) -> None:
-    """Split interactions and keep the split in one file, with hashes of the data and how it was made.
+    """Split interactions and keep the split in one file.
+
+    The file holds hashes of the data and how the split was made; read_split in Python checks and reads it.
 
     \b
-    corml data split gowalla gowalla.split --split authors --split-set seed=2026
+    Examples:
+      corml data split ratings.csv shop.split
+      corml data split gowalla gowalla.split --split authors --split-set seed=2026
     """
-    files.target(out)
+    splitting = {"how": "ratio", **splitting}
+    check_split(splitting)
+    target(out, source, loading.get("titles"))
     made = make_split(load(source, loading), splitting)
     made.save(out)
     counts = made.counts()

@@ -8,9 +8,9 @@ from typing import Any
 import typer
 
 import corml
-from corml import datasets, models
+from corml import datasets, files, models
 from corml.cli._console import progress, say, show_table
-from corml.errors import DataError
+from corml.errors import DataError, ascii_line
 from corml.evaluation import Result
 from corml.interactions import Interactions
 from corml.modelfile import environment
@@ -23,14 +23,23 @@ __all__ = ["demo"]
 COMPARED = ("corml", "popularity")
 METRICS = ("ndcg@10", "mrr@10", "recall@10", "novelty@10", "coverage@10")
 
+MODEL, REPORT = "movies.corml", "report.html"
+
 Judged = dict[str, tuple[Recommender, Result]]
 
 
-def demo(out: str = typer.Option("corml-demo", "--out", "-o", help="Folder for the report and the model.")) -> None:
-    """Load the bundled MovieLens sample, examine and split it, fit CoRML, compare, recommend, and write a report.
+def demo(
+    out: str = typer.Option("corml-demo", "--out", "-o", metavar="FOLDER", help="Where the report and the model go."),
+) -> None:
+    """See it all at work on a bundled sample: start here.
+
+    Loads a MovieLens sample, examines and splits it, fits CoRML, compares it with a baseline, shows lists and why,
+    and writes a report and a model file.
 
     \b
-    corml demo
+    Examples:
+      corml demo
+      corml demo --out somewhere
     """
     folder = _folder(out)
     data = corml.load("movielens-small", at_least=4, k_core=5)
@@ -60,8 +69,8 @@ def demo(out: str = typer.Option("corml-demo", "--out", "-o", help="Folder for t
         versions=environment(),
         command="corml demo",
     )
-    model.save(str(folder / "movies.corml"), evaluation=result.record())
-    write_report(folder / "report.html", build_page(study))
+    model.save(str(folder / MODEL), evaluation=result.record())
+    write_report(folder / REPORT, build_page(study))
     _goodbye(folder, users[0])
 
 
@@ -70,7 +79,9 @@ def _folder(out: str) -> Path:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
-        raise DataError(f"Cannot make the folder '{out}': {fault.strerror}.") from None
+        raise DataError(f"Cannot make the folder {ascii_line(out, 200)}: {fault.strerror}.") from None
+    for name in (MODEL, REPORT):
+        files.target(folder / name)
     return folder
 
 
@@ -109,8 +120,8 @@ def _heading(text: str) -> None:
 
 def _goodbye(folder: Path, user: str) -> None:
     _heading("4. Written")
-    model = os.path.join(folder, "movies.corml")
-    say(f"{folder / 'report.html'}   open it in a browser")
+    model = os.path.join(folder, MODEL)
+    say(f"{folder / REPORT}   open it in a browser")
     say(f"{model}   a model file; try:")
     say(f"    corml recommend {model} --user {user}")
     say(f"    corml recommend {model} --history 318,858 -k 5")

@@ -1,23 +1,29 @@
 """corml inspect: what a model file is, without fitting or judging anything."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import typer
 
 from corml import container, memory
-from corml.cli._console import say, show_json, show_table
+from corml.cli._console import clean, say, show_json, show_table
+from corml.evaluation.table import lay_out
 
 __all__ = ["inspect"]
 
 
 def inspect(
-    model: str = typer.Argument(..., help="A model file."),
+    model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Show settings, data, split, figures and versions kept in a model file; every byte is checked first.
+    """Show what a model file holds; every byte is checked first.
+
+    Settings, the data it was fitted on, the split, the figures, and the versions that made it.
 
     \b
-    corml inspect shop.corml
+    Examples:
+      corml inspect shop.corml
+      corml inspect shop.corml --json
     """
     contents = container.read(model)
     meta, arrays = contents.meta, contents.arrays
@@ -25,23 +31,39 @@ def inspect(
         shapes = {name: [str(array.dtype), *array.shape] for name, array in arrays.items()}
         show_json({**meta, "digest": contents.digest, "bytes": contents.bytes, "arrays": shapes})
         return
-    users, items = meta["shape"]
-    say(
-        f"{meta['model']} model, format {meta['format']}, {memory.size(contents.bytes)}, digest {contents.digest[:16]}…"
-    )
-    say(f"learned from {users:,} users x {items:,} items, data {meta['data'].get('fingerprint', '')[:16]}…")
-    show_table(["setting", "value"], ((k, "auto" if v is None else v) for k, v in meta["settings"].items()))
-    _mapping("fit", meta["notes"])
-    _mapping("judged", {k: v for k, v in meta["evaluation"].items() if k not in ("metrics", "intervals")})
-    _metrics(meta["evaluation"])
-    _mapping("made with", meta["made_with"])
+    size, users = memory.size(contents.bytes), "with" if "users.bytes" in arrays else "without"
+    say(f"{clean(meta['model'])} model, format {meta['format']}, {size}, {users} the histories of its users")
+    sizes = (f"{number:,} {what}" for number, what in zip(meta["shape"], ("users", "items"), strict=False))
+    say(f"learned from {' x '.join(sizes)}")
+    say(f"digest {contents.digest}\n")
+    _section("setting", {name: "none" if value is None else value for name, value in meta["settings"].items()})
+    _section("data", meta["data"])
+    _section("fit", meta["notes"])
+    judged = meta["evaluation"]
+    _section("judged", {name: value for name, value in judged.items() if name not in ("metrics", "intervals")})
+    if judged.get("metrics"):
+        say(
+            lay_out(judged["metrics"], {name: tuple(ends) for name, ends in judged.get("intervals", {}).items()}) + "\n"
+        )
+    _section("made with", meta.get("made_with", {}))
 
 
-def _metrics(evaluation: dict[str, Any]) -> None:
-    if "metrics" in evaluation:
-        show_table(["metric", "value"], sorted(evaluation["metrics"].items()))
+def _section(title: str, values: dict[str, Any]) -> None:
+    rows = list(_flat(values))
+    if rows:
+        show_table([title, ""], rows)
 
 
-def _mapping(title: str, values: dict[str, Any]) -> None:
-    if values:
-        show_table([title, ""], ((key, str(value)) for key, value in values.items()))
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
+    """Nested facts as lines: what is inside something is named after it."""
+    if isinstance(value, dict):
+        for key, inner in value.items():
+            yield from _flat(inner, f"{name} {key}".strip())
+    elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+        for number, inner in enumerate(value, start=1):
+            yield from _flat(inner, f"{name} {number}" if len(value) > 1 else name)
+    elif isinstance(value, list):
+        for number, inner in enumerate(value) if any(isinstance(one, str) for one in value) else [(0, value)]:
+            yield ("" if number else name), inner if isinstance(inner, str) else ", ".join(map(str, inner))
+    else:
+        yield name, str(value)

@@ -8,10 +8,14 @@ __all__ = ["metrics"]
 
 
 def metrics(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) -> None:
-    """Print every metric with its formula; any of them works at any cut, as in ndcg@10.
+    """Print every metric with its formula.
+
+    Any of them works at any length of list, as in ndcg@10.
 
     \b
-    corml metrics
+    Examples:
+      corml metrics
+      corml metrics --json
     """
     from corml.metrics import describe
 

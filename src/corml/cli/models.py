@@ -10,14 +10,17 @@ __all__ = ["models"]
 
 
 def models(
-    name: str = typer.Argument(None, help="Only this model."),
+    name: str = typer.Argument(None, metavar="MODEL", help="Only this model."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List the models with their settings: default, range and meaning.
+    """List the models and all their settings.
+
+    Each with its default, what it may be and what it means; set them with corml fit --set NAME=VALUE.
 
     \b
-    corml models
-    corml models corml
+    Examples:
+      corml models
+      corml models corml
     """
     chosen = [name] if name else list(registry.names())
     rows = {one: [_row(spec) for spec in declared(registry.get(one)).values()] for one in chosen}
@@ -25,7 +28,7 @@ def models(
         show_json({one: [dict(zip(COLUMNS, row, strict=True)) for row in listed] for one, listed in rows.items()})
         return
     for one, listed in rows.items():
-        say(f"{one}: {(registry.get(one).__doc__ or '').strip().splitlines()[0]}")
+        say(f"{one}: {(registry.get(one).__doc__ or '').strip().splitlines()[0]}\n")
         if listed:
             show_table(COLUMNS, listed)
 
@@ -34,5 +37,5 @@ COLUMNS = ("setting", "symbol", "default", "must be", "meaning")
 
 
 def _row(spec: Declared) -> list[str]:
-    default = "auto" if spec.default is None else str(spec.default)
+    default = "none" if spec.default is None else str(spec.default)
     return [spec.name, spec.symbol, default, spec.rule.phrase, spec.help]

@@ -1,111 +1,136 @@
 """corml recommend: lists for known users, for everyone, or for any history."""
 
-import io
-import json
-from collections.abc import Callable
-from typing import TYPE_CHECKING
+from collections.abc import Iterator, Sequence
+from typing import Any
 
 import typer
 
 import corml
 from corml import files
-from corml.cli._console import progress, say, show_json, show_table, tell
-from corml.cli._work import ids
-from corml.errors import UsageError
+from corml.cli._console import as_json_text, progress, say, show_json, show_table, tell
+from corml.cli._tables import ending, table_bytes
+from corml.cli._work import ids, target, tell_unknown
+from corml.errors import UsageError, ascii_line
 from corml.recommendations import Recommendations
-
-if TYPE_CHECKING:
-    import polars
+from corml.recommender import Recommender
 
 __all__ = ["recommend"]
 
-Writer = Callable[["polars.DataFrame"], bytes]
+PIECE = 10_000  # users at a time, so that there is progress to show
+FEW = 20  # lists whose reasons are told one by one
 
 
 def recommend(
-    model: str = typer.Argument(..., help="A model file."),
-    user: list[str] = typer.Option([], "--user", "-u", help="A known user; may be given several times."),
+    model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
+    user: list[str] = typer.Option([], "--user", "-u", metavar="ID", help="A known user; may be repeated."),
     everyone: bool = typer.Option(False, "--all", help="All users of the model file."),
     users: str = typer.Option(None, "--users", metavar="FILE", help="A file with one user id per line."),
-    history: list[str] = typer.Option([], "--history", help="Items of anyone: id,id,… or @FILE; may be repeated."),
-    k: int = typer.Option(10, "-k", help="How many items."),
-    exclude: str = typer.Option(None, help="Items never to list: id,id,… or @FILE."),
-    only: str = typer.Option(None, help="The only items to choose from: id,id,… or @FILE."),
-    out: str = typer.Option(None, "--out", "-o", help="Write .parquet, .csv, .tsv or .json instead of printing."),
+    history: list[str] = typer.Option(
+        [], "--history", metavar="IDS", help="Items of anyone: id,id,… or @FILE with one per line; may be repeated."
+    ),
+    k: int = typer.Option(10, "-k", metavar="N", help="How many items."),
+    exclude: str = typer.Option(None, metavar="IDS", help="Items never to list: id,id,… or @FILE."),
+    only: str = typer.Option(None, metavar="IDS", help="The only items to choose from: id,id,… or @FILE."),
+    out: str = typer.Option(
+        None, "--out", "-o", metavar="FILE", help="Write .parquet, .csv, .tsv or .json instead of printing."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Recommend items, best first; items a person already met are left out.
+    """Recommend items, best first.
+
+    Items a person already met are left out. Ids are written as they are: a spreadsheet may take one that begins with
+    = for a formula.
 
     \b
-    corml recommend shop.corml --user u1 --user u2
-    corml recommend shop.corml --history i1,i7 -k 5
-    corml recommend shop.corml --all --out lists.parquet
+    Examples:
+      corml recommend shop.corml --user u1 --user u2
+      corml recommend shop.corml --history i1,i7 -k 5
+      corml recommend shop.corml --all --out lists.parquet
     """
-    write = _writer(out) if out else None
-    loaded = corml.read_model(model)
-    wanted = [*user, *(ids("@" + users) or [] if users else []), *(loaded.users_.labels if everyone else [])]
-    if bool(wanted) == bool(history):
+    kind = ending(out, (".parquet", ".csv", ".tsv", ".json")) if out else ""
+    if out:
+        target(out, model, users)
+    listed = [*user, *(ids("@" + users) or [] if users else [])]
+    if bool(listed or everyone) == bool(history):
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history with someone's items.")
+    histories = [ids(text) or [] for text in history]
     limits = {"exclude": ids(exclude), "only": ids(only)}
-    if history:
-        found = loaded.recommend(history=[ids(text) or [] for text in history], k=k, **limits)
+    loaded = corml.read_model(model)
+    if not histories and not len(loaded.users_):
+        raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with someone's items.")
+    for name, given in limits.items():
+        tell_unknown((one for one in given or () if one not in loaded.items_), f"--{name}")
+    if histories:
+        found = [loaded.recommend(history=histories, k=k, **limits)]
     else:
-        found = loaded.recommend(wanted, k=k, **limits)
-    if write and out:
-        with progress():
-            files.replace(out, write(found.to_frame()))
-        say(f"wrote {out}: {len(found):,} lists")
-    elif as_json:
+        wanted = [*listed, *(loaded.users_.labels if everyone else [])]
+        found = list(_for_users(loaded, wanted, k, limits))
+    _deliver(found, out, kind, as_json)
+    _remark(found)
+
+
+def _for_users(loaded: Recommender, wanted: Sequence[str], k: int, limits: dict[str, Any]) -> Iterator[Recommendations]:
+    loaded.users_.rows(wanted)  # all unknown ones in one error, before any work
+    with progress() as show:
+        for at in range(0, len(wanted), PIECE):
+            yield loaded.recommend(wanted[at : at + PIECE], k=k, **limits)
+            show("recommend", min(at + PIECE, len(wanted)), len(wanted))
+
+
+def _deliver(found: list[Recommendations], out: str | None, kind: str, as_json: bool) -> None:
+    if not out:
+        _print(found, as_json)
+        return
+    if kind == ".json":
+        files.replace(out, as_json_text(_as_json(found)).encode())
+    else:
+        import polars
+
+        files.replace(out, table_bytes(polars.concat([piece.to_frame() for piece in found]), kind))
+    lists = sum(map(len, found))
+    if as_json:
+        show_json({"file": out, "lists": lists})
+    else:
+        say(f"wrote {out}: {lists:,} lists")
+
+
+def _print(found: list[Recommendations], as_json: bool) -> None:
+    if as_json:
         show_json(_as_json(found))
-    else:
-        _print(found)
-    for name, reason in zip(found.users, found.reasons, strict=True):
-        if reason and len(found) <= 20:
-            tell(f"note: {name}: {reason}")
+        return
+    columns = ["user", "rank", "item", "score", *(["title"] if found[0].titles else [])]
+    show_table(columns, ([row.get(column) for column in columns] for piece in found for row in piece.rows()))
 
 
-def _as_json(found: Recommendations) -> list[dict[str, object]]:
-    rows = found.rows()
+def _as_json(found: list[Recommendations]) -> list[dict[str, Any]]:
+    """One entry per list, in the order asked; two lists may have the same name."""
     return [
         {
-            "user": name,
-            "source": found.sources[at],
-            "reason": found.reasons[at],
-            "unknown": list(found.unknown[at]),
-            "items": [{k: v for k, v in row.items() if k != "user"} for row in rows if row["user"] == name],
+            "user": piece.users[at],
+            "source": piece.sources[at],
+            "reason": piece.reasons[at],
+            "unknown": list(piece.unknown[at]),
+            "items": [_item(piece, at, place) for place, item in enumerate(piece.items[at]) if item is not None],
         }
-        for at, name in enumerate(found.users)
+        for piece in found
+        for at in range(len(piece))
     ]
 
 
-def _print(found: Recommendations) -> None:
-    columns = ["user", "rank", "item", "score", *(["title"] if found.titles else [])]
-    show_table(columns, ([row.get(column) for column in columns] for row in found.rows()))
+def _item(piece: Recommendations, at: int, place: int) -> dict[str, Any]:
+    item = piece.items[at, place]
+    made = {"rank": place + 1, "item": item, "score": float(piece.scores[at, place])}
+    return made | ({"title": piece.titles.get(item, "")} if piece.titles else {})
 
 
-def _writer(out: str) -> Writer:
-    """Check the file's ending before any work is done."""
-    files.target(out)
-    writers: dict[str, Writer] = {".parquet": _parquet, ".csv": _csv, ".tsv": _tsv, ".json": _json}
-    for ending, writer in writers.items():
-        if out.endswith(ending):
-            return writer
-    raise UsageError(f"'{out}' must end in one of {', '.join(writers)}.")
-
-
-def _parquet(frame: "polars.DataFrame") -> bytes:
-    buffer = io.BytesIO()
-    frame.write_parquet(buffer)
-    return buffer.getvalue()
-
-
-def _csv(frame: "polars.DataFrame", separator: str = ",") -> bytes:
-    return frame.write_csv(separator=separator).encode()
-
-
-def _tsv(frame: "polars.DataFrame") -> bytes:
-    return _csv(frame, "\t")
-
-
-def _json(frame: "polars.DataFrame") -> bytes:
-    return json.dumps(frame.to_dicts(), ensure_ascii=False).encode()
+def _remark(found: list[Recommendations]) -> None:
+    """Say why lists are short or not personal, and what the model does not know."""
+    reasons = [(name, why) for piece in found for name, why in zip(piece.users, piece.reasons, strict=True) if why]
+    if sum(map(len, found)) <= FEW:
+        for name, why in reasons:
+            tell(f"note: {name}: {why}")
+    elif reasons:
+        tell(f"note: {len(reasons):,} lists are short or not personal; --json and .json files say why")
+    for piece in found:
+        for name, labels in zip(piece.users, piece.unknown, strict=True):
+            tell_unknown(labels, f"history {name}")

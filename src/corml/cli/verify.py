@@ -8,43 +8,75 @@ import corml
 from corml.cli._console import progress, say, show_json, show_table
 from corml.cli._options import with_loading
 from corml.cli._work import recorded_split
-from corml.errors import ModelFileError, UsageError
+from corml.errors import DataError, ModelFileError, UsageError, ascii_line
 
 __all__ = ["verify"]
 
 TOLERANCE = 1e-6  # figures are means of float32 rankings: on the same machine they are equal
 
+Checks = list[tuple[str, str, str]]
+Figures = list[tuple[str, float, float, float]]
+
 
 @with_loading
 def verify(
-    model: str = typer.Argument(..., help="A model file that was fitted with --split."),
-    source: str = typer.Argument(None, help="The data (default: as recorded in the model file)."),
+    model: str = typer.Argument(..., metavar="MODEL", help="A model file that was fitted with --split."),
+    source: str = typer.Argument(None, metavar="DATA", help="The data, if they are no longer where they were."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
 ) -> None:
-    """Judge a model again on the data and split it recorded, and compare: hashes first, then every figure.
+    """Judge a model again and compare with what it recorded.
+
+    Hashes of data and split first, then every figure. Options of loading that are not given are as recorded. The exit
+    code is 3 if the data or the split differ, 5 if they are the same and a figure differs.
 
     \b
-    corml verify movies.corml
+    Examples:
+      corml verify movies.corml
+      corml verify movies.corml moved/ratings.csv
     """
     loaded = corml.read_model(model)
     recorded = loaded.evaluation_
     if not recorded.get("metrics"):
-        raise UsageError(f"{model} holds no figures to verify: it was fitted without --split.")
-    split = recorded_split(loaded, source, loading, {})
+        raise UsageError(f"{ascii_line(model, 200)} holds no figures to verify: it was fitted without --split.")
+    split = recorded_split(loaded, model, source, loading, {})
     checks = [
-        ("data", loaded.data_["fingerprint"], split.train.fingerprint),
-        ("split", recorded.get("split"), split.fingerprint),
+        ("data", str(loaded.data_.get("fingerprint")), split.train.fingerprint),
+        ("split", str(recorded.get("split")), split.fingerprint),
     ]
+    part, names = recorded.get("part", "test"), list(recorded["metrics"])
     with progress() as show:
-        again = corml.evaluate(loaded, split, metrics=list(recorded["metrics"]), progress=show, intervals=False)
-    rows = [(name, value, again[name], abs(value - again[name])) for name, value in recorded["metrics"].items()]
-    failed = [name for name, was, now in checks if was != now] + [name for name, *_, gap in rows if gap > TOLERANCE]
+        again = corml.evaluate(loaded, split, names, part=part, progress=show, intervals=False)
+    figures = [(name, value, again[name], abs(value - again[name])) for name, value in recorded["metrics"].items()]
+    _show(checks, figures, as_json)
+    _conclude(ascii_line(model, 200), checks, figures)
+    if not as_json:
+        say("verified: the data, the split and every figure are the same")
+
+
+def _show(checks: Checks, figures: Figures, as_json: bool) -> None:
     if as_json:
-        show_json({"same": not failed, "differs": failed, "metrics": {name: now for name, _, now, _ in rows}})
-    else:
-        show_table(["check", "recorded", "now", "same"], ((n, a[:16], b[:16], a == b) for n, a, b in checks))
-        show_table(["metric", "recorded", "now", "difference"], rows)
-    if failed:
-        raise ModelFileError(f"{model} does not verify: {', '.join(failed)} differ from what it recorded.")
-    say("verified: the data, the split and every figure are the same" if not as_json else "")
+        differs = [*_other_data(checks), *_other_figures(figures)]
+        show_json({"same": not differs, "differs": differs, "metrics": {name: now for name, _, now, _ in figures}})
+        return
+    show_table(["check", "recorded", "now", "same"], ((n, a[:16], b[:16], a == b) for n, a, b in checks))
+    show_table(["metric", "recorded", "now", "difference"], figures)
+
+
+def _conclude(model: str, checks: Checks, figures: Figures) -> None:
+    hashes, values = _other_data(checks), _other_figures(figures)
+    if hashes:
+        raise DataError(
+            f"{model} does not verify: {' and '.join(hashes)} differ from what it recorded. Name the data it was "
+            "fitted on, in their order of rows, or fit again."
+        )
+    if values:
+        raise ModelFileError(f"{model} does not verify: {', '.join(values)} differ from what it recorded. Fit again.")
+
+
+def _other_data(checks: Checks) -> list[str]:
+    return [name for name, was, now in checks if was != now]
+
+
+def _other_figures(figures: Figures) -> list[str]:
+    return [name for name, *_, gap in figures if not gap <= TOLERANCE]

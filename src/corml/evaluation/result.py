@@ -43,7 +43,7 @@ class Result:
     def __getitem__(self, metric: str) -> float:
         label = parse(metric).label
         if label not in self.means:
-            raise UsageError(f"{ascii_line(metric)} was not measured{nearest(label, self.means)}.")
+            raise UsageError(f"{ascii_line(metric)} was not measured{nearest(label, self.means)}")
         return self.means[label]
 
     def __contains__(self, metric: object) -> bool:

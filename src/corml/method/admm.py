@@ -36,7 +36,7 @@ class Solution:
     H: Matrix = field(repr=False)
     steps: int
     primal: float  # ‖H − Z‖ / ‖Z‖
-    dual: float  # ‖Z − Z_before‖ / ‖Γ‖
+    dual: float  # ‖Z − Z_before‖ / max(‖Γ‖, ‖B‖/ρ)
     converged: bool
     rho: float
     trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)
@@ -71,6 +71,7 @@ def solve(
     X = spd_inverse(M)
     H, T, Z, Γ = np.empty_like(B), np.empty_like(B), np.zeros_like(B), np.zeros_like(B)
     trace: list[tuple[float, float]] = []
+    pull = float(np.sqrt(max(_norm(B) ** 2 - float(np.sum(np.diag(B).astype(np.float64) ** 2)), 0.0))) / rho
     with blas():
         for step in range(1, max_steps + 1):
             np.matmul(X, _target(B, Z, Γ, rho, out=T), out=H)
@@ -78,7 +79,7 @@ def solve(
             Γ += H
             moved = _project(Γ, Z)  #                                                                     (z)
             Γ -= Z  #                                                                                     (γ)
-            trace.append(_residuals(H, Z, Γ, moved, scratch=T))
+            trace.append(_residuals(H, Z, Γ, moved, pull=pull, scratch=T))
             if not np.isfinite(trace[-1]).all():
                 raise NumericalError(f"ADMM left the finite numbers at step {step}: raise `ridge`, `l2` or `rho`.")
             if progress:
@@ -100,7 +101,7 @@ def _expected_steps(trace: list[tuple[float, float]], tol: float, most: int) -> 
 def suggested_rho(M: Matrix) -> float:
     """√(μ·L), the step length at which ADMM on a quadratic with eigenvalues in [μ, L] contracts fastest.
 
-    μ is bounded by the smallest diagonal entry, L by the largest row sum, which a power iteration then tightens.
+    L comes from a power iteration; for μ the smallest diagonal entry stands in, which is right up to a small factor.
     """
     v = np.ones(len(M), dtype=M.dtype)
     for _ in range(20):
@@ -139,12 +140,16 @@ def _project(S: Matrix, Z: Matrix) -> float:
     return float(np.sqrt(moved))
 
 
-def _residuals(H: Matrix, Z: Matrix, Γ: Matrix, moved: float, *, scratch: Matrix) -> tuple[float, float]:
-    """‖H − Z‖ against ‖Z‖, and ‖Z − Z_before‖ against ‖Γ‖; where Z is nothing at all, both against ‖Γ‖."""
-    gap = _norm(np.subtract(H, Z, out=scratch))
-    size, dual_size = _norm(Z), _norm(Γ)
+def _residuals(
+    H: Matrix, Z: Matrix, Γ: Matrix, moved: float, *, pull: float, scratch: Matrix
+) -> tuple[float, float]:
+    """‖H − Z‖ against ‖Z‖, and ρ‖Z − Z_before‖, a gradient, against the gradient at zero (`pull` = ‖B‖/ρ) or ρ‖Γ‖.
+
+    Where Z is nothing at all, the first is measured like the second.
+    """
+    gap, size, forces = _norm(np.subtract(H, Z, out=scratch)), _norm(Z), max(_norm(Γ), pull)
     tiny = float(np.finfo(np.float32).tiny)
-    return gap / max(size or dual_size, tiny), moved / max(dual_size, tiny)
+    return gap / max(size or forces, tiny), moved / max(forces, tiny)
 
 
 def _norm(S: Matrix) -> float:

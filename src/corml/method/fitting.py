@@ -114,7 +114,7 @@ def _assemble(parts: list[tuple[NDArray[np.int64], csr_array]], n: int) -> csr_a
     rows = np.concatenate([block[np.repeat(np.arange(len(block)), np.diff(H.indptr))] for block, H in parts])
     columns = np.concatenate([block[H.indices] for block, H in parts])
     data = np.concatenate([H.data for _, H in parts])
-    made = csr_array((data, (rows, columns)), shape=(n, n))
+    made = csr_array((data, (rows.astype(np.int32), columns.astype(np.int32))), shape=(n, n))
     made.sort_indices()
     return made
 

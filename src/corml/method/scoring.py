@@ -62,12 +62,13 @@ class Scoring:
         return self.weights.filter_weight > 0 and self.V.shape[1] > 0
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
-        """Entry-wise clipping makes a band of G for all items met: keep that within a block too."""
-        height, width = block_of(*X.shape)
-        if self.filters and self.clips_entries:
-            met = max(1, min(X.nnz, X.shape[1]))
-            width = min(width, max(64, BLOCK_BYTES // 4 // met))
-        return height, width
+        """Entry-wise clipping wants all histories for a band of items; without it whole rows are cheaper."""
+        rows, columns = X.shape
+        if not (self.filters and self.clips_entries):
+            return max(1, min(rows, BLOCK_BYTES // 4 // max(columns, 1))), columns
+        height, width = block_of(rows, columns)
+        met = max(1, min(X.nnz, columns))  # the band of G has a row for each item met
+        return height, min(width, max(64, BLOCK_BYTES // 4 // met))
 
     def block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of histories X for a range of items."""

@@ -37,4 +37,4 @@ def options_of(make: Callable[..., Split]) -> list[str]:
 def _refuse_unknown(how: str, given: Iterable[str], valid: list[str]) -> None:
     for name in given:
         if name not in valid:
-            raise SettingError(f"The split {ascii_line(how)} has no option {ascii_line(name)}{nearest(name, valid)}.")
+            raise SettingError(f"The split {ascii_line(how)} has no option {ascii_line(name)}{nearest(name, valid)}")

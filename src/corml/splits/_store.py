@@ -1,8 +1,7 @@
 """A split in one file: what it is, how it was made, and a hash of everything.
 
-The format is safetensors, so reading a file never runs what is in it. The header holds a manifest (text) and the hash
-of manifest and arrays; the arrays are the labels, as UTF-8 bytes and the offsets where each ends, and the rows of each
-part.
+The format is safetensors, so reading a file never runs what is in it. The header's one entry holds a manifest (text) and
+the hash of manifest and arrays; the arrays are the labels, as UTF-8 bytes and offsets, and the rows of each part.
 """
 
 import hashlib
@@ -16,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml import files
+from corml.container import decode_ids, encode_ids
 from corml.errors import DataError, ascii_line
 from corml.interactions import Ids, Interactions
 from corml.splits._split import PARTS, Split
@@ -23,6 +23,7 @@ from corml.splits._split import PARTS, Split
 __all__ = ["read_split", "save_split"]
 
 FORMAT, VERSION = "corml split", 1
+KEY = "corml"  # one entry only: safetensors writes several in no fixed order
 Arrays = dict[str, NDArray[Any]]
 
 
@@ -33,8 +34,8 @@ def save_split(split: Split, path: str | os.PathLike[str]) -> None:
     target = files.target(path)
     arrays = _arrays(split)
     manifest = json.dumps(_manifest(split), sort_keys=True, default=str)
-    header = {"manifest": manifest, "sha256": _digest(manifest, arrays)}
-    files.replace(target, save(arrays, metadata=header))
+    header = json.dumps({"manifest": manifest, "sha256": _digest(manifest, arrays)}, sort_keys=True)
+    files.replace(target, save(arrays, metadata={KEY: header}))
 
 
 def read_split(path: str | os.PathLike[str]) -> Split:
@@ -73,10 +74,7 @@ def _manifest(split: Split) -> dict[str, Any]:
 
 def _arrays(split: Split) -> Arrays:
     arrays: Arrays = {"titles": _bytes(json.dumps(dict(split.train.titles)))}
-    for kind, ids in (("user", split.train.users), ("item", split.train.items)):
-        texts = [label.encode("utf-8", "surrogatepass") for label in ids.labels]
-        arrays[f"{kind}s.bytes"] = np.frombuffer(b"".join(texts), dtype=np.uint8)
-        arrays[f"{kind}s.ends"] = np.cumsum([len(text) for text in texts], dtype=np.int64)
+    arrays |= encode_ids("users", split.train.users.labels) | encode_ids("items", split.train.items.labels)
     for name, part in split.parts().items():
         arrays[f"{name}.user"] = part.user.astype(np.int32)
         arrays[f"{name}.item"] = part.item.astype(np.int32)
@@ -109,6 +107,7 @@ def _opened(content: bytes) -> tuple[dict[str, Any], Arrays]:
     try:
         arrays = load(content)
         header = json.loads(content[8 : 8 + int.from_bytes(content[:8], "little")])["__metadata__"]
+        header = json.loads(header[KEY])
         text, recorded = header["manifest"], header["sha256"]
         manifest = json.loads(text)
         if manifest["format"] != FORMAT:
@@ -125,7 +124,7 @@ def _opened(content: bytes) -> tuple[dict[str, Any], Arrays]:
 def _rebuilt(manifest: dict[str, Any], arrays: Arrays) -> Split:
     """Put the split together; the arrays must fit each other, and it must have the recorded fingerprint."""
     try:
-        users, items = (Ids(_labels(arrays, kind), kind=kind) for kind in ("user", "item"))
+        users, items = (Ids(decode_ids(arrays, f"{kind}s"), kind=kind) for kind in ("user", "item"))
         titles = json.loads(arrays["titles"].tobytes())
         shared = {"users": users, "items": items, "titles": dict(titles), "source": dict(manifest["source"])}
         parts: dict[str, Any] = {name: _part(name, arrays, shared) for name in PARTS if f"{name}.user" in arrays}
@@ -136,14 +135,6 @@ def _rebuilt(manifest: dict[str, Any], arrays: Arrays) -> Split:
     if split.fingerprint != recorded:
         raise _Fault("is inconsistent (its parts do not have the recorded fingerprint)")
     return split
-
-
-def _labels(arrays: Arrays, kind: str) -> list[str]:
-    text, ends = arrays[f"{kind}s.bytes"].tobytes(), arrays[f"{kind}s.ends"].tolist()
-    starts = [0, *ends[:-1]]
-    if ends and (ends[-1] != len(text) or any(a > b for a, b in zip(starts, ends, strict=True))):
-        raise ValueError(kind)
-    return [text[a:b].decode("utf-8", "surrogatepass") for a, b in zip(starts, ends, strict=False)]
 
 
 def _part(name: str, arrays: Arrays, shared: dict[str, Any]) -> Interactions:
