@@ -3,7 +3,7 @@
 import typer
 
 from corml import models as registry
-from corml.cli._console import say, show_json, show_table
+from corml.cli._console import say, show_json
 from corml.settings import Declared, declared
 
 __all__ = ["models"]
@@ -29,8 +29,9 @@ def models(
         return
     for one, listed in rows.items():
         say(f"{one}: {(registry.get(one).__doc__ or '').strip().splitlines()[0]}\n")
-        if listed:
-            show_table(COLUMNS, listed)
+        for setting, symbol, default, rule, meaning in listed:
+            say(f"  {setting}{f' ({symbol})' if symbol else ''} = {default}: {meaning}\n      must be {rule}")
+        say()
 
 
 COLUMNS = ("setting", "symbol", "default", "must be", "meaning")

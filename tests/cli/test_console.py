@@ -1,0 +1,132 @@
+"""What is shown: on a terminal, in a file, to a script."""
+
+import io
+import json
+import signal
+import sys
+
+import pytest
+
+from corml.cli import _console, _main
+from corml.errors import DataError
+
+
+class Terminal(io.StringIO):
+    def isatty(self):
+        return True
+
+
+def test_json_is_strict_and_complete(capsys):
+    _console.show_json({"a": float("nan"), "b": [float("inf"), 1.5], "c": ("é", None)})
+    assert json.loads(capsys.readouterr().out) == {"a": None, "b": [None, 1.5], "c": ["é", None]}
+
+
+def test_json_is_ascii_where_the_output_is_not_utf8(monkeypatch):
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="latin-1"))
+    _console.show_json(["🙂"])
+    sys.stdout.flush()
+    assert json.loads(raw.getvalue().decode("ascii")) == ["🙂"]
+
+
+def test_a_row_of_a_table_is_one_line_in_a_file_and_folds_on_a_terminal(monkeypatch, capsys):
+    rows = [["x" * 300, 1, 0.5, None, True]]
+    _console.show_table(["name", "count", "share", "none", "flag"], rows)
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[2].split() == ["x" * 300, "1", "0.5000", "-", "yes"]
+    monkeypatch.setenv("COLUMNS", "40")
+    monkeypatch.setattr(sys, "stdout", Terminal())
+    _console.show_table(["name", "count", "share", "none", "flag"], rows)
+    assert sys.stdout.getvalue().count("\n") > 8
+
+
+def test_numbers_are_readable(capsys):
+    _console.show_table(["a"], [[12345], [0.00001234], [2e7], [0.0], [0.25]])
+    assert capsys.readouterr().out.split()[2:] == ["12,345", "1.234e-05", "2e+07", "0.0000", "0.2500"]
+
+
+def test_an_empty_table_has_its_head(capsys):
+    _console.show_table(["a", "b"], [])
+    assert capsys.readouterr().out.split()[:2] == ["a", "b"]
+
+
+def test_remarks_are_one_printable_line(capsys):
+    _console.tell("two\nlines \x1b[31m")
+    assert capsys.readouterr().err == "two\\nlines \\x1b[31m\n"
+
+
+def test_progress_is_a_bar_on_a_terminal(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    with _console.progress() as show:
+        show("fit", 1, 10)
+        show("fit", 10, 10)
+    assert "fit" in sys.stderr.getvalue()
+
+
+def test_progress_is_a_line_now_and_then_in_a_log(monkeypatch, capsys):
+    clock = iter([0.0, 0.0, 1.0, 2.0, 21.0])
+    monkeypatch.setattr(_console.time, "monotonic", lambda: next(clock))
+    with _console.progress() as show:
+        show("load", 1, 2)
+        show("fit", 1, 10)
+        show("fit", 5, 10)
+    assert capsys.readouterr().err == "fit: 5 of 10, about 19 s left\n"
+
+
+@pytest.fixture
+def broken(monkeypatch):
+    """A command that fails in a way of one's choice."""
+
+    def choose(fault):
+        def fail(*_, **__):
+            raise fault
+
+        monkeypatch.setattr("corml.metrics.describe", fail)
+
+    return choose
+
+
+@pytest.mark.parametrize(
+    ("fault", "code", "sentence"),
+    [
+        (DataError("two\nlines"), 3, "error[data]: two lines"),
+        (MemoryError(), 4, "error[memory]: There was not enough memory."),
+        (OSError(28, "No space left on device", "x"), 3, "error[system]: No space left on device (x)."),
+        (OSError("odd"), 3, "error[system]: odd."),
+        (ZeroDivisionError("oh"), 1, "error[unexpected]: ZeroDivisionError: oh. This is a mistake in corml"),
+        (KeyboardInterrupt(), 75, "error[interrupted]: Stopped before the end"),
+        (EOFError(), 75, "error[interrupted]: Stopped before the end"),
+    ],
+)
+def test_whatever_goes_wrong_is_one_line_and_a_code(run, broken, monkeypatch, fault, code, sentence):
+    monkeypatch.setattr(_main, "_forget_output", lambda: None)
+    broken(fault)
+    outcome = run("metrics")
+    assert outcome.code == code
+    assert sentence in outcome.err
+
+
+def test_a_reader_that_went_away_is_no_failure(run, broken, monkeypatch):
+    forgotten = []
+    monkeypatch.setattr(_main, "_forget_output", lambda: forgotten.append(True))
+    broken(BrokenPipeError(32, "Broken pipe"))
+    assert run("metrics").code == 0
+    assert forgotten
+
+
+def test_debug_shows_where_it_happened(broken):
+    broken(DataError("no"))
+    with pytest.raises(DataError):
+        _main.main(["metrics", "--debug"])
+
+
+def test_the_caller_gets_its_signal_handler_back(run):
+    before = signal.getsignal(signal.SIGTERM)
+    run("--version")
+    assert signal.getsignal(signal.SIGTERM) is before
+
+
+def test_sigterm_is_an_interrupt():
+    with pytest.raises(KeyboardInterrupt):
+        _main._stop(signal.SIGTERM, None)

@@ -1,0 +1,93 @@
+"""What a newcomer sees first."""
+
+import re
+
+import pytest
+
+import corml
+from corml import metrics, models, plugins
+from corml.cli._main import ROAD
+from corml.settings import declared
+
+COMMANDS = [[name] for name in plugins.names("corml.cli")]
+COMMANDS += [["data", name] for name in ("list", "fetch", "info", "convert", "split")]
+
+
+def words(text):
+    return " ".join(text.split())
+
+
+def test_the_program_without_a_word_shows_its_help(run):
+    assert run().out == run("--help").out == run("-h").out
+    assert run("data").out == run("data", "--help").out
+
+
+def test_the_version_is_that_of_the_package(run):
+    assert run("--version").out == f"corml {corml.__version__}\n"
+
+
+def test_help_lists_every_command_in_the_order_of_use_and_cuts_no_line(run):
+    listed = re.findall(r"^  ([a-z]+) {2,}(\S.*)$", run("--help").out.partition("Commands:")[2], re.MULTILINE)
+    assert [name for name, _ in listed] == list(ROAD)
+    assert set(ROAD) == set(plugins.names("corml.cli"))
+    assert all(line.endswith(".") and not line.endswith("...") for _, line in listed)
+    assert "..." not in run("data", "--help").out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_command_has_an_example_and_every_option_a_sentence(run, command):
+    shown = run(*command, "--help").out
+    assert f"corml {' '.join(command)}" in shown.partition("Examples:")[2].partition("Options:")[0]
+    options = re.split(r"\n  (?=-)", shown.partition("\nOptions:")[2])[1:]
+    for option in options:
+        assert re.search(r" {2,}\S|\n {6,}\S", option), option
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_help_fits_a_narrow_terminal(run, command, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "50")
+    before_examples, _, after = run(*command, "--help").out.partition("Examples:")
+    described = before_examples + after.partition("Options:")[2]
+    assert all(len(line) <= 60 for line in described.splitlines())
+
+
+def test_help_on_splitting_names_every_split_and_every_option(run):
+    from corml.splits._dispatch import options_of
+
+    shown = words(run("fit", "--help").out).replace("new- users", "new-users")
+    for name in plugins.names("corml.splits"):
+        assert name.replace("_", "-") in shown
+        assert all(f"{option}=" in shown for option in options_of(plugins.get("corml.splits", name)))
+
+
+def test_metrics_are_shown_with_a_formula(run):
+    shown, listed = run("metrics").out, run("metrics", "--json").json
+    assert [row["name"] for row in listed] == [name for name, *_ in metrics.describe()]
+    assert all(row["formula"] and row["formula"] in shown for row in listed)
+
+
+def test_models_are_shown_with_every_setting(run):
+    shown, listed = run("models").out, run("models", "--json").json
+    assert set(listed) == set(models.names())
+    for name in models.names():
+        assert [row["setting"] for row in listed[name]] == list(declared(models.get(name)))
+        assert all(setting in shown for setting in declared(models.get(name)))
+    assert list(run("models", "popularity", "--json").json) == ["popularity"]
+
+
+@pytest.mark.parametrize(
+    ("given", "sentence"),
+    [
+        (["ft"], "No such command 'ft'. Did you mean 'fit'? See: corml --help"),
+        (["data", "inf"], "See: corml data --help"),
+        (["fit", "x.csv"], "Missing option '--out' / '-o'. See: corml fit --help"),
+        (["fit", "x.csv", "-o", "m", "--rnk", "3"], "--rnk"),
+        (["recommend"], "See: corml recommend --help"),
+        (["models", "corlm"], "did you mean 'corml'"),
+        (["data", "fetch", "ml-100"], "did you mean 'ml"),
+    ],
+)
+def test_a_slip_of_the_keyboard_is_told_what_was_meant(run, given, sentence):
+    outcome = run(*given)
+    assert outcome.code == 2
+    assert sentence in outcome.err

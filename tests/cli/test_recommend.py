@@ -1,0 +1,168 @@
+"""corml recommend, similar, explain, inspect: asking a model file."""
+
+import json
+
+import polars as pl
+import pytest
+
+import corml
+from corml.cli import recommend as command
+
+
+def test_lists_are_printed_with_titles(run, shop):
+    printed = run("recommend", shop / "all.corml", "-u", "u1", "-k", "3").out.splitlines()
+    assert printed[0].split() == ["user", "rank", "item", "score", "title"]
+    assert [line.split()[:2] for line in printed[2:5]] == [["u1", "1"], ["u1", "2"], ["u1", "3"]]
+    assert all("Thing number" in line for line in printed[2:5])
+
+
+def test_json_has_one_entry_per_list_in_the_order_asked_even_for_one_name_twice(run, shop):
+    lists = run("recommend", shop / "all.corml", "-u", "u2", "-u", "u1", "-u", "u2", "-k", "4", "--json").json
+    assert [one["user"] for one in lists] == ["u2", "u1", "u2"]
+    assert all([item["rank"] for item in one["items"]] == [1, 2, 3, 4] for one in lists)
+    assert lists[0] == lists[2]
+
+
+def test_json_says_what_the_model_says(run, shop):
+    (one,) = run("recommend", shop / "all.corml", "--history", "i1,i2", "-k", "5", "--json").json
+    found = corml.read_model(shop / "all.corml").recommend(history=[["i1", "i2"]], k=5)
+    assert [item["item"] for item in one["items"]] == list(found.items[0])
+    assert [item["title"] for item in one["items"]] == [found.titles[item] for item in found.items[0]]
+
+
+@pytest.mark.parametrize("ending", ["parquet", "csv", "tsv", "json"])
+def test_everybodys_lists_go_to_a_file_in_pieces_as_in_one(run, here, shop, monkeypatch, ending):
+    monkeypatch.setattr(command, "PIECE", 7)
+    outcome = run("recommend", shop / "all.corml", "--all", "-o", f"lists.{ending}", "-k", "3", "--json")
+    assert outcome.json == {"file": f"lists.{ending}", "lists": 40}
+    model = corml.read_model(shop / "all.corml")
+    wanted = [[row["user"], row["item"]] for row in model.recommend(list(model.users_.labels), k=3).rows()]
+    if ending == "json":
+        entries = json.loads((here / "lists.json").read_text())
+        assert [[one["user"], item["item"]] for one in entries for item in one["items"]] == wanted
+        return
+    readers = {"parquet": pl.read_parquet, "csv": pl.read_csv, "tsv": lambda path: pl.read_csv(path, separator="\t")}
+    frame = readers[ending](here / f"lists.{ending}")
+    assert frame.columns == ["user", "rank", "item", "score", "title"]
+    assert [list(row) for row in frame.select("user", "item").iter_rows()] == wanted
+
+
+def test_the_bundled_sample_gives_everybody_a_list(run, here):
+    quick = ["--at-least", "4", "--k-core", "20", "--set", "rank=8", "--set", "max_steps=5", "--set", "tol=0"]
+    assert run("fit", "movielens-small", "-o", "movies.corml", *quick).code == 0
+    outcome = run("recommend", "movies.corml", "--all", "-o", "lists.parquet")
+    frame = pl.read_parquet(here / "lists.parquet")
+    assert outcome.out == f"wrote lists.parquet: {frame['user'].n_unique()} lists\n"
+    assert frame["title"].str.len_chars().min() > 0
+
+
+def test_users_and_items_may_come_from_files(run, here, shop):
+    (here / "users.txt").write_text("\ufeffu3\r\nu4\n\n", encoding="utf-8", newline="")
+    (here / "items.txt").write_text("i1\ni2\n")
+    model = shop / "all.corml"
+    assert [one["user"] for one in run("recommend", model, "--users", "users.txt", "--json").json] == ["u3", "u4"]
+    (one,) = run("recommend", model, "--history", "@items.txt", "--only", "i3,i4", "--json").json
+    assert {item["item"] for item in one["items"]} == {"i3", "i4"}
+    assert "exhausted" in one["reason"]
+
+
+def test_what_the_model_does_not_know_is_told(run, shop):
+    outcome = run("recommend", shop / "all.corml", "--history", "i1,zzz", "--exclude", "i2,yyy", "-k", "2", "--json")
+    assert "does not know 'zzz' (history 1)" in outcome.err
+    assert "does not know 'yyy' (--exclude)" in outcome.err
+    assert outcome.json[0]["unknown"] == ["zzz"]
+    many = run("recommend", shop / "all.corml", "--history", "i1," + ",".join(f"z{n}" for n in range(30)))
+    assert "and 20 more" in many.err
+
+
+def test_reasons_are_told_one_by_one_for_a_few_lists_and_summed_up_for_many(run, shop):
+    model = shop / "all.corml"
+    assert "note: u1: exhausted" in run("recommend", model, "-u", "u1", "--only", "i1").err
+    assert "note: 40 lists are short or not personal" in run("recommend", model, "--all", "--only", "i1").err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fragment"),
+    [
+        ([], 2, "Say for whom"),
+        (["--all", "--history", "i1"], 2, "Say for whom"),
+        (["-u", "nobody", "-u", "u1"], 3, "'nobody'"),
+        (["-u", "u1", "-k", "0"], 2, "k must be a whole number"),
+        (["-u", "u1", "-k", "ten"], 2, "-k"),
+        (["--all", "-o", "lists.xls"], 2, "must end in .parquet, .csv, .tsv or .json"),
+        (["--all", "-o", "none/lists.csv"], 3, "create it first"),
+        (["--users", "none.txt"], 3, "Cannot read ids from 'none.txt': No such file"),
+        (["--users", "latin.txt"], 3, "Cannot read ids from 'latin.txt'"),
+        (["--users", "users.csv", "-o", "users.csv"], 2, "is the file to read"),
+    ],
+)
+def test_a_question_that_cannot_be_meant_is_refused(run, here, shop, words, code, fragment):
+    (here / "latin.txt").write_bytes(b"caf\xe9\n")
+    (here / "users.csv").write_text("u1\n")
+    outcome = run("recommend", shop / "all.corml", *words)
+    assert outcome.code == code
+    assert fragment in outcome.err
+
+
+def test_a_model_without_users_says_so(run, here, shop):
+    run("fit", shop / "ratings.csv", "-o", "private.corml", "--no-history")
+    for words in (["recommend", "private.corml", "--all"], ["explain", "private.corml", "i1", "-u", "u1"]):
+        outcome = run(*words)
+        assert outcome.code == 2
+        assert "saved without its users: give --history" in outcome.err
+    assert run("recommend", "private.corml", "--history", "i1").code == 0
+    assert "without the histories" in run("inspect", "private.corml").out
+
+
+def test_similar_lists_what_goes_with_each_item(run, shop):
+    rows = run("similar", shop / "all.corml", "i1", "i2", "-k", "3", "--json").json
+    assert [(row["to"], row["rank"]) for row in rows] == [(to, rank) for to in ("i1", "i2") for rank in (1, 2, 3)]
+    assert "Thing number" in run("similar", shop / "all.corml", "i1").out
+    assert run("similar", shop / "all.corml", "zzz").code == 3
+
+
+def test_an_explanation_adds_up(run, shop):
+    told = run("explain", shop / "all.corml", "i1", "--history", "i2,i3,zzz", "--json")
+    assert sum(part["contribution"] for part in told.json["contributions"]) == pytest.approx(told.json["score"])
+    assert told.json["unknown"] == ["zzz"]
+    assert "does not know 'zzz'" in told.err
+    shown = run("explain", shop / "all.corml", "i1", "-u", "u1", "--top", "2").out.splitlines()
+    assert shown[0].startswith("Thing number 1: score ")
+    assert len([line for line in shown[3:] if line]) == 2
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [(["i1"], 2), (["i1", "-u", "u1", "--history", "i2"], 2), (["zzz", "-u", "u1"], 3), (["i1", "-u", "nobody"], 3)],
+)
+def test_an_explanation_needs_one_history_and_a_known_item(run, shop, words, code):
+    assert run("explain", shop / "all.corml", *words).code == code
+
+
+def test_popularity_has_nothing_to_explain(run, here, shop):
+    run("fit", shop / "ratings.csv", "-o", "p.corml", "--model", "popularity")
+    assert "nothing to explain" in run("explain", "p.corml", "i1", "-u", "u1").err
+
+
+def test_inspect_shows_settings_split_figures_and_versions(run, shop):
+    shown = run("inspect", shop / "judged.corml").out
+    for fragment in ("corml model, format 1", "40 users x 25 items", "mix", "procedure seed", "ndcg", "numpy", "@10"):
+        assert fragment in shown
+    facts = run("inspect", shop / "judged.corml", "--json").json
+    assert facts["evaluation"]["procedure"]["name"] == "ratio"
+    assert facts["arrays"]["counts"] == ["int64", 25]
+    assert "judged" not in run("inspect", shop / "all.corml").out
+
+
+def test_a_hostile_title_cannot_touch_the_terminal(run, here):
+    (here / "a.csv").write_text("user,item\na,x\na,y\nb,y\nb,z\n")
+    (here / "titles.csv").write_text('item,title\nx,"\x1b[2Jgone\nerror[data]: forged"\ny,Y\nz,Z\n')
+    run("fit", "a.csv", "-o", "m.corml", "--titles", "titles.csv")
+    for words in (
+        ["explain", "m.corml", "x", "-u", "b"],
+        ["recommend", "m.corml", "-u", "b"],
+        ["similar", "m.corml", "z"],
+    ):
+        outcome = run(*words)
+        assert "\x1b" not in outcome.out + outcome.err
+        assert not any(line.startswith("error[") for line in outcome.out.splitlines())

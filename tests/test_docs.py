@@ -1,0 +1,276 @@
+"""Words that cannot drift: the code in README and docs runs, prints what they say, and everything has its mention.
+
+In the pages, a fenced block is what its first line says:
+
+    python              run, in order, in one namespace per page
+    python FILE         a plug-in file that the page drops into its room
+    csv FILE, toml FILE a file the page works with
+    bash                lines that begin with `corml` are run and must succeed
+    text                what the block before it prints; … stands for any word, numbers may differ a little
+
+A comment `<!-- not run: why -->` above a block makes it an illustration.
+"""
+
+import contextlib
+import importlib
+import importlib.util
+import inspect
+import io
+import math
+import re
+import shlex
+import signal
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+
+import pytest
+
+import corml
+from corml import datasets, metrics, models, plugins
+from corml.cli._main import app, main
+from corml.method.estimator import CoRML
+from corml.parallel import blas
+from corml.settings import declared
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
+RUN = ["README.md", "docs/quickstart.md", "docs/command-line.md", "docs/add-a-model.md"]
+
+_BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
+_LINK = re.compile(r"\[[^\]]*\]\((?P<to>[^)\s]+)\)")
+_DECIMAL = re.compile(r"\d+\.\d+")
+
+
+@dataclass(frozen=True)
+class Block:
+    kind: str
+    file: str
+    body: str
+    line: int
+    skipped: bool
+
+
+def blocks(text):
+    for found in _BLOCK.finditer(text):
+        kind, _, file = found["info"].strip().partition(" ")
+        yield Block(kind, file, found["body"], text.count("\n", 0, found.start("info")) + 1, bool(found["skip"]))
+
+
+@pytest.fixture
+def workplace(tmp_path, monkeypatch):
+    """An empty folder to work in, one thread (small work gains nothing from more), and no trace left."""
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("CORML_THREADS", "1")
+    before = signal.getsignal(signal.SIGTERM)
+    with blas(1):
+        yield tmp_path
+    signal.signal(signal.SIGTERM, before)
+    plugins.names.cache_clear()
+    for name, module in list(sys.modules.items()):
+        if str(tmp_path) in (getattr(module, "__file__", None) or ""):
+            del sys.modules[name]
+
+
+@pytest.mark.parametrize("page", RUN)
+def test_the_code_of_a_page_runs_and_prints_what_it_says(page, workplace, monkeypatch):
+    names, printed = {"__name__": "page"}, ""
+    for block in blocks((ROOT / page).read_text("utf-8")):
+        where = f"{page}, line {block.line}"
+        if block.skipped:
+            continue
+        if block.file and block.kind in ("csv", "python", "toml"):
+            write(block, workplace, monkeypatch)
+        elif block.kind == "text":
+            agree(block.body, printed, where)
+        elif block.kind in ("python", "bash", "console"):
+            printed = run(block, names, where)
+
+
+def write(block, folder, monkeypatch):
+    """Create a file of the page; one that belongs in a room of the package is found there from now on."""
+    path = folder / block.file
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(block.body, "utf-8")
+    if block.file.startswith("src/corml/"):
+        room = importlib.import_module("corml." + Path(block.file).parent.name)
+        monkeypatch.setattr(room, "__path__", [*room.__path__, str(path.parent)])
+        plugins.names.cache_clear()
+
+
+def run(block, names, where):
+    out = io.StringIO()
+    with contextlib.redirect_stdout(out):
+        if block.kind == "python":
+            exec(compile(block.body, where, "exec"), names)
+            return out.getvalue()
+        for line in block.body.replace("\\\n", " ").splitlines():
+            words = shlex.split(line.removeprefix("$ "), comments=True)
+            if words[:1] == ["corml"]:
+                with pytest.raises(SystemExit) as end:
+                    main(words[1:])
+                assert not end.value.code, f"{where}: `{line}` ended with {end.value.code}"
+    return out.getvalue()
+
+
+def agree(said, printed, where):
+    """Word for word, whatever the spacing; numbers to four places."""
+    expected, found = words(said), words(printed)
+    assert len(expected) == len(found), f"{where} says\n{said}\nbut this is printed:\n{printed}"
+    for one, other in zip(expected, found, strict=True):
+        assert same(one, other), f"{where} says {one!r} where {other!r} is printed"
+
+
+def words(text):
+    return [word for word in re.split(r"[\s│─]+", text) if word]
+
+
+def same(one, other):
+    """Equal but for the last digits of decimal numbers; whole numbers (ids, counts) must be equal."""
+    if one in ("…", other):
+        return True
+    if _DECIMAL.sub("#", one) != _DECIMAL.sub("#", other):
+        return False
+    numbers = zip(_DECIMAL.findall(one), _DECIMAL.findall(other), strict=True)
+    return all(math.isclose(float(a), float(b), rel_tol=0.01, abs_tol=2e-4) for a, b in numbers)
+
+
+def test_words_agree_only_within_rounding():
+    agree("score 0.0322,  of … things", "score 0.0323, of 12 things", "here")
+    for said, printed in (("0.0322", "0.0422"), ("a 1", "b 1"), ("(h 1", "(g 1"), ("one", "one two"), ("318", "319")):
+        with pytest.raises(AssertionError):
+            agree(said, printed, "here")
+
+
+def test_the_model_of_the_page_keeps_the_contract_of_all_models(workplace, monkeypatch):
+    page = (ROOT / "docs/add-a-model.md").read_text("utf-8")
+    (block,) = [block for block in blocks(page) if block.file.startswith("src/corml/baselines/")]
+    write(block, workplace, monkeypatch)
+    name = Path(block.file).stem.replace("_", "-")
+    assert name in models.names()
+    contract = load_file(ROOT / "tests/contracts/test_models.py")
+    made = models.make(name).fit(contract.random_interactions(11, 70, 30))
+    checks = {key: check for key, check in vars(contract).items() if key.startswith("test_")}
+    assert len(checks) > 5
+    offered = {"name": name, "fitted": made, "tmp_path": workplace}
+    for check in checks.values():
+        check(**{argument: offered[argument] for argument in inspect.signature(check).parameters})
+
+
+def load_file(path):
+    spec = importlib.util.spec_from_file_location("contract_of_models", path)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+# --- everything has its mention --------------------------------------------------------------------------------------
+
+
+def mentioned(name, page):
+    text = page if isinstance(page, str) else page.read_text("utf-8")
+    return re.search(rf"(?<![\w-]){re.escape(name)}(?![\w-])", text) is not None
+
+
+def commands():
+    import typer
+
+    click = typer.main.get_command(app())
+    for name, command in click.commands.items():
+        yield from (f"{name} {sub}" for sub in command.commands) if hasattr(command, "commands") else [name]
+
+
+@pytest.mark.parametrize("command", sorted(commands()))
+def test_every_command_is_explained_and_shown(command):
+    page = (ROOT / "docs/command-line.md").read_text("utf-8")
+    assert f"\n### corml {command}\n" in page
+    assert any(re.search(rf"^corml {command}\b", block.body, re.M) for block in blocks(page) if block.kind == "bash")
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_every_model_is_explained(name):
+    assert mentioned(name, ROOT / "docs/command-line.md")
+
+
+@pytest.mark.parametrize("entry", metrics.describe(), ids=lambda entry: entry.name)
+def test_every_metric_stands_with_its_formula_and_direction(entry):
+    page = (ROOT / "docs/metrics.md").read_text("utf-8")
+    assert f"\n### {entry.name}\n" in page
+    section = page.partition(f"\n### {entry.name}\n")[2].partition("\n##")[0]
+    assert entry.formula in section
+    assert entry.better in section
+
+
+@pytest.mark.parametrize("name", plugins.names("corml.splits"))
+def test_every_split_is_explained(name):
+    assert f"\n## {name.replace('_', '-')}\n" in (ROOT / "docs/splits.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", datasets.known())
+def test_every_known_data_set_stands_with_its_licence(name):
+    page = (ROOT / "docs/data.md").read_text("utf-8")
+    assert mentioned(f"`{name}`", page)
+    assert datasets.get(name).licence in page
+
+
+@pytest.mark.parametrize("spec", declared(CoRML).values(), ids=lambda spec: spec.name)
+def test_every_setting_of_corml_stands_with_its_symbol_and_default(spec):
+    rows = (ROOT / "docs/notation.md").read_text("utf-8").splitlines()
+    (row,) = [row for row in rows if row.startswith("|") and f"| `{spec.name}` |" in row]
+    default = (
+        "none" if spec.default is None else f"{spec.default:g}" if isinstance(spec.default, float) else spec.default
+    )
+    assert f"| {default} |" in row
+    assert spec.symbol in row
+
+
+@pytest.mark.parametrize("name", corml.__all__)
+def test_every_public_name_is_in_the_index(name):
+    assert mentioned(f"`{name}`", ROOT / "docs/index.md")
+
+
+def test_every_exit_code_is_explained():
+    page = (ROOT / "docs/command-line.md").read_text("utf-8")
+    codes = {kind.exit_code for kind in vars(corml.errors).values() if hasattr(kind, "exit_code")}
+    for code in (codes - {1}) | {0, corml.errors.INTERRUPTED}:
+        assert f"\n| {code} |" in page
+
+
+# --- pages as such ---------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page):
+    text = page.read_text("utf-8")
+    for link in _LINK.finditer(text):
+        to, _, anchor = link["to"].partition("#")
+        if to.startswith(("http://", "https://")):
+            continue
+        target = (page.parent / to).resolve() if to else page
+        assert target.exists(), f"{page.name} links to {to}, which is not there"
+        assert ROOT in target.parents
+        if anchor:
+            assert anchor in anchors(target.read_text("utf-8")), f"{page.name} links to {link['to']}"
+
+
+def anchors(text):
+    heads = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_no_page_names_a_place_of_one_machine(page):
+    found = re.findall(r"(?<![\w.:/])/(?:home|root|tmp|usr|var|opt|mnt|work|Users)\b\S*", page.read_text("utf-8"))
+    assert not found
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_every_page_is_in_the_index(page):
+    if page.parent.name == "docs" and page.name != "index.md":
+        assert f"({page.name})" in (ROOT / "docs/index.md").read_text("utf-8")
+        assert f"(docs/{page.name})" in (ROOT / "README.md").read_text("utf-8")
+
+
+def test_the_version_is_the_same_everywhere():
+    for name in ("CHANGELOG.md", "CITATION.cff", "README.md"):
+        assert corml.__version__ in (ROOT / name).read_text("utf-8")
