@@ -19,7 +19,7 @@ def model():
 def test_known_users_and_histories_are_two_ways_to_ask(model):
     assert model.recommend("u1", k=3).users == ("u1",)
     assert model.recommend(["u1", "u2"], k=3).items.shape == (2, 3)
-    assert model.recommend(history=[["i1", "i7"]], k=3).users == ("1",)
+    assert model.recommend(history=[["i1", "i7"]], k=3).users == ("history 1",)
     assert model.recommend([], k=3).items.shape == (0, 3)
 
 

@@ -6,6 +6,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from itertools import pairwise
 
+SMALL = 1000  # rows and columns
+
 __all__ = ["blas", "over_rows", "threads"]
 
 
@@ -21,11 +23,16 @@ def threads() -> int:
 
 
 @contextmanager
-def blas(count: int | None = None) -> Iterator[None]:
-    """Hold BLAS at a number of threads: all of ours for GEMM, one for PROPACK, which otherwise fights itself."""
+def blas(count: int | None = None, *, size: int | None = None) -> Iterator[None]:
+    """Hold BLAS at a number of threads: all of ours for GEMM, one for PROPACK, which otherwise fights itself.
+
+    `size` is the side of the matrices: small ones are multiplied by one thread, because waking a second costs more
+    than it does.
+    """
     from threadpoolctl import threadpool_limits
 
-    with threadpool_limits(limits=count or threads(), user_api="blas"):
+    wanted = 1 if size is not None and size < SMALL else count or threads()
+    with threadpool_limits(limits=wanted, user_api="blas"):
         yield
 
 

@@ -27,7 +27,9 @@ def get(room: str, name: str) -> Any:
     key = name.replace("-", "_")
     if key not in names(room):
         noun = room.rpartition(".")[2].removesuffix("s")
-        raise UsageError(f"There is no {noun} {ascii_line(name)}{nearest(name, names(room))}")
+        raise UsageError(
+            f"There is no {noun} {ascii_line(name)}{nearest(name, (known.replace('_', '-') for known in names(room)))}"
+        )
     module = importlib.import_module(f"{room}.{key}")
     (public,) = module.__all__
     return getattr(module, public)

@@ -15,7 +15,7 @@ from corml.recommendations import Recommendations
 if TYPE_CHECKING:
     from corml.recommender import Recommender
 
-__all__ = ["Asked", "Limits", "answer", "check_k", "histories", "limits", "relabelled", "resolve"]
+__all__ = ["Asked", "Limits", "answer", "check_k", "histories", "history_of", "limits", "relabelled", "resolve"]
 
 MOST_K = 10_000
 
@@ -50,9 +50,7 @@ def resolve(items: Ids, users: Ids, train: csr_array, wanted: Sequence[Hashable]
     if history is not None:
         return histories(items, history)
     labels = [wanted] if isinstance(wanted, str | int) else list(wanted or ())
-    if len(users) == 0 and labels:
-        raise UsageError("This model file was saved without its users: pass history=[[…], …] instead.")
-    rows = train[users.rows(labels)]
+    rows = train[_known_users(users, labels)]
     rows.sort_indices()
     return Asked(tuple(map(canonical, labels)), rows, ((),) * len(labels))
 
@@ -69,8 +67,24 @@ def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) 
     unknown = tuple(
         tuple(canonical(one[at]) for at in np.flatnonzero(rows < 0)) for one, rows in zip(lists, known, strict=True)
     )
-    names = tuple(str(number) for number in range(1, len(lists) + 1))
+    names = tuple(f"history {number}" for number in range(1, len(lists) + 1))
     return Asked(names, _pattern([rows[rows >= 0] for rows in known], len(items)), unknown)
+
+
+def history_of(items: Ids, users: Ids, train: csr_array, history: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    """Known item numbers, each once, and unknown ids: of a known user (one id), or of a list of items."""
+    if isinstance(history, str | int):
+        (row,) = _known_users(users, [history])
+        return train.indices[train.indptr[row] : train.indptr[row + 1]].astype(np.int64), ()
+    labels = list(dict.fromkeys(map(canonical, history)))
+    rows = items.find(labels)
+    return rows[rows >= 0], tuple(label for label, row in zip(labels, rows, strict=True) if row < 0)
+
+
+def _known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
+    if len(users) == 0 and labels:
+        raise UsageError("This model file was saved without its users: pass the items of a history instead.")
+    return users.rows(labels)
 
 
 def limits(items: Ids, asked: Asked, exclude: Any, only: Any) -> Limits:

@@ -113,9 +113,21 @@ class Recommender(ABC):
         found = self.recommend(history=[[item] for item in wanted], k=k)
         return queries.relabelled(found, wanted)
 
-    def explain(self, history: Labels | str, item: Hashable) -> Explanation:
+    def explain(self, history: Labels | str | int, item: Hashable) -> Explanation:
         """Why an item scores as it does: what each item of the history (or of a known user) adds to it."""
+        known, unknown = self.known_history(history)
+        target = int(self.items.rows([item])[0])
+        parts = self.contributions(known, target)
+        return Explanation(self.items_.labels[target], tuple(self.items_.labels[known]), parts, unknown, self.titles_)
+
+    def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+        """What each history item adds to the target's score, by part; for models that are linear in the history."""
         raise UsageError(f"{type(self).__name__} does not score from the history, so there is nothing to explain.")
+
+    def known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """Item numbers of a list of items (each once) or of a known user, and the ids the model does not know."""
+        self.check_fitted()
+        return queries.history_of(self.items_, self.users_, self.train_, history)
 
     def save(self, path: str, *, history: bool = True, evaluation: Mapping[str, Any] | None = None) -> None:
         """Write the model as one file, atomically; `history=False` leaves the training users out of it."""

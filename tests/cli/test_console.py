@@ -115,6 +115,34 @@ def test_a_reader_that_went_away_is_no_failure(run, broken, monkeypatch):
     assert forgotten
 
 
+def test_an_interrupt_before_the_start_is_polite_too(monkeypatch, capsys):
+    import builtins
+
+    from corml.cli import main
+
+    original = builtins.__import__
+
+    def interrupted(name, *rest):
+        if name == "corml.cli._main":
+            raise KeyboardInterrupt
+        return original(name, *rest)
+
+    monkeypatch.setattr(builtins, "__import__", interrupted)
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 75
+    assert capsys.readouterr().err.startswith("error[interrupted]: ")
+
+
+def test_the_entry_point_runs_the_program(capsys):
+    from corml.cli import main
+
+    with pytest.raises(SystemExit) as left:
+        main(["--version"])
+    assert left.value.code == 0
+    assert capsys.readouterr().out.startswith("corml ")
+
+
 def test_debug_shows_where_it_happened(broken):
     broken(DataError("no"))
     with pytest.raises(DataError):

@@ -1,5 +1,19 @@
 """The command line: thin shells over library calls, one file per command; the file is the registration."""
 
-from corml.cli._main import main
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from corml.errors import INTERRUPTED
 
 __all__ = ["main"]
+
+
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Entry point of the program `corml`; the rest is imported here, so that Ctrl-C is polite from the start."""
+    try:
+        from corml.cli._main import main as run
+    except KeyboardInterrupt:
+        print("error[interrupted]: Stopped before anything was done. Run it again.", file=sys.stderr)
+        sys.exit(INTERRUPTED)
+    run(arguments)

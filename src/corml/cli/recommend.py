@@ -133,4 +133,4 @@ def _remark(found: list[Recommendations]) -> None:
         tell(f"note: {len(reasons):,} lists are short or not personal; --json and .json files say why")
     for piece in found:
         for name, labels in zip(piece.users, piece.unknown, strict=True):
-            tell_unknown(labels, f"history {name}")
+            tell_unknown(labels, name)

@@ -96,11 +96,12 @@ def load(
 def _explain(rows: Rows, pairs: Pairs, found: Found, notes: Notes) -> None:
     """Say how rows became pairs, and refuse if none did."""
     threshold = "0" if found.options.at_least is None else f"{found.options.at_least:g}"
+    least = "above" if found.options.at_least is None else "at least"
     word = "above" if found.options.at_least is None else "of at least"
     if not len(pairs.user):
         top = max(rows.rating.tolist(), default=0) if rows.rating is not None else 0
         raise DataError(
-            f"{found.table.where} has 0 positives after threshold: no rating is {word} {threshold} "
+            f"{found.table.where} has 0 positives after threshold: no rating is {least} {threshold} "
             f"(the highest is {top:g}): lower at_least (--at-least)."
         )
     if pairs.filtered:

@@ -69,7 +69,9 @@ def _say(chosen: Roles, table: Table, options: Options, notes: Notes) -> None:
 
 def _found(check: Check, name: str) -> Check:
     """Tell people whose ratings we chose ourselves how to do without."""
-    return Check(check.bad, lambda row: f"{check.what(row)} (rating=False ignores column {ascii_line(name)})")
+    return Check(
+        check.bad, lambda row: f"{check.what(row)} (rating=False, or --no-rating, ignores column {ascii_line(name)})"
+    )
 
 
 def _good(table: Table, columns: Columns, checks: list[Check], options: Options, notes: Notes) -> NDArray[np.bool_]:

@@ -87,7 +87,9 @@ def roles(names: Sequence[str], named: bool, options: Options, where: str) -> Ro
     time = _optional("time", options.time, names, where, named)
     chosen = Roles(user, item, rating, time)
     if len(set(chosen.positions())) < len(chosen.positions()):
-        raise UsageError(f"One column of {where} cannot have two roles; its columns are {listed(names)}.")
+        raise UsageError(
+            f"{where} has one column for two roles: name a column for each; its columns are {listed(names)}."
+        )
     if options.at_least is not None and rating is None:
         raise DataError(f"at_least needs a rating column and {where} has none: name one of {listed(names)} as rating=.")
     return chosen

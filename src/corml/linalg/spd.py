@@ -18,7 +18,7 @@ TILE = 1024
 
 def spd_inverse(M: NDArray[Any]) -> NDArray[Any]:
     """Overwrite M by its inverse and return it."""
-    with blas():
+    with blas(size=len(M)):
         if len(M) <= LARGEST_LAPACK:
             return _by_cholesky(M)
         return _by_quarters(M)

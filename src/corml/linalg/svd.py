@@ -34,7 +34,8 @@ def right_singular_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.
 
 
 def _dense(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
-    _, s, Vt = np.linalg.svd(N.toarray(), full_matrices=False)
+    with blas(size=max(N.shape)):
+        _, s, Vt = np.linalg.svd(N.toarray(), full_matrices=False)
     return Vt[:k].T, s[:k]
 
 

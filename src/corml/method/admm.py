@@ -72,7 +72,7 @@ def solve(
     H, T, Z, Γ = np.empty_like(B), np.empty_like(B), np.zeros_like(B), np.zeros_like(B)
     trace: list[tuple[float, float]] = []
     pull = float(np.sqrt(max(_norm(B) ** 2 - float(np.sum(np.diag(B).astype(np.float64) ** 2)), 0.0))) / rho
-    with blas():
+    with blas(size=len(B)):
         for step in range(1, max_steps + 1):
             np.matmul(X, _target(B, Z, Γ, rho, out=T), out=H)
             _zero_diagonal(H, X)  #                                                                       (h)
@@ -140,9 +140,7 @@ def _project(S: Matrix, Z: Matrix) -> float:
     return float(np.sqrt(moved))
 
 
-def _residuals(
-    H: Matrix, Z: Matrix, Γ: Matrix, moved: float, *, pull: float, scratch: Matrix
-) -> tuple[float, float]:
+def _residuals(H: Matrix, Z: Matrix, Γ: Matrix, moved: float, *, pull: float, scratch: Matrix) -> tuple[float, float]:
     """‖H − Z‖ against ‖Z‖, and ρ‖Z − Z_before‖, a gradient, against the gradient at zero (`pull` = ‖B‖/ρ) or ρ‖Γ‖.
 
     Where Z is nothing at all, the first is measured like the second.

@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from corml.errors import ModelFileError
-from corml.explanation import Explanation
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method import fitting
 from corml.method.problem import Weights
@@ -109,30 +108,16 @@ class CoRML(Recommender):
         """Scores of the histories X for a range of items."""
         return self.scoring.block(X, columns)
 
-    def explain(self, history: Sequence[Hashable] | str, item: Hashable) -> Explanation:
-        """What each history item adds to the score of an item, split into the H and the G part."""
-        known, unknown = self._history(history)
-        target = int(self.items.rows([item])[0])
-        labels = tuple(self.items_.labels[known])
-        parts = dict(zip(("h", "g"), self.scoring.contributions(known, target), strict=True))
-        return Explanation(self.items_.labels[target], labels, parts, unknown, self.titles_)
+    def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+        """What each history item adds to a score: the H and the G part."""
+        return dict(zip(("h", "g"), self.scoring.contributions(history, target), strict=True))
 
-    def distance(self, history: Sequence[Hashable] | str, item: Hashable, *, part: str = "h") -> float:
+    def distance(self, history: Sequence[Hashable] | str | int, item: Hashable, *, part: str = "h") -> float:
         """Distance of a person (a history, or a known user's id) to an item in the metric of H or of G."""
-        known, _ = self._history(history)
+        known, _ = self.known_history(history)
         return self.scoring.distance(known, int(self.items.rows([item])[0]), part)
 
     def metric_matrix(self, part: str = "h") -> NDArray[Any]:
         """W, the positive semi-definite matrix of the metric, as a dense array (for small catalogues)."""
         self.check_fitted()
         return self.scoring.metric_matrix(part)
-
-    def _history(self, history: Sequence[Hashable] | str) -> tuple[NDArray[np.int64], tuple[str, ...]]:
-        """Known item numbers (each once) and unknown ids of a list of items, or of a known user."""
-        self.check_fitted()
-        if isinstance(history, str):
-            row = int(self.users_.rows([history])[0])
-            return self.train_.indices[self.train_.indptr[row] : self.train_.indptr[row + 1]].astype(np.int64), ()
-        labels = list(dict.fromkeys(map(str, history)))
-        rows = self.items_.find(labels)
-        return rows[rows >= 0], tuple(label for label, row in zip(labels, rows, strict=True) if row < 0)

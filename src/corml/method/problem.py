@@ -84,7 +84,7 @@ def _subtract_filter(
     items = np.arange(len(d))
     left = power(d, weights.item_norm - 0.5)[:, None].astype(A.dtype)
     right = (weights.scale * weights.filter_weight * power(d, 0.5 - weights.item_norm)).astype(A.dtype)
-    with blas():
+    with blas(size=len(d)):
         for start in range(0, len(d), CHUNK):
             band = items[start : start + CHUNK]
             G = filter_block(V, items, band, clip=clip)

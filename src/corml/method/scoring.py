@@ -84,7 +84,7 @@ class Scoring:
         return self.H_scaled.tocsc()
 
     def _add_filter(self, X: csr_array, columns: slice, out: NDArray[np.float32]) -> None:
-        with blas():
+        with blas(size=min(X.shape)):
             if self.clips_entries:
                 met, compact = np.unique(X.indices, return_inverse=True)
                 band = self._filter_band(met, np.arange(columns.start, columns.stop))

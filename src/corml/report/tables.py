@@ -68,7 +68,7 @@ class Table:
         rule = ["─" * columns for columns in widths]
         lines = ["  ".join(self._aligned(line, widths)).rstrip() for line in (heads, rule, *body)]
         if any(marks):
-            lines.append(f"{MARK} best of its column")
+            lines.append(f"{MARK} most accurate")
         return "\n".join([*([clean(self.caption)] if self.caption else []), *lines])
 
     def markdown(self) -> str:
