@@ -1,7 +1,7 @@
 """A split in one file: what it is, how it was made, and a hash of everything.
 
-The format is safetensors, so reading a file never runs what is in it. The header's one entry holds a manifest (text) and
-the hash of manifest and arrays; the arrays are the labels, as UTF-8 bytes and offsets, and the rows of each part.
+The format is safetensors, so reading a file never runs what is in it. The header's one entry holds a manifest (text)
+and the hash of manifest and arrays; the arrays are the labels, as UTF-8 bytes and offsets, and the rows of each part.
 """
 
 import hashlib
