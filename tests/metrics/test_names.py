@@ -15,7 +15,7 @@ def test_a_hyphen_is_an_underscore():
     assert parse("hit-rate@5").label == "hit_rate@5"
 
 
-@pytest.mark.parametrize(("text", "meant"), [("ndgc@10", "ndcg"), ("recal@5", "recall"), ("hitrate@5", "hit_rate")])
+@pytest.mark.parametrize(("text", "meant"), [("ndgc@10", "ndcg"), ("recal@5", "recall"), ("hitrate@5", "hit-rate")])
 def test_an_unknown_metric_suggests_the_one_meant(text, meant):
     with pytest.raises(UsageError, match=f"did you mean '{meant}'"):
         parse(text)
