@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 import corml
 from corml import memory
 from corml.errors import ConvergenceWarning, NotFittedError, ResourceError, SettingError, UnknownIdError
-from corml.method import fitting
+from corml.method import planning
 from corml.ranking import top_k
 from support import random_interactions
 
@@ -134,15 +134,15 @@ def test_what_does_not_fit_is_refused_before_allocating_and_told_what_would(monk
     with pytest.raises(
         ResourceError, match=r"needs .* the budget is 146\.5 KiB; the largest block .* partition_ratio="
     ):
-        corml.CoRML().fit(random_interactions(4, items=100))
+        corml.CoRML(solver="admm").fit(random_interactions(4, items=100))
 
 
 def test_the_advice_of_a_refusal_fits(monkeypatch):
     data = random_interactions(4, users=300, items=250)
-    allowed = fitting.predicted_bytes(data.matrix, 200, 16, 4)
+    allowed = planning.dense_bytes(data.matrix, 200, 16, 4)
     monkeypatch.setattr(memory, "budget", lambda: allowed)
     with pytest.raises(ResourceError, match="partition_ratio=") as refused:
-        corml.CoRML().fit(data)
+        corml.CoRML(solver="admm").fit(data)
     advice = float(str(refused.value).split("partition_ratio=")[1].split()[0])
     assert advice == pytest.approx(200 / data.shape[1], abs=1e-3)
     assert corml.CoRML(partition_ratio=advice).fit(data).H_.nnz
@@ -151,6 +151,8 @@ def test_the_advice_of_a_refusal_fits(monkeypatch):
 def test_with_no_memory_at_all_there_is_nothing_to_advise(monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 8)
     with pytest.raises(ResourceError, match="free some memory"):
+        corml.CoRML(solver="admm").fit(random_interactions(4))
+    with pytest.raises(ResourceError, match="set candidates to fewer"):
         corml.CoRML().fit(random_interactions(4))
 
 
@@ -191,7 +193,7 @@ def test_explaining_what_nobody_knows_is_an_error(model):
 
 
 def test_the_rank_follows_the_size_of_the_catalogue():
-    ranks = [fitting.suggested_rank(n) for n in (1, 1_700, 3_700, 41_000, 1_000_000)]
+    ranks = [planning.suggested_rank(n) for n in (1, 1_700, 3_700, 41_000, 1_000_000)]
     assert ranks == [16, 16, 32, 256, 256]
 
 

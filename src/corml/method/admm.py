@@ -41,6 +41,11 @@ class Solution:
     rho: float
     trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)
 
+    @property
+    def residual(self) -> float:
+        """How far from optimal."""
+        return max(self.primal, self.dual)
+
     def report(self) -> dict[str, Any]:
         """Plain numbers for a model file or a table."""
         return {

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array, issparse
 
 from corml.errors import ModelFileError
 from corml.linalg.scaling import column_degrees, is_symmetric
-from corml.method import fitting
+from corml.method import fitting, planning
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
 from corml.method.spectral import FILTERS
@@ -19,7 +19,7 @@ from corml.settings import above, at_least, between, choice, linear, log, one_of
 
 __all__ = ["CoRML"]
 
-SOLVERS = ("auto", "admm")
+SOLVERS = ("auto", "admm", "sparse")
 
 
 @dataclass(kw_only=True, eq=False)
@@ -59,7 +59,12 @@ class CoRML(Recommender):
         help="singular vectors kept in V",
     )
     filter: str = setting("elementwise", one_of(*FILTERS), help="how G is clipped: the paper, not at all, or mixed")
-    solver: str = setting("auto", one_of(*SOLVERS), help="how problem H is solved")
+    solver: str = setting("auto", one_of(*SOLVERS), help="how problem H is solved: dense, on pairs, or by prediction")
+    candidates: int | None = setting(
+        None,
+        optional(whole(1, 1_000_000), "all pairs that met, if those are not too many"),
+        help="pairs the sparse solver may use for each item, the strongest",
+    )
     rho: float | None = setting(
         None, optional(above(0), "from the problem"), symbol="ρ", help="ADMM step length: speed, not the answer"
     )
@@ -77,7 +82,7 @@ class CoRML(Recommender):
         return Weights(self.mix, self.item_norm, self.scale, self.user_norm, self.l2, self.ridge)
 
     def _fit(self, X: csr_array) -> None:
-        plan = fitting.plan(X, self)
+        plan = planning.plan(X, self)
         self.degrees_ = column_degrees(X)
         self.V_, self.H_, self.solutions_ = fitting.run(X, self.degrees_, self, plan, self._progress)
         self.notes_ = {"plan": plan.report(), "solver": [solution.report() for solution in self.solutions_]}

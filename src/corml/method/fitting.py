@@ -1,93 +1,41 @@
-"""Fit CoRML: decide how, refuse what will not fit, then G → blocks → H → prune."""
+"""Fit CoRML as planned: G, then H by the dense solver block by block or by the sparse one, then prune."""
 
 import warnings
-from bisect import bisect_right
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import memory
-from corml.errors import ConvergenceWarning, NumericalError, SettingError
-from corml.method import admm, prune
+from corml.errors import ConvergenceWarning, NumericalError
+from corml.linalg.normal import Normal
+from corml.linalg.scaling import power, scaled
+from corml.method import admm, prune, sparse
+from corml.method.candidates import co_occurring
+from corml.method.cross import cross_term
 from corml.method.partition import partition
-from corml.method.problem import dense_problem
+from corml.method.planning import Plan
+from corml.method.problem import dense_problem, user_weights
 from corml.method.spectral import singular_vectors
 
 if TYPE_CHECKING:
     from corml.method.estimator import CoRML
 
-__all__ = ["Plan", "plan", "predicted_bytes", "run", "suggested_rank"]
+__all__ = ["run"]
 
-SCRATCH_COLUMNS = 4096  # bands and tiles beside the n × n arrays
 Progress = Callable[[str, int, int], None]
-
-
-@dataclass(frozen=True)
-class Plan:
-    """How a fit will go, decided before anything is allocated."""
-
-    solver: str
-    rank: int
-    largest_block: int
-    bytes: int
-
-    def report(self) -> dict[str, Any]:
-        """Plain numbers for a model file or a table."""
-        return {
-            "solver": self.solver,
-            "rank": self.rank,
-            "largest block": self.largest_block,
-            "predicted bytes": self.bytes,
-        }
-
-
-def plan(X: csr_array, model: "CoRML") -> Plan:
-    """Choose the rank and check that the dense solver fits in memory."""
-    n = X.shape[1]
-    if model.partition_ratio < 1 and model.partition_ratio * n <= 1:
-        raise SettingError(f"partition_ratio must be above 1/items = {1 / n:.3g}; got {model.partition_ratio:g}.")
-    rank = min(model.rank or suggested_rank(n), *X.shape)
-    largest = max(1, int(model.partition_ratio * n))
-    item_size = 4 if model.precision == "single" else 8
-    chosen = Plan("admm", rank, largest, predicted_bytes(X, largest, rank, item_size))
-    memory.require(
-        chosen.bytes,
-        what=f"The dense solver with {largest:,} items in a block",
-        instead=_what_fits(X, rank, item_size),
-    )
-    return chosen
-
-
-def suggested_rank(n_items: int) -> int:
-    """More singular vectors for larger catalogues: the power of two nearest to n/100, from 16 to 256."""
-    return int(2 ** np.clip(np.round(np.log2(max(n_items, 1) / 100)), 4, 8))
-
-
-def predicted_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
-    """Peak of a fit: the solver's square arrays and scratch for one block, V in the making, and the data."""
-    square = item_size * block * (admm.ARRAYS_ALIVE * block + min(SCRATCH_COLUMNS, 2 * block))
-    return int(square + 24 * sum(X.shape) * rank + 40 * X.nnz)
+Solved = tuple[csr_array, list[Any]]
 
 
 def run(
-    X: csr_array, d: NDArray[np.float64], model: "CoRML", chosen: Plan, progress: Progress
-) -> tuple[NDArray[np.float32], csr_array, list[admm.Solution]]:
-    """V, H and how H was solved, block by block."""
+    X: csr_array, d: NDArray[np.float64], model: "CoRML", plan: Plan, progress: Progress
+) -> tuple[NDArray[np.float32], csr_array, list[Any]]:
+    """V, H and how H was solved."""
     progress("filter", 0, 1)
-    V = singular_vectors(X, chosen.rank)
+    V = singular_vectors(X, plan.rank)
     progress("filter", 1, 1)
-    blocks = partition(X, model.partition_ratio)
-    parts, solutions = [], []
-    for number, block in enumerate(blocks, start=1):
-        stage = "solve" if len(blocks) == 1 else f"solve block {number} of {len(blocks)}"
-        H, solution = _solve_block(X, d, V, block, model, lambda a, b, stage=stage: progress(stage, a, b))
-        parts.append((block, H))
-        solutions.append(solution)
-    H = _assemble(parts, X.shape[1])
+    H, solutions = (_sparse if plan.solver == "sparse" else _dense)(X, d, V, model, plan, progress)
     if model.budget is not None:
         H = prune.to_budget(H, model.budget, X.shape[0])
     if not np.isfinite(H.data).all():
@@ -96,17 +44,57 @@ def run(
     return V.astype(np.float32), H, solutions
 
 
+def _sparse(
+    X: csr_array, d: NDArray[np.float64], V: NDArray[Any], model: "CoRML", plan: Plan, progress: Progress
+) -> Solved:
+    """H on the pairs that met."""
+    weights, p = model.weights, power(d, -model.item_norm)
+    by_user = user_weights(X, weights.user_norm)
+    progress("pairs", 0, 2)
+    pairs = co_occurring(scaled(X, columns=p), by_user, most=plan.strongest)
+    progress("pairs", 1, 2)
+    pull = pairs.PtP / np.float32(weights.mix)
+    if weights.filter_weight > 0:
+        explained = cross_term(X, d, V, by_user, weights.item_norm, pairs, clip=model.filter != "factored")
+        pull -= np.float32(weights.scale * weights.filter_weight) * explained
+        del explained
+    progress("pairs", 2, 2)
+    support, complete = pairs.support, pairs.complete
+    del pairs
+    normal = Normal(X, p, by_user, support)
+    problem = sparse.PairProblem(support, normal, weights.scale, weights.l2 * d + weights.ridge, pull)
+    solution = sparse.solve(
+        problem,
+        complete=complete,
+        max_steps=model.max_steps,
+        tol=model.tol,
+        progress=lambda done, total: progress("solve", done, total),
+    )
+    return solution.H, [_without_matrix(solution)]
+
+
+def _dense(
+    X: csr_array, d: NDArray[np.float64], V: NDArray[Any], model: "CoRML", plan: Plan, progress: Progress
+) -> Solved:
+    """H block by block."""
+    blocks = partition(X, model.partition_ratio)
+    parts, solutions = [], []
+    for number, block in enumerate(blocks, start=1):
+        stage = "solve" if len(blocks) == 1 else f"solve block {number} of {len(blocks)}"
+        solution = _solve_block(X, d, V, block, model, lambda a, b, stage=stage: progress(stage, a, b))
+        parts.append((block, csr_array(solution.H).astype(np.float32)))
+        solutions.append(_without_matrix(solution))
+    return _assemble(parts, X.shape[1]), solutions
+
+
 def _solve_block(
     X: csr_array, d: NDArray[np.float64], V: NDArray[Any], block: NDArray[np.int64], model: "CoRML", progress: Any
-) -> tuple[csr_array, admm.Solution]:
+) -> admm.Solution:
     dtype = np.float32 if model.precision == "single" else np.float64
-    R, whole = X, len(block) == X.shape[1]
-    if not whole:
-        R, d, V = X[:, block], d[block], V[block]
-    problem = dense_problem(R, d, V, model.weights, clip=model.filter != "factored", dtype=dtype)
-    solution = admm.solve(problem, rho=model.rho, max_steps=model.max_steps, tol=model.tol, progress=progress)
-    H = csr_array(solution.H).astype(np.float32)
-    return H, admm.Solution(**{**vars(solution), "H": np.zeros((0, 0))})
+    if len(block) < X.shape[1]:
+        X, d, V = X[:, block], d[block], V[block]
+    problem = dense_problem(X, d, V, model.weights, clip=model.filter != "factored", dtype=dtype)
+    return admm.solve(problem, rho=model.rho, max_steps=model.max_steps, tol=model.tol, progress=progress)
 
 
 def _assemble(parts: list[tuple[NDArray[np.int64], csr_array]], n: int) -> csr_array:
@@ -119,20 +107,15 @@ def _assemble(parts: list[tuple[NDArray[np.int64], csr_array]], n: int) -> csr_a
     return made
 
 
-def _what_fits(X: csr_array, rank: int, item_size: int) -> str:
-    """The largest block the budget allows, as advice."""
-    n, allowed = X.shape[1], memory.budget()
-    fits = bisect_right(range(1, n + 1), allowed, key=lambda block: predicted_bytes(X, block, rank, item_size))
-    ratio = np.floor(1000 * fits / n) / 1000
-    if ratio * n <= 1:
-        return "free some memory first."
-    return f"the largest block that fits has {fits:,} of {n:,} items: set partition_ratio={ratio:g} or less."
+def _without_matrix(solution: Any) -> Any:
+    """How it was solved, without the answer itself, which the model keeps elsewhere."""
+    return type(solution)(**{**vars(solution), "H": None})
 
 
-def _warn_if_unfinished(solutions: list[admm.Solution], model: "CoRML") -> None:
-    unfinished = [s for s in solutions if not s.converged]
+def _warn_if_unfinished(solutions: list[Any], model: "CoRML") -> None:
+    unfinished = [solution for solution in solutions if not solution.converged]
     if model.tol > 0 and unfinished:
-        worst = max(max(s.primal, s.dual) for s in unfinished)
+        worst = max(solution.residual for solution in unfinished)
         warnings.warn(
             f"The solver stopped after {model.max_steps} steps with a residual of {worst:.1e} (tol {model.tol:g}): "
             "raise max_steps, or set tol=0 to ask for a fixed number of steps.",

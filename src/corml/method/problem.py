@@ -90,4 +90,7 @@ def _subtract_filter(
             G = filter_block(V, items, band, clip=clip)
             G *= left
             G *= right[band]
-            B[:, start : start + CHUNK] -= A @ G
+            target = B[:, start : start + CHUNK]
+            never = target == 0
+            target -= A @ G
+            np.minimum(target, 0, out=target, where=never)  # pairs that never met have no weight, by definition

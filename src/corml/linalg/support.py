@@ -1,0 +1,66 @@
+"""Numbers for pairs of items: symmetric matrices that live on a fixed sparse pattern."""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+__all__ = ["Support"]
+
+
+@dataclass(frozen=True)
+class Support:
+    """A symmetric hollow pattern in CSR form, both triangles; `twin` tells where (j, i) stands for each (i, j)."""
+
+    indptr: NDArray[Any]
+    indices: NDArray[Any]
+    twin: NDArray[Any]
+
+    @classmethod
+    def of(cls, pattern: csr_array) -> Self:
+        """The pattern of a symmetric matrix with sorted rows and an empty diagonal."""
+        assert pattern.has_sorted_indices
+        places = np.arange(pattern.nnz, dtype=np.int32 if pattern.nnz < 2**31 else np.int64)
+        flipped = csr_array((places, pattern.indices, pattern.indptr), shape=pattern.shape).T.tocsr()
+        return cls(pattern.indptr, pattern.indices, flipped.data)
+
+    def __len__(self) -> int:
+        return len(self.indices)
+
+    @property
+    def items(self) -> int:
+        """How many items the pairs are of."""
+        return len(self.indptr) - 1
+
+    @cached_property
+    def rows(self) -> NDArray[np.int32]:
+        """First item of each pair."""
+        return np.repeat(np.arange(self.items, dtype=np.int32), np.diff(self.indptr))
+
+    def sum_of(self, values: NDArray[Any]) -> NDArray[np.float32]:
+        """values_i + values_j for each pair."""
+        narrow = values.astype(np.float32)
+        made: NDArray[np.float32] = narrow[self.rows]
+        made += narrow[self.indices]
+        return made
+
+    def matrix(self, values: NDArray[Any]) -> csr_array:
+        """The matrix with these values, its zeros left out."""
+        made = csr_array((values.copy(), self.indices.copy(), self.indptr.copy()), shape=(self.items, self.items))
+        made.eliminate_zeros()
+        made.has_sorted_indices = True
+        return made
+
+    def values(self, matrix: csr_array) -> NDArray[np.float32]:
+        """What a matrix holds on the pattern: zero where it has nothing, and what lies outside is forgotten."""
+        empty = csr_array((np.ones(len(self), dtype=np.int8), self.indices, self.indptr), shape=matrix.shape)
+        inside = matrix.multiply(empty).tocsr()
+        inside.sort_indices()
+        made = np.zeros(len(self), dtype=np.float32)
+        ours = self.rows.astype(np.int64) * self.items + self.indices
+        rows = np.repeat(np.arange(self.items, dtype=np.int64), np.diff(inside.indptr))
+        made[np.searchsorted(ours, rows * self.items + inside.indices)] = inside.data
+        return made

@@ -1,0 +1,142 @@
+"""Which pairs of items H may use: those that met, or the strongest of them for each item.
+
+At the optimum H is zero on pairs that never share a user, exactly (every term of the gradient there is ≥ 0), so the
+co-occurring pairs are all it takes. Rows are made a chunk at a time: where there are too many pairs to keep, only
+the strongest of each row ever exist together.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, vstack
+
+from corml.linalg.support import Support
+from corml.parallel import over_rows
+
+__all__ = ["Candidates", "PairCount", "co_occurring", "count_pairs"]
+
+CHUNK = 2048  # items whose rows are made at a time
+
+
+@dataclass(frozen=True)
+class Candidates:
+    """Pairs with PᵀP and A = PᵀΦP on them; `complete` if they are all pairs that met."""
+
+    support: Support
+    PtP: NDArray[np.float32]
+    A: NDArray[np.float32]
+    complete: bool
+
+
+def co_occurring(P: csr_array, user_weights: NDArray[np.float64], *, most: int | None = None) -> Candidates:
+    """Pairs that share a user; at most about `most` of the strongest for each item, where given."""
+    narrow = csr_array((P.data.astype(np.float32), P.indices, P.indptr), shape=P.shape)
+    transposed = narrow.T.tocsr()
+    kept, complete = [], True
+    for start in range(0, P.shape[1], CHUNK):
+        rows = (transposed[start : start + CHUNK] @ narrow).tocsr()
+        rows.sort_indices()
+        chosen = _chosen(rows, start, most)
+        complete = complete and bool(chosen.sum() == rows.nnz - _own(rows, start))
+        kept.append(_only(rows, chosen))
+    strongest = vstack(kept, format="csr")
+    PtP = strongest if complete else strongest.maximum(strongest.T.tocsr())
+    PtP.sort_indices()
+    support = Support.of(PtP)
+    A = PtP.data if (user_weights == user_weights[:1]).all() else _weighted(narrow, user_weights, support)
+    scale = np.float32(user_weights[0] if len(user_weights) else 1.0) if A is PtP.data else np.float32(1)
+    return Candidates(support, PtP.data, A * scale, complete)
+
+
+def _chosen(rows: csr_array, first: int, most: int | None) -> NDArray[np.bool_]:
+    """Which entries of a chunk of rows to keep: all but the diagonal, or the largest of each row."""
+    chosen = np.ones(rows.nnz, dtype=bool)
+    _mark(rows.indptr, rows.indices, rows.data, first, -1 if most is None else most, chosen)
+    return chosen
+
+
+def _own(rows: csr_array, first: int) -> int:
+    """How many entries lie on the diagonal."""
+    number = np.repeat(np.arange(first, first + rows.shape[0]), np.diff(rows.indptr))
+    return int((rows.indices == number).sum())
+
+
+def _only(rows: csr_array, chosen: NDArray[np.bool_]) -> csr_array:
+    counts = np.add.reduceat(np.append(chosen, False).astype(np.int64), rows.indptr[:-1]) * (np.diff(rows.indptr) > 0)
+    indptr = np.concatenate([[0], np.cumsum(counts)]).astype(rows.indptr.dtype)
+    return csr_array((rows.data[chosen], rows.indices[chosen], indptr), shape=rows.shape)
+
+
+@njit(cache=True, nogil=True)
+def _mark(ptr, cols, data, first, most, chosen):  # type: ignore[no-untyped-def]
+    for row in range(len(ptr) - 1):
+        start, stop = ptr[row], ptr[row + 1]
+        threshold = np.float32(-1.0)
+        if most >= 0 and stop - start > most + 1:
+            values = np.sort(data[start:stop])
+            threshold = values[len(values) - most - 1]  # the diagonal is among them and is the largest
+        for place in range(start, stop):
+            chosen[place] = cols[place] != first + row and data[place] >= threshold
+
+
+def _weighted(P: csr_array, user_weights: NDArray[np.float64], support: Support) -> NDArray[np.float32]:
+    """A = PᵀΦP on a support: for each pair, over the users of the first item who met the second."""
+    made = np.zeros(len(support), dtype=np.float32)
+    by_item = P.T.tocsr()
+    weights = user_weights.astype(np.float32)
+
+    def work(a: int, b: int) -> None:
+        row = np.zeros(P.shape[1], dtype=np.float32)
+        _weighted_rows(
+            by_item.indptr, by_item.indices, by_item.data, P.indptr, P.indices, P.data, weights,
+            support.indptr, support.indices, made, row, a, b,
+        )  # fmt: skip
+
+    over_rows(work, support.items)
+    return made
+
+
+@njit(cache=True, nogil=True)
+def _weighted_rows(i_ptr, i_users, i_data, ptr, cols, data, weights, s_ptr, s_cols, out, row, start, stop):  # type: ignore[no-untyped-def]
+    for item in range(start, stop):
+        row[:] = 0
+        for at in range(i_ptr[item], i_ptr[item + 1]):
+            user = i_users[at]
+            weight = i_data[at] * weights[user]
+            for place in range(ptr[user], ptr[user + 1]):
+                row[cols[place]] += weight * data[place]
+        for place in range(s_ptr[item], s_ptr[item + 1]):
+            out[place] = row[s_cols[place]]
+
+
+@dataclass(frozen=True)
+class PairCount:
+    """How many pairs met (both ways), and how many multiplications one step of a solver over them takes."""
+
+    pairs: int
+    work: float
+
+
+SAMPLE = 400  # items whose pairs are counted to predict those of all
+
+
+def count_pairs(R: csr_array, *, most: int | None = None) -> PairCount:
+    """Predict the number of co-occurring pairs from a sample of items spread evenly over their degrees."""
+    by_item = R.T.tocsr()
+    degrees = np.diff(by_item.indptr)
+    order = np.argsort(degrees, kind="stable")
+    edges = np.unique(np.linspace(0, len(order), SAMPLE + 1).astype(np.int64))
+    pairs = work = 0.0
+    for low, high in pairwise(edges):
+        middle = order[(low + high) // 2]
+        users = by_item.indices[by_item.indptr[middle] : by_item.indptr[middle + 1]]
+        met = np.concatenate([R.indices[R.indptr[u] : R.indptr[u + 1]] for u in users]) if len(users) else users
+        count = max(len(np.unique(met)) - 1, 0)
+        if most is not None:  # an item also keeps the pairs of which it is among the other's strongest
+            count = min(count, most + int(degrees[middle]))
+        pairs += count * (high - low)
+        work += 2.0 * count * int(degrees[order[low:high]].sum())
+    return PairCount(int(pairs), work)

@@ -1,0 +1,108 @@
+"""The cross term A G' on a support: what the filter already explains of each pair.
+
+    A = Pᵀ Φ P,   G' = D^{t−½} G D^{½−t}
+
+Clipped entry by entry, G has no factors: a band of its columns is made, carried through the users and read on the
+support, at nnz(R)·n multiplications. Unclipped, G = VVᵀ − diag(VVᵀ) and each pair is one dot product of length k.
+"""
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.linalg.products import add_dense_product
+from corml.linalg.scaling import power
+from corml.linalg.support import Support
+from corml.method.candidates import Candidates
+from corml.parallel import blas, over_rows
+
+__all__ = ["cross_term"]
+
+BAND = 512  # columns of G' alive at a time
+
+Vector = NDArray[np.float64]
+
+
+def cross_term(
+    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, item_norm: float, pairs: Candidates, *, clip: bool
+) -> NDArray[np.float32]:
+    """A G' + (A G')ᵀ on the support of the candidates."""
+    if V.shape[1] == 0:
+        return np.zeros(len(pairs.support), dtype=np.float32)
+    one_way = (_clipped if clip else _factored)(R, d, V, user_weights, item_norm, pairs)
+    both: NDArray[np.float32] = one_way[pairs.support.twin]
+    both += one_way
+    return both
+
+
+def _factored(
+    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, t: float, pairs: Candidates
+) -> NDArray[np.float32]:
+    """(A D^{t−½} V)(D^{½−t} V)ᵀ less A·diag(VVᵀ): the diagonal of G is nothing."""
+    met = user_weights[:, None] * (R @ (V * power(d, -0.5)[:, None]))
+    left = np.ascontiguousarray(power(d, -t)[:, None] * (R.T @ met), dtype=np.float32)
+    right = np.ascontiguousarray(V * power(d, 0.5 - t)[:, None], dtype=np.float32)
+    support, made = pairs.support, np.empty(len(pairs.support), dtype=np.float32)
+    over_rows(lambda a, b: _dots(support.indptr, support.indices, left, right, made, a, b), support.items)
+    made -= pairs.A * np.einsum("ij,ij->i", V, V).astype(np.float32)[support.indices]
+    return made
+
+
+def _clipped(
+    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, t: float, pairs: Candidates
+) -> NDArray[np.float32]:
+    """Pᵀ Φ (P G'), a band of columns at a time; P D^{t−½} = R D^{−½}."""
+    left = np.ascontiguousarray(V * power(d, -0.5)[:, None], dtype=np.float32)
+    right = np.ascontiguousarray(V * power(d, 0.5 - t)[:, None], dtype=np.float32)
+    support, by_item, weights = pairs.support, R.T.tocsr(), user_weights.astype(np.float32)
+    made = np.zeros(len(support), dtype=np.float32)
+    for start in range(0, support.items, BAND):
+        stop = min(start + BAND, support.items)
+        with blas(size=support.items):
+            G = left @ right[start:stop].T
+        np.maximum(G, 0, out=G)
+        G[np.arange(start, stop), np.arange(stop - start)] = 0
+        W = np.zeros((R.shape[0], stop - start), dtype=np.float32)
+        add_dense_product(R, G, W)
+        _read_band(support, by_item, weights, W, start, made)
+    made *= power(d, -t).astype(np.float32)[support.rows]
+    return made
+
+
+def _read_band(
+    support: Support, by_item: csr_array, weights: NDArray[Any], W: NDArray[Any], first: int, out: NDArray[Any]
+) -> None:
+    def work(a: int, b: int) -> None:
+        _gather(support.indptr, support.indices, by_item.indptr, by_item.indices, weights, W, first, out, a, b)
+
+    over_rows(work, support.items)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _dots(ptr, cols, left, right, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
+        a = left[row]
+        for place in range(ptr[row], ptr[row + 1]):
+            b = right[cols[place]]
+            total = np.float32(0)
+            for k in range(len(a)):
+                total += a[k] * b[k]
+            out[place] = total
+
+
+@njit(cache=True, nogil=True)
+def _gather(ptr, cols, u_ptr, users, weights, W, first, out, start, stop):  # type: ignore[no-untyped-def]
+    width = W.shape[1]
+    for row in range(start, stop):
+        low = ptr[row] + np.searchsorted(cols[ptr[row] : ptr[row + 1]], first)
+        high = ptr[row] + np.searchsorted(cols[ptr[row] : ptr[row + 1]], first + width)
+        if low == high:
+            continue
+        for at in range(u_ptr[row], u_ptr[row + 1]):
+            user = users[at]
+            weight = weights[user]
+            for place in range(low, high):
+                out[place] += weight * W[user, cols[place] - first]

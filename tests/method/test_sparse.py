@@ -1,0 +1,253 @@
+"""The sparse solver against the dense one, and against the conditions of an optimum."""
+
+import numpy as np
+import pytest
+
+import corml
+from corml import memory
+from corml.errors import NumericalError
+from corml.linalg.normal import Normal
+from corml.linalg.scaling import column_degrees, power, scaled
+from corml.linalg.support import Support
+from corml.method import admm, candidates, planning, sparse
+from corml.method.candidates import co_occurring, count_pairs
+from corml.method.cross import cross_term
+from corml.method.problem import Problem, Weights, dense_problem, user_weights
+from corml.method.spectral import filter_block, singular_vectors
+from support import random_interactions
+
+WEIGHTS = {
+    "usual": Weights(mix=0.8, item_norm=0.1, scale=1.0, user_norm=0.0, l2=1.0, ridge=5.0),
+    "novel": Weights(mix=0.6, item_norm=-0.2, scale=0.1, user_norm=0.5, l2=0.0, ridge=1.0),
+    "no filter": Weights(mix=1.0, item_norm=0.0, scale=1.0, user_norm=1.0, l2=0.1, ridge=0.0),
+}
+
+
+@pytest.fixture(scope="module")
+def R():
+    return random_interactions(0, 300, 80, 8).matrix
+
+
+def ingredients(R, weights, most=None):
+    d, by_user = column_degrees(R), user_weights(R, weights.user_norm)
+    pairs = co_occurring(scaled(R, columns=power(d, -weights.item_norm)), by_user, most=most)
+    return d, by_user, singular_vectors(R, 8), pairs
+
+
+def pair_problem(R, weights, *, clip=True, most=None):
+    d, by_user, V, pairs = ingredients(R, weights, most)
+    cross = cross_term(R, d, V, by_user, weights.item_norm, pairs, clip=clip)
+    pull = pairs.PtP / np.float32(weights.mix) - np.float32(weights.scale * weights.filter_weight) * cross
+    normal = Normal(R, power(d, -weights.item_norm), by_user, pairs.support)
+    return sparse.PairProblem(
+        pairs.support, normal, weights.scale, weights.l2 * d + weights.ridge, pull
+    ), pairs.complete
+
+
+def solved(R, weights, *, clip=True, most=None, **options):
+    problem, complete = pair_problem(R, weights, clip=clip, most=most)
+    return sparse.solve(problem, complete=complete, **{"tol": 1e-7, "max_steps": 2000, **options})
+
+
+@pytest.mark.parametrize("clip", [True, False], ids=["elementwise", "factored"])
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
+def test_both_solvers_find_the_same_answer(R, weights, clip):
+    dense = dense_problem(R, column_degrees(R), singular_vectors(R, 8), weights, clip=clip, dtype=np.float64)
+    M, B = dense.M.copy(), dense.B.copy()
+    exact = admm.solve(Problem(dense.M, dense.B), tol=1e-10, max_steps=50_000).H
+    found = solved(R, weights, clip=clip)
+    H = found.H.toarray().astype(float)
+
+    def objective(H):
+        return 0.5 * np.sum(H * (M @ H)) - np.sum(B * H)
+
+    assert found.converged
+    assert objective(H) == pytest.approx(objective(exact), rel=1e-6)
+    assert found.certificate.objective == pytest.approx(objective(exact), rel=1e-5)
+    assert np.abs(H - exact).max() <= 1e-4 * exact.max()
+
+
+def test_the_answer_is_symmetric_hollow_not_negative_and_optimal(R):
+    weights = WEIGHTS["usual"]
+    H = solved(R, weights).H.toarray().astype(float)
+    dense = dense_problem(R, column_degrees(R), singular_vectors(R, 8), weights, dtype=np.float64)
+    slope = dense.M @ H - dense.B
+    slope = (slope + slope.T) / 2
+    pairs, size = ~np.eye(len(H), dtype=bool), np.abs(dense.B).max()
+    assert np.array_equal(H, H.T)
+    assert (H >= 0).all()
+    assert not np.diag(H).any()
+    assert np.abs(slope[pairs & (H > 0)]).max() < 1e-5 * size
+    assert slope[pairs & (H == 0)].min() > -1e-5 * size
+
+
+def test_the_certificate_covers_every_pair_that_met(R):
+    certificate = solved(R, WEIGHTS["usual"]).certificate
+    met = (R.T @ R).toarray() > 0
+    assert certificate.pairs == (met.sum() - met.trace()) // 2
+    assert certificate.complete
+    assert certificate.residual <= 2e-7
+
+
+def test_fewer_candidates_are_said_to_be_fewer_and_cost_little(R):
+    weights = WEIGHTS["usual"]
+    all_pairs, some = solved(R, weights), solved(R, weights, most=15)
+    assert not some.certificate.complete
+    assert some.certificate.pairs < all_pairs.certificate.pairs
+    assert all_pairs.certificate.objective <= some.certificate.objective <= 0.8 * all_pairs.certificate.objective
+
+
+def test_a_warm_start_arrives_at_once(R):
+    weights = WEIGHTS["usual"]
+    problem, complete = pair_problem(R, weights)
+    first = sparse.solve(problem, complete=complete, tol=1e-6)
+    start = problem.support.values(first.H)
+    again = sparse.solve(problem, complete=complete, tol=1e-5, start=start)
+    assert again.steps == 0
+    np.testing.assert_allclose(again.H.toarray(), first.H.toarray(), rtol=1e-5, atol=1e-8)
+
+
+def test_a_fixed_number_of_steps_is_exactly_that(R):
+    found = solved(R, WEIGHTS["usual"], tol=0, max_steps=5)
+    assert found.steps == len(found.trace) == 5
+    assert not found.converged
+    assert found.report()["steps"] == 5
+
+
+def test_progress_ends_where_the_solver_does(R):
+    told = []
+    found = solved(R, WEIGHTS["usual"], progress=lambda done, total: told.append((done, total)))
+    assert told[-1] == (found.steps, found.steps)
+
+
+def test_the_number_of_threads_changes_rounding_only(monkeypatch):
+    data = random_interactions(5, 400, 120, 9)
+    monkeypatch.setenv("CORML_THREADS", "1")
+    one = corml.CoRML(solver="sparse", tol=1e-7, max_steps=500, ridge=2.0).fit(data).H_
+    for count in ("2", "3"):
+        monkeypatch.setenv("CORML_THREADS", count)
+        several = [corml.CoRML(solver="sparse", tol=1e-7, max_steps=500, ridge=2.0).fit(data).H_ for _ in range(2)]
+        assert (several[0] != several[1]).nnz == 0
+        assert np.abs((several[0] - one).data).max(initial=0) <= 1e-5 * one.data.max()
+
+
+def test_numbers_that_leave_the_finite_are_named(R):
+    problem, _ = pair_problem(R, WEIGHTS["usual"])
+    problem.pull[3] = np.inf
+    with pytest.raises(NumericalError, match="left the finite numbers"), np.errstate(invalid="ignore"):
+        sparse.solve(problem, complete=True)
+
+
+# --- pieces ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
+def test_candidates_carry_the_gram_matrices(R, weights, monkeypatch):
+    monkeypatch.setattr(candidates, "CHUNK", 7)
+    d, by_user, _, pairs = ingredients(R, weights)
+    P = R.toarray().astype(float) * d**-weights.item_norm
+    off = ~np.eye(len(d), dtype=bool)
+    rows, columns = pairs.support.rows, pairs.support.indices
+    np.testing.assert_allclose(pairs.PtP, (P.T @ P)[rows, columns], rtol=1e-5)
+    np.testing.assert_allclose(pairs.A, (P.T @ np.diag(by_user) @ P)[rows, columns], rtol=1e-5)
+    assert len(pairs.support) == ((P.T @ P > 0) & off).sum()
+    assert pairs.complete
+
+
+def test_the_strongest_candidates_are_the_strongest(R):
+    d, _, _, pairs = ingredients(R, WEIGHTS["usual"], most=5)
+    P = R.toarray().astype(float) * d**-0.1
+    gram = P.T @ P
+    np.fill_diagonal(gram, 0)
+    kept = pairs.support.matrix(pairs.PtP).toarray() > 0
+    assert (kept == kept.T).all()
+    for item, row in enumerate(gram):
+        strongest = np.sort(row)[::-1][4]
+        assert kept[item][row > strongest + 1e-6].all()
+
+
+@pytest.mark.parametrize("clip", [True, False])
+@pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
+def test_the_cross_term_is_a_times_g(R, weights, clip, monkeypatch):
+    monkeypatch.setattr("corml.method.cross.BAND", 13)
+    d, by_user, V, pairs = ingredients(R, weights)
+    t, items = weights.item_norm, np.arange(len(d))
+    P = R.toarray().astype(float) * d**-t
+    G = filter_block(V, items, items, clip=clip) * d[:, None] ** (t - 0.5) * d ** (0.5 - t)
+    AG = P.T @ np.diag(by_user) @ P @ G
+    found = cross_term(R, d, V, by_user, t, pairs, clip=clip)
+    np.testing.assert_allclose(found, (AG + AG.T)[pairs.support.rows, pairs.support.indices], rtol=2e-4, atol=1e-4)
+
+
+def test_without_directions_there_is_no_cross_term(R):
+    d, by_user, V, pairs = ingredients(R, WEIGHTS["usual"])
+    assert not cross_term(R, d, V[:, :0], by_user, 0.1, pairs, clip=True).any()
+
+
+def test_the_normal_product_is_the_dense_product(R):
+    d, by_user, _, pairs = ingredients(R, WEIGHTS["novel"])
+    P = R.toarray().astype(float) * d**0.2
+    A = P.T @ np.diag(by_user) @ P
+    x = np.random.default_rng(0).random(len(pairs.support)).astype(np.float32)
+    x = x + x[pairs.support.twin]
+    X = pairs.support.matrix(x).toarray()
+    normal = Normal(R, d**0.2, by_user, pairs.support)
+    np.testing.assert_allclose(normal(x), (A @ X + X @ A)[pairs.support.rows, pairs.support.indices], rtol=1e-4)
+    np.testing.assert_allclose(normal.diagonal(), np.diag(A), rtol=1e-5)
+
+
+def test_a_support_reads_and_writes_matrices():
+    pattern = np.array([[0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]], dtype=np.float32)
+    from scipy.sparse import csr_array
+
+    support = Support.of(csr_array(pattern))
+    values = np.arange(1.0, 7.0, dtype=np.float32)
+    matrix = support.matrix(values)
+    assert matrix.T.toarray()[support.rows, support.indices].tolist() == values[support.twin].tolist()
+    assert support.values(matrix).tolist() == values.tolist()
+    assert support.values(csr_array(np.eye(4, k=1))).tolist() == [1, 0, 0, 0, 0, 0]
+    assert support.matrix(np.zeros(6)).nnz == 0
+
+
+# --- the plan --------------------------------------------------------------------------------------------------------
+
+
+def test_pairs_are_predicted_from_a_sample(monkeypatch):
+    R = random_interactions(3, 800, 600, 12).matrix
+    real = (R.T @ R).nnz - (R.sum(axis=0) > 0).sum()
+    assert count_pairs(R).pairs == pytest.approx(real, rel=0.05)
+    monkeypatch.setattr(candidates, "SAMPLE", 60)
+    assert count_pairs(R).pairs == pytest.approx(real, rel=0.15)
+
+
+def test_the_plan_goes_by_predicted_time_and_memory(monkeypatch):
+    scattered = random_interactions(3, 500, 400, 4).matrix
+    crowded = random_interactions(3, 3000, 40, 30).matrix
+    assert planning.plan(scattered, corml.CoRML()).solver == "sparse"
+    assert planning.plan(crowded, corml.CoRML()).solver == "admm"
+    dense = planning.plan(crowded, corml.CoRML())
+    monkeypatch.setattr(memory, "budget", lambda: dense.bytes - 1)
+    monkeypatch.setattr(planning, "BYTES_A_PAIR", 1)
+    assert planning.plan(crowded, corml.CoRML()).solver == "sparse"
+
+
+@pytest.mark.parametrize("asked", [{"rho": 5.0}, {"partition_ratio": 0.5}, {"precision": "double"}, {"solver": "admm"}])
+def test_a_setting_of_the_dense_solver_asks_for_it(asked):
+    assert planning.plan(random_interactions(3, 500, 400, 4).matrix, corml.CoRML(**asked)).solver == "admm"
+
+
+def test_too_many_pairs_are_cut_to_the_strongest(monkeypatch):
+    monkeypatch.setattr(planning, "MOST_WORK", 10.0)
+    monkeypatch.setattr(planning, "STRONGEST", 7)
+    data = random_interactions(3, 500, 400, 4)
+    plan = planning.plan(data.matrix, corml.CoRML(solver="sparse"))
+    assert plan.strongest == 7
+    model = corml.CoRML(solver="sparse").fit(data)
+    assert model.notes_["plan"]["strongest per item"] == 7
+    assert model.notes_["solver"][0]["complete"] is False
+
+
+def test_one_may_choose_how_many_candidates():
+    model = corml.CoRML(solver="sparse", candidates=3).fit(random_interactions(3, 500, 100, 6))
+    assert model.notes_["solver"][0]["complete"] is False
+    assert corml.CoRML(solver="sparse").fit(random_interactions(3, 500, 100, 6)).notes_["solver"][0]["complete"] is True
