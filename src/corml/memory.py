@@ -5,7 +5,7 @@ from pathlib import Path
 
 from corml.errors import ResourceError
 
-__all__ = ["GIB", "budget", "read_size", "require", "size"]
+__all__ = ["GIB", "budget", "is_size", "read_size", "require", "size"]
 
 GIB = 1 << 30
 SHARE = 0.8  # of what is free: the rest is for the system and for what we did not count
@@ -42,6 +42,14 @@ def read_size(text: str) -> int:
         return int(float(word.removesuffix(unit)) * units[unit])
     except ValueError:
         raise ResourceError(f"'{text}' is not a size: write it like 8GB or 512MiB.") from None
+
+
+def is_size(text: object) -> bool:
+    """Whether `read_size` can read it as something."""
+    try:
+        return isinstance(text, str) and read_size(text) > 0
+    except ResourceError:
+        return False
 
 
 def _available() -> int | None:

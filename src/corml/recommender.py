@@ -48,6 +48,11 @@ class Recommender(ABC):
         self._fit(train.matrix)
         return self
 
+    def plan(self, train: Interactions) -> dict[str, Any]:
+        """How a fit would go, before anything is allocated: empty for models that need no plan."""
+        check(self)
+        return {}
+
     @abstractmethod
     def _fit(self, X: csr_array) -> None:
         """Learn the arrays named in STATE."""

@@ -12,13 +12,14 @@ from corml.linalg.support import Support
 from corml.method import admm, candidates, planning, sparse
 from corml.method.candidates import co_occurring, count_pairs
 from corml.method.cross import cross_term
-from corml.method.problem import Problem, Weights, dense_problem, user_weights
+from corml.method.problem import Problem, Weights, dense_problem, loss_weights, user_weights
 from corml.method.spectral import filter_block, singular_vectors
 from support import random_interactions
 
 WEIGHTS = {
     "usual": Weights(mix=0.8, item_norm=0.1, scale=1.0, user_norm=0.0, l2=1.0, ridge=5.0),
     "novel": Weights(mix=0.6, item_norm=-0.2, scale=0.1, user_norm=0.5, l2=0.0, ridge=1.0),
+    "balanced": Weights(mix=0.7, item_norm=0.1, scale=0.5, user_norm=0.5, l2=0.1, ridge=3.0, user_balance=0.6),
     "no filter": Weights(mix=1.0, item_norm=0.0, scale=1.0, user_norm=1.0, l2=0.1, ridge=0.0),
 }
 
@@ -29,9 +30,9 @@ def R():
 
 
 def ingredients(R, weights, most=None):
-    d, by_user = column_degrees(R), user_weights(R, weights.user_norm)
-    pairs = co_occurring(scaled(R, columns=power(d, -weights.item_norm)), by_user, most=most)
-    return d, by_user, singular_vectors(R, 8), pairs
+    d, loss, ranking = column_degrees(R), loss_weights(R, weights.user_balance), user_weights(R, weights.user_norm)
+    P = scaled(R, rows=np.sqrt(loss), columns=power(d, -weights.item_norm))
+    return d, loss * ranking, singular_vectors(R, 8), co_occurring(P, ranking, most=most)
 
 
 def pair_problem(R, weights, *, clip=True, most=None):
@@ -97,6 +98,35 @@ def test_fewer_candidates_are_said_to_be_fewer_and_cost_little(R):
     assert all_pairs.certificate.objective <= some.certificate.objective <= 0.8 * all_pairs.certificate.objective
 
 
+@pytest.mark.parametrize("filter", ["factored", "elementwise"])
+@pytest.mark.parametrize("balance", [0.0, 0.6])
+def test_pairs_left_out_are_all_looked_at(R, filter, balance):
+    """What the report says of pairs outside the candidates, against dense matrices."""
+    data = random_interactions(0, 300, 80, 8)
+    settings = {"filter": filter, "rank": 8, "ridge": 3.0, "user_balance": balance, "user_norm": 0.5, "scale": 0.5}
+    model = corml.CoRML(solver="sparse", candidates=6, tol=1e-7, max_steps=2000, **settings).fit(data)
+    R, d, weights = data.matrix, model.degrees_, model.weights
+    dense = dense_problem(R, d, singular_vectors(R, 8), weights, clip=filter != "factored", dtype=np.float64)
+    slope = dense.M @ model.H_.toarray() - dense.B
+    slope = slope + slope.T
+    P = scaled(R, rows=np.sqrt(loss_weights(R, balance)), columns=power(d, -0.1))
+    kept = co_occurring(P, user_weights(R, 0.5), most=6).support
+    outside = np.triu((R.T @ R).toarray() > 0, 1)
+    outside[kept.rows, kept.indices] = False
+    curvature = np.diag(dense.M)
+    gains = np.maximum(-slope / np.sqrt(curvature[:, None] + curvature), 0)[outside]
+    report = model.solutions_[0].left_out
+    assert report.pairs == outside.sum()
+    if filter == "factored":
+        assert report.gaining == (gains > 0).sum()
+        assert report.worst == pytest.approx(gains.max(), rel=1e-3)
+        assert report.norm == pytest.approx(np.linalg.norm(gains), rel=1e-3)
+    else:
+        assert report.gaining >= (gains > 0).sum()
+        assert report.worst >= gains.max() * (1 - 1e-4)
+    assert model.notes_["solver"][0]["left out"] == report.pairs
+
+
 def test_a_warm_start_arrives_at_once(R):
     weights = WEIGHTS["usual"]
     problem, complete = pair_problem(R, weights)
@@ -148,7 +178,8 @@ def test_candidates_carry_the_gram_matrices(R, weights, monkeypatch):
     P = R.toarray().astype(float) * d**-weights.item_norm
     off = ~np.eye(len(d), dtype=bool)
     rows, columns = pairs.support.rows, pairs.support.indices
-    np.testing.assert_allclose(pairs.PtP, (P.T @ P)[rows, columns], rtol=1e-5)
+    loss = np.diag(loss_weights(R, weights.user_balance))
+    np.testing.assert_allclose(pairs.PtP, (P.T @ loss @ P)[rows, columns], rtol=1e-5)
     np.testing.assert_allclose(pairs.A, (P.T @ np.diag(by_user) @ P)[rows, columns], rtol=1e-5)
     assert len(pairs.support) == ((P.T @ P > 0) & off).sum()
     assert pairs.complete

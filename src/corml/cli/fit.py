@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 import corml
-from corml import models
+from corml import memory, models
 from corml.cli._console import progress, say, show_json, tell
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._settings_file import read_settings
@@ -24,7 +24,7 @@ __all__ = ["fit"]
 @with_splitting
 def fit(
     source: str = typer.Argument(None, metavar="DATA", help="A file of interactions, or the name of a data set."),
-    out: str = typer.Option(..., "--out", "-o", metavar="FILE", help="The model file to write."),
+    out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="The model file to write."),
     model: str = typer.Option(None, "--model", metavar="NAME", help="Which model (default: corml)."),
     values: list[str] = typer.Option(
         [], "--set", metavar="NAME=VALUE", help="A setting of the model, e.g. mix=0.8; may be repeated."
@@ -33,6 +33,7 @@ def fit(
         None, "--settings", metavar="FILE", help="A TOML file with [data], [split] and [model]; flags win."
     ),
     no_history: bool = typer.Option(False, "--no-history", help="Leave the training users out of the model file."),
+    plan: bool = typer.Option(False, "--plan", help="Only say how the fit would go: solver, memory, time."),
     as_json: bool = typer.Option(False, "--json", help="Print the outcome as JSON."),
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
@@ -48,20 +49,28 @@ def fit(
       corml fit movielens-small --at-least 4 --k-core 5 --split ratio --out movies.corml
       corml fit gowalla --split authors --set rank=256 --set ridge=50 --out gowalla.corml
       corml fit --settings fit.toml --out shop.corml
+      corml fit ratings.csv --plan
     """
-    target(out, settings)
+    if not plan and not out:
+        raise UsageError("Say where to write the model: --out FILE (or --plan to see only how the fit would go).")
+    if out:
+        target(out, settings)
     given = read_settings(settings)
     loading = {**given["data"], **loading}
     source = str(source or loading.get("source", ""))
     loading.pop("source", None)
     if not source:
         raise UsageError("Say what to learn from: a file, the name of a data set, or source = … under [data].")
-    target(out, source, loading.get("titles"))
+    if out:
+        target(out, source, loading.get("titles"))
     made = _model(given["model"], model, values)
     splitting = over(given["split"], splitting)
     if splitting:
         check_split(splitting)
     data = load(source, loading)
+    if plan:
+        _show_plan(made.plan(make_split(data, splitting).train if splitting else data), as_json)
+        return
     begun = time.perf_counter()
     record = _learn(made, data, splitting)
     made.save(out, history=not no_history, evaluation=record)
@@ -71,6 +80,14 @@ def fit(
         return
     _report(made, out, record, seconds)
     tell(f"next: corml recommend {shlex.quote(out)} {_somebody(made, no_history)}")
+
+
+def _show_plan(plan: dict[str, Any], as_json: bool) -> None:
+    if as_json:
+        show_json(plan)
+        return
+    for name, value in plan.items():
+        say(f"{name:>20}  {memory.size(value) if name == 'predicted bytes' else value}")
 
 
 def _model(section: dict[str, Any], name: str | None, values: list[str]) -> Recommender:

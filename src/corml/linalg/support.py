@@ -47,10 +47,11 @@ class Support:
         made += narrow[self.indices]
         return made
 
-    def matrix(self, values: NDArray[Any]) -> csr_array:
-        """The matrix with these values, its zeros left out."""
-        made = csr_array((values.copy(), self.indices.copy(), self.indptr.copy()), shape=(self.items, self.items))
-        made.eliminate_zeros()
+    def matrix(self, values: NDArray[Any], *, zeros: bool = False) -> csr_array:
+        """The matrix with these values; its zeros are left out unless asked for."""
+        made = csr_array((values, self.indices, self.indptr), shape=(self.items, self.items), copy=not zeros)
+        if not zeros:
+            made.eliminate_zeros()
         made.has_sorted_indices = True
         return made
 

@@ -8,14 +8,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
+from corml import memory
 from corml.errors import ModelFileError
+from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method import fitting, planning
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
 from corml.method.spectral import FILTERS
 from corml.recommender import Recommender
-from corml.settings import above, at_least, between, choice, linear, log, one_of, optional, setting, whole
+from corml.settings import Rule, above, at_least, between, check, choice, linear, log, one_of, optional, setting, whole
 
 __all__ = ["CoRML"]
 
@@ -51,6 +53,9 @@ class CoRML(Recommender):
     )
     l2: float = setting(1.0, at_least(0), symbol="θ", search=log(0.01, 1), help="degree-weighted ridge on H")
     ridge: float = setting(50.0, at_least(0), search=log(5, 500), help="plain ridge on H")
+    user_balance: float = setting(
+        0.0, between(0, 2), search=linear(0, 1), help="0 counts every interaction alike; higher, users more alike"
+    )
     rank: int | None = setting(
         None,
         optional(whole(1, 10_000), "from the number of items"),
@@ -74,12 +79,21 @@ class CoRML(Recommender):
     budget: int | None = setting(
         None, optional(whole(1, 10_000), "keep all of H"), symbol="γ", help="prune H to the size of such a factor model"
     )
+    max_memory: str | None = setting(
+        None, optional(Rule("a size such as '8GB'", memory.is_size, str), "what is free"), help="most memory of a fit"
+    )
     precision: str = setting("single", one_of("single", "double"), help="floating-point numbers of the solver")
 
     @property
     def weights(self) -> Weights:
         """The numbers of problem H."""
-        return Weights(self.mix, self.item_norm, self.scale, self.user_norm, self.l2, self.ridge)
+        norms = self.item_norm, self.scale, self.user_norm
+        return Weights(self.mix, *norms, self.l2, self.ridge, self.user_balance)
+
+    def plan(self, train: Interactions) -> dict[str, Any]:
+        """How a fit would go: solver, rank, pairs, memory and time; refuses what would not fit."""
+        check(self)
+        return planning.plan(train.matrix, self).report()
 
     def _fit(self, X: csr_array) -> None:
         plan = planning.plan(X, self)

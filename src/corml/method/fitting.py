@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,9 +15,10 @@ from corml.linalg.scaling import power, scaled
 from corml.method import admm, prune, sparse
 from corml.method.candidates import co_occurring
 from corml.method.cross import cross_term
+from corml.method.left_out import Factors, look
 from corml.method.partition import partition
 from corml.method.planning import Plan
-from corml.method.problem import dense_problem, user_weights
+from corml.method.problem import dense_problem, loss_weights, user_weights
 from corml.method.spectral import singular_vectors
 
 if TYPE_CHECKING:
@@ -49,9 +51,10 @@ def _sparse(
 ) -> Solved:
     """H on the pairs that met."""
     weights, p = model.weights, power(d, -model.item_norm)
-    by_user = user_weights(X, weights.user_norm)
+    loss, ranking = loss_weights(X, weights.user_balance), user_weights(X, weights.user_norm)
+    by_user = loss * ranking
     progress("pairs", 0, 2)
-    pairs = co_occurring(scaled(X, columns=p), by_user, most=plan.strongest)
+    pairs = co_occurring(scaled(X, rows=np.sqrt(loss), columns=p), ranking, most=plan.strongest)
     progress("pairs", 1, 2)
     pull = pairs.PtP / np.float32(weights.mix)
     if weights.filter_weight > 0:
@@ -62,6 +65,7 @@ def _sparse(
     support, complete = pairs.support, pairs.complete
     del pairs
     normal = Normal(X, p, by_user, support)
+    curvature = weights.scale * normal.diagonal() + weights.l2 * d + weights.ridge
     problem = sparse.PairProblem(support, normal, weights.scale, weights.l2 * d + weights.ridge, pull)
     solution = sparse.solve(
         problem,
@@ -70,7 +74,15 @@ def _sparse(
         tol=model.tol,
         progress=lambda done, total: progress("solve", done, total),
     )
-    return solution.H, [_without_matrix(solution)]
+    H = solution.H.copy()
+    H.eliminate_zeros()
+    if complete:
+        return H, [_without_matrix(solution)]
+    del problem, normal, pull
+    factors = Factors.of(X, d, V, by_user, weights.item_norm, clip=model.filter != "factored")
+    numbers = {"mix": weights.mix, "scale": weights.scale, "filter_weight": weights.filter_weight}
+    outside = look(X, solution.H, p, loss, ranking, curvature, factors, **numbers)
+    return H, [_without_matrix(replace(solution, left_out=outside))]
 
 
 def _dense(

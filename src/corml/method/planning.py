@@ -16,7 +16,7 @@ from corml.parallel import threads
 if TYPE_CHECKING:
     from corml.method.estimator import CoRML
 
-__all__ = ["Plan", "dense_bytes", "plan", "sparse_bytes", "suggested_rank"]
+__all__ = ["Plan", "allowed", "dense_bytes", "plan", "sparse_bytes", "suggested_rank"]
 
 SCRATCH_COLUMNS = 4096  # of the dense solver: bands and tiles beside the n × n arrays
 BYTES_A_PAIR = 64  # of the sparse solver: sixteen numbers for each pair, both ways
@@ -63,8 +63,14 @@ def plan(X: csr_array, model: "CoRML") -> Plan:
     if model.solver == "sparse":
         return _refused_if_too_large(sparse, X, model)
     dense = _dense(X, model, rank)
-    fitting = [one for one in (dense, sparse) if one.bytes <= memory.budget()]
+    fitting = [one for one in (dense, sparse) if one.bytes <= allowed(model)]
     return min(fitting or [_refused_if_too_large(sparse, X, model)], key=lambda one: one.seconds)
+
+
+def allowed(model: "CoRML") -> int:
+    """Bytes a fit may take: what is free, or less where the model was told so."""
+    free = memory.budget()
+    return free if model.max_memory is None else min(free, memory.read_size(model.max_memory))
 
 
 def suggested_rank(n_items: int) -> int:
@@ -98,17 +104,17 @@ def _dense(X: csr_array, model: "CoRML", rank: int) -> Plan:
 
 def _sparse(X: csr_array, model: "CoRML", rank: int) -> Plan:
     found = count_pairs(X)
-    strongest = model.candidates if model.candidates is not None else _strongest(found)
+    strongest = model.candidates if model.candidates is not None else _strongest(found, allowed(model))
     if strongest is not None:
         found = count_pairs(X, most=strongest)
     seconds = SPARSE_STEPS * found.work / (SPARSE_RATE * threads())
     return Plan("sparse", rank, X.shape[1], found.pairs, strongest, sparse_bytes(X, found.pairs, rank), seconds)
 
 
-def _strongest(found: PairCount) -> int | None:
+def _strongest(found: PairCount, room: int) -> int | None:
     """All pairs where a step over them is quick and they fit in memory, else the strongest of each item."""
     quick = found.work <= MOST_WORK
-    return None if quick and BYTES_A_PAIR * found.pairs <= memory.budget() / 2 else STRONGEST
+    return None if quick and BYTES_A_PAIR * found.pairs <= room / 2 else STRONGEST
 
 
 def _refused_if_too_large(chosen: Plan, X: csr_array, model: "CoRML") -> Plan:
@@ -116,15 +122,15 @@ def _refused_if_too_large(chosen: Plan, X: csr_array, model: "CoRML") -> Plan:
         what, instead = f"The sparse solver with {chosen.pairs // 2:,} pairs", "set candidates to fewer pairs an item."
     else:
         what = f"The dense solver with {chosen.largest_block:,} items in a block"
-        instead = _what_fits(X, chosen.rank, 4 if model.precision == "single" else 8)
-    memory.require(chosen.bytes, what=what, instead=instead)
+        instead = _what_fits(X, chosen.rank, 4 if model.precision == "single" else 8, allowed(model))
+    memory.require(chosen.bytes, what=what, instead=instead, limit=allowed(model))
     return chosen
 
 
-def _what_fits(X: csr_array, rank: int, item_size: int) -> str:
-    """The largest block the budget allows, as advice."""
-    n, allowed = X.shape[1], memory.budget()
-    fits = bisect_right(range(1, n + 1), allowed, key=lambda block: dense_bytes(X, block, rank, item_size))
+def _what_fits(X: csr_array, rank: int, item_size: int, room: int) -> str:
+    """The largest block there is room for, as advice."""
+    n = X.shape[1]
+    fits = bisect_right(range(1, n + 1), room, key=lambda block: dense_bytes(X, block, rank, item_size))
     ratio = np.floor(1000 * fits / n) / 1000
     if ratio * n <= 1:
         return "free some memory first."

@@ -2,11 +2,12 @@
 
     minimise  ½⟨H, M H⟩ − ⟨B, H⟩     subject to   H = Hᵀ,  H ≥ 0,  diag(H) = 0
 
-    P  = R D^{-t}                     A = Pᵀ diag((d_u / max d_u)^{-t_u}) P
+    P  = Ω^{½} R D^{-t}               A = Pᵀ diag((d_u / max d_u)^{-t_u}) P
     M  = εA + l2·D + ridge·I          G' = D^{t−½} G D^{½−t}
     B  = (1/2λ) PᵀP − ε(1/λ − 1) A G'
 
-It is the paper's ADMM problem divided by 2λ².
+With Ω = I it is the paper's ADMM problem divided by 2λ². Ω = diag((d_u / mean d_u)^{-balance}) is ours: it weighs the
+loss of each user, so that those with long histories do not speak for all.
 """
 
 from dataclasses import dataclass
@@ -21,14 +22,14 @@ from corml.linalg.scaling import power, row_degrees, scaled
 from corml.method.spectral import filter_block
 from corml.parallel import blas
 
-__all__ = ["Problem", "Weights", "dense_problem"]
+__all__ = ["Problem", "Weights", "dense_problem", "loss_weights", "user_weights"]
 
 CHUNK = 1024  # columns of G' made at a time
 
 
 @dataclass(frozen=True)
 class Weights:
-    """The numbers of problem H that are not data: the paper's λ, t, ε, t_u, θ and our ridge."""
+    """The numbers of problem H that are not data: the paper's λ, t, ε, t_u, θ, and our ridge and balance."""
 
     mix: float
     item_norm: float
@@ -36,6 +37,7 @@ class Weights:
     user_norm: float
     l2: float
     ridge: float
+    user_balance: float = 0.0
 
     @property
     def filter_weight(self) -> float:
@@ -59,7 +61,7 @@ def dense_problem(
     `d` holds item degrees and V rows of those items. User degrees are counted inside R, so that a block of items
     sees only its own interactions.
     """
-    P = scaled(R, columns=power(d, -weights.item_norm))
+    P = scaled(R, rows=np.sqrt(loss_weights(R, weights.user_balance)), columns=power(d, -weights.item_norm))
     Φ = user_weights(R, weights.user_norm)
     B = dense_gram(P, P, dtype)
     A = B.copy() if weights.user_norm == 0 else dense_gram(scaled(P, rows=Φ), P, dtype)
@@ -75,6 +77,12 @@ def user_weights(R: csr_array, user_norm: float) -> NDArray[np.float64]:
     """(d_u / max d_u)^{-t_u}: the ranking weight of each user."""
     d_u = row_degrees(R)
     return power(d_u / d_u.max(initial=1.0), -user_norm)
+
+
+def loss_weights(R: csr_array, user_balance: float) -> NDArray[np.float64]:
+    """(d_u / mean d_u)^{-balance}: how much each user's loss counts."""
+    d_u = row_degrees(R)
+    return power(d_u / max(float(d_u.mean()), 1.0), -user_balance) if len(d_u) else d_u
 
 
 def _subtract_filter(

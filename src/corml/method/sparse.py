@@ -19,6 +19,7 @@ from scipy.sparse import csr_array
 from corml.errors import NumericalError
 from corml.linalg.normal import Normal
 from corml.linalg.support import Support
+from corml.method.left_out import LeftOut
 
 __all__ = ["Certificate", "PairProblem", "Solution", "solve"]
 
@@ -61,17 +62,19 @@ class Certificate:
     residual: float  # ‖projected slope‖ / ‖pull‖, both in scaled variables
     pairs: int
     complete: bool  # whether these are all pairs that met, so that the answer solves problem H itself
+    size: float  # ‖pull‖ in scaled variables, the measure of residuals and gains
 
 
 @dataclass(frozen=True)
 class Solution:
     """What the sparse solver found, and its certificate."""
 
-    H: csr_array = field(repr=False)
+    H: csr_array = field(repr=False)  # with a place for every candidate, zeros too
     steps: int
     converged: bool
     certificate: Certificate
     trace: tuple[tuple[float], ...] = field(default=(), repr=False)
+    left_out: LeftOut | None = None
 
     @property
     def residual(self) -> float:
@@ -80,7 +83,8 @@ class Solution:
 
     def report(self) -> dict[str, Any]:
         """Plain numbers for a model file or a table."""
-        return {"steps": self.steps, "converged": self.converged, **vars(self.certificate)}
+        outside = {} if self.left_out is None else self.left_out.report()
+        return {"steps": self.steps, "converged": self.converged, **vars(self.certificate), **outside}
 
 
 def solve(
@@ -108,8 +112,8 @@ def solve(
     slope = _scaled_product(problem, z, root) - pull  # afresh: updates gather rounding
     residual = _projected(z, slope) / size
     objective = 0.25 * float(np.dot(z.astype(np.float64), slope.astype(np.float64) - pull))
-    certificate = Certificate(objective, residual, len(problem.support) // 2, complete)
-    H = problem.support.matrix(z / root)
+    certificate = Certificate(objective, residual, len(problem.support) // 2, complete, size)
+    H = problem.support.matrix(z / root, zeros=True)
     steps = tuple((value,) for value in trace[1:])
     return Solution(H, step, bool(tol > 0 and residual <= 2 * tol), certificate, steps)
 

@@ -1,0 +1,145 @@
+"""Three ways to solve problem H on the pairs that met, side by side (run: python benchmarks/solvers.py DATA).
+
+Objective gap against seconds for the solver corml uses (projected Barzilai–Borwein steps in scaled variables), for
+accelerated projected gradients with a row-sum majoriser, and for conjugate gradients on a moving face (MPRGP).
+Writes results/solvers-DATA.json and docs/images/solvers.svg.
+"""
+
+import sys
+import time
+from collections.abc import Callable
+
+import numpy as np
+from _machine import facts, keep, load_split
+
+import corml
+from corml.linalg.normal import Normal
+from corml.linalg.scaling import column_degrees, power, scaled
+from corml.method.candidates import co_occurring
+from corml.method.cross import cross_term
+from corml.method.problem import loss_weights, user_weights
+from corml.method.sparse import PairProblem, _advance, _scaled_product
+from corml.method.spectral import singular_vectors
+
+Watch = Callable[[np.ndarray], bool]
+
+
+def build(R, weights, rank, most):
+    d, loss, ranking = column_degrees(R), loss_weights(R, weights.user_balance), user_weights(R, weights.user_norm)
+    p = power(d, -weights.item_norm)
+    pairs = co_occurring(scaled(R, rows=np.sqrt(loss), columns=p), ranking, most=most)
+    cross = cross_term(R, d, singular_vectors(R, rank), loss * ranking, weights.item_norm, pairs, clip=False)
+    pull = pairs.PtP / np.float32(weights.mix) - np.float32(weights.scale * weights.filter_weight) * cross
+    normal = Normal(R, p, loss * ranking, pairs.support)
+    return PairProblem(pairs.support, normal, weights.scale, weights.l2 * d + weights.ridge, pull)
+
+
+def barzilai_borwein(problem: PairProblem, watch: Watch) -> None:
+    root = np.sqrt(problem.curvature())
+    z, slope, length, step = np.zeros_like(root), -problem.pull / root, np.float32(0.5), 0
+    while watch(z / root):
+        step += 1
+        length = _advance(problem, z, slope, root, length, even=step % 2 == 0)
+
+
+def accelerated(problem: PairProblem, watch: Watch) -> None:
+    R, p, w = problem.normal.R, problem.normal.p, problem.normal.weights
+    sums = problem.scale * p * (R.T @ (w * (R @ p))) + problem.ridge
+    bound = problem.support.sum_of(sums)
+    x = y = np.zeros_like(problem.pull)
+    t = 1.0
+    while watch(x):
+        slope = problem.product(y) - problem.pull
+        new = np.maximum(y - slope / bound, 0)
+        t = 1.0 if float(np.dot(slope, new - x)) > 0 else t
+        t, before = (1 + np.sqrt(1 + 4 * t * t)) / 2, t
+        y, x = np.maximum(new + np.float32((before - 1) / t) * (new - x), 0), new
+
+
+def moving_face(problem: PairProblem, watch: Watch) -> None:
+    root = np.sqrt(problem.curvature())
+    v = np.random.default_rng(0).random(len(root)).astype(np.float32)
+    for _ in range(4):
+        v = _scaled_product(problem, v / np.linalg.norm(v), root)
+    fixed = np.float32(1.8 / np.linalg.norm(v))
+    pull = problem.pull / root
+    z, g = np.zeros_like(root), -pull
+    p = np.where(z > 0, g, 0)
+    while watch(z / root):
+        face, chopped = np.where(z > 0, g, 0), np.where(z > 0, 0, np.minimum(g, 0))
+        reduced = np.where(z > 0, np.minimum(z / fixed, face), 0)
+        if float(np.dot(chopped, chopped)) > float(np.dot(reduced, face)):
+            bent = _scaled_product(problem, chopped, root)
+            step = np.float32(np.dot(g, chopped) / np.dot(chopped, bent))
+            z, g = np.maximum(z - step * chopped, 0), g - step * bent
+            p = np.where(z > 0, g, 0)
+            continue
+        bent = _scaled_product(problem, p, root)
+        curve = float(np.dot(p, bent))
+        step, down = np.float32(np.dot(g, p) / curve), p > 0
+        limit = np.float32((z[down] / p[down]).min(initial=np.inf))
+        if step <= limit:
+            z, g = np.maximum(z - step * p, 0), g - step * bent
+            face = np.where(z > 0, g, 0)
+            p = face - np.float32(np.dot(face, bent) / curve) * p
+        else:
+            z, g = z - limit * p, g - limit * bent
+            z = np.maximum(z - fixed * np.where(z > 0, g, 0), 0)
+            g = _scaled_product(problem, z, root) - pull
+            p = np.where(z > 0, g, 0)
+
+
+METHODS = {
+    "projected Barzilai–Borwein (corml)": barzilai_borwein,
+    "accelerated projected gradient": accelerated,
+    "conjugate gradients on a moving face": moving_face,
+}
+
+
+def race(problem: PairProblem, method: Callable[[PairProblem, Watch], None], seconds: float) -> list[list[float]]:
+    """Seconds (of the method alone) and objectives after each of its iterations."""
+    seen: list[list[float]] = []
+    spent, begun = 0.0, time.perf_counter()
+
+    def watch(x: np.ndarray) -> bool:
+        nonlocal spent, begun
+        spent += time.perf_counter() - begun
+        slope = problem.product(x) - 2 * problem.pull
+        seen.append([round(spent, 3), 0.25 * float(np.dot(x.astype(np.float64), slope))])
+        begun = time.perf_counter()
+        return spent < seconds and len(seen) < 60
+
+    method(problem, watch)
+    return seen
+
+
+def draw(curves: dict[str, list[list[float]]], name: str) -> None:
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    matplotlib.rcParams["svg.hashsalt"] = "corml"
+    best = min(value for curve in curves.values() for _, value in curve)
+    figure = Figure(figsize=(7, 3.6), layout="constrained")
+    axes = figure.subplots()
+    for label, curve in curves.items():
+        points = [(t, (value - best) / abs(best)) for t, value in curve if (value - best) / abs(best) > 1e-9]
+        axes.semilogy(*zip(*points, strict=True), marker="o", markersize=3, label=label)
+    axes.set(xlabel=f"seconds ({name})", ylabel="objective gap, relative", ylim=(1e-9, 2))
+    axes.legend(frameon=False)
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig("docs/images/solvers.svg", metadata={"Date": None})
+
+
+def main(name: str) -> None:
+    R = load_split(name).train.matrix
+    model = corml.CoRML()
+    problem = build(R, model.weights, 64, most=200)
+    problem.product(problem.pull)  # compile before timing
+    curves = {label: race(problem, method, 60) for label, method in METHODS.items()}
+    record = {"data": name, "pairs": len(problem.support) // 2, "machine": facts(), "curves": curves}
+    print(keep(f"solvers-{name}", record))
+    draw(curves, name)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "pinterest")
