@@ -57,6 +57,9 @@ def test_repeated_pairs_become_one_with_the_latest_time():
         (["a"], ["x" * 257], None, "longer than 256 bytes"),
         (["a"], ["é" * 200], None, "longer than 256 bytes"),
         (["a"], ["x"], [1, 2], "got 2 times for 1 pairs"),
+        (["a"], ["x"], ["2024-01-01"], "times must be numbers"),
+        (["a", None], ["x", "y"], None, "user number 2 is missing"),
+        (["a", "b"], ["x", float("nan")], None, "item number 2 is missing"),
     ],
 )
 def test_pairs_that_say_nothing_are_refused(users, items, times, sentence):

@@ -84,6 +84,10 @@ def test_popular_lists_keep_to_the_limits_too(model):
         ({"users": ["ghost"]}, UnknownIdError, "1 user id"),
         ({"history": ["i1", "i2"]}, UsageError, "history=[[…]]"),
         ({"history": [1, 2]}, UsageError, "history=[[…]]"),
+        ({"history": 5}, UsageError, "history=[[…]]"),
+        ({"history": [[["i1"]]]}, UsageError, "history takes item or user ids"),
+        ({"users": {"u1": 1}}, UsageError, "recommend takes item or user ids"),
+        ({"users": ["u1"], "exclude": [["i1", None]]}, UsageError, "exclude takes item or user ids"),
         ({"users": ["u1"], "k": 0}, UsageError, "k must be a whole number from 1"),
         ({"users": ["u1"], "k": 2.5}, UsageError, "k must be a whole number"),
         ({"users": ["u1"], "k": True}, UsageError, "k must be a whole number"),
@@ -95,6 +99,27 @@ def test_questions_that_cannot_be_meant_are_refused(model, arguments, error, sen
     with pytest.raises(error) as refused:
         model.recommend(**arguments)
     assert sentence in str(refused.value)
+
+
+def test_arrays_columns_and_numbers_are_ids_too():
+    data = corml.Interactions.from_pairs(np.array([1, 1, 2, 2, 3]), np.array([7, 8, 7, 9, 8]), titles={7: "Seven"})
+    model = corml.CoRML().fit(data)
+    expected = model.recommend(["1", "2"], k=1).items.tolist()
+    assert model.recommend(np.array([1, 2]), k=1).items.tolist() == expected
+    assert model.recommend(np.int64(1), k=1).items.tolist() == expected[:1]
+    assert model.recommend(history=np.array([[7, 8]]), k=1).items.tolist() == expected[:1]
+    assert "9" not in model.recommend(history=[[7]], k=3, exclude=np.array([9])).items[0]
+    assert "9" not in model.recommend(history=[[7]], k=3, exclude="9").items[0]
+    assert model.similar(np.int64(7), k=1).users == ("7",)
+    assert model.explain(np.int64(1), 9).history == ("7", "8")
+    assert model.titles_ == {"7": "Seven"}
+
+
+def test_a_batch_of_interactions_reports_unknown_items_too(model):
+    batch = corml.Interactions.from_pairs(["new", "new", "old"], ["i1", "ghost", "spook"])
+    found = model.recommend(history=batch, k=2)
+    assert found.unknown == (("ghost",), ("spook",))
+    assert found.reasons[1] == "most popular items: none of the 1 history items is known"
 
 
 def test_similar_items_are_the_list_of_someone_who_met_one_item(model):

@@ -61,4 +61,5 @@ class Explanation:
         for row in self.rows():
             split = ", ".join(f"{name} {row[name]:.4f}" for name in self.parts)
             lines.append(f"  {row['contribution']:9.4f}  {self.titles.get(row['item'], row['item'])}  ({split})")
+        lines += [f"  {'unknown':>9}  {label}" for label in self.unknown]
         return "\n".join(lines)

@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
-from corml.errors import DataError, UnknownIdError, ascii_line
+from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
 
-__all__ = ["Ids", "Interactions", "canonical"]
+__all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of"]
 
 LONGEST_ID = 256  # bytes of UTF-8
 LARGEST_INT32_NNZ = 2**31 - 1  # above this many interactions the matrix is indexed with 64-bit integers
@@ -26,6 +26,22 @@ Rows = NDArray[np.integer[Any]]
 def canonical(label: Hashable) -> str:
     """The one text form of a label, whatever type it arrived in: 7, np.int64(7) and "7" are one id."""
     return label if type(label) is str else str(label)
+
+
+def is_one_id(value: object) -> bool:
+    """Whether a value is a single id rather than several."""
+    return isinstance(value, str | int | float | np.generic)
+
+
+def labels_of(values: object, what: str) -> list[Hashable]:
+    """Ids as a plain list: from one id, a list, an array or a column of a frame."""
+    if is_one_id(values):
+        return [values]
+    if isinstance(values, Iterable) and not isinstance(values, bytes | Mapping):
+        listed = values.tolist() if hasattr(values, "tolist") else list(values)
+        if all(is_one_id(value) for value in listed):
+            return listed
+    raise UsageError(f"{what} takes item or user ids, one or a list of them; got {ascii_line(values)}.")
 
 
 def fault_of(label: str) -> str | None:
@@ -112,7 +128,8 @@ class Interactions:
         item_ids, item = _encode(items, "item")
         moments = None if times is None else _moments(times, len(user))
         pairs = _distinct(user, item, moments, len(item_ids))
-        return cls(user_ids, item_ids, *pairs, dict(titles or {}), dict(source or {}))
+        names = {canonical(label): title for label, title in (titles or {}).items()}
+        return cls(user_ids, item_ids, *pairs, names, dict(source or {}))
 
     def __post_init__(self) -> None:
         assert self.user.shape == self.item.shape
@@ -194,7 +211,10 @@ class Interactions:
 def _encode(labels: Sequence[Hashable] | NDArray[Any], kind: str) -> tuple[Ids, NDArray[np.int64]]:
     """Number labels in order of first appearance."""
     row: dict[str, int] = {}
-    values = labels.tolist() if isinstance(labels, np.ndarray) else labels
+    values = labels.tolist() if hasattr(labels, "tolist") else labels
+    for position, value in enumerate(values, start=1):
+        if value is None or value != value:  # NaN is the one thing that differs from itself
+            raise DataError(f"{kind} number {position} is missing ({ascii_line(value)}): drop or fill that row.")
     codes = np.fromiter((row.setdefault(canonical(x), len(row)) for x in values), dtype=np.int64, count=len(labels))
     for label, first in row.items():
         fault = fault_of(label)
@@ -205,7 +225,10 @@ def _encode(labels: Sequence[Hashable] | NDArray[Any], kind: str) -> tuple[Ids, 
 
 
 def _moments(times: ArrayLike, count: int) -> NDArray[np.float64]:
-    moments = np.asarray(times, dtype=np.float64)
+    try:
+        moments = np.asarray(times, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("times must be numbers, such as seconds since 1970: convert dates first.") from None
     if moments.shape != (count,):
         raise DataError(f"There must be one time for each pair: got {moments.size:,} times for {count:,} pairs.")
     return moments

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import DataError, UsageError, ascii_line
-from corml.interactions import Ids, Interactions, canonical
+from corml.interactions import Ids, Interactions, canonical, is_one_id, labels_of
 from corml.recommendations import Recommendations
 
 if TYPE_CHECKING:
@@ -49,7 +49,7 @@ def resolve(items: Ids, users: Ids, train: csr_array, wanted: Sequence[Hashable]
         raise UsageError("Say for whom: either users=[…] (known users) or history=[[…], …] (their items).")
     if history is not None:
         return histories(items, history)
-    labels = [wanted] if isinstance(wanted, str | int) else list(wanted or ())
+    labels = labels_of(wanted, "recommend")
     rows = train[_known_users(users, labels)]
     rows.sort_indices()
     return Asked(tuple(map(canonical, labels)), rows, ((),) * len(labels))
@@ -59,10 +59,10 @@ def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) 
     """Lists of item ids as rows; ids nobody knows are set aside, never mapped to something else."""
     if isinstance(history, Interactions):
         rows = history.on(history.users, items)
-        return Asked(tuple(history.users.labels), rows.matrix, ((),) * len(history.users))
-    if any(isinstance(one, str | int | float) or not isinstance(one, Iterable) for one in history):
+        return Asked(tuple(history.users.labels), rows.matrix, _strangers(history, items))
+    if is_one_id(history) or not isinstance(history, Iterable) or any(is_one_id(one) for one in history):
         raise UsageError("history takes one list of item ids per person: for a single person write history=[[…]].")
-    lists = [list(one) for one in history]
+    lists = [labels_of(one, "history") for one in history]
     known = [items.find(one) for one in lists]
     unknown = tuple(
         tuple(canonical(one[at]) for at in np.flatnonzero(rows < 0)) for one, rows in zip(lists, known, strict=True)
@@ -73,12 +73,21 @@ def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) 
 
 def history_of(items: Ids, users: Ids, train: csr_array, history: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Known item numbers, each once, and unknown ids: of a known user (one id), or of a list of items."""
-    if isinstance(history, str | int):
+    if is_one_id(history):
         (row,) = _known_users(users, [history])
         return train.indices[train.indptr[row] : train.indptr[row + 1]].astype(np.int64), ()
-    labels = list(dict.fromkeys(map(canonical, history)))
+    labels = list(dict.fromkeys(map(canonical, labels_of(history, "history"))))
     rows = items.find(labels)
     return rows[rows >= 0], tuple(label for label, row in zip(labels, rows, strict=True) if row < 0)
+
+
+def _strangers(history: Interactions, items: Ids) -> tuple[tuple[str, ...], ...]:
+    """Items of each history that the model has never met."""
+    strange: list[list[str]] = [[] for _ in history.users.labels]
+    unknown = items.find(history.items.labels) < 0
+    for user, item in zip(history.user[unknown[history.item]], history.item[unknown[history.item]], strict=True):
+        strange[user].append(history.items.labels[item])
+    return tuple(map(tuple, strange))
 
 
 def _known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
@@ -151,8 +160,8 @@ def _reason(asked: Asked, bounds: Limits, row: int, missing: int, k: int) -> str
 
 def _lists(items: Ids, given: Any, rows: int, name: str) -> csr_array:
     """One list for all, or one per row, as a pattern of known items."""
-    values = list(given)
-    nested = [not isinstance(value, str | int | float) for value in values]
+    values = labels_of(given, name) if is_one_id(given) or hasattr(given, "tolist") else list(given)
+    nested = [not is_one_id(value) for value in values]
     if any(nested) and not all(nested):
         raise UsageError(f"{name} takes one list of item ids for all, or one list per row: not a mixture.")
     if not any(nested):
@@ -160,7 +169,7 @@ def _lists(items: Ids, given: Any, rows: int, name: str) -> csr_array:
         return _pattern([shared[shared >= 0]] * rows, len(items))
     if len(values) != rows:
         raise DataError(f"{name} has {len(values)} lists for {rows} rows: give one list for all, or one per row.")
-    found = [items.find(value) for value in values]
+    found = [items.find(labels_of(value, name)) for value in values]
     return _pattern([one[one >= 0] for one in found], len(items))
 
 

@@ -1,5 +1,6 @@
 """The one small interface of every model: fit, recommend, similar, explain, save."""
 
+import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
@@ -12,7 +13,7 @@ from scipy.sparse import csr_array
 from corml import queries
 from corml.errors import NotFittedError, UsageError
 from corml.explanation import Explanation
-from corml.interactions import Ids, Interactions
+from corml.interactions import Ids, Interactions, labels_of
 from corml.ranking import block_of, top_k
 from corml.recommendations import Recommendations
 from corml.settings import check
@@ -37,6 +38,11 @@ class Recommender(ABC):
 
     def fit(self, train: Interactions, *, progress: Progress | None = None) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone."""
+        if not isinstance(train, Interactions):
+            raise UsageError(
+                f"fit learns from Interactions, not {type(train).__name__}: use corml.load(…), "
+                "Interactions.from_pairs(users, items), or the .train of a split."
+            )
         check(self)
         self._progress = progress or _silent
         self.notes_: dict[str, Any] = {}
@@ -113,7 +119,7 @@ class Recommender(ABC):
 
     def similar(self, items: Labels | str, k: int = 10) -> Recommendations:
         """Items that meeting one item speaks most for: the list of someone who met only that item, for each item."""
-        wanted = [items] if isinstance(items, str | int) else list(items)
+        wanted = labels_of(items, "similar")
         self.items.rows(wanted)
         found = self.recommend(history=[[item] for item in wanted], k=k)
         return queries.relabelled(found, wanted)
@@ -134,7 +140,9 @@ class Recommender(ABC):
         self.check_fitted()
         return queries.history_of(self.items_, self.users_, self.train_, history)
 
-    def save(self, path: str, *, history: bool = True, evaluation: Mapping[str, Any] | None = None) -> None:
+    def save(
+        self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None
+    ) -> None:
         """Write the model as one file, atomically; `history=False` leaves the training users out of it."""
         from corml.modelfile import save_model
 

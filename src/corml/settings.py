@@ -23,6 +23,7 @@ class Rule:
     phrase: str
     holds: Callable[[Any], bool]
     read: Callable[[str], Any] = float
+    whole: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,12 +58,16 @@ def declared(model: type) -> dict[str, Declared]:
 
 
 def check(model: object) -> None:
-    """Refuse the first setting that breaks its rule, in one sentence."""
+    """Refuse the first setting that breaks its rule, in one sentence; NumPy's numbers become plain ones."""
     for name, spec in declared(type(model)).items():
-        value = getattr(model, name)
+        given = getattr(model, name)
+        value = given.item() if hasattr(given, "item") and getattr(given, "ndim", 0) == 0 else given
         if not spec.rule.holds(value):
             owner = type(model).__name__
-            raise SettingError(f"{name} of {owner} must be {spec.rule.phrase}; got {ascii_line(value)}.")
+            raise SettingError(f"{name} of {owner} must be {spec.rule.phrase}; got {ascii_line(given)}.")
+        plain = int(value) if isinstance(value, float) and spec.rule.whole else value
+        if type(plain) is not type(given):
+            setattr(model, name, plain)
 
 
 def build(model: type, values: Mapping[str, Any]) -> Any:
@@ -79,6 +84,8 @@ def build(model: type, values: Mapping[str, Any]) -> Any:
 def nearest(name: str, valid: Iterable[str]) -> str:
     """Suggest the valid name that was probably meant: «; did you mean 'rank'?»."""
     names = list(valid)
+    if not names:
+        return "; it has none."
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
     return f"; did you mean '{close[0]}'?" if close else f"; there is: {', '.join(sorted(names))}."
 
@@ -122,6 +129,7 @@ def whole(low: int, high: int) -> Rule:
         f"a whole number from {low:,} to {high:,}",
         lambda v: _number(v) and float(v).is_integer() and low <= v <= high,
         _whole,
+        whole=True,
     )
 
 
@@ -136,6 +144,7 @@ def optional(rule: Rule, meaning: str) -> Rule:
         f"{rule.phrase}, or none ({meaning})",
         lambda v: v is None or rule.holds(v),
         lambda text: None if text.strip().lower() in ("none", "auto") else rule.read(text),
+        whole=rule.whole,
     )
 
 

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 import corml
 from corml import memory
-from corml.errors import ConvergenceWarning, NotFittedError, ResourceError, SettingError, UnknownIdError
+from corml.errors import ConvergenceWarning, NotFittedError, ResourceError, SettingError, UnknownIdError, UsageError
 from corml.method import planning
 from corml.ranking import top_k
 from support import random_interactions
@@ -192,9 +192,71 @@ def test_explaining_what_nobody_knows_is_an_error(model):
     assert model.explain(["i1", "ghost"], "i2").unknown == ("ghost",)
 
 
-def test_the_rank_follows_the_size_of_the_catalogue():
-    ranks = [planning.suggested_rank(n) for n in (1, 1_700, 3_700, 41_000, 1_000_000)]
-    assert ranks == [16, 16, 32, 256, 256]
+@pytest.mark.parametrize(
+    ("users", "items", "pairs", "rank"),
+    [
+        (1, 1, 1, 16),
+        (943, 1_682, 55_000, 16),
+        (6_040, 3_700, 575_000, 32),
+        (1_892, 17_600, 55_000, 64),
+        (29_858, 40_981, 638_546, 256),
+    ],
+)
+def test_the_rank_follows_the_size_of_the_data(users, items, pairs, rank):
+    class Shaped:
+        shape, nnz = (users, items), pairs
+
+    assert planning.suggested_rank(Shaped) == rank
+
+
+def test_the_ridge_follows_the_mean_item_degree():
+    data = random_interactions(4)
+    found = corml.CoRML().fit(data).notes_["plan"]["ridge"]
+    assert found == pytest.approx(10 * np.sqrt(len(data) / data.shape[1]))
+    assert corml.CoRML(ridge=7).fit(data).notes_["plan"]["ridge"] == 7
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"solver": "sparse", "rho": 3.0},
+        {"solver": "sparse", "partition_ratio": 0.5},
+        {"candidates": 5, "precision": "double"},
+        {"candidates": 5, "solver": "admm"},
+    ],
+)
+def test_settings_of_two_solvers_do_not_mix(settings):
+    with pytest.raises(SettingError, match=r"is of the (sparse|dense) solver"):
+        corml.CoRML(**settings).fit(random_interactions(4))
+
+
+def test_numpys_numbers_are_numbers_and_whole_floats_whole_numbers():
+    model = corml.CoRML(rank=8.0, mix=np.float32(0.5), max_steps=np.int64(50), candidates=3.0)
+    model.fit(random_interactions(4))
+    assert (type(model.rank), type(model.mix), type(model.max_steps)) == (int, float, int)
+
+
+def test_groups_that_never_meet_score_nothing_for_each_other():
+    pairs = [(f"a{u}", f"x{i}") for u in range(6) for i in range(4) if u != i]
+    pairs += [(f"b{u}", f"y{i}") for u in range(6) for i in range(4) if u != i]
+    model = corml.CoRML().fit(corml.Interactions.from_pairs(*zip(*pairs, strict=True)))
+    scores = model.scores([["x0", "x1"]])[0]
+    strangers = [label.startswith("y") for label in model.items.labels]
+    assert not scores[strangers].any()
+
+
+def test_changing_a_setting_after_fit_is_seen_by_scores_and_files_alike(tmp_path):
+    model = corml.CoRML().fit(random_interactions(4))
+    model.scores([["i1"]])
+    model.mix = 0.3
+    model.save(tmp_path / "m.corml")
+    np.testing.assert_array_equal(corml.read_model(tmp_path / "m.corml").scores([["i1"]]), model.scores([["i1"]]))
+
+
+@pytest.mark.parametrize("data", [[1, 2], None, "ratings.csv"])
+def test_only_interactions_can_be_learned_from(data):
+    with pytest.raises(UsageError, match="fit learns from Interactions"):
+        corml.CoRML().fit(data)
 
 
 # --- edges -----------------------------------------------------------------------------------------------------------

@@ -200,7 +200,7 @@ def test_the_strongest_candidates_are_the_strongest(R):
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_the_cross_term_is_a_times_g(R, weights, clip, monkeypatch):
-    monkeypatch.setattr("corml.method.cross.BAND", 13)
+    monkeypatch.setattr("corml.method.cross.BAND_BYTES", 4 * 13 * 300)
     d, by_user, V, pairs = ingredients(R, weights)
     t, items = weights.item_norm, np.arange(len(d))
     P = R.toarray().astype(float) * d**-t
@@ -258,7 +258,7 @@ def test_the_plan_goes_by_predicted_time_and_memory(monkeypatch):
     assert planning.plan(crowded, corml.CoRML()).solver == "admm"
     dense = planning.plan(crowded, corml.CoRML())
     monkeypatch.setattr(memory, "budget", lambda: dense.bytes - 1)
-    monkeypatch.setattr(planning, "BYTES_A_PAIR", 1)
+    monkeypatch.setattr(planning, "sparse_bytes", lambda *sizes: 1)
     assert planning.plan(crowded, corml.CoRML()).solver == "sparse"
 
 
@@ -268,7 +268,7 @@ def test_a_setting_of_the_dense_solver_asks_for_it(asked):
 
 
 def test_too_many_pairs_are_cut_to_the_strongest(monkeypatch):
-    monkeypatch.setattr(planning, "MOST_WORK", 10.0)
+    monkeypatch.setattr(planning, "MOST_PAIRS", 10)
     monkeypatch.setattr(planning, "STRONGEST", 7)
     data = random_interactions(3, 500, 400, 4)
     plan = planning.plan(data.matrix, corml.CoRML(solver="sparse"))

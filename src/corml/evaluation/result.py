@@ -47,7 +47,7 @@ class Result:
         return self.means[label]
 
     def __contains__(self, metric: object) -> bool:
-        return metric in self.means
+        return isinstance(metric, str) and metric.strip().lower().replace("-", "_") in self.means
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.means)

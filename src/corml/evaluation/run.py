@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from corml.errors import UsageError
 from corml.evaluation import given, task
 from corml.evaluation.bootstrap import Draw
 from corml.evaluation.bootstrap import intervals as intervals_of
@@ -44,6 +45,10 @@ def evaluate(
     valid). Users and items are matched by id, so the model may come from a file; how common an item is comes from
     `split.train`. `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`.
     """
+    if not isinstance(split, Split):
+        raise UsageError(
+            f"evaluate takes a model and a Split, not {type(split).__name__}: make one with corml.split(data)."
+        )
     wanted, draw = parse_all(metrics), Draw(confidence, resamples, seed, wanted=intervals)
     job = task.make(split, part, model.items)
     longest = min(max(metric.k for metric in wanted), len(job.items))

@@ -66,7 +66,7 @@ def make(split: Split, part: str, items: Ids) -> Task:
         mask=_rows(mask, rows),
         targets=_rows(possible, rows),
         degrees=_on(split.train, items).item_degrees,
-        n_users=len(split.train.users),
+        n_users=int((split.train.user_degrees > 0).sum()),
         notes={what: count for what, count in counted.items() if count},
     )
 

@@ -74,12 +74,15 @@ def _only(rows: csr_array, chosen: NDArray[np.bool_]) -> csr_array:
 def _mark(ptr, cols, data, first, most, chosen):  # type: ignore[no-untyped-def]
     for row in range(len(ptr) - 1):
         start, stop = ptr[row], ptr[row + 1]
-        threshold = np.float32(-1.0)
+        threshold, ties = np.float32(-1.0), stop - start
         if most >= 0 and stop - start > most + 1:
-            values = np.sort(data[start:stop])
-            threshold = values[len(values) - most - 1]  # the diagonal is among them and is the largest
+            others = np.sort(data[start:stop][cols[start:stop] != first + row])
+            threshold = others[len(others) - most]
+            ties = most - (others > threshold).sum()
         for place in range(start, stop):
-            chosen[place] = cols[place] != first + row and data[place] >= threshold
+            equal = data[place] == threshold
+            chosen[place] = cols[place] != first + row and (data[place] > threshold or (equal and ties > 0))
+            ties -= chosen[place] and equal
 
 
 def _weighted(P: csr_array, user_weights: NDArray[np.float64], support: Support) -> NDArray[np.float32]:
@@ -135,8 +138,8 @@ def count_pairs(R: csr_array, *, most: int | None = None) -> PairCount:
         users = by_item.indices[by_item.indptr[middle] : by_item.indptr[middle + 1]]
         met = np.concatenate([R.indices[R.indptr[u] : R.indptr[u + 1]] for u in users]) if len(users) else users
         count = max(len(np.unique(met)) - 1, 0)
+        pairs += (count if most is None else min(count, 2 * most)) * (high - low)
         if most is not None:  # an item also keeps the pairs of which it is among the other's strongest
             count = min(count, most + int(degrees[middle]))
-        pairs += count * (high - low)
         work += 2.0 * count * int(degrees[order[low:high]].sum())
     return PairCount(int(pairs), work)

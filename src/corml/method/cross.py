@@ -19,9 +19,9 @@ from corml.linalg.support import Support
 from corml.method.candidates import Candidates
 from corml.parallel import blas, over_rows
 
-__all__ = ["cross_term"]
+__all__ = ["band_width", "cross_term"]
 
-BAND = 512  # columns of G' alive at a time
+BAND_BYTES = 1 << 26  # of a band of G' or of what users hear of it
 
 Vector = NDArray[np.float64]
 
@@ -59,8 +59,9 @@ def _clipped(
     right = np.ascontiguousarray(V * power(d, 0.5 - t)[:, None], dtype=np.float32)
     support, by_item, weights = pairs.support, R.T.tocsr(), user_weights.astype(np.float32)
     made = np.zeros(len(support), dtype=np.float32)
-    for start in range(0, support.items, BAND):
-        stop = min(start + BAND, support.items)
+    width = band_width(R)
+    for start in range(0, support.items, width):
+        stop = min(start + width, support.items)
         with blas(size=support.items):
             G = left @ right[start:stop].T
         np.maximum(G, 0, out=G)
@@ -70,6 +71,11 @@ def _clipped(
         _read_band(support, by_item, weights, W, start, made)
     made *= power(d, -t).astype(np.float32)[support.rows]
     return made
+
+
+def band_width(R: csr_array) -> int:
+    """How many columns of G' to have alive at a time."""
+    return int(min(R.shape[1], max(16, BAND_BYTES // 4 // max(R.shape))))
 
 
 def _read_band(

@@ -40,30 +40,32 @@ class CoRML(Recommender):
     }
 
     mix: float = setting(
-        0.8, above(0, 1), symbol="λ", search=linear(0.3, 0.95), help="weight of the learned H against the filter G"
+        0.75, above(0, 1), symbol="λ", search=linear(0.3, 0.95), help="weight of the learned H against the filter G"
     )
     item_norm: float = setting(
         0.1, between(-1, 1), symbol="t", search=linear(-0.2, 0.2), help="lower is more novel, higher more popular"
     )
     scale: float = setting(
-        1.0, above(0), symbol="ε", search=log(0.01, 3), help="global scale of the approximated ranking weights"
+        0.8, above(0), symbol="ε", search=log(0.01, 3), help="global scale of the approximated ranking weights"
     )
     user_norm: float = setting(
         0.0, between(0, 2), symbol="t_u", search=choice(0.0, 0.5, 1.0), help="user-degree exponent of those weights"
     )
-    l2: float = setting(1.0, at_least(0), symbol="θ", search=log(0.01, 1), help="degree-weighted ridge on H")
-    ridge: float = setting(50.0, at_least(0), search=log(5, 500), help="plain ridge on H")
+    l2: float = setting(0.1, at_least(0), symbol="θ", search=log(0.01, 1), help="degree-weighted ridge on H")
+    ridge: float | None = setting(
+        None, optional(at_least(0), "from the mean item degree"), search=log(5, 500), help="plain ridge on H"
+    )
     user_balance: float = setting(
-        0.0, between(0, 2), search=linear(0, 1), help="0 counts every interaction alike; higher, users more alike"
+        0.25, between(0, 2), search=linear(0, 1), help="0 counts every interaction alike; higher, users more alike"
     )
     rank: int | None = setting(
         None,
-        optional(whole(1, 10_000), "from the number of items"),
+        optional(whole(1, 10_000), "from the size of the data"),
         symbol="k",
         search=choice(16, 32, 64, 128, 256),
         help="singular vectors kept in V",
     )
-    filter: str = setting("elementwise", one_of(*FILTERS), help="how G is clipped: the paper, not at all, or mixed")
+    filter: str = setting("factored", one_of(*FILTERS), help="how G is clipped: by entry, not at all, or mixed")
     solver: str = setting("auto", one_of(*SOLVERS), help="how problem H is solved: dense, on pairs, or by prediction")
     candidates: int | None = setting(
         None,
@@ -86,9 +88,9 @@ class CoRML(Recommender):
 
     @property
     def weights(self) -> Weights:
-        """The numbers of problem H."""
+        """The numbers of problem H; a ridge left to the data is filled in by the plan of a fit."""
         norms = self.item_norm, self.scale, self.user_norm
-        return Weights(self.mix, *norms, self.l2, self.ridge, self.user_balance)
+        return Weights(self.mix, *norms, self.l2, self.ridge or 0.0, self.user_balance)
 
     def plan(self, train: Interactions) -> dict[str, Any]:
         """How a fit would go: solver, rank, pairs, memory and time; refuses what would not fit."""
@@ -114,7 +116,7 @@ class CoRML(Recommender):
         """H, V and degrees arranged for scoring; made once for the arrays it was made from."""
         self.check_fitted()
         made: Scoring | None = getattr(self, "_scoring", None)
-        if made is None or made.H is not self.H_:
+        if made is None or not made.is_of(self.H_, self.V_, self.weights, self.filter):
             made = Scoring.of(self.H_, self.V_, self.degrees_, self.weights, self.filter)
             self._scoring = made
         return made

@@ -50,7 +50,7 @@ def _sparse(
     X: csr_array, d: NDArray[np.float64], V: NDArray[Any], model: "CoRML", plan: Plan, progress: Progress
 ) -> Solved:
     """H on the pairs that met."""
-    weights, p = model.weights, power(d, -model.item_norm)
+    weights, p = replace(model.weights, ridge=plan.ridge), power(d, -model.item_norm)
     loss, ranking = loss_weights(X, weights.user_balance), user_weights(X, weights.user_norm)
     by_user = loss * ranking
     progress("pairs", 0, 2)
@@ -93,19 +93,26 @@ def _dense(
     parts, solutions = [], []
     for number, block in enumerate(blocks, start=1):
         stage = "solve" if len(blocks) == 1 else f"solve block {number} of {len(blocks)}"
-        solution = _solve_block(X, d, V, block, model, lambda a, b, stage=stage: progress(stage, a, b))
+        solution = _solve_block(X, d, V, block, model, plan, lambda a, b, stage=stage: progress(stage, a, b))
         parts.append((block, csr_array(solution.H).astype(np.float32)))
         solutions.append(_without_matrix(solution))
     return _assemble(parts, X.shape[1]), solutions
 
 
 def _solve_block(
-    X: csr_array, d: NDArray[np.float64], V: NDArray[Any], block: NDArray[np.int64], model: "CoRML", progress: Any
+    X: csr_array,
+    d: NDArray[np.float64],
+    V: NDArray[Any],
+    block: NDArray[np.int64],
+    model: "CoRML",
+    plan: Plan,
+    progress: Any,
 ) -> admm.Solution:
     dtype = np.float32 if model.precision == "single" else np.float64
     if len(block) < X.shape[1]:
         X, d, V = X[:, block], d[block], V[block]
-    problem = dense_problem(X, d, V, model.weights, clip=model.filter != "factored", dtype=dtype)
+    weights = replace(model.weights, ridge=plan.ridge)
+    problem = dense_problem(X, d, V, weights, clip=model.filter != "factored", dtype=dtype)
     return admm.solve(problem, rho=model.rho, max_steps=model.max_steps, tol=model.tol, progress=progress)
 
 
@@ -127,10 +134,10 @@ def _without_matrix(solution: Any) -> Any:
 def _warn_if_unfinished(solutions: list[Any], model: "CoRML") -> None:
     unfinished = [solution for solution in solutions if not solution.converged]
     if model.tol > 0 and unfinished:
-        worst = max(solution.residual for solution in unfinished)
+        worst = max(unfinished, key=lambda solution: solution.residual)
         warnings.warn(
-            f"The solver stopped after {model.max_steps} steps with a residual of {worst:.1e} (tol {model.tol:g}): "
-            "raise max_steps, or set tol=0 to ask for a fixed number of steps.",
+            f"The solver stopped after {worst.steps} steps at a residual of {worst.residual:.1e} (tol {model.tol:g}): "
+            "raise max_steps or tol, or set tol=0 to ask for a fixed number of steps.",
             ConvergenceWarning,
             stacklevel=5,
         )

@@ -59,15 +59,19 @@ def look(
 ) -> LeftOut:  # fmt: skip
     """Look at every pair that met and that H has no place for (H keeps explicit zeros for candidates)."""
     by_item, n = R.T.tocsr(), R.shape[1]
-    numbers = [x.astype(np.float32) for x in (p, loss, loss * ranking, curvature)]
+    numbers = tuple(x.astype(np.float32) for x in (p, loss, loss * ranking, curvature))
     constants = np.array([1 / mix, scale, scale * filter_weight], dtype=np.float32)
     found = np.zeros((n, 4))
 
+    by_rows, by_columns, weights = (
+        (R.indptr, R.indices),
+        (by_item.indptr, by_item.indices),
+        (H.indptr, H.indices, H.data),
+    )
+    parts = factors.left, factors.right, factors.own
+
     def work(a: int, b: int) -> None:
-        _look(
-            R.indptr, R.indices, by_item.indptr, by_item.indices, H.indptr, H.indices, H.data, *numbers,
-            factors.left, factors.right, factors.own, constants, found, a, b,
-        )  # fmt: skip
+        _look(by_rows, by_columns, weights, numbers, parts, constants, found, a, b)
 
     over_rows(work, n)
     pairs, gaining, _, squares = found.sum(axis=0)
@@ -75,7 +79,9 @@ def look(
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _look(ptr, cols, u_ptr, users, h_ptr, h_cols, h, p, loss, both, curvature, left, right, own, constants, found, start, stop):  # type: ignore[no-untyped-def]  # noqa: E501  # fmt: skip
+def _look(by_rows, by_columns, weights, numbers, factors, constants, found, start, stop):  # type: ignore[no-untyped-def]
+    (ptr, cols), (u_ptr, users), (h_ptr, h_cols, h) = by_rows, by_columns, weights
+    (p, loss, both, curvature), (left, right, own) = numbers, factors
     n = len(p)
     counts, met, mark = np.zeros(n, np.float32), np.zeros(n, np.float32), np.zeros(n, np.int8)
     heard, order = np.zeros(len(loss), np.float32), np.empty(n, np.int64)

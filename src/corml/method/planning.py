@@ -9,19 +9,19 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import SettingError
-from corml.method import admm
-from corml.method.candidates import PairCount, count_pairs
+from corml.method import admm, cross
+from corml.method.candidates import count_pairs
 from corml.parallel import threads
 
 if TYPE_CHECKING:
     from corml.method.estimator import CoRML
 
-__all__ = ["Plan", "allowed", "dense_bytes", "plan", "sparse_bytes", "suggested_rank"]
+__all__ = ["Plan", "allowed", "dense_bytes", "plan", "sparse_bytes", "suggested_rank", "suggested_ridge"]
 
 SCRATCH_COLUMNS = 4096  # of the dense solver: bands and tiles beside the n × n arrays
-BYTES_A_PAIR = 64  # of the sparse solver: sixteen numbers for each pair, both ways
+BYTES_A_PAIR = 56  # of the sparse solver: fourteen numbers for each pair, both ways, and one a thread
+MOST_PAIRS = 4_000_000  # both ways: above it only the strongest pairs of each item are used
 STRONGEST = 200  # pairs kept for each item where all pairs would be too many
-MOST_WORK = 4e9  # multiplications a step above which all pairs are too many
 DENSE_RATE, SPARSE_RATE = 4e10, 4e8  # multiplications a second and thread: of GEMM, and of gathering
 DENSE_STEPS, SPARSE_STEPS = 40, 15  # that fits usually take
 
@@ -32,6 +32,7 @@ class Plan:
 
     solver: str
     rank: int
+    ridge: float
     largest_block: int
     pairs: int
     strongest: int | None
@@ -40,7 +41,7 @@ class Plan:
 
     def report(self) -> dict[str, Any]:
         """Plain numbers for a model file or a table."""
-        made = {"solver": self.solver, "rank": self.rank, "predicted bytes": self.bytes}
+        made = {"solver": self.solver, "rank": self.rank, "ridge": self.ridge, "predicted bytes": self.bytes}
         made |= {"predicted seconds": round(self.seconds, 2)}
         if self.solver == "sparse":
             return made | {"predicted pairs": self.pairs // 2, "strongest per item": self.strongest or "all"}
@@ -55,16 +56,29 @@ def plan(X: csr_array, model: "CoRML") -> Plan:
     n = X.shape[1]
     if model.partition_ratio < 1 and model.partition_ratio * n <= 1:
         raise SettingError(f"partition_ratio must be above 1/items = {1 / n:.3g}; got {model.partition_ratio:g}.")
-    rank = min(model.rank or suggested_rank(n), *X.shape)
+    rank = min(model.rank or suggested_rank(X), *X.shape)
+    _refuse_contradictions(model)
     asks_for_dense = model.rho is not None or model.partition_ratio < 1 or model.precision == "double"
     if model.solver == "admm" or (model.solver == "auto" and asks_for_dense):
         return _refused_if_too_large(_dense(X, model, rank), X, model)
     sparse = _sparse(X, model, rank)
-    if model.solver == "sparse":
+    if model.solver == "sparse" or model.candidates is not None:
         return _refused_if_too_large(sparse, X, model)
     dense = _dense(X, model, rank)
     fitting = [one for one in (dense, sparse) if one.bytes <= allowed(model)]
     return min(fitting or [_refused_if_too_large(sparse, X, model)], key=lambda one: one.seconds)
+
+
+def _refuse_contradictions(model: "CoRML") -> None:
+    dense = {"rho": model.rho is not None, "partition_ratio": model.partition_ratio < 1}
+    dense["precision"] = model.precision == "double"
+    used = [name for name, given in dense.items() if given]
+    if model.candidates is not None and (used or model.solver == "admm"):
+        raise SettingError(
+            f"candidates is of the sparse solver: do not combine it with {(used or ['solver=admm'])[0]}."
+        )
+    if model.solver == "sparse" and used:
+        raise SettingError(f"{used[0]} is of the dense solver: leave it out, or set solver=admm.")
 
 
 def allowed(model: "CoRML") -> int:
@@ -73,9 +87,25 @@ def allowed(model: "CoRML") -> int:
     return free if model.max_memory is None else min(free, memory.read_size(model.max_memory))
 
 
-def suggested_rank(n_items: int) -> int:
-    """More singular vectors for larger catalogues: the power of two nearest to n/100, from 16 to 256."""
-    return int(2 ** np.clip(np.round(np.log2(max(n_items, 1) / 100)), 4, 8))
+def suggested_rank(X: csr_array) -> int:
+    """Singular vectors worth keeping: more for a catalogue that is large beside a history, fewer for few users.
+
+    The power of two nearest to the least of 2/3 · items / (items of a mean history) and users / 32, from 16 to 256.
+    """
+    users, items = X.shape
+    history = max(X.nnz / max(users, 1), 1.0)
+    wish = max(min(items / history / 1.5, users / 32), 1.0)
+    return int(2 ** np.clip(np.round(np.log2(wish)), 4, 8))
+
+
+def ridge_of(X: csr_array, model: "CoRML") -> float:
+    """The ridge asked for, or the one the data suggest."""
+    return suggested_ridge(X) if model.ridge is None else float(model.ridge)
+
+
+def suggested_ridge(X: csr_array) -> float:
+    """A ridge that grows with the root of the mean item degree: 10·√(interactions per item)."""
+    return float(10 * np.sqrt(max(X.nnz, 1) / max(X.shape[1], 1)))
 
 
 def dense_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
@@ -86,7 +116,8 @@ def dense_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
 
 def sparse_bytes(X: csr_array, pairs: int, rank: int) -> int:
     """Peak of the sparse solver: its numbers for each pair, V in the making, and the data."""
-    return int(BYTES_A_PAIR * pairs + _filter_bytes(X, rank))
+    bands = 4 * sum(X.shape) * cross.band_width(X)
+    return int((BYTES_A_PAIR + 4 * threads()) * pairs + bands + _filter_bytes(X, rank))
 
 
 def _filter_bytes(X: csr_array, rank: int) -> int:
@@ -95,26 +126,18 @@ def _filter_bytes(X: csr_array, rank: int) -> int:
 
 def _dense(X: csr_array, model: "CoRML", rank: int) -> Plan:
     largest = max(1, int(model.partition_ratio * X.shape[1]))
-    item_size = 4 if model.precision == "single" else 8
-    work = DENSE_STEPS * 2.0 * largest**3 / model.partition_ratio
-    return Plan(
-        "admm", rank, largest, 0, None, dense_bytes(X, largest, rank, item_size), work / (DENSE_RATE * threads())
-    )
+    needed = dense_bytes(X, largest, rank, 4 if model.precision == "single" else 8)
+    seconds = DENSE_STEPS * 2.0 * largest**3 / model.partition_ratio / (DENSE_RATE * threads())
+    return Plan("admm", rank, ridge_of(X, model), largest, 0, None, needed, seconds)
 
 
 def _sparse(X: csr_array, model: "CoRML", rank: int) -> Plan:
     found = count_pairs(X)
-    strongest = model.candidates if model.candidates is not None else _strongest(found, allowed(model))
+    strongest = model.candidates or (STRONGEST if found.pairs > MOST_PAIRS else None)
     if strongest is not None:
         found = count_pairs(X, most=strongest)
-    seconds = SPARSE_STEPS * found.work / (SPARSE_RATE * threads())
-    return Plan("sparse", rank, X.shape[1], found.pairs, strongest, sparse_bytes(X, found.pairs, rank), seconds)
-
-
-def _strongest(found: PairCount, room: int) -> int | None:
-    """All pairs where a step over them is quick and they fit in memory, else the strongest of each item."""
-    quick = found.work <= MOST_WORK
-    return None if quick and BYTES_A_PAIR * found.pairs <= room / 2 else STRONGEST
+    needed, seconds = sparse_bytes(X, found.pairs, rank), SPARSE_STEPS * found.work / (SPARSE_RATE * threads())
+    return Plan("sparse", rank, ridge_of(X, model), X.shape[1], found.pairs, strongest, needed, seconds)
 
 
 def _refused_if_too_large(chosen: Plan, X: csr_array, model: "CoRML") -> Plan:

@@ -20,6 +20,7 @@ from corml.ranking import BLOCK_BYTES, block_of
 
 __all__ = ["Scoring"]
 
+NOISE = 1e-7  # what rounding leaves of scores that are nothing, as between groups that never meet
 BAND = 1024  # rows of G made at a time when its row sums are needed
 
 Items = NDArray[np.integer[Any]]
@@ -51,6 +52,10 @@ class Scoring:
         right = (V * (weights.filter_weight * power(d, 0.5))[:, None]).astype(np.float32)
         return cls(H, V, d, weights, filter, H_scaled, left, right)
 
+    def is_of(self, H: csr_array, V: NDArray[Any], weights: Weights, filter: str) -> bool:
+        """Whether it was made from these very arrays and settings."""
+        return self.H is H and self.V is V and self.weights == weights and self.filter == filter
+
     @property
     def clips_entries(self) -> bool:
         """Whether scores use G clipped entry by entry."""
@@ -77,6 +82,7 @@ class Scoring:
         add_sparse_product(X, self.H_scaled if whole else self._by_column[:, columns].tocsr(), out)
         if self.filters:
             self._add_filter(X, columns, out)
+            out[np.abs(out) < NOISE] = 0
         return out
 
     @cached_property
@@ -106,13 +112,15 @@ class Scoring:
 
     def contributions(self, history: Items, target: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What each history item adds to the target's score: the H part and the G part."""
-        h = self._row(self.H_scaled, target, history, by_column=True)
+        h = self.H_scaled[history][:, [target]].toarray()[:, 0].astype(np.float64)
         g = np.zeros(len(history))
         if self.filters:
             g = self.left[history].astype(np.float64) @ self.right[target].astype(np.float64)
             g[history == target] = 0
-            if self.clips_entries or (self.filter == "authors" and g.sum() <= 0):
-                g = np.maximum(g, 0) if self.clips_entries else np.zeros_like(g)
+            if self.clips_entries:
+                g = np.maximum(g, 0)
+            elif self.filter == "authors" and g.sum() <= 0:
+                g = np.zeros_like(g)
         return h, g
 
     def distance(self, history: Items, target: int, part: str) -> float:
@@ -156,9 +164,3 @@ class Scoring:
         else:
             among = self.H[distinct][:, distinct].toarray().astype(np.float64)
         return among[np.ix_(back, back)]
-
-    @staticmethod
-    def _row(S: csr_array, target: int, items: Items, *, by_column: bool) -> NDArray[np.float64]:
-        return np.asarray(
-            S[items][:, [target]].toarray()[:, 0] if by_column else S[[target]][:, items], dtype=np.float64
-        )

@@ -57,7 +57,7 @@ def parse(text: str) -> Metric:
 
 def parse_all(texts: str | Iterable[str]) -> tuple[Metric, ...]:
     """Read several metrics (or a single one); each once, in the order given."""
-    wanted = [texts] if isinstance(texts, str) else list(texts)
+    wanted = texts.split(",") if isinstance(texts, str) else list(texts)
     if not wanted:
         raise UsageError("No metric was asked for: name at least one, such as ndcg@10.")
     return tuple({metric.label: metric for metric in (parse(text) for text in wanted)}.values())
