@@ -24,7 +24,7 @@ def main() -> None:
     for finding in examine(data).findings:
         print(f"{finding.severity}: {finding.what}; {finding.advice}")
 
-    model = corml.CoRML(ridge=1.0, l2=0.1, rank=2).fit(data)  # so little data needs little regularisation
+    model = corml.CoRML(ridge=1.0, rank=2).fit(data)  # so little data needs little regularisation
     print(model.recommend(["ann", "cem"], k=2).to_frame())
     print(model.recommend(history=[["coffee"]], k=3, exclude=["sugar"]).to_frame())
 

@@ -16,6 +16,7 @@ import importlib
 import importlib.util
 import inspect
 import io
+import json
 import math
 import re
 import shlex
@@ -35,7 +36,7 @@ from corml.settings import declared
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-RUN = ["README.md", "docs/quickstart.md", "docs/command-line.md", "docs/add-a-model.md"]
+RUN = ["README.md", "docs/quickstart.md", "docs/command-line.md", "docs/add-a-model.md", "docs/solver.md"]
 
 _BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"\[[^\]]*\]\((?P<to>[^)\s]+)\)")
@@ -227,6 +228,20 @@ def test_every_setting_of_corml_stands_with_its_symbol_and_default(spec):
 @pytest.mark.parametrize("name", corml.__all__)
 def test_every_public_name_is_in_the_index(name):
     assert mentioned(f"`{name}`", ROOT / "docs/index.md")
+
+
+def test_the_race_of_solvers_is_told_as_it_was_recorded():
+    page = (ROOT / "docs/solver.md").read_text("utf-8")
+    record = json.loads((ROOT / "benchmarks/results/solvers-pinterest.json").read_text("utf-8"))
+    assert f"{record['pairs']:,} pairs" in page
+    assert f"load {record['machine']['load before']:.1f} before" in page
+    best = min(value for curve in record["curves"].values() for _, value in curve)
+    for method, curve in record["curves"].items():
+        cells = []
+        for gap in (1e-2, 1e-4, 1e-6, 1e-8):
+            reached = [(step, t) for step, (t, value) in enumerate(curve) if value - best <= gap * abs(best)]
+            cells.append(f"{reached[0][0]} steps, {reached[0][1]:.1f} s" if reached else "–")
+        assert f"| {method} | {' | '.join(cells)} |" in page
 
 
 def test_every_exit_code_is_explained():

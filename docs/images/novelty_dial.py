@@ -1,7 +1,7 @@
 """Draw the README's picture: accuracy and novelty on the bundled sample as `item_norm` is turned.
 
-Run it from the repository with `.venv/bin/python docs/images/novelty_dial.py`; it takes some minutes, prints the
-numbers and writes the drawing beside itself.
+Run it from the repository with `.venv/bin/python docs/images/novelty_dial.py`; it prints the numbers and
+writes the drawing beside itself.
 """
 
 from pathlib import Path

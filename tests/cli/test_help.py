@@ -80,7 +80,7 @@ def test_models_are_shown_with_every_setting(run):
     [
         (["ft"], "No such command 'ft'. Did you mean 'fit'? See: corml --help"),
         (["data", "inf"], "See: corml data --help"),
-        (["fit", "x.csv"], "Missing option '--out' / '-o'. See: corml fit --help"),
+        (["fit", "x.csv"], "Say where to write the model: --out FILE"),
         (["fit", "x.csv", "-o", "m", "--rnk", "3"], "--rnk"),
         (["recommend"], "See: corml recommend --help"),
         (["models", "corlm"], "did you mean 'corml'"),

@@ -103,7 +103,7 @@ def test_lists_of_hits_fall_into_the_first_tenth(parts):
 def test_settings_are_shown_as_typed(study):
     groups = dict(build_page(study).sections[-1].groups)
     settings = dict(groups["Settings of CoRML"])
-    assert settings["mix (λ)"] == "0.8"
+    assert settings["mix (λ)"] == "0.75"
     assert settings["budget (γ)"] == "keep all of H"
     assert settings["converged"] == "yes"
     assert dict(groups["Split"])["seed"] == "1"

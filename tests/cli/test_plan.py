@@ -1,0 +1,45 @@
+"""corml fit --plan: how a fit would go, without going."""
+
+import json
+
+import pytest
+
+
+@pytest.fixture
+def ratings(tmp_path):
+    path = tmp_path / "ratings.csv"
+    rows = [f"u{user},i{item}" for user in range(30) for item in range(user % 7, 20, 3)]
+    path.write_text("user,item\n" + "\n".join(rows) + "\n")
+    return str(path)
+
+
+def test_the_plan_is_printed_and_nothing_written(run, ratings, tmp_path):
+    before = sorted(tmp_path.iterdir())
+    found = run("fit", ratings, "--plan")
+    assert found.code == 0
+    for word in ("solver", "rank", "ridge", "predicted bytes", "predicted seconds"):
+        assert word in found.out
+    assert sorted(tmp_path.iterdir()) == before
+
+
+def test_scripts_get_the_plan_as_json(run, ratings):
+    plan = json.loads(run("fit", ratings, "--plan", "--json", "--split", "ratio", "--set", "solver=sparse").out)
+    assert plan["solver"] == "sparse"
+    assert plan["predicted bytes"] > 0
+
+
+def test_a_plan_that_does_not_fit_is_refused(run, ratings):
+    found = run("fit", ratings, "--plan", "--set", "max_memory=10k")
+    assert found.code == 4
+    assert "the budget is 10.0 KiB" in found.err
+
+
+def test_a_memory_limit_must_be_a_size(run, ratings):
+    found = run("fit", ratings, "--plan", "--set", "max_memory=lots")
+    assert found.code == 2
+    assert "a size such as '8GB'" in found.err
+
+
+def test_a_model_without_a_plan_says_nothing(run, ratings):
+    found = run("fit", ratings, "--plan", "--model", "popularity")
+    assert (found.code, found.out) == (0, "")
