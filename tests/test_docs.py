@@ -244,6 +244,29 @@ def test_the_race_of_solvers_is_told_as_it_was_recorded():
         assert f"| {method} | {' | '.join(cells)} |" in page
 
 
+def test_whole_fits_are_told_as_they_were_recorded():
+    page = (ROOT / "docs/solver.md").read_text("utf-8")
+    told = 0
+    for path in sorted((ROOT / "benchmarks/results").glob("fit-*.json")):
+        record = json.loads(path.read_text("utf-8"))
+        sparse, dense = record["sparse"], record["dense"]
+        if f"| {record['data']} |" in page:
+            told += 1
+            cells = f"{sparse['seconds']:.1f} | {sparse['cpu seconds']:.1f} | {size(sparse['peak bytes'])}"
+            cells += f" | {dense['cpu seconds of 50 steps, extrapolated']:.1f} | {size(dense['peak bytes'])}"
+            assert f"| {record['data']} | {cells} |" in page
+        if f"fit-{record['data']}.json" in page:
+            how = sparse["notes"]["solver"][0]
+            assert f"{how['left out']:,} pairs" in page
+            assert f"{how['of these gaining']:,} of them" in page
+            assert f"the worst by {how['worst gain'] / how['size']:.5f} of the pull" in page
+    assert told
+
+
+def size(count):
+    return f"{count / 2**30:.1f} GiB"
+
+
 def test_every_exit_code_is_explained():
     page = (ROOT / "docs/command-line.md").read_text("utf-8")
     codes = {kind.exit_code for kind in vars(corml.errors).values() if hasattr(kind, "exit_code")}

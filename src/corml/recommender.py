@@ -18,7 +18,7 @@ from corml.ranking import block_of, top_k
 from corml.recommendations import Recommendations
 from corml.settings import check
 
-__all__ = ["Recommender"]
+__all__ = ["Progress", "Recommender"]
 
 Labels = Sequence[Hashable]
 Progress = Callable[[str, int, int], None]

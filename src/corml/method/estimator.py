@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,8 @@ from corml.method import fitting, planning
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
 from corml.method.spectral import FILTERS
-from corml.recommender import Recommender
+from corml.method.start import Start
+from corml.recommender import Progress, Recommender
 from corml.settings import Rule, above, at_least, between, check, choice, linear, log, one_of, optional, setting, whole
 
 __all__ = ["CoRML"]
@@ -97,10 +98,23 @@ class CoRML(Recommender):
         check(self)
         return planning.plan(train.matrix, self).report()
 
+    def fit(self, train: Interactions, *, start: "CoRML | None" = None, progress: Progress | None = None) -> Self:
+        """Learn from interactions; settings are checked first, the data are left alone.
+
+        `start` is a fitted CoRML to begin from, which saves time, not accuracy: the sparse solver starts at its H
+        (items are matched by id, so the data may have grown), and on the same data its singular vectors are used again.
+        """
+        wanted = start is not None and isinstance(train, Interactions)
+        self._start = Start.of(start, train) if wanted else None
+        try:
+            return super().fit(train, progress=progress)
+        finally:
+            self._start = None
+
     def _fit(self, X: csr_array) -> None:
         plan = planning.plan(X, self)
         self.degrees_ = column_degrees(X)
-        self.V_, self.H_, self.solutions_ = fitting.run(X, self.degrees_, self, plan, self._progress)
+        self.V_, self.H_, self.solutions_ = fitting.run(X, self.degrees_, self, plan, self._progress, self._start)
         self.notes_ = {"plan": plan.report(), "solver": [solution.report() for solution in self.solutions_]}
 
     def check_state(self) -> None:

@@ -20,6 +20,7 @@ from corml.method.partition import partition
 from corml.method.planning import Plan
 from corml.method.problem import dense_problem, loss_weights, user_weights
 from corml.method.spectral import singular_vectors
+from corml.method.start import Start
 
 if TYPE_CHECKING:
     from corml.method.estimator import CoRML
@@ -31,13 +32,17 @@ Solved = tuple[csr_array, list[Any]]
 
 
 def run(
-    X: csr_array, d: NDArray[np.float64], model: "CoRML", plan: Plan, progress: Progress
+    X: csr_array, d: NDArray[np.float64], model: "CoRML", plan: Plan, progress: Progress, start: Start | None = None
 ) -> tuple[NDArray[np.float32], csr_array, list[Any]]:
     """V, H and how H was solved."""
     progress("filter", 0, 1)
-    V = singular_vectors(X, plan.rank)
+    V = start.vectors(plan.rank) if start else None
+    V = singular_vectors(X, plan.rank) if V is None else V
     progress("filter", 1, 1)
-    H, solutions = (_sparse if plan.solver == "sparse" else _dense)(X, d, V, model, plan, progress)
+    if plan.solver == "sparse":
+        H, solutions = _sparse(X, d, V, model, plan, progress, start)
+    else:
+        H, solutions = _dense(X, d, V, model, plan, progress)
     if model.budget is not None:
         H = prune.to_budget(H, model.budget, X.shape[0])
     if not np.isfinite(H.data).all():
@@ -47,7 +52,13 @@ def run(
 
 
 def _sparse(
-    X: csr_array, d: NDArray[np.float64], V: NDArray[Any], model: "CoRML", plan: Plan, progress: Progress
+    X: csr_array,
+    d: NDArray[np.float64],
+    V: NDArray[Any],
+    model: "CoRML",
+    plan: Plan,
+    progress: Progress,
+    start: Start | None,
 ) -> Solved:
     """H on the pairs that met."""
     weights, p = replace(model.weights, ridge=plan.ridge), power(d, -model.item_norm)
@@ -70,6 +81,7 @@ def _sparse(
     solution = sparse.solve(
         problem,
         complete=complete,
+        start=None if start is None else support.values(start.H),
         max_steps=model.max_steps,
         tol=model.tol,
         progress=lambda done, total: progress("solve", done, total),
