@@ -104,8 +104,7 @@ class CoRML(Recommender):
         `start` is a fitted CoRML to begin from, which saves time, not accuracy: the sparse solver starts at its H
         (items are matched by id, so the data may have grown), and on the same data its singular vectors are used again.
         """
-        wanted = start is not None and isinstance(train, Interactions)
-        self._start = Start.of(start, train) if wanted else None
+        self._start = Start.of(start, train) if start is not None and isinstance(train, Interactions) else None
         try:
             return super().fit(train, progress=progress)
         finally:
