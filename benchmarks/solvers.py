@@ -8,6 +8,7 @@ Writes results/solvers-DATA.json and docs/images/solvers.svg.
 import sys
 import time
 from collections.abc import Callable
+from dataclasses import replace
 
 import numpy as np
 from _machine import facts, keep, load_split
@@ -17,6 +18,7 @@ from corml.linalg.normal import Normal
 from corml.linalg.scaling import column_degrees, power, scaled
 from corml.method.candidates import co_occurring
 from corml.method.cross import cross_term
+from corml.method.planning import suggested_ridge
 from corml.method.problem import loss_weights, user_weights
 from corml.method.sparse import PairProblem, _advance, _scaled_product
 from corml.method.spectral import singular_vectors
@@ -132,8 +134,8 @@ def draw(curves: dict[str, list[list[float]]], name: str) -> None:
 
 def main(name: str) -> None:
     R = load_split(name).train.matrix
-    model = corml.CoRML()
-    problem = build(R, model.weights, 64, most=200)
+    weights = replace(corml.CoRML().weights, ridge=suggested_ridge(R))
+    problem = build(R, weights, 64, most=200)
     problem.product(problem.pull)  # compile before timing
     curves = {label: race(problem, method, 60) for label, method in METHODS.items()}
     record = {"data": name, "pairs": len(problem.support) // 2, "machine": facts(), "curves": curves}
