@@ -42,7 +42,7 @@ def save_model(
         arrays |= encode_ids("users", model.users_.labels) | encode_sparse("train", model.train_, values=False)
     if model.titles_:
         arrays |= encode_ids("titles", [model.titles_.get(label, "") for label in model.items_.labels])
-    for name in model.STATE:
+    for name in model.state():
         value = getattr(model, name + "_")
         arrays |= encode_sparse(name, value) if issparse(value) else {name: value}
     meta = {
@@ -90,7 +90,7 @@ def _fill(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> None
     used = {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"}
     used |= _restore_history(model, arrays, n_users)
     sizes = {"users": n_users, "items": n_items, None: None}
-    for name, dims in {"counts": ("items",), **model.STATE}.items():
+    for name, dims in {"counts": ("items",), **model.state()}.items():
         found, parts = _state(arrays, name, [sizes[dim] for dim in dims], kind="i" if name == "counts" else "f")
         setattr(model, name + "_", found)
         used |= parts

@@ -13,7 +13,7 @@ __all__ = ["get", "make", "names", "read_model"]
 
 def names() -> tuple[str, ...]:
     """All model names, ours first."""
-    return ("corml", *(name.replace("_", "-") for name in plugins.names("corml.baselines")))
+    return ("corml", "corml-dial", *(name.replace("_", "-") for name in plugins.names("corml.baselines")))
 
 
 def get(name: str) -> type[Recommender]:
@@ -22,6 +22,10 @@ def get(name: str) -> type[Recommender]:
         from corml.method.estimator import CoRML
 
         return CoRML
+    if name == "corml-dial":
+        from corml.method.dial import Dial
+
+        return Dial
     if name not in names():
         raise UsageError(f"There is no model {ascii_line(name)}{nearest(name, names())}")
     found: type[Recommender] = plugins.get("corml.baselines", name)

@@ -74,6 +74,10 @@ class Recommender(ABC):
         """How many rows and columns of scores to make at a time."""
         return block_of(*X.shape)
 
+    def state(self) -> Mapping[str, tuple[str | None, ...]]:
+        """The arrays to keep in a model file with their shapes: STATE, unless a setting decides how many there are."""
+        return self.STATE
+
     def check_fitted(self) -> None:
         """Refuse to answer before `fit`."""
         if not hasattr(self, "items_"):

@@ -43,3 +43,16 @@ def test_a_memory_limit_must_be_a_size(run, ratings):
 def test_a_model_without_a_plan_says_nothing(run, ratings):
     found = run("fit", ratings, "--plan", "--model", "popularity")
     assert (found.code, found.out) == (0, "")
+
+
+def test_a_dial_is_fitted_saved_and_turned(run, ratings, tmp_path):
+    model = str(tmp_path / "dial.corml")
+    assert run("fit", ratings, "--model", "corml-dial", "--set", "item_norms=-0.4,0.4", "--out", model).code == 0
+    lists = [json.loads(run("recommend", model, "--user", "u1", "--novelty", n, "--json").out) for n in ("0", "1")]
+    assert all(len(found[0]["items"]) == 10 for found in lists)
+    assert run("recommend", model, "--user", "u1", "--novelty", "2").code == 2
+    plain = str(tmp_path / "plain.corml")
+    run("fit", ratings, "--out", plain)
+    refused = run("recommend", plain, "--user", "u1", "--novelty", "1")
+    assert refused.code == 2
+    assert "has no dial" in refused.err

@@ -11,6 +11,7 @@ from corml.cli._console import as_json_text, progress, say, show_json, show_tabl
 from corml.cli._tables import ending, table_bytes
 from corml.cli._work import ids, target, tell_unknown
 from corml.errors import UsageError, ascii_line
+from corml.method.dial import Dial
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
 
@@ -31,6 +32,7 @@ def recommend(
     k: int = typer.Option(10, "-k", metavar="N", help="How many items."),
     exclude: str = typer.Option(None, metavar="IDS", help="Items never to list: id,id,… or @FILE."),
     only: str = typer.Option(None, metavar="IDS", help="The only items to choose from: id,id,… or @FILE."),
+    novelty: float = typer.Option(None, help="Turn a dial (a corml-dial model): 0 popular … 1 novel."),
     out: str = typer.Option(
         None, "--out", "-o", metavar="FILE", help="Write .parquet, .csv, .tsv or .json instead of printing."
     ),
@@ -55,7 +57,7 @@ def recommend(
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history with someone's items.")
     histories = [ids(text) or [] for text in history]
     limits = {"exclude": ids(exclude), "only": ids(only)}
-    loaded = corml.read_model(model)
+    loaded = _turned(corml.read_model(model), novelty)
     if not histories and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with someone's items.")
     for name, given in limits.items():
@@ -67,6 +69,15 @@ def recommend(
         found = list(_for_users(loaded, wanted, k, limits))
     _deliver(found, out, kind, as_json)
     _remark(found)
+
+
+def _turned(model: Recommender, novelty: float | None) -> Recommender:
+    """A dial at the position asked for."""
+    if novelty is None:
+        return model
+    if not isinstance(model, Dial):
+        raise UsageError(f"A {model.NAME} model has no dial: fit one with --model corml-dial, or leave --novelty out.")
+    return model.at(novelty)
 
 
 def _for_users(loaded: Recommender, wanted: Sequence[str], k: int, limits: dict[str, Any]) -> Iterator[Recommendations]:

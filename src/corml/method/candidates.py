@@ -1,8 +1,9 @@
 """Which pairs of items H may use: those that met, or the strongest of them for each item.
 
 With a filter that is nowhere negative H is zero on pairs that never share a user, exactly (every term of the gradient
-there is ≥ 0), so the co-occurring pairs are all it takes; with the unclipped one H is restricted to them by definition. Rows are made a chunk at a time: where there are too many pairs to keep, only
-the strongest of each row ever exist together.
+there is ≥ 0), so the co-occurring pairs are all it takes; with the unclipped one H is restricted to them by
+definition. Rows are made a chunk at a time: where there are too many pairs to keep, only the strongest of each row
+ever exist together.
 """
 
 from dataclasses import dataclass

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +19,9 @@ from corml.method.spectral import FILTERS
 from corml.method.start import Start
 from corml.recommender import Progress, Recommender
 from corml.settings import Rule, above, at_least, between, check, choice, linear, log, one_of, optional, setting, whole
+
+if TYPE_CHECKING:
+    from corml.method.dial import Dial
 
 __all__ = ["CoRML"]
 
@@ -109,6 +112,13 @@ class CoRML(Recommender):
             return super().fit(train, progress=progress)
         finally:
             self._start = None
+
+    @staticmethod
+    def dial(train: Interactions, item_norms: Sequence[float] = (-0.2, -0.1, 0.0, 0.1, 0.2), **settings: Any) -> "Dial":
+        """Fit the whole dial between novel and popular: one model, to be turned by recommend(…, novelty=0…1)."""
+        from corml.method.dial import Dial
+
+        return Dial(item_norms=tuple(item_norms), of=settings).fit(train)
 
     def _fit(self, X: csr_array) -> None:
         plan = planning.plan(X, self)

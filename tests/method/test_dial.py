@@ -1,0 +1,75 @@
+"""The novelty dial: a family of models in one, from popular to novel."""
+
+import numpy as np
+import pytest
+
+import corml
+from corml import models
+from corml.errors import ModelFileError, SettingError, UsageError
+from support import random_interactions
+
+
+@pytest.fixture(scope="module")
+def data():
+    return random_interactions(0, 300, 80, 8)
+
+
+@pytest.fixture(scope="module")
+def dial(data):
+    return corml.CoRML.dial(data, item_norms=(-0.3, 0.0, 0.3), rank=8)
+
+
+def test_each_position_is_the_model_fitted_alone(data, dial):
+    for novelty, t in ((1, -0.3), (0.5, 0.0), (0, 0.3)):
+        alone = corml.CoRML(rank=8, item_norm=t).fit(data)
+        position = dial.at(novelty)
+        assert position.item_norm == t
+        np.testing.assert_allclose(position.H_.toarray(), alone.H_.toarray(), atol=1e-3 * alone.H_.data.max())
+
+
+def test_turning_it_up_gives_rarer_items():
+    split = corml.split(corml.load("movielens-small", at_least=4, k_core=10), "ratio")
+    dial = corml.CoRML.dial(split.train, item_norms=(-0.2, 0.0, 0.2))
+    found = [corml.evaluate(dial.at(novelty), split, "novelty@10", intervals=False) for novelty in (0, 0.5, 1)]
+    assert found[0]["novelty@10"] < found[1]["novelty@10"] < found[2]["novelty@10"]
+
+
+def test_what_lies_between_positions_goes_to_the_nearer_one(dial):
+    assert dial.at(0.9) is dial.at(1)
+    assert dial.at(0.6) is dial.at(0.5)
+    assert dial.recommend(["u1"], k=3).items.tolist() == dial.recommend(["u1"], k=3, novelty=0.5).items.tolist()
+
+
+def test_one_file_holds_the_whole_dial(dial, tmp_path):
+    dial.save(tmp_path / "d.corml")
+    loaded = corml.read_model(tmp_path / "d.corml")
+    for novelty in (0, 0.5, 1):
+        expected = dial.recommend(["u1", "u2"], k=5, novelty=novelty)
+        assert loaded.recommend(["u1", "u2"], k=5, novelty=novelty).items.tolist() == expected.items.tolist()
+    assert loaded.explain("u1", "i3").score == pytest.approx(dial.explain("u1", "i3").score)
+
+
+def test_a_position_that_is_no_metric_is_not_saved(data, tmp_path):
+    dial = corml.CoRML.dial(data, item_norms=(0.0, 0.1), rank=4)
+    dial.H1_ = -dial.H1_
+    with pytest.raises(ModelFileError):
+        dial.save(tmp_path / "d.corml")
+
+
+@pytest.mark.parametrize("novelty", [-0.1, 1.1, "much", True, None])
+def test_the_dial_turns_from_nought_to_one(dial, novelty):
+    with pytest.raises(UsageError, match="novelty must be a number from 0"):
+        dial.recommend(["u1"], novelty=novelty)
+
+
+@pytest.mark.parametrize("norms", [[0.1], [0.2, 0.1], [0.0, 2.0], [0.1, 0.1], ["a", "b"], "0.2,0.1", None])
+def test_positions_must_ascend(norms):
+    with pytest.raises(SettingError, match="ascending numbers"):
+        models.make("corml-dial", {"item_norms": norms})
+
+
+def test_positions_share_settings_but_not_the_one_that_tells_them_apart(data):
+    with pytest.raises(SettingError, match="leave item_norm out"):
+        corml.CoRML.dial(data, item_norm=0.1)
+    with pytest.raises(SettingError, match="did you mean 'ridge'"):
+        corml.CoRML.dial(data, rigde=5)
