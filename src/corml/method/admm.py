@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from corml.errors import NumericalError
 from corml.linalg.spd import spd_inverse
+from corml.method.pace import expected_steps
 from corml.method.problem import Problem
 from corml.parallel import blas
 
@@ -88,19 +89,10 @@ def solve(
             if not np.isfinite(trace[-1]).all():
                 raise NumericalError(f"ADMM left the finite numbers at step {step}: raise `ridge`, `l2` or `rho`.")
             if progress:
-                progress(step, _expected_steps(trace, tol, max_steps))
+                progress(step, expected_steps([1.0, *map(max, trace)], tol, max_steps))
             if tol > 0 and max(trace[-1]) <= tol:
                 return Solution(Z, step, *trace[-1], converged=True, rho=rho, trace=tuple(trace))
     return Solution(Z, max_steps, *trace[-1], converged=False, rho=rho, trace=tuple(trace))
-
-
-def _expected_steps(trace: list[tuple[float, float]], tol: float, most: int) -> int:
-    """How many steps it will take at the pace so far: residuals fall geometrically."""
-    first, now = max(trace[0]), max(trace[-1])
-    if tol <= 0 or not tol < now < first:
-        return most if tol <= 0 or now > tol else len(trace)
-    pace = np.log(first / now) / max(len(trace) - 1, 1)
-    return min(most, len(trace) + int(np.ceil(np.log(now / tol) / pace)))
 
 
 def suggested_rho(M: Matrix) -> float:

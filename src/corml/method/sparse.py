@@ -20,6 +20,7 @@ from corml.errors import NumericalError
 from corml.linalg.normal import Normal
 from corml.linalg.support import Support
 from corml.method.left_out import LeftOut
+from corml.method.pace import expected_steps
 
 __all__ = ["Certificate", "PairProblem", "Solution", "solve"]
 
@@ -108,7 +109,7 @@ def solve(
         length = _advance(problem, z, slope, root, length, even=step % 2 == 0)
         trace.append(_finite(_projected(z, slope) / size, step))
         if progress:
-            progress(step, _expected(trace, tol, max_steps))
+            progress(step, expected_steps(trace, tol, max_steps))
     slope = _scaled_product(problem, z, root) - pull  # afresh: updates gather rounding
     residual = _projected(z, slope) / size
     objective = 0.25 * float(np.dot(z.astype(np.float64), slope.astype(np.float64) - pull))
@@ -151,14 +152,6 @@ def _finite(residual: float, step: int) -> float:
     if not np.isfinite(residual):
         raise NumericalError(f"The sparse solver left the finite numbers at step {step}: raise `ridge` or `l2`.")
     return residual
-
-
-def _expected(trace: list[float], tol: float, most: int) -> int:
-    """How many steps it will take at the pace so far."""
-    done, now = len(trace) - 1, trace[-1]
-    if tol <= 0 or not tol < now < trace[0]:
-        return most if tol <= 0 or now > tol else done
-    return min(most, done + int(np.ceil(np.log(now / tol) / (np.log(trace[0] / now) / done))))
 
 
 def _dot(a: Values, b: Values) -> float:

@@ -1,0 +1,18 @@
+import pytest
+
+from corml.method.pace import expected_steps
+
+
+@pytest.mark.parametrize(
+    ("residuals", "tol", "expected"),
+    [
+        ([1.0], 1e-4, 500),  # nothing is known yet
+        ([1.0, 2.0], 1e-4, 500),  # not getting better
+        ([1.0, 0.1, 0.01], 1e-4, 4),  # a tenth a step
+        ([1.0, 0.1, 1e-4], 1e-4, 2),  # there
+        ([1.0, 0.999], 1e-9, 500),  # never more than the most
+        ([1.0, 0.1], 0, 500),  # a fixed number of steps
+    ],
+)
+def test_the_pace_so_far_tells_how_long_it_takes(residuals, tol, expected):
+    assert expected_steps(residuals, tol, 500) == expected
