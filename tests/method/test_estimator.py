@@ -216,6 +216,12 @@ def test_the_ridge_follows_the_mean_item_degree():
     assert corml.CoRML(ridge=7).fit(data).notes_["plan"]["ridge"] == 7
 
 
+def test_who_gives_a_ridge_gets_the_loss_of_the_paper():
+    assert corml.CoRML().weights.user_balance == 0.25
+    assert corml.CoRML(ridge=0.0).weights.user_balance == 0
+    assert corml.CoRML(ridge=5.0, user_balance=0.5).weights.user_balance == 0.5
+
+
 @pytest.mark.parametrize(
     "settings",
     [

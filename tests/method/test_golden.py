@@ -37,7 +37,6 @@ def settings(params):
         "user_norm": params["user_scaling"],
         "l2": params["l2_regularization"],
         "ridge": 0.0,
-        "user_balance": 0.0,
     }
 
 

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["CoRML"]
 
+BALANCE = 0.25  # of users, where it is left to the model
 SOLVERS = ("auto", "admm", "sparse")
 
 
@@ -59,8 +60,11 @@ class CoRML(Recommender):
     ridge: float | None = setting(
         None, optional(at_least(0), "from the mean item degree"), search=log(5, 500), help="plain ridge on H"
     )
-    user_balance: float = setting(
-        0.25, between(0, 2), search=linear(0, 1), help="0 counts every interaction alike; higher, users more alike"
+    user_balance: float | None = setting(
+        None,
+        optional(between(0, 2), "0.25 where the ridge is left to the data, else 0 as in the paper"),
+        search=linear(0, 1),
+        help="0 counts every interaction alike; higher, users more alike",
     )
     rank: int | None = setting(
         None,
@@ -92,9 +96,13 @@ class CoRML(Recommender):
 
     @property
     def weights(self) -> Weights:
-        """The numbers of problem H; a ridge left to the data is filled in by the plan of a fit."""
+        """The numbers of problem H; a ridge left to the data is filled in by the plan of a fit.
+
+        Ridge and balance are ours and go together: who gives a ridge (0 for the paper's problem) gets the paper's loss.
+        """
         norms = self.item_norm, self.scale, self.user_norm
-        return Weights(self.mix, *norms, self.l2, self.ridge or 0.0, self.user_balance)
+        balance = (BALANCE if self.ridge is None else 0.0) if self.user_balance is None else self.user_balance
+        return Weights(self.mix, *norms, self.l2, self.ridge or 0.0, balance)
 
     def plan(self, train: Interactions) -> dict[str, Any]:
         """How a fit would go: solver, rank, pairs, memory and time; refuses what would not fit."""
