@@ -101,7 +101,7 @@ def _judge(split: Split) -> tuple[Judged, dict[str, float]]:
 def _warm_up() -> None:
     """Compile the kernels on next to nothing, so that the times shown are of the work itself."""
     tiny = Interactions.from_pairs(list("aabbc"), list("xyxzz"))
-    corml.CoRML(rank=1).fit(tiny).recommend(["a"], k=1)
+    corml.CoRML(rank=1, solver="sparse").fit(tiny).recommend(["a"], k=1)
 
 
 def _show_lists(model: Recommender, users: list[str], train: Interactions) -> None:
