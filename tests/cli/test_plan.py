@@ -45,6 +45,12 @@ def test_a_model_without_a_plan_says_nothing(run, ratings):
     assert (found.code, found.out) == (0, "")
 
 
+def test_a_fit_on_the_strongest_pairs_only_says_so(run, ratings, tmp_path):
+    model = str(tmp_path / "some.corml")
+    assert "only the 3 strongest pairs of each item" in run("fit", ratings, "--set", "candidates=3", "--out", model).err
+    assert "strongest pairs" not in run("fit", ratings, "--set", "solver=sparse", "--out", model).err
+
+
 def test_a_dial_is_fitted_saved_and_turned(run, ratings, tmp_path):
     model = str(tmp_path / "dial.corml")
     assert run("fit", ratings, "--model", "corml-dial", "--set", "item_norms=-0.4,0.4", "--out", model).code == 0

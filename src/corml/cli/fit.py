@@ -121,6 +121,9 @@ def _report(made: Recommender, out: str, record: dict[str, Any], seconds: float)
     for name in ("ndcg@10", "mrr@10", "recall@10", "novelty@10"):
         if name in metrics:
             say(f"{name:>12}  {metrics[name]:.4f}")
+    kept = made.notes_.get("plan", {}).get("strongest per item", "all")
+    if kept != "all":
+        tell(f"note: only the {kept} strongest pairs of each item were used; candidates= changes that")
     users, items = made.train_.shape
     say(f"wrote {out}: {made.NAME} on {users:,} users x {items:,} items in {seconds:.1f} s")
 

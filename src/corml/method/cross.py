@@ -6,6 +6,7 @@ Clipped entry by entry, G has no factors: a band of its columns is made, carried
 support, at nnz(R)·n multiplications. Unclipped, G = VVᵀ − diag(VVᵀ) and each pair is one dot product of length k.
 """
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,28 @@ from corml.linalg.support import Support
 from corml.method.candidates import Candidates
 from corml.parallel import blas, over_rows
 
-__all__ = ["band_width", "cross_term"]
+__all__ = ["Factors", "band_width", "cross_term"]
 
 BAND_BYTES = 1 << 26  # of a band of G' or of what users hear of it
 
 Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Factors:
+    """A G' = left rightᵀ − A·diag(own), unclipped: (A D^{t−½} V)(D^{½−t} V)ᵀ with G's diagonal taken off."""
+
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+    own: NDArray[np.float32]
+
+    @classmethod
+    def of(cls, R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, item_norm: float) -> "Factors":
+        """Factors for a filter with these singular vectors; without any they are empty."""
+        met = user_weights[:, None] * (R @ (V * power(d, -0.5)[:, None]))
+        left = np.ascontiguousarray(power(d, -item_norm)[:, None] * (R.T @ met), dtype=np.float32)
+        right = np.ascontiguousarray(V * power(d, 0.5 - item_norm)[:, None], dtype=np.float32)
+        return cls(left, right, np.einsum("ij,ij->i", V, V).astype(np.float32))
 
 
 def cross_term(
@@ -41,13 +59,11 @@ def cross_term(
 def _factored(
     R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, t: float, pairs: Candidates
 ) -> NDArray[np.float32]:
-    """(A D^{t−½} V)(D^{½−t} V)ᵀ less A·diag(VVᵀ): the diagonal of G is nothing."""
-    met = user_weights[:, None] * (R @ (V * power(d, -0.5)[:, None]))
-    left = np.ascontiguousarray(power(d, -t)[:, None] * (R.T @ met), dtype=np.float32)
-    right = np.ascontiguousarray(V * power(d, 0.5 - t)[:, None], dtype=np.float32)
+    """One dot product for each pair, less A·diag(VVᵀ)."""
+    parts = Factors.of(R, d, V, user_weights, t)
     support, made = pairs.support, np.empty(len(pairs.support), dtype=np.float32)
-    over_rows(lambda a, b: _dots(support.indptr, support.indices, left, right, made, a, b), support.items)
-    made -= pairs.A * np.einsum("ij,ij->i", V, V).astype(np.float32)[support.indices]
+    over_rows(lambda a, b: _dots(support.indptr, support.indices, parts.left, parts.right, made, a, b), support.items)
+    made -= pairs.A * parts.own[support.indices]
     return made
 
 

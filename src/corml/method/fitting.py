@@ -14,8 +14,8 @@ from corml.linalg.normal import Normal
 from corml.linalg.scaling import power, scaled
 from corml.method import admm, prune, sparse
 from corml.method.candidates import co_occurring
-from corml.method.cross import cross_term
-from corml.method.left_out import Factors, look
+from corml.method.cross import Factors, cross_term
+from corml.method.left_out import look
 from corml.method.partition import partition
 from corml.method.planning import Plan
 from corml.method.problem import dense_problem, loss_weights, user_weights
@@ -91,7 +91,8 @@ def _sparse(
     if complete:
         return H, [_without_matrix(solution)]
     del problem, normal, pull
-    factors = Factors.of(X, d, V, by_user, weights.item_norm, clip=model.filter != "factored")
+    unclipped = V if model.filter == "factored" else V[:, :0]
+    factors = Factors.of(X, d, unclipped, by_user, weights.item_norm)
     numbers = {"mix": weights.mix, "scale": weights.scale, "filter_weight": weights.filter_weight}
     outside = look(X, solution.H, p, loss, ranking, curvature, factors, **numbers)
     return H, [_without_matrix(replace(solution, left_out=outside))]

@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.scaling import power
+from corml.method.cross import Factors
 from corml.parallel import over_rows
 
 __all__ = ["LeftOut", "look"]
@@ -33,24 +33,6 @@ class LeftOut:
     def report(self) -> dict[str, Any]:
         """Plain numbers for a model file or a table."""
         return {"left out": self.pairs, "of these gaining": self.gaining, "worst gain": self.worst}
-
-
-@dataclass(frozen=True)
-class Factors:
-    """A G' = left rightᵀ − A·diag(own) for an unclipped filter; empty factors for a clipped one."""
-
-    left: NDArray[np.float32]
-    right: NDArray[np.float32]
-    own: NDArray[np.float32]
-
-    @classmethod
-    def of(cls, R: csr_array, d: Vector, V: NDArray[Any], by_user: Vector, t: float, *, clip: bool) -> "Factors":
-        """The factors, or none where entries are clipped."""
-        V = V[:, :0] if clip else V
-        met = by_user[:, None] * (R @ (V * power(d, -0.5)[:, None]))
-        left = np.ascontiguousarray(power(d, -t)[:, None] * (R.T @ met), dtype=np.float32)
-        right = np.ascontiguousarray(V * power(d, 0.5 - t)[:, None], dtype=np.float32)
-        return cls(left, right, np.einsum("ij,ij->i", V, V).astype(np.float32))
 
 
 def look(
