@@ -14,8 +14,7 @@ import numpy as np
 from _machine import facts, keep, load_split
 
 import corml
-from corml.linalg.normal import Normal
-from corml.linalg.scaling import column_degrees, power, scaled
+from corml.linalg.scaling import column_degrees
 from corml.method.candidates import co_occurring
 from corml.method.cross import cross_term
 from corml.method.planning import suggested_ridge
@@ -28,12 +27,9 @@ Watch = Callable[[np.ndarray], bool]
 
 def build(R, weights, rank, most):
     d, loss, ranking = column_degrees(R), loss_weights(R, weights.user_balance), user_weights(R, weights.user_norm)
-    p = power(d, -weights.item_norm)
-    pairs = co_occurring(scaled(R, rows=np.sqrt(loss), columns=p), ranking, most=most)
-    cross = cross_term(R, d, singular_vectors(R, rank), loss * ranking, weights.item_norm, pairs, clip=False)
-    pull = pairs.PtP / np.float32(weights.mix) - np.float32(weights.scale * weights.filter_weight) * cross
-    normal = Normal(R, p, loss * ranking, pairs.support)
-    return PairProblem(pairs.support, normal, weights.scale, weights.l2 * d + weights.ridge, pull)
+    pairs = co_occurring(R, loss, ranking, most=most)
+    cross = cross_term(R, d, singular_vectors(R, rank), loss * ranking, pairs, clip=False)
+    return PairProblem.of(R, d, pairs, cross, weights)
 
 
 def barzilai_borwein(problem: PairProblem, watch: Watch) -> None:

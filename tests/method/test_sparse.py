@@ -1,5 +1,7 @@
 """The sparse solver against the dense one, and against the conditions of an optimum."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -7,7 +9,7 @@ import corml
 from corml import memory
 from corml.errors import NumericalError
 from corml.linalg.normal import Normal
-from corml.linalg.scaling import column_degrees, power, scaled
+from corml.linalg.scaling import column_degrees
 from corml.linalg.support import Support
 from corml.method import admm, candidates, planning, sparse
 from corml.method.candidates import co_occurring, count_pairs
@@ -31,18 +33,13 @@ def R():
 
 def ingredients(R, weights, most=None):
     d, loss, ranking = column_degrees(R), loss_weights(R, weights.user_balance), user_weights(R, weights.user_norm)
-    P = scaled(R, rows=np.sqrt(loss), columns=power(d, -weights.item_norm))
-    return d, loss * ranking, singular_vectors(R, 8), co_occurring(P, ranking, most=most)
+    return d, loss * ranking, singular_vectors(R, 8), co_occurring(R, loss, ranking, most=most)
 
 
 def pair_problem(R, weights, *, clip=True, most=None):
     d, by_user, V, pairs = ingredients(R, weights, most)
-    cross = cross_term(R, d, V, by_user, weights.item_norm, pairs, clip=clip)
-    pull = pairs.PtP / np.float32(weights.mix) - np.float32(weights.scale * weights.filter_weight) * cross
-    normal = Normal(R, power(d, -weights.item_norm), by_user, pairs.support)
-    return sparse.PairProblem(
-        pairs.support, normal, weights.scale, weights.l2 * d + weights.ridge, pull
-    ), pairs.complete
+    cross = cross_term(R, d, V, by_user, pairs, clip=clip)
+    return sparse.PairProblem.of(R, d, pairs, cross, weights), pairs.complete
 
 
 def solved(R, weights, *, clip=True, most=None, **options):
@@ -104,13 +101,12 @@ def test_pairs_left_out_are_all_looked_at(R, filter, balance):
     """What the report says of pairs outside the candidates, against dense matrices."""
     data = random_interactions(0, 300, 80, 8)
     settings = {"filter": filter, "rank": 8, "ridge": 3.0, "user_balance": balance, "user_norm": 0.5, "scale": 0.5}
-    model = corml.CoRML(solver="sparse", candidates=6, tol=1e-7, max_steps=2000, **settings).fit(data)
+    model = corml.CoRML(solver="sparse", candidates=6, pair_tol=1, tol=1e-7, max_steps=2000, **settings).fit(data)
     R, d, weights = data.matrix, model.degrees_, model.weights
     dense = dense_problem(R, d, singular_vectors(R, 8), weights, clip=filter != "factored", dtype=np.float64)
     slope = dense.M @ model.H_.toarray() - dense.B
     slope = slope + slope.T
-    P = scaled(R, rows=np.sqrt(loss_weights(R, balance)), columns=power(d, -0.1))
-    kept = co_occurring(P, user_weights(R, 0.5), most=6).support
+    kept = co_occurring(R, loss_weights(R, balance), user_weights(R, 0.5), most=6).support
     outside = np.triu((R.T @ R).toarray() > 0, 1)
     outside[kept.rows, kept.indices] = False
     curvature = np.diag(dense.M)
@@ -125,6 +121,43 @@ def test_pairs_left_out_are_all_looked_at(R, filter, balance):
         assert report.gaining >= (gains > 0).sum()
         assert report.worst >= gains.max() * (1 - 1e-4)
     assert model.notes_["solver"][0]["left out"] == report.pairs
+
+
+@pytest.mark.parametrize("filter", ["factored", "elementwise"])
+@pytest.mark.parametrize("user_norm", [0.0, 0.5])
+def test_pairs_that_gain_are_brought_in_until_none_does(filter, user_norm):
+    """From three candidates an item to the optimum over all pairs, without ever looking at that problem as a whole."""
+    data = random_interactions(0, 300, 80, 8)
+    settings = {"solver": "sparse", "filter": filter, "rank": 8, "ridge": 3.0, "user_norm": user_norm, "tol": 1e-6}
+    whole = corml.CoRML(**settings).fit(data)
+    grown = corml.CoRML(candidates=3, pair_tol=0.0, **settings).fit(data)
+    (exact,), (found,) = whole.solutions_, grown.solutions_
+    assert exact.certificate.complete
+    assert found.rounds > 1
+    assert found.certificate.objective == pytest.approx(exact.certificate.objective, rel=1e-5)
+    assert np.abs((grown.H_ - whole.H_).toarray()).max() <= 1e-3 * whole.H_.data.max()
+    if filter == "factored":  # else every pair is brought in, for what the filter explains of it is not looked at
+        assert found.certificate.pairs < exact.certificate.pairs
+        assert found.left_out.worst <= 1e-3 * found.certificate.largest
+
+
+def test_pairs_join_only_above_the_tolerance():
+    data = random_interactions(0, 300, 80, 8)
+    settings = {"solver": "sparse", "rank": 8, "ridge": 3.0, "candidates": 3}
+    few, some, many = (corml.CoRML(pair_tol=tol, **settings).fit(data).solutions_[0] for tol in (1.0, 0.1, 0.01))
+    assert few.rounds == 1
+    assert few.certificate.pairs < some.certificate.pairs < many.certificate.pairs
+    assert many.certificate.objective < some.certificate.objective < few.certificate.objective
+    assert some.left_out.worst <= 0.1 * some.certificate.largest < few.left_out.worst
+
+
+def test_where_there_is_no_room_pairs_stay_out_and_are_reported(monkeypatch):
+    data = random_interactions(0, 300, 80, 8)
+    plain = planning.plan
+    monkeypatch.setattr(planning, "plan", lambda *given: replace(plain(*given), room=0))
+    (found,) = corml.CoRML(solver="sparse", rank=8, candidates=3, pair_tol=0.0).fit(data).solutions_
+    assert found.rounds == 1
+    assert found.left_out.worst > 0
 
 
 def test_a_warm_start_arrives_at_once(R):
@@ -175,13 +208,13 @@ def test_numbers_that_leave_the_finite_are_named(R):
 def test_candidates_carry_the_gram_matrices(R, weights, monkeypatch):
     monkeypatch.setattr(candidates, "CHUNK", 7)
     d, by_user, _, pairs = ingredients(R, weights)
-    P = R.toarray().astype(float) * d**-weights.item_norm
+    dense = R.toarray().astype(float)
     off = ~np.eye(len(d), dtype=bool)
     rows, columns = pairs.support.rows, pairs.support.indices
     loss = np.diag(loss_weights(R, weights.user_balance))
-    np.testing.assert_allclose(pairs.PtP, (P.T @ loss @ P)[rows, columns], rtol=1e-5)
-    np.testing.assert_allclose(pairs.A, (P.T @ np.diag(by_user) @ P)[rows, columns], rtol=1e-5)
-    assert len(pairs.support) == ((P.T @ P > 0) & off).sum()
+    np.testing.assert_allclose(pairs.gram, (dense.T @ loss @ dense)[rows, columns], rtol=1e-5)
+    np.testing.assert_allclose(pairs.weighted, (dense.T @ np.diag(by_user) @ dense)[rows, columns], rtol=1e-5)
+    assert len(pairs.support) == ((dense.T @ dense > 0) & off).sum()
     assert pairs.complete
 
 
@@ -190,7 +223,7 @@ def test_the_strongest_candidates_are_the_strongest(R):
     P = R.toarray().astype(float) * d**-0.1
     gram = P.T @ P
     np.fill_diagonal(gram, 0)
-    kept = pairs.support.matrix(pairs.PtP).toarray() > 0
+    kept = pairs.support.matrix(pairs.gram).toarray() > 0
     assert (kept == kept.T).all()
     for item, row in enumerate(gram):
         strongest = np.sort(row)[::-1][4]
@@ -206,13 +239,13 @@ def test_the_cross_term_is_a_times_g(R, weights, clip, monkeypatch):
     P = R.toarray().astype(float) * d**-t
     G = filter_block(V, items, items, clip=clip) * d[:, None] ** (t - 0.5) * d ** (0.5 - t)
     AG = P.T @ np.diag(by_user) @ P @ G
-    found = cross_term(R, d, V, by_user, t, pairs, clip=clip)
+    found = cross_term(R, d, V, by_user, pairs, clip=clip) * pairs.support.product_of(d**-t)
     np.testing.assert_allclose(found, (AG + AG.T)[pairs.support.rows, pairs.support.indices], rtol=2e-4, atol=1e-4)
 
 
 def test_without_directions_there_is_no_cross_term(R):
     d, by_user, V, pairs = ingredients(R, WEIGHTS["usual"])
-    assert not cross_term(R, d, V[:, :0], by_user, 0.1, pairs, clip=True).any()
+    assert not cross_term(R, d, V[:, :0], by_user, pairs, clip=True).any()
 
 
 def test_the_normal_product_is_the_dense_product(R):

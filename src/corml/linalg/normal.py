@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.support import Support
+from corml.linalg.support import Support, unsigned
 from corml.parallel import threads
 
 __all__ = ["Normal"]
@@ -52,7 +52,9 @@ class Normal:
         out[:] = 0
         row = np.empty(len(self.p), dtype=np.float32)
         users = self.edges[part], self.edges[part + 1]
-        _through_users(R.indptr, R.indices, self.p, self.weights, s.indptr, s.indices, x, out, row, *users)
+        _through_users(
+            R.indptr, unsigned(R.indices), self.p, self.weights, s.indptr, unsigned(s.indices), x, out, row, *users
+        )
 
 
 def _shares(R: csr_array, support: Support, parts: int) -> list[int]:
@@ -71,17 +73,17 @@ def _in_threads(work: Callable[[int], None], parts: int) -> None:
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
 def _through_users(ptr, cols, p, weights, s_ptr, s_cols, x, out, row, start, stop):  # type: ignore[no-untyped-def]
     for user in range(start, stop):
-        first, last = ptr[user], ptr[user + 1]
+        first, last = np.uint64(ptr[user]), np.uint64(ptr[user + 1])
         if first == last:
             continue
         row[:] = 0
         for at in range(first, last):
             item = cols[at]
             weight = p[item]
-            for place in range(s_ptr[item], s_ptr[item + 1]):
+            for place in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 row[s_cols[place]] += weight * x[place]
         for at in range(first, last):
             item = cols[at]
             weight = p[item] * weights[user]
-            for place in range(s_ptr[item], s_ptr[item + 1]):
+            for place in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 out[place] += weight * row[s_cols[place]]

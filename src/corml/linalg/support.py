@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["Support"]
+__all__ = ["Support", "unsigned"]
 
 
 @dataclass(frozen=True)
@@ -47,6 +47,13 @@ class Support:
         made += narrow[self.indices]
         return made
 
+    def product_of(self, values: NDArray[Any]) -> NDArray[np.float32]:
+        """values_i · values_j for each pair."""
+        narrow = values.astype(np.float32)
+        made: NDArray[np.float32] = narrow[self.rows]
+        made *= narrow[self.indices]
+        return made
+
     def matrix(self, values: NDArray[Any], *, zeros: bool = False) -> csr_array:
         """The matrix with these values; its zeros are left out unless asked for."""
         made = csr_array((values, self.indices, self.indptr), shape=(self.items, self.items), copy=not zeros)
@@ -65,3 +72,8 @@ class Support:
         rows = np.repeat(np.arange(self.items, dtype=np.int64), np.diff(inside.indptr))
         made[np.searchsorted(ours, rows * self.items + inside.indices)] = inside.data
         return made
+
+
+def unsigned(indices: NDArray[Any]) -> NDArray[Any]:
+    """Indices as unsigned numbers, not copied: compiled loops then need not ask whether one counts from the end."""
+    return indices.view(np.dtype(f"u{indices.dtype.itemsize}"))

@@ -8,54 +8,81 @@ ever exist together.
 
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from corml.linalg.scaling import column_degrees, power, scaled
 from corml.linalg.support import Support
 from corml.parallel import over_rows
 
-__all__ = ["Candidates", "PairCount", "co_occurring", "count_pairs"]
+__all__ = ["Candidates", "PairCount", "co_occurring", "count_pairs", "joined"]
 
 CHUNK = 2048  # items whose rows are made at a time
+TASTE = 0.1  # of two items met as often by an item's users, the rarer is the stronger candidate, by d^-0.1
+
+Vector = NDArray[np.float64]
+Items = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True)
 class Candidates:
-    """Pairs with PᵀP and A = PᵀΦP on them; `complete` if they are all pairs that met."""
+    """Pairs with RᵀΩR (`gram`) and RᵀΩΦR (`weighted`) on them; `complete` if they are all pairs that met.
+
+    Ω is how much a user's loss counts, Φ the ranking weight. Item weights stay out: P = Ω^{½} R D^{-t} only scales both
+    by d_i^{-t} d_j^{-t}, so that fits that differ in t share them.
+    """
 
     support: Support
-    PtP: NDArray[np.float32]
-    A: NDArray[np.float32]
+    gram: NDArray[np.float32]
+    weighted: NDArray[np.float32]
     complete: bool
 
 
-def co_occurring(P: csr_array, user_weights: NDArray[np.float64], *, most: int | None = None) -> Candidates:
+def co_occurring(R: csr_array, loss: Vector, ranking: Vector, *, most: int | None = None) -> Candidates:
     """Pairs that share a user; at most about `most` of the strongest for each item, where given."""
-    narrow = csr_array((P.data.astype(np.float32), P.indices, P.indptr), shape=P.shape)
-    transposed = narrow.T.tocsr()
+    left = scaled(R, rows=loss).astype(np.float32).T.tocsr()
+    right = R.astype(np.float32)
+    strength = power(column_degrees(R), -TASTE).astype(np.float32)
     kept, complete = [], True
-    for start in range(0, P.shape[1], CHUNK):
-        rows = (transposed[start : start + CHUNK] @ narrow).tocsr()
+    for start in range(0, R.shape[1], CHUNK):
+        rows = (left[start : start + CHUNK] @ right).tocsr()
         rows.sort_indices()
-        chosen = _chosen(rows, start, most)
+        chosen = _chosen(rows, start, most, strength)
         complete = complete and bool(chosen.sum() == rows.nnz - _own(rows, start))
         kept.append(_only(rows, chosen))
     strongest = vstack(kept, format="csr")
-    PtP = strongest if complete else strongest.maximum(strongest.T.tocsr())
-    PtP.sort_indices()
-    support = Support.of(PtP)
-    A = PtP.data if (user_weights == user_weights[:1]).all() else _weighted(narrow, user_weights, support)
-    scale = np.float32(user_weights[0] if len(user_weights) else 1.0) if A is PtP.data else np.float32(1)
-    return Candidates(support, PtP.data, A * scale, complete)
+    gram = strongest if complete else strongest.maximum(strongest.T.tocsr())
+    gram.sort_indices()
+    support = Support.of(gram)
+    weighted = gram.data if _alike(ranking) else _on_support(R, loss * ranking, support)
+    return Candidates(support, gram.data, weighted, complete)
 
 
-def _chosen(rows: csr_array, first: int, most: int | None) -> NDArray[np.bool_]:
-    """Which entries of a chunk of rows to keep: all but the diagonal, or the largest of each row."""
+def joined(R: csr_array, loss: Vector, ranking: Vector, support: Support, first: Items, second: Items) -> Candidates:
+    """The pairs of a support and some more, each of those given once."""
+    more = csr_array((np.ones(len(first), np.int8), (first, second)), shape=(support.items, support.items))
+    pattern = (support.matrix(np.ones(len(support), np.int8), zeros=True) + more + more.T).tocsr()
+    pattern.sort_indices()
+    larger = Support.of(pattern)
+    gram = _on_support(R, loss, larger)
+    weighted = gram if _alike(ranking) else _on_support(R, loss * ranking, larger)
+    return Candidates(larger, gram, weighted, complete=False)
+
+
+def _alike(ranking: Vector) -> bool:
+    """Whether every user has ranking weight 1."""
+    return bool((ranking == 1).all())
+
+
+def _chosen(rows: csr_array, first: int, most: int | None, strength: NDArray[np.float32]) -> NDArray[np.bool_]:
+    """Which entries of a chunk of rows to keep: all but the diagonal, or the strongest of each row."""
     chosen = np.ones(rows.nnz, dtype=bool)
-    _mark(rows.indptr, rows.indices, rows.data, first, -1 if most is None else most, chosen)
+    values = rows.data if most is None else rows.data * strength[rows.indices]
+    _mark(rows.indptr, rows.indices, values, first, -1 if most is None else most, chosen)
     return chosen
 
 
@@ -86,17 +113,17 @@ def _mark(ptr, cols, data, first, most, chosen):  # type: ignore[no-untyped-def]
             ties -= chosen[place] and equal
 
 
-def _weighted(P: csr_array, user_weights: NDArray[np.float64], support: Support) -> NDArray[np.float32]:
-    """A = PᵀΦP on a support: for each pair, over the users of the first item who met the second."""
+def _on_support(R: csr_array, by_user: Vector, support: Support) -> NDArray[np.float32]:
+    """Rᵀ diag(by_user) R on a support: for each pair, over the users of the first item who met the second."""
     made = np.zeros(len(support), dtype=np.float32)
-    by_item = P.T.tocsr()
-    weights = user_weights.astype(np.float32)
+    by_item = R.T.tocsr()
+    weights = by_user.astype(np.float32)
 
     def work(a: int, b: int) -> None:
-        row = np.zeros(P.shape[1], dtype=np.float32)
-        _weighted_rows(
-            by_item.indptr, by_item.indices, by_item.data, P.indptr, P.indices, P.data, weights,
-            support.indptr, support.indices, made, row, a, b,
+        row = np.zeros(support.items, dtype=np.float32)
+        _rows_on_support(
+            by_item.indptr, by_item.indices, R.indptr, R.indices, weights, support.indptr, support.indices, made,
+            row, a, b,
         )  # fmt: skip
 
     over_rows(work, support.items)
@@ -104,14 +131,13 @@ def _weighted(P: csr_array, user_weights: NDArray[np.float64], support: Support)
 
 
 @njit(cache=True, nogil=True)
-def _weighted_rows(i_ptr, i_users, i_data, ptr, cols, data, weights, s_ptr, s_cols, out, row, start, stop):  # type: ignore[no-untyped-def]
+def _rows_on_support(i_ptr, i_users, ptr, cols, weights, s_ptr, s_cols, out, row, start, stop):  # type: ignore[no-untyped-def]
     for item in range(start, stop):
         row[:] = 0
         for at in range(i_ptr[item], i_ptr[item + 1]):
             user = i_users[at]
-            weight = i_data[at] * weights[user]
             for place in range(ptr[user], ptr[user + 1]):
-                row[cols[place]] += weight * data[place]
+                row[cols[place]] += weights[user]
         for place in range(s_ptr[item], s_ptr[item + 1]):
             out[place] = row[s_cols[place]]
 

@@ -1,7 +1,8 @@
 """The cross term A G' on a support: what the filter already explains of each pair.
 
-    A = Pᵀ Φ P,   G' = D^{t−½} G D^{½−t}
+    A = Pᵀ Φ P,   G' = D^{t−½} G D^{½−t},   A G' = D^{-t} C D^{-t},   C = RᵀΩΦR D^{-½} G D^{½}
 
+What is made here is C: it has no t, so that fits that differ in t share it. Ω and Φ come together as weights of users.
 Clipped entry by entry, G has no factors: a band of its columns is made, carried through the users and read on the
 support, at nnz(R)·n multiplications. Unclipped, G = VVᵀ − diag(VVᵀ) and each pair is one dot product of length k.
 """
@@ -22,57 +23,53 @@ from corml.parallel import blas, over_rows
 
 __all__ = ["Factors", "band_width", "cross_term"]
 
-BAND_BYTES = 1 << 26  # of a band of G' or of what users hear of it
+BAND_BYTES = 1 << 26  # of a band of G or of what users hear of it
 
 Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Factors:
-    """A G' = left rightᵀ − A·diag(own), unclipped: (A D^{t−½} V)(D^{½−t} V)ᵀ with G's diagonal taken off."""
+    """C = left rightᵀ − RᵀΩΦR·diag(own), unclipped: (RᵀΩΦR D^{-½} V)(D^{½} V)ᵀ with G's diagonal taken off."""
 
     left: NDArray[np.float32]
     right: NDArray[np.float32]
     own: NDArray[np.float32]
 
     @classmethod
-    def of(cls, R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, item_norm: float) -> "Factors":
+    def of(cls, R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector) -> "Factors":
         """Factors for a filter with these singular vectors; without any they are empty."""
         met = user_weights[:, None] * (R @ (V * power(d, -0.5)[:, None]))
-        left = np.ascontiguousarray(power(d, -item_norm)[:, None] * (R.T @ met), dtype=np.float32)
-        right = np.ascontiguousarray(V * power(d, 0.5 - item_norm)[:, None], dtype=np.float32)
+        left = np.ascontiguousarray(R.T @ met, dtype=np.float32)
+        right = np.ascontiguousarray(V * power(d, 0.5)[:, None], dtype=np.float32)
         return cls(left, right, np.einsum("ij,ij->i", V, V).astype(np.float32))
 
 
 def cross_term(
-    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, item_norm: float, pairs: Candidates, *, clip: bool
+    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, pairs: Candidates, *, clip: bool
 ) -> NDArray[np.float32]:
-    """A G' + (A G')ᵀ on the support of the candidates."""
+    """C + Cᵀ on the support of the candidates."""
     if V.shape[1] == 0:
         return np.zeros(len(pairs.support), dtype=np.float32)
-    one_way = (_clipped if clip else _factored)(R, d, V, user_weights, item_norm, pairs)
+    one_way = (_clipped if clip else _factored)(R, d, V, user_weights, pairs)
     both: NDArray[np.float32] = one_way[pairs.support.twin]
     both += one_way
     return both
 
 
-def _factored(
-    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, t: float, pairs: Candidates
-) -> NDArray[np.float32]:
-    """One dot product for each pair, less A·diag(VVᵀ)."""
-    parts = Factors.of(R, d, V, user_weights, t)
+def _factored(R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, pairs: Candidates) -> NDArray[np.float32]:
+    """One dot product for each pair, less RᵀΩΦR·diag(VVᵀ)."""
+    parts = Factors.of(R, d, V, user_weights)
     support, made = pairs.support, np.empty(len(pairs.support), dtype=np.float32)
     over_rows(lambda a, b: _dots(support.indptr, support.indices, parts.left, parts.right, made, a, b), support.items)
-    made -= pairs.A * parts.own[support.indices]
+    made -= pairs.weighted * parts.own[support.indices]
     return made
 
 
-def _clipped(
-    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, t: float, pairs: Candidates
-) -> NDArray[np.float32]:
-    """Pᵀ Φ (P G'), a band of columns at a time; P D^{t−½} = R D^{−½}."""
+def _clipped(R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, pairs: Candidates) -> NDArray[np.float32]:
+    """RᵀΩΦ (R D^{-½} G D^{½}), a band of columns at a time."""
     left = np.ascontiguousarray(V * power(d, -0.5)[:, None], dtype=np.float32)
-    right = np.ascontiguousarray(V * power(d, 0.5 - t)[:, None], dtype=np.float32)
+    right = np.ascontiguousarray(V * power(d, 0.5)[:, None], dtype=np.float32)
     support, by_item, weights = pairs.support, R.T.tocsr(), user_weights.astype(np.float32)
     made = np.zeros(len(support), dtype=np.float32)
     width = band_width(R)
@@ -85,12 +82,11 @@ def _clipped(
         W = np.zeros((R.shape[0], stop - start), dtype=np.float32)
         add_dense_product(R, G, W)
         _read_band(support, by_item, weights, W, start, made)
-    made *= power(d, -t).astype(np.float32)[support.rows]
     return made
 
 
 def band_width(R: csr_array) -> int:
-    """How many columns of G' to have alive at a time."""
+    """How many columns of G to have alive at a time."""
     return int(min(R.shape[1], max(16, BAND_BYTES // 4 // max(R.shape))))
 
 

@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from corml.errors import SettingError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.method.estimator import CoRML
+from corml.method.workspace import Workspace
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
 from corml.settings import Rule, build, optional, setting
@@ -62,9 +63,10 @@ class Dial(Recommender):
             raise SettingError("A dial has its own item_norms: leave item_norm out of the settings it shares.")
         train = self._train()
         last: CoRML | None = None
+        workspace = Workspace(train)
         for place, t in enumerate(self.item_norms):
             self._stage = f"position {place + 1} of {len(self.item_norms)}"
-            last = self._member(t).fit(train, start=last, progress=self._tell)
+            last = self._member(t).fit(train, start=last, workspace=workspace, progress=self._tell)
             setattr(self, f"H{place}_", last.H_)
             self.notes_[f"item_norm {t:g}"] = last.notes_
         assert last is not None
@@ -83,19 +85,7 @@ class Dial(Recommender):
         H = getattr(self, f"H{place}_")
         if place not in made or made[place].H_ is not H:
             made[place] = self._member(self.item_norms[place])
-            shared = (
-                "users_",
-                "items_",
-                "train_",
-                "counts_",
-                "titles_",
-                "data_",
-                "notes_",
-                "evaluation_",
-                "V_",
-                "degrees_",
-            )
-            for name in shared:
+            for name in SHARES:
                 setattr(made[place], name, getattr(self, name))
             made[place].H_ = H
         return made[place]

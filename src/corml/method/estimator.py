@@ -17,6 +17,7 @@ from corml.method.problem import Weights
 from corml.method.scoring import Scoring
 from corml.method.spectral import FILTERS
 from corml.method.start import Start
+from corml.method.workspace import Workspace
 from corml.recommender import Progress, Recommender
 from corml.settings import Rule, above, at_least, between, check, choice, linear, log, one_of, optional, setting, whole
 
@@ -26,6 +27,7 @@ if TYPE_CHECKING:
 __all__ = ["CoRML"]
 
 BALANCE = 0.25  # of users, where it is left to the model
+PAIR_TOL = 0.1  # of the strongest pair's pull: above it a pair is worth another round of the solver
 SOLVERS = ("auto", "admm", "sparse")
 
 
@@ -80,6 +82,11 @@ class CoRML(Recommender):
         optional(whole(1, 1_000_000), "all pairs that met, if those are not too many"),
         help="pairs the sparse solver may use for each item, the strongest",
     )
+    pair_tol: float = setting(
+        PAIR_TOL,
+        between(0, 1),
+        help="bring in pairs left out that would gain more than this share of the strongest pair's pull",
+    )
     rho: float | None = setting(
         None, optional(above(0), "from the problem"), symbol="ρ", help="ADMM step length: speed, not the answer"
     )
@@ -109,17 +116,28 @@ class CoRML(Recommender):
         check(self)
         return planning.plan(train.matrix, self).report()
 
-    def fit(self, train: Interactions, *, start: "CoRML | None" = None, progress: Progress | None = None) -> Self:
+    def fit(
+        self,
+        train: Interactions,
+        *,
+        start: "CoRML | None" = None,
+        workspace: Workspace | None = None,
+        progress: Progress | None = None,
+    ) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
 
         `start` is a fitted CoRML to begin from, which saves time, not accuracy: the sparse solver starts at its H
         (items are matched by id, so the data may have grown), and on the same data its singular vectors are used again.
+        `workspace` is for many fits of the same data with other settings: it keeps what they share.
         """
-        self._start = Start.of(start, train) if start is not None and isinstance(train, Interactions) else None
+        known = isinstance(train, Interactions)  # what is not is refused by the fit itself
+        if workspace is not None and known:
+            workspace.check_is_of(train)
+        self._start, self._workspace = (Start.of(start, train) if start is not None and known else None), workspace
         try:
             return super().fit(train, progress=progress)
         finally:
-            self._start = None
+            self._start = self._workspace = None
 
     @staticmethod
     def dial(train: Interactions, item_norms: Sequence[float] = (-0.2, -0.1, 0.0, 0.1, 0.2), **settings: Any) -> "Dial":
@@ -131,7 +149,8 @@ class CoRML(Recommender):
     def _fit(self, X: csr_array) -> None:
         plan = planning.plan(X, self)
         self.degrees_ = column_degrees(X)
-        self.V_, self.H_, self.solutions_ = fitting.run(X, self.degrees_, self, plan, self._progress, self._start)
+        found = fitting.run(X, self.degrees_, self, plan, self._progress, self._start, self._workspace)
+        self.V_, self.H_, self.solutions_ = found
         self.notes_ = {"plan": plan.report(), "solver": [solution.report() for solution in self.solutions_]}
 
     def check_state(self) -> None:

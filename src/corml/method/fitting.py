@@ -10,17 +10,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import ConvergenceWarning, NumericalError
-from corml.linalg.normal import Normal
-from corml.linalg.scaling import power, scaled
-from corml.method import admm, prune, sparse
-from corml.method.candidates import co_occurring
-from corml.method.cross import Factors, cross_term
-from corml.method.left_out import look
+from corml.method import admm, prune
 from corml.method.partition import partition
 from corml.method.planning import Plan
-from corml.method.problem import dense_problem, loss_weights, user_weights
+from corml.method.problem import dense_problem
+from corml.method.rounds import Rounds
 from corml.method.spectral import singular_vectors
 from corml.method.start import Start
+from corml.method.workspace import Workspace
 
 if TYPE_CHECKING:
     from corml.method.estimator import CoRML
@@ -32,15 +29,22 @@ Solved = tuple[csr_array, list[Any]]
 
 
 def run(
-    X: csr_array, d: NDArray[np.float64], model: "CoRML", plan: Plan, progress: Progress, start: Start | None = None
+    X: csr_array,
+    d: NDArray[np.float64],
+    model: "CoRML",
+    plan: Plan,
+    progress: Progress,
+    start: Start | None = None,
+    workspace: Workspace | None = None,
 ) -> tuple[NDArray[np.float32], csr_array, list[Any]]:
     """V, H and how H was solved."""
     progress("filter", 0, 1)
     V = start.vectors(plan.rank) if start else None
-    V = singular_vectors(X, plan.rank) if V is None else V
+    if V is None:
+        V = singular_vectors(X, plan.rank) if workspace is None else workspace.vectors(plan.rank)
     progress("filter", 1, 1)
     if plan.solver == "sparse":
-        H, solutions = _sparse(X, d, V, model, plan, progress, start)
+        H, solutions = _sparse(X, d, V, model, plan, progress, start, workspace)
     else:
         H, solutions = _dense(X, d, V, model, plan, progress)
     if model.budget is not None:
@@ -59,43 +63,15 @@ def _sparse(
     plan: Plan,
     progress: Progress,
     start: Start | None,
+    workspace: Workspace | None,
 ) -> Solved:
     """H on the pairs that met."""
-    weights, p = replace(model.weights, ridge=plan.ridge), power(d, -model.item_norm)
-    loss, ranking = loss_weights(X, weights.user_balance), user_weights(X, weights.user_norm)
-    by_user = loss * ranking
-    progress("pairs", 0, 2)
-    pairs = co_occurring(scaled(X, rows=np.sqrt(loss), columns=p), ranking, most=plan.strongest)
-    progress("pairs", 1, 2)
-    pull = pairs.PtP / np.float32(weights.mix)
-    if weights.filter_weight > 0:
-        explained = cross_term(X, d, V, by_user, weights.item_norm, pairs, clip=model.filter != "factored")
-        pull -= np.float32(weights.scale * weights.filter_weight) * explained
-        del explained
-    progress("pairs", 2, 2)
-    support, complete = pairs.support, pairs.complete
-    del pairs
-    normal = Normal(X, p, by_user, support)
-    curvature = weights.scale * normal.diagonal() + weights.l2 * d + weights.ridge
-    problem = sparse.PairProblem(support, normal, weights.scale, weights.l2 * d + weights.ridge, pull)
-    solution = sparse.solve(
-        problem,
-        complete=complete,
-        start=None if start is None else support.values(start.H),
-        max_steps=model.max_steps,
-        tol=model.tol,
-        progress=lambda done, total: progress("solve", done, total),
-    )
+    weights, limits = replace(model.weights, ridge=plan.ridge), (model.pair_tol, model.tol, model.max_steps)
+    rounds = Rounds(X, d, V, model.filter, weights, plan.strongest, plan.room, *limits, progress)
+    solution = rounds.solve(None if start is None else start.H, workspace)
     H = solution.H.copy()
     H.eliminate_zeros()
-    if complete:
-        return H, [_without_matrix(solution)]
-    del problem, normal, pull
-    unclipped = V if model.filter == "factored" else V[:, :0]
-    factors = Factors.of(X, d, unclipped, by_user, weights.item_norm)
-    numbers = {"mix": weights.mix, "scale": weights.scale, "filter_weight": weights.filter_weight}
-    outside = look(X, solution.H, p, loss, ranking, curvature, factors, **numbers)
-    return H, [_without_matrix(replace(solution, left_out=outside))]
+    return H, [_without_matrix(solution)]
 
 
 def _dense(

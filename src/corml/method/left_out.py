@@ -1,11 +1,11 @@
 """Pairs that met but were not candidates, and what they would gain from a weight.
 
-At zero a pair gains if its slope (MH + HM − B − Bᵀ)_ij is negative. All of them are looked at, item by item, and none
-is kept: memory does not grow with their number. For a clipped filter, whose part of B cannot be had pair by pair, that
-part is left out; it only makes slopes larger, so what is reported is then an upper bound.
+At zero a pair gains if its slope (MH + HM − B − Bᵀ)_ij is negative. All of them are looked at, item by item, and only
+those that gain most are kept: memory does not grow with their number. For a clipped filter, whose part of B cannot be
+had pair by pair, that part is left out; it only makes slopes larger, so what is reported is then an upper bound.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -13,12 +13,22 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.linalg.support import unsigned
 from corml.method.cross import Factors
 from corml.parallel import over_rows
 
-__all__ = ["LeftOut", "look"]
+__all__ = ["LeftOut", "Wanted", "look"]
 
 Vector = NDArray[np.float64]
+Items = NDArray[np.int32]
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """Which of them to bring in: gains above `gain`, and at most so many for each item."""
+
+    gain: float
+    most: int
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,8 @@ class LeftOut:
     gaining: int
     worst: float  # the largest gain of a single pair
     norm: float  # of all gains together
+    first: Items = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)  # the pairs wanted
+    second: Items = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
 
     def report(self) -> dict[str, Any]:
         """Plain numbers for a model file or a table."""
@@ -37,83 +49,106 @@ class LeftOut:
 
 def look(
     R: csr_array, H: csr_array, p: Vector, loss: Vector, ranking: Vector, curvature: Vector, factors: Factors,
-    *, mix: float, scale: float, filter_weight: float,
+    *, mix: float, scale: float, filter_weight: float, wanted: Wanted,
 ) -> LeftOut:  # fmt: skip
     """Look at every pair that met and that H has no place for (H keeps explicit zeros for candidates)."""
     by_item, n = R.T.tocsr(), R.shape[1]
     numbers = tuple(x.astype(np.float32) for x in (p, loss, loss * ranking, curvature))
-    constants = np.array([1 / mix, scale, scale * filter_weight], dtype=np.float32)
-    found = np.zeros((n, 4))
-
-    by_rows, by_columns, weights = (
-        (R.indptr, R.indices),
-        (by_item.indptr, by_item.indices),
-        (H.indptr, H.indices, H.data),
-    )
-    parts = factors.left, factors.right, factors.own
+    constants = np.array([1 / mix, scale, scale * filter_weight, wanted.gain], dtype=np.float32)
+    found, kept = np.zeros((n, 4)), []
+    users, items = (R.indptr, unsigned(R.indices)), (by_item.indptr, unsigned(by_item.indices))
+    weights = H.indptr, unsigned(H.indices), H.data
+    parts = np.hstack([factors.left, factors.right]), factors.own
 
     def work(a: int, b: int) -> None:
-        _look(by_rows, by_columns, weights, numbers, parts, constants, found, a, b)
+        partners, gains = np.full((b - a, wanted.most), -1, np.int32), np.zeros((b - a, wanted.most), np.float32)
+        _look(users, items, weights, numbers, parts, constants, found, partners, gains, a, b)
+        rows, places = np.nonzero(partners >= 0)
+        kept.append((a, (rows + a).astype(np.int32), partners[rows, places]))
 
     over_rows(work, n)
     pairs, gaining, _, squares = found.sum(axis=0)
-    return LeftOut(int(pairs), int(gaining), float(found[:, 2].max(initial=0.0)), float(np.sqrt(squares)))
+    kept.sort(key=lambda part: part[0])
+    first, second = (np.concatenate([np.zeros(0, np.int32), *(part[side] for part in kept)]) for side in (1, 2))
+    worst = float(found[:, 2].max(initial=0.0))
+    return LeftOut(int(pairs), int(gaining), worst, float(np.sqrt(squares)), first, second)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _look(by_rows, by_columns, weights, numbers, factors, constants, found, start, stop):  # type: ignore[no-untyped-def]
+def _look(by_rows, by_columns, weights, numbers, factors, constants, found, partners, gains, start, stop):  # type: ignore[no-untyped-def]
     (ptr, cols), (u_ptr, users), (h_ptr, h_cols, h) = by_rows, by_columns, weights
-    (p, loss, both, curvature), (left, right, own) = numbers, factors
-    n = len(p)
+    (p, loss, both, curvature), (left_right, own) = numbers, factors
+    n, rank = len(p), left_right.shape[1] // 2
     counts, met, mark = np.zeros(n, np.float32), np.zeros(n, np.float32), np.zeros(n, np.int8)
-    heard, order = np.zeros(len(loss), np.float32), np.empty(n, np.int64)
+    heard, order, right_left = np.zeros(len(loss), np.float32), np.empty(n, np.uint32), np.empty(2 * rank, np.float32)
     for j in range(start, stop):
         size = 0
-        for at in range(u_ptr[j], u_ptr[j + 1]):  # met = A_j·, counts = (PᵀP)_j·
+        for at in range(np.uint64(u_ptr[j]), np.uint64(u_ptr[j + 1])):  # counts = (RᵀΩR)_j·, met = (RᵀΩΦR D^{-t})_j·
             user = users[at]
-            for place in range(ptr[user], ptr[user + 1]):
+            for place in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
                 i = cols[place]
                 if mark[i] == 0:
                     mark[i] = 1
                     order[size] = i
                     size += 1
-                counts[i] += loss[user] * p[i] * p[j]
-                met[i] += both[user] * p[i] * p[j]
-        for place in range(h_ptr[j], h_ptr[j + 1]):  # heard = P H_j
+                counts[i] += loss[user]
+                met[i] += both[user] * p[i]
+        for place in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):  # heard = Φ P H_j
             i = h_cols[place]
             mark[i] = 2
             weight = p[i] * h[place]
             if weight != 0:
-                for at in range(u_ptr[i], u_ptr[i + 1]):
-                    heard[users[at]] += weight
+                for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
+                    heard[users[at]] += weight * both[users[at]]
+        right_left[:rank] = left_right[j, rank:]
+        right_left[rank:] = left_right[j, :rank]
         for step in range(size):
             i = order[step]
             if mark[i] == 2 or i <= j:
                 continue
-            one_way, back = np.float32(0), np.float32(0)
-            for at in range(u_ptr[i], u_ptr[i + 1]):
-                one_way += both[users[at]] * heard[users[at]]
-            for place in range(h_ptr[i], h_ptr[i + 1]):
+            one_way, back, cross = np.float32(0), np.float32(0), np.float32(0)
+            for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
+                one_way += heard[users[at]]
+            for place in range(np.uint64(h_ptr[i]), np.uint64(h_ptr[i + 1])):
                 back += h[place] * met[h_cols[place]]
-            cross = np.float32(0)
-            for k in range(left.shape[1]):
-                cross += left[i, k] * right[j, k] + left[j, k] * right[i, k]
-            if left.shape[1]:
-                cross -= met[i] * (own[i] + own[j])
-            slope = constants[1] * (p[i] * one_way + back) - constants[0] * counts[i] + constants[2] * cross
+            mine = left_right[i]
+            for k in range(2 * rank):
+                cross += mine[k] * right_left[k]
+            if rank:
+                cross -= met[i] / p[i] * (own[i] + own[j])
+            pull = p[i] * p[j] * (constants[0] * counts[i] - constants[2] * cross)
+            slope = constants[1] * (p[i] * one_way + p[j] * back) - pull
             found[j, 0] += 1
             if slope < 0:
                 gain = -slope / np.sqrt(curvature[i] + curvature[j])
                 found[j, 1] += 1
                 found[j, 2] = max(found[j, 2], gain)
                 found[j, 3] += gain * gain
-        for place in range(h_ptr[j], h_ptr[j + 1]):
+                if gain > constants[3]:
+                    _keep(partners[j - start], gains[j - start], i, gain)
+        for place in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):
             i = h_cols[place]
             mark[i] = 0
             if h[place] != 0:
-                for at in range(u_ptr[i], u_ptr[i + 1]):
+                for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
                     heard[users[at]] = 0
         for step in range(size):
             mark[order[step]] = 0
             counts[order[step]] = 0
             met[order[step]] = 0
+
+
+@njit(cache=True, nogil=True)
+def _keep(partners, gains, item, gain):  # type: ignore[no-untyped-def]
+    """Put an item in the place of the one that gains least, if it gains more."""
+    if len(gains) == 0:
+        return
+    least = 0
+    for place in range(len(gains)):
+        if gains[place] < gains[least]:
+            least = place
+        if gains[least] == 0:
+            break
+    if gain > gains[least]:
+        gains[least] = gain
+        partners[least] = item

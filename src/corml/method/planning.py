@@ -38,6 +38,7 @@ class Plan:
     strongest: int | None
     bytes: int
     seconds: float
+    room: int = 0  # pairs, both ways, that the sparse solver has memory for
 
     def report(self) -> dict[str, Any]:
         """Plain numbers for a model file or a table."""
@@ -117,7 +118,11 @@ def dense_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
 def sparse_bytes(X: csr_array, pairs: int, rank: int) -> int:
     """Peak of the sparse solver: its numbers for each pair, V in the making, and the data."""
     bands = 4 * sum(X.shape) * cross.band_width(X)
-    return int((BYTES_A_PAIR + 4 * threads()) * pairs + bands + _filter_bytes(X, rank))
+    return int(_pair_bytes() * pairs + bands + _filter_bytes(X, rank))
+
+
+def _pair_bytes() -> int:
+    return BYTES_A_PAIR + 4 * threads()
 
 
 def _filter_bytes(X: csr_array, rank: int) -> int:
@@ -137,7 +142,8 @@ def _sparse(X: csr_array, model: "CoRML", rank: int) -> Plan:
     if strongest is not None:
         found = count_pairs(X, most=strongest)
     needed, seconds = sparse_bytes(X, found.pairs, rank), SPARSE_STEPS * found.work / (SPARSE_RATE * threads())
-    return Plan("sparse", rank, ridge_of(X, model), X.shape[1], found.pairs, strongest, needed, seconds)
+    room = int((allowed(model) - sparse_bytes(X, 0, rank)) // _pair_bytes())
+    return Plan("sparse", rank, ridge_of(X, model), X.shape[1], found.pairs, strongest, needed, seconds, room)
 
 
 def _refused_if_too_large(chosen: Plan, X: csr_array, model: "CoRML") -> Plan:

@@ -10,7 +10,7 @@ the problem is so well conditioned that ten to twenty steps reach five digits (d
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,9 +18,12 @@ from scipy.sparse import csr_array
 
 from corml.errors import NumericalError
 from corml.linalg.normal import Normal
+from corml.linalg.scaling import power
 from corml.linalg.support import Support
+from corml.method.candidates import Candidates
 from corml.method.left_out import LeftOut
 from corml.method.pace import expected_steps
+from corml.method.problem import Weights, loss_weights, user_weights
 
 __all__ = ["Certificate", "PairProblem", "Solution", "solve"]
 
@@ -38,9 +41,27 @@ class PairProblem:
     ridge: NDArray[np.float64]
     pull: Values
 
+    @classmethod
+    def of(
+        cls, R: csr_array, d: NDArray[np.float64], pairs: Candidates, explained: Values | None, weights: Weights
+    ) -> Self:
+        """The problem for these weights on some candidates; `explained` is the cross term on them."""
+        support, p = pairs.support, power(d, -weights.item_norm)
+        pull = pairs.gram / np.float32(weights.mix)
+        if explained is not None:
+            pull -= np.float32(weights.scale * weights.filter_weight) * explained
+        pull *= support.product_of(p)
+        by_user = loss_weights(R, weights.user_balance) * user_weights(R, weights.user_norm)
+        normal = Normal(R, p, by_user, support)
+        return cls(support, normal, weights.scale, weights.l2 * d + weights.ridge, pull)
+
+    def item_curvature(self) -> NDArray[np.float64]:
+        """Diagonal of M."""
+        return self.scale * self.normal.diagonal() + self.ridge
+
     def curvature(self) -> Values:
         """Second derivative for each pair: M_ii + M_jj."""
-        return self.support.sum_of(self.scale * self.normal.diagonal() + self.ridge)
+        return self.support.sum_of(self.item_curvature())
 
     def product(self, x: Values) -> Values:
         """MH + HM on the support."""
@@ -63,7 +84,8 @@ class Certificate:
     residual: float  # ‖projected slope‖ / ‖pull‖, both in scaled variables
     pairs: int
     complete: bool  # whether these are all pairs that met, so that the answer solves problem H itself
-    size: float  # ‖pull‖ in scaled variables, the measure of residuals and gains
+    size: float  # ‖pull‖ in scaled variables, the measure of residuals
+    largest: float  # pull of a single pair in scaled variables, the measure of gains
 
 
 @dataclass(frozen=True)
@@ -76,6 +98,7 @@ class Solution:
     certificate: Certificate
     trace: tuple[tuple[float], ...] = field(default=(), repr=False)
     left_out: LeftOut | None = None
+    rounds: int = 1
 
     @property
     def residual(self) -> float:
@@ -85,7 +108,8 @@ class Solution:
     def report(self) -> dict[str, Any]:
         """Plain numbers for a model file or a table."""
         outside = {} if self.left_out is None else self.left_out.report()
-        return {"steps": self.steps, "converged": self.converged, **vars(self.certificate), **outside}
+        head = {"rounds": self.rounds, "steps": self.steps, "converged": self.converged}
+        return {**head, **vars(self.certificate), **outside}
 
 
 def solve(
@@ -102,7 +126,7 @@ def solve(
     pull: Values = problem.pull / root
     z: Values = np.zeros_like(pull) if start is None else np.maximum(start * root, np.float32(0))
     slope: Values = _scaled_product(problem, z, root) - pull if start is not None else -pull
-    size = max(_norm(pull), _TINY)
+    size, largest = max(_norm(pull), _TINY), float(pull.max(initial=0.0))
     trace, length, step = [_finite(_projected(z, slope) / size, 0)], np.float32(0.5), 0
     while step < max_steps and (tol <= 0 or trace[-1] > tol):
         step += 1
@@ -113,7 +137,7 @@ def solve(
     slope = _scaled_product(problem, z, root) - pull  # afresh: updates gather rounding
     residual = _projected(z, slope) / size
     objective = 0.25 * float(np.dot(z.astype(np.float64), slope.astype(np.float64) - pull))
-    certificate = Certificate(objective, residual, len(problem.support) // 2, complete, size)
+    certificate = Certificate(objective, residual, len(problem.support) // 2, complete, size, largest)
     H = problem.support.matrix(z / root, zeros=True)
     steps = tuple((value,) for value in trace[1:])
     return Solution(H, step, bool(tol > 0 and residual <= 2 * tol), certificate, steps)

@@ -1,0 +1,78 @@
+"""What several fits of the same data share, so that trying other settings costs little more than the solver."""
+
+from collections.abc import Callable, Hashable
+from typing import Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.errors import UsageError
+from corml.interactions import Interactions
+from corml.linalg.scaling import column_degrees
+from corml.method.candidates import Candidates, co_occurring
+from corml.method.cross import cross_term
+from corml.method.problem import Weights, loss_weights, user_weights
+from corml.method.spectral import singular_vectors
+
+__all__ = ["Workspace", "explained_on", "pairs_of"]
+
+T = TypeVar("T")
+
+
+class Workspace:
+    """V, the candidates with their Gram matrix, and the cross term of one set of interactions; the last of each.
+
+    Give it to every fit: `work = Workspace(train)`, then `CoRML(mix=0.7).fit(train, workspace=work)`. V is made again
+    for a higher `rank` only; pairs for another `candidates`, `user_balance` or `user_norm`; the cross term for these
+    and for another `rank` or `filter`. Other settings change none of them.
+    """
+
+    def __init__(self, train: Interactions) -> None:
+        self.fingerprint, self.X = train.fingerprint, train.matrix
+        self._V: tuple[int, NDArray[Any]] | None = None  # with the rank asked for: data may have fewer directions
+        self._kept: dict[str, tuple[Hashable, Any]] = {}
+
+    def check_is_of(self, train: Interactions) -> None:
+        """Refuse to serve other data."""
+        if train.fingerprint != self.fingerprint:
+            raise UsageError("This workspace was made for other interactions: make one with Workspace(train).")
+
+    def vectors(self, rank: int) -> NDArray[Any]:
+        """V of a rank; a larger one kept from before is cut, for singular vectors are nested."""
+        if self._V is None or self._V[0] < rank:
+            self._V = rank, singular_vectors(self.X, rank)
+        return self._V[1][:, :rank]
+
+    def pairs(self, weights: Weights, most: int | None) -> Candidates:
+        """The candidates with their Gram matrices."""
+        key = weights.user_balance, weights.user_norm, most
+        return self._last("pairs", key, lambda: pairs_of(self.X, weights, most))
+
+    def explained(self, V: NDArray[Any], filter: str, weights: Weights, most: int | None) -> Any:
+        """What the filter explains of each of these pairs."""
+        pairs, clip = self.pairs(weights, most), filter != "factored"
+        key = V.shape[1], clip, weights.user_balance, weights.user_norm, most, weights.filter_weight > 0
+        return self._last("explained", key, lambda: explained_on(pairs, self.X, V, filter, weights))
+
+    def _last(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
+        if self._kept.get(name, (None, None))[0] != key:
+            self._kept.pop(name, None)  # before the next is made: both at once may not fit
+            self._kept[name] = key, make()
+        found: T = self._kept[name][1]
+        return found
+
+
+def pairs_of(X: csr_array, weights: Weights, most: int | None) -> Candidates:
+    """The candidates for these weights."""
+    return co_occurring(X, loss_weights(X, weights.user_balance), user_weights(X, weights.user_norm), most=most)
+
+
+def explained_on(
+    pairs: Candidates, X: csr_array, V: NDArray[Any], filter: str, weights: Weights
+) -> NDArray[np.float32] | None:
+    """The cross term on some pairs; nothing where the filter does not count."""
+    if weights.filter_weight == 0:
+        return None
+    by_user = loss_weights(X, weights.user_balance) * user_weights(X, weights.user_norm)
+    return cross_term(X, column_degrees(X), V, by_user, pairs, clip=filter != "factored")
