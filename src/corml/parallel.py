@@ -1,14 +1,18 @@
 """One knob for threads: kernels, BLAS and block loops all follow `threads()`."""
 
 import os
+import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
-from itertools import pairwise
+from functools import cache
+from typing import Any, TypeVar
+
+__all__ = ["blas", "each", "over_rows", "threads"]
 
 SMALL = 1000  # rows and columns
 
-__all__ = ["blas", "over_rows", "threads"]
+T = TypeVar("T")
 
 
 def threads() -> int:
@@ -22,18 +26,79 @@ def threads() -> int:
         return os.cpu_count() or 1
 
 
+# --- BLAS ------------------------------------------------------------------------------------------------------------
+
+
 @contextmanager
 def blas(count: int | None = None, *, size: int | None = None) -> Iterator[None]:
     """Hold BLAS at a number of threads: all of ours for GEMM, one for PROPACK, which otherwise fights itself.
 
     `size` is the side of the matrices: small ones are multiplied by one thread, because waking a second costs more
-    than it does.
+    than it does. The number is one for the whole process, so while several hold it the lowest counts.
     """
-    from threadpoolctl import threadpool_limits
-
     wanted = 1 if size is not None and size < SMALL else count or threads()
-    with threadpool_limits(limits=wanted, user_api="blas"):
+    held = _held()
+    held.take(wanted)
+    try:
         yield
+    finally:
+        held.let_go(wanted)
+
+
+class _Held:
+    """Numbers of BLAS threads asked for by those who hold it now; the last to let go puts back what there was."""
+
+    def __init__(self) -> None:
+        import scipy.linalg  # noqa: F401 (SciPy has a BLAS of its own, which must be loaded to be found)
+        from threadpoolctl import ThreadpoolController
+
+        self.libraries = ThreadpoolController().select(user_api="blas")
+        self.lock = threading.Lock()
+        self.wishes: list[int] = []
+        self.before: Any = None
+
+    def take(self, wanted: int) -> None:
+        with self.lock:
+            if not self.wishes:
+                self.before = self.libraries.limit(limits=None)
+            self.wishes.append(wanted)
+            self.libraries.limit(limits=min(self.wishes))
+
+    def let_go(self, wanted: int) -> None:
+        with self.lock:
+            self.wishes.remove(wanted)
+            if self.wishes:
+                self.libraries.limit(limits=min(self.wishes))
+            else:
+                self.before.restore_original_limits()
+
+
+@cache
+def _held() -> _Held:
+    """The one for this process: finding the libraries takes longer than a small product."""
+    return _Held()
+
+
+# --- threads of our own ----------------------------------------------------------------------------------------------
+
+_this_thread = threading.local()
+
+
+def each(work: Callable[[int], T], count: int, *, most: int | None = None) -> Iterator[T]:
+    """Give `work(0)`, `work(1)`, … in this order, made in at most that many threads, each with one thread of BLAS.
+
+    A thread of ours starts no others: what it calls works alone.
+    """
+    workers = min(threads(), count, most or count)
+    if workers <= 1 or getattr(_this_thread, "is_ours", False):
+        yield from map(work, range(count))
+        return
+    with blas(1), ThreadPoolExecutor(workers, initializer=_mark_as_ours) as pool:
+        yield from pool.map(work, range(count))
+
+
+def _mark_as_ours() -> None:
+    _this_thread.is_ours = True
 
 
 def over_rows(work: Callable[[int, int], object], rows: int, *, smallest: int = 64) -> None:
@@ -42,11 +107,7 @@ def over_rows(work: Callable[[int, int], object], rows: int, *, smallest: int = 
     The kernels release the interpreter lock. Ranges only divide independent rows, so results do not depend on
     the number of threads.
     """
-    parts = max(1, min(4 * threads(), rows // smallest))
-    if parts == 1 or threads() == 1:
-        work(0, rows)
-        return
+    parts = max(1, min(4 * threads(), rows // smallest)) if threads() > 1 else 1
     edges = [rows * part // parts for part in range(parts + 1)]
-    with ThreadPoolExecutor(threads()) as pool:
-        for done in [pool.submit(work, a, b) for a, b in pairwise(edges)]:
-            done.result()
+    for _ in each(lambda part: work(edges[part], edges[part + 1]), parts):
+        pass

@@ -1,15 +1,21 @@
 """Rank the catalogue for many histories in blocks; users × items never exists as a whole."""
 
+import threading
 from collections.abc import Callable
+from itertools import count
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["Scorer", "block_of", "top_k"]
+from corml.parallel import each
 
-BLOCK_BYTES = 1 << 27  # scores alive at once
+__all__ = ["Scorer", "band_of", "block_of", "top_k"]
+
+ALIVE_BYTES = 1 << 29  # scores alive at once
+BLOCK_BYTES = 1 << 27  # scores of a block
+BAND_BYTES = 1 << 25  # scores of a band: more, and they are far from the processor when they are ranked
 
 Progress = Callable[[str, int, int], None]
 
@@ -30,6 +36,12 @@ def block_of(rows: int, columns: int, *, most_rows: int = 1 << 16) -> tuple[int,
     return height, max(64, min(columns, BLOCK_BYTES // 4 // height))
 
 
+def band_of(rows: int, columns: int) -> tuple[int, int]:
+    """Whole rows: 32 to 512, in steps of 32, within BAND_BYTES if that can be."""
+    fitting = BAND_BYTES // 4 // max(columns, 1) // 32 * 32
+    return max(1, min(rows, max(32, min(fitting, 512)))), columns
+
+
 def top_k(
     model: Scorer,
     X: csr_array,
@@ -39,23 +51,41 @@ def top_k(
     allowed: csr_array | None = None,
     progress: Progress | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
-    """The k best items of each history as item numbers and scores; −1 and −inf where there are fewer."""
+    """The k best items of each history as item numbers and scores; −1 and −inf where there are fewer.
+
+    Bands of rows are ranked in threads, so `score_block` and `progress` may be called from any of them.
+    """
     from corml.linalg.topk import TopK
 
     height, width = model.block_shape(X)
-    found: list[TopK] = []
-    blocks = [(a, c) for a in range(0, X.shape[0], height) for c in range(0, X.shape[1], width)]
-    for done, (a, c) in enumerate(blocks, start=1):
-        part = slice(a, a + height)
-        if c == 0:
-            rows = X[part]
-            found.append(TopK(rows.shape[0], k, _rows(seen, part), _rows(allowed, part)))
-        found[-1].add(model.score_block(rows, slice(c, min(c + width, X.shape[1]))), c)
-        if progress:
-            progress("rank", done, len(blocks))
+    starts = range(0, X.shape[0], height), range(0, X.shape[1], width)
+    tell = _counter(progress, len(starts[0]) * len(starts[1]))
+
+    def ranked(band: int) -> TopK:
+        part = slice(band * height, (band + 1) * height)
+        rows = X[part]
+        best = TopK(rows.shape[0], k, _rows(seen, part), _rows(allowed, part))
+        for first in starts[1]:
+            best.add(model.score_block(rows, slice(first, min(first + width, X.shape[1]))), first)
+            tell()
+        return best
+
+    found = list(each(ranked, len(starts[0]), most=max(1, ALIVE_BYTES // (4 * height * width))))
     if not found:
         return np.zeros((0, k), dtype=np.int64), np.zeros((0, k), dtype=np.float32)
     return np.concatenate([f.columns for f in found]), np.concatenate([f.scores for f in found])
+
+
+def _counter(progress: Progress | None, total: int) -> Callable[[], None]:
+    """Tell of one more block that is done, one thread at a time."""
+    done, lock = count(1), threading.Lock()
+
+    def tell() -> None:
+        if progress:
+            with lock:
+                progress("rank", next(done), total)
+
+    return tell
 
 
 def _rows(X: csr_array | None, part: slice) -> Any:

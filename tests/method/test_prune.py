@@ -6,6 +6,7 @@ from scipy.sparse import csr_array
 
 import corml
 from corml.method.prune import authors_rule, storage, to_budget
+from support import random_interactions
 
 
 def symmetric(seed, n=20, density=0.5):
@@ -49,6 +50,31 @@ def test_the_authors_rule_cuts_at_half_a_thousandth_then_grows():
     pruned = authors_rule(crowded, 0)
     assert pruned.nnz + 62 < 64 * (60 + 2)
     assert authors_rule(crowded, 0, prune=False).nnz == crowded.nnz
+
+
+def test_of_equal_weights_those_between_popular_items_stay():
+    H = csr_array((np.ones((20, 20)) - np.eye(20)).astype(np.float32))
+    degrees = np.arange(1.0, 21.0)
+    kept = to_budget(H, 3, 40, degrees).toarray()
+    product = np.outer(degrees, degrees)
+    assert (kept == kept.T).all()
+    assert product[kept > 0].min() >= product[(kept == 0) & ~np.eye(20, dtype=bool)].max()
+
+
+def test_pairs_that_stay_take_over_from_those_that_go():
+    data = random_interactions(0, 300, 80, 8)
+    settings = {"solver": "sparse", "rank": 8, "ridge": 3.0, "tol": 1e-6}
+    whole, small = corml.CoRML(**settings).fit(data), corml.CoRML(budget=3, **settings).fit(data)
+    cut = to_budget(whole.H_, 3, 300, whole.degrees_)
+    (before,), (after,) = whole.solutions_, small.solutions_
+    assert storage(small.H_) <= 3 * sum(data.shape)
+    assert after.pruned == before.certificate.pairs - cut.nnz // 2
+    assert after.report()["pruned"] == after.pruned
+    assert before.certificate.objective < after.certificate.objective < 0
+    assert small.H_.sum() > cut.sum()
+    check = corml.CoRML(**settings).fit(data)
+    check.H_ = small.H_
+    check.check_state()
 
 
 def test_a_model_can_be_asked_to_stay_small(data):

@@ -220,8 +220,8 @@ def test_candidates_carry_the_gram_matrices(R, weights, monkeypatch):
 
 def test_the_strongest_candidates_are_the_strongest(R):
     d, _, _, pairs = ingredients(R, WEIGHTS["usual"], most=5)
-    P = R.toarray().astype(float) * d**-0.1
-    gram = P.T @ P
+    dense = R.toarray().astype(float)
+    gram = dense.T @ dense * d**-candidates.TASTE
     np.fill_diagonal(gram, 0)
     kept = pairs.support.matrix(pairs.gram).toarray() > 0
     assert (kept == kept.T).all()

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from corml.parallel import over_rows
 
-__all__ = ["add_dense_product", "add_sparse_product"]
+__all__ = ["add_dense_product", "add_sparse_product", "rows_of"]
 
 
 def add_dense_product(X: csr_array, D: NDArray[np.float32], out: NDArray[np.float32]) -> None:
@@ -21,11 +21,11 @@ def add_dense_product(X: csr_array, D: NDArray[np.float32], out: NDArray[np.floa
     over_rows(work, X.shape[0], smallest=4)
 
 
-def add_sparse_product(X: csr_array, S: csr_array, out: NDArray[np.float32]) -> None:
-    """`out += X @ S` for sparse X and S, without a sparse result in between."""
+def add_sparse_product(X: csr_array, S: csr_array, out: NDArray[np.float32], *, noise: float = 0) -> None:
+    """`out += X @ S` for sparse X and S, without a sparse result in between; sums below `noise` become 0."""
 
     def work(a: int, b: int) -> None:
-        _add_sparse(X.indptr, X.indices, X.data, S.indptr, S.indices, S.data, out, a, b)
+        _add_sparse(X.indptr, X.indices, X.data, S.indptr, S.indices, S.data, out, np.float32(noise), a, b)
 
     over_rows(work, X.shape[0], smallest=16)
 
@@ -42,12 +42,18 @@ def _add_dense(ptr, cols, data, D, out, start, stop):  # type: ignore[no-untyped
 
 
 @njit(cache=True, nogil=True)
-def _add_sparse(ptr, cols, data, s_ptr, s_cols, s_data, out, start, stop):  # type: ignore[no-untyped-def]
+def _add_sparse(ptr, cols, data, s_ptr, s_cols, s_data, out, noise, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
+        target = out[row]
         for at in range(ptr[row], ptr[row + 1]):
-            weight, inner = data[at], cols[at]
-            for place in range(s_ptr[inner], s_ptr[inner + 1]):
-                out[row, s_cols[place]] += weight * s_data[place]
+            weight, low, high = data[at], s_ptr[cols[at]], s_ptr[cols[at] + 1]
+            places, values = s_cols[low:high], s_data[low:high]
+            for c in range(len(places)):
+                target[np.uintp(places[c])] += weight * values[c]  # unsigned: no test for a negative index
+        if noise > 0:  # now, while the row is near the processor
+            for c in range(len(target)):
+                if abs(target[c]) < noise:
+                    target[c] = 0
 
 
 def rows_of(X: csr_array) -> NDArray[Any]:

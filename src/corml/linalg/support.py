@@ -62,6 +62,13 @@ class Support:
         made.has_sorted_indices = True
         return made
 
+    def joined(self, first: NDArray[Any], second: NDArray[Any]) -> "Support":
+        """These pairs and some more, each of those given once."""
+        more = csr_array((np.ones(len(first), np.int8), (first, second)), shape=(self.items, self.items))
+        pattern = (self.matrix(np.ones(len(self), np.int8), zeros=True) + more + more.T).tocsr()
+        pattern.sort_indices()
+        return Support.of(pattern)
+
     def values(self, matrix: csr_array) -> NDArray[np.float32]:
         """What a matrix holds on the pattern: zero where it has nothing, and what lies outside is forgotten."""
         empty = csr_array((np.ones(len(self), dtype=np.int8), self.indices, self.indptr), shape=matrix.shape)

@@ -12,6 +12,8 @@ from corml.parallel import over_rows
 
 __all__ = ["TopK"]
 
+CHUNK = 64  # columns that are compared with the last of a list at once
+
 
 @dataclass
 class TopK:
@@ -53,24 +55,44 @@ def _pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]
 def _update(block, first, seen_ptr, seen, allowed_ptr, allowed, restricted, columns, scores, start, stop):  # type: ignore[no-untyped-def]
     width = block.shape[1]
     for row in range(start, stop):
-        at = np.searchsorted(seen[seen_ptr[row] : seen_ptr[row + 1]], first) + seen_ptr[row]
+        unwanted = seen[seen_ptr[row] : seen_ptr[row + 1]]
+        at = np.searchsorted(unwanted, first)
         if restricted:
             low, high = allowed_ptr[row], allowed_ptr[row + 1]
             low += np.searchsorted(allowed[low:high], first)
             high = low + np.searchsorted(allowed[low:high], first + width)
-        else:
-            low, high = 0, width
-        for step in range(low, high):
-            local = allowed[step] - first if restricted else step
-            score = block[row, local]
-            if not score > scores[row, -1]:  # also turns away NaN
-                continue
-            column = first + local
-            while at < seen_ptr[row + 1] and seen[at] < column:
-                at += 1
-            if at < seen_ptr[row + 1] and seen[at] == column:
-                continue
-            _insert(columns[row], scores[row], column, score)
+            for step in range(low, high):
+                local = allowed[step] - first
+                at = _consider(block[row], local, local + 1, first, unwanted, at, columns[row], scores[row])
+            continue
+        for a in range(0, width, CHUNK):
+            b = min(a + CHUNK, width)
+            if _any_above(block[row, a:b], scores[row, -1]):
+                at = _consider(block[row], a, b, first, unwanted, at, columns[row], scores[row])
+
+
+@njit(cache=True, nogil=True)
+def _any_above(values, least):  # type: ignore[no-untyped-def]
+    """Whether any is; the loop never stops early, because only then it takes many numbers at a time."""
+    found = False
+    for at in range(len(values)):
+        found |= values[at] > least
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _consider(values, low, high, first, unwanted, at, columns, scores):  # type: ignore[no-untyped-def]
+    """Enter columns low to high into the list; gives the place in `unwanted` that was reached."""
+    for local in range(low, high):
+        if not values[local] > scores[-1]:  # also turns away NaN
+            continue
+        column = first + local
+        while at < len(unwanted) and unwanted[at] < column:
+            at += 1
+        if at < len(unwanted) and unwanted[at] == column:
+            continue
+        _insert(columns, scores, column, values[local])
+    return at
 
 
 @njit(cache=True, nogil=True)

@@ -19,10 +19,10 @@ from corml.linalg.scaling import column_degrees, power, scaled
 from corml.linalg.support import Support
 from corml.parallel import over_rows
 
-__all__ = ["Candidates", "PairCount", "co_occurring", "count_pairs", "joined"]
+__all__ = ["Candidates", "PairCount", "co_occurring", "count_pairs", "on_pairs"]
 
 CHUNK = 2048  # items whose rows are made at a time
-TASTE = 0.1  # of two items met as often by an item's users, the rarer is the stronger candidate, by d^-0.1
+TASTE = 0.3  # of two items met as often by an item's users, the rarer is the stronger candidate, by d^-0.3
 
 Vector = NDArray[np.float64]
 Items = NDArray[np.integer[Any]]
@@ -62,15 +62,11 @@ def co_occurring(R: csr_array, loss: Vector, ranking: Vector, *, most: int | Non
     return Candidates(support, gram.data, weighted, complete)
 
 
-def joined(R: csr_array, loss: Vector, ranking: Vector, support: Support, first: Items, second: Items) -> Candidates:
-    """The pairs of a support and some more, each of those given once."""
-    more = csr_array((np.ones(len(first), np.int8), (first, second)), shape=(support.items, support.items))
-    pattern = (support.matrix(np.ones(len(support), np.int8), zeros=True) + more + more.T).tocsr()
-    pattern.sort_indices()
-    larger = Support.of(pattern)
-    gram = _on_support(R, loss, larger)
-    weighted = gram if _alike(ranking) else _on_support(R, loss * ranking, larger)
-    return Candidates(larger, gram, weighted, complete=False)
+def on_pairs(R: csr_array, loss: Vector, ranking: Vector, support: Support) -> Candidates:
+    """The pairs of a support as candidates."""
+    gram = _on_support(R, loss, support)
+    weighted = gram if _alike(ranking) else _on_support(R, loss * ranking, support)
+    return Candidates(support, gram, weighted, complete=False)
 
 
 def _alike(ranking: Vector) -> bool:

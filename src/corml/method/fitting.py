@@ -47,8 +47,8 @@ def run(
         H, solutions = _sparse(X, d, V, model, plan, progress, start, workspace)
     else:
         H, solutions = _dense(X, d, V, model, plan, progress)
-    if model.budget is not None:
-        H = prune.to_budget(H, model.budget, X.shape[0])
+        if model.budget is not None:
+            H = prune.to_budget(H, model.budget, X.shape[0], d)
     if not np.isfinite(H.data).all():
         raise NumericalError("The learned matrix H is not finite: raise `ridge` or `l2`.")
     _warn_if_unfinished(solutions, model)
@@ -71,6 +71,12 @@ def _sparse(
     solution = rounds.solve(None if start is None else start.H, workspace)
     H = solution.H.copy()
     H.eliminate_zeros()
+    if model.budget is not None:
+        kept = prune.to_budget(H, model.budget, X.shape[0], d)
+        if kept.nnz < H.nnz:
+            solution = rounds.within(kept, solution)
+            H = solution.H
+            H.eliminate_zeros()
     return H, [_without_matrix(solution)]
 
 

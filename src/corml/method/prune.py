@@ -1,11 +1,14 @@
-"""Sparse approximation: drop the smallest entries of H until it takes no more room than a factor model.
+"""Sparse approximation: drop the entries of H that matter least until it takes no more room than a factor model.
 
 An entry above the diagonal costs two numbers (where, how much), a row one (where it begins); a factor model of
 size f costs f numbers per user and item.
 """
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from corml.linalg.scaling import power
 
 __all__ = ["authors_rule", "storage", "to_budget"]
 
@@ -17,18 +20,29 @@ def storage(H: csr_array) -> int:
     return int(H.nnz) + int(H.shape[0]) + 1  # both triangles are kept: H.nnz is twice the upper one
 
 
-def to_budget(H: csr_array, size: int, users: int) -> csr_array:
-    """Keep the largest pairs of H such that it is stored in at most size·(users + items) numbers."""
+def to_budget(H: csr_array, size: int, users: int, degrees: NDArray[np.float64] | None = None) -> csr_array:
+    """Keep the pairs of H that matter most such that it is stored in at most size·(users + items) numbers.
+
+    A weight counts in the scores of everybody who met one of its items, so the same weight matters more between
+    popular items: with `degrees` weights are compared times (d_i d_j)^¼.
+    """
     most = max(0, (size * (users + H.shape[0]) - H.shape[0] - 1) // 2 * 2)
     if H.nnz <= most:
         return H
     kept = np.zeros(H.nnz, dtype=bool)
     if most:
-        threshold = np.partition(H.data, H.nnz - most)[H.nnz - most]
-        kept = H.data > threshold  # equal entries go together, or symmetry would break
-        if int((H.data >= threshold).sum()) <= most:
-            kept = H.data >= threshold
+        matters = H.data if degrees is None else H.data * _popularity(H, power(degrees, 0.25))
+        threshold = np.partition(matters, H.nnz - most)[H.nnz - most]
+        kept = matters > threshold  # equal entries go together, or symmetry would break
+        if int((matters >= threshold).sum()) <= most:
+            kept = matters >= threshold
     return _only(H, kept)
+
+
+def _popularity(H: csr_array, of: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Product over both items of each entry: the same both ways, to the last bit."""
+    both: NDArray[np.float64] = np.repeat(of, np.diff(H.indptr)) * of[H.indices]
+    return both
 
 
 def authors_rule(H: csr_array, users: int, *, prune: bool = True) -> csr_array:

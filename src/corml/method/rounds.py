@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from corml.linalg.scaling import power
 from corml.linalg.support import Support
 from corml.method import sparse
-from corml.method.candidates import Candidates, joined
+from corml.method.candidates import Candidates, on_pairs
 from corml.method.cross import Factors
 from corml.method.left_out import LeftOut, Wanted, look
 from corml.method.problem import Weights, loss_weights, user_weights
@@ -58,10 +58,16 @@ class Rounds:
             found = replace(found, left_out=outside)
             if len(outside.first) == 0:
                 break
-            problem = self._larger(support, outside)
+            problem = self._on(support.joined(outside.first, outside.second))
             again = self._solve(problem, found.H, complete=False, number=found.rounds + 1)
             found = replace(again, steps=found.steps + again.steps, rounds=found.rounds + 1)
         return found
+
+    def within(self, kept: csr_array, found: Solution) -> Solution:
+        """Solve once more where only some pairs may stay, so that they take over from those that go."""
+        again = self._solve(self._on(Support.of(kept)), kept, complete=False, number=found.rounds + 1)
+        gone = found.certificate.pairs - again.certificate.pairs
+        return replace(again, steps=found.steps + again.steps, rounds=found.rounds + 1, pruned=gone)
 
     def _solve(self, problem: PairProblem, start: csr_array | None, *, complete: bool, number: int = 1) -> Solution:
         stage = "solve" if number == 1 else f"solve, round {number}"
@@ -99,8 +105,8 @@ class Rounds:
         self.progress("pairs left out", 1, 1)
         return seen
 
-    def _larger(self, support: Support, outside: LeftOut) -> PairProblem:
-        pairs = joined(self.X, self.loss, self.ranking, support, outside.first, outside.second)
+    def _on(self, support: Support) -> PairProblem:
+        pairs = on_pairs(self.X, self.loss, self.ranking, support)
         return self._problem(pairs, explained_on(pairs, self.X, self.V, self.filter, self.weights))
 
     @property

@@ -16,7 +16,7 @@ from corml.method.distance import Metric, gershgorin
 from corml.method.problem import Weights
 from corml.method.spectral import filter_block
 from corml.parallel import blas
-from corml.ranking import BLOCK_BYTES, block_of
+from corml.ranking import BLOCK_BYTES, band_of, block_of
 
 __all__ = ["Scoring"]
 
@@ -31,7 +31,7 @@ class Scoring:
     """Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-1/2} G D^{1/2}, one block at a time.
 
     Scaling by positive numbers commutes with clipping, so the degrees are folded into the two factors of G once:
-    `left` = D^{-1/2} V and `right` = (1/λ − 1) D^{1/2} V.
+    `left` = D^{-1/2} V and `right` = (1/λ − 1) Vᵀ D^{1/2}. `own` is the diagonal of their product; G has none.
     """
 
     H: csr_array
@@ -42,6 +42,7 @@ class Scoring:
     H_scaled: csr_array
     left: NDArray[np.float32]
     right: NDArray[np.float32]
+    own: NDArray[np.float32]
 
     @classmethod
     def of(cls, H: csr_array, V: NDArray[Any], d: NDArray[np.float64], weights: Weights, filter: str) -> Self:
@@ -49,8 +50,9 @@ class Scoring:
         t = weights.item_norm
         H_scaled = scaled(H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
         left = (V * power(d, -0.5)[:, None]).astype(np.float32)
-        right = (V * (weights.filter_weight * power(d, 0.5))[:, None]).astype(np.float32)
-        return cls(H, V, d, weights, filter, H_scaled, left, right)
+        right = np.ascontiguousarray((V * (weights.filter_weight * power(d, 0.5))[:, None]).T, dtype=np.float32)
+        own = np.einsum("ij,ji->i", left, right)
+        return cls(H, V, d, weights, filter, H_scaled, left, right, own)
 
     def is_of(self, H: csr_array, V: NDArray[Any], weights: Weights, filter: str) -> bool:
         """Whether it was made from these very arrays and settings."""
@@ -67,46 +69,49 @@ class Scoring:
         return self.weights.filter_weight > 0 and self.V.shape[1] > 0
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
-        """Entry-wise clipping wants all histories for a band of items; without it whole rows are cheaper."""
+        """Entry-wise clipping wants all histories for a few items; without it bands of whole rows are faster."""
         rows, columns = X.shape
         if not (self.filters and self.clips_entries):
-            return max(1, min(rows, BLOCK_BYTES // 4 // max(columns, 1))), columns
+            return band_of(rows, columns)
         height, width = block_of(rows, columns)
         met = max(1, min(X.nnz, columns))  # the band of G has a row for each item met
         return height, min(width, max(64, BLOCK_BYTES // 4 // met))
 
     def block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of histories X for a range of items."""
-        out = np.zeros((X.shape[0], columns.stop - columns.start), dtype=np.float32)
+        out = self._filtered(X, columns)
         whole = columns == slice(0, X.shape[1])
-        add_sparse_product(X, self.H_scaled if whole else self._by_column[:, columns].tocsr(), out)
-        if self.filters:
-            self._add_filter(X, columns, out)
-            out[np.abs(out) < NOISE] = 0
+        H = self.H_scaled if whole else self._by_column[:, columns].tocsr()
+        add_sparse_product(X, H, out, noise=NOISE if self.filters else 0)
         return out
 
     @cached_property
     def _by_column(self) -> Any:
         return self.H_scaled.tocsc()
 
-    def _add_filter(self, X: csr_array, columns: slice, out: NDArray[np.float32]) -> None:
+    def _filtered(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
+        """The part of G in the scores."""
+        if not self.filters:
+            return np.zeros((X.shape[0], columns.stop - columns.start), dtype=np.float32)
         with blas(size=min(X.shape)):
             if self.clips_entries:
-                met, compact = np.unique(X.indices, return_inverse=True)
-                band = self._filter_band(met, np.arange(columns.start, columns.stop))
-                add_dense_product(csr_array((X.data, compact, X.indptr), shape=(X.shape[0], len(met))), band, out)
-                return
-            G_part = (X @ self.left) @ self.right[columns].T
+                return self._clipped_by_entry(X, columns)
+            made: NDArray[np.float32] = (X @ self.left) @ self.right[:, columns]
         here = (X.indices >= columns.start) & (X.indices < columns.stop)
         own = X.indices[here]
-        G_part[rows_of(X)[here], own - columns.start] -= np.einsum("ij,ij->i", self.left[own], self.right[own])
-        out += np.maximum(G_part, 0, out=G_part) if self.filter == "authors" else G_part
+        made[rows_of(X)[here], own - columns.start] -= self.own[own]
+        return np.maximum(made, 0, out=made) if self.filter == "authors" else made
 
-    def _filter_band(self, rows: Items, columns: Items) -> NDArray[np.float32]:
-        band: NDArray[np.float32] = self.left[rows] @ self.right[columns].T
-        _, here, there = np.intersect1d(rows, columns, assume_unique=True, return_indices=True)
+    def _clipped_by_entry(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
+        met, compact = np.unique(X.indices, return_inverse=True)
+        band = self.left[met] @ self.right[:, columns]
+        asked = np.arange(columns.start, columns.stop)
+        _, here, there = np.intersect1d(met, asked, assume_unique=True, return_indices=True)
         band[here, there] = 0
-        return np.maximum(band, 0, out=band)
+        made = np.zeros((X.shape[0], band.shape[1]), dtype=np.float32)
+        rows = csr_array((X.data, compact, X.indptr), shape=(X.shape[0], len(met)))
+        add_dense_product(rows, np.maximum(band, 0, out=band), made)
+        return made
 
     # --- why, and how far --------------------------------------------------------------------------------------------
 
@@ -115,7 +120,7 @@ class Scoring:
         h = self.H_scaled[history][:, [target]].toarray()[:, 0].astype(np.float64)
         g = np.zeros(len(history))
         if self.filters:
-            g = self.left[history].astype(np.float64) @ self.right[target].astype(np.float64)
+            g = self.left[history].astype(np.float64) @ self.right[:, target].astype(np.float64)
             g[history == target] = 0
             if self.clips_entries:
                 g = np.maximum(g, 0)

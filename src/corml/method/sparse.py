@@ -99,6 +99,7 @@ class Solution:
     trace: tuple[tuple[float], ...] = field(default=(), repr=False)
     left_out: LeftOut | None = None
     rounds: int = 1
+    pruned: int = 0  # pairs that went to stay within a budget
 
     @property
     def residual(self) -> float:
@@ -109,7 +110,8 @@ class Solution:
         """Plain numbers for a model file or a table."""
         outside = {} if self.left_out is None else self.left_out.report()
         head = {"rounds": self.rounds, "steps": self.steps, "converged": self.converged}
-        return {**head, **vars(self.certificate), **outside}
+        gone = {"pruned": self.pruned} if self.pruned else {}
+        return {**head, **vars(self.certificate), **outside, **gone}
 
 
 def solve(

@@ -1,0 +1,71 @@
+"""Fits of the same data share what their settings leave alone, and find what they would find by themselves."""
+
+import numpy as np
+import pytest
+
+import corml
+from corml.errors import UsageError
+from corml.method import workspace as room
+from corml.method.workspace import Workspace
+from support import random_interactions
+
+FIRST = {"solver": "sparse", "rank": 8, "candidates": 12, "pair_tol": 1.0}
+
+
+@pytest.fixture(scope="module")
+def train():
+    return random_interactions(1, 200, 70, 7)
+
+
+@pytest.fixture
+def made(monkeypatch):
+    """What was made anew, in order."""
+    names = []
+    for name in ("singular_vectors", "co_occurring", "cross_term"):
+        plain = getattr(room, name)
+
+        def counted(*given, name=name, plain=plain, **more):
+            names.append(name)
+            return plain(*given, **more)
+
+        monkeypatch.setattr(room, name, counted)
+    return names
+
+
+@pytest.mark.parametrize(
+    ("change", "again"),
+    [
+        ({"mix": 0.5}, []),
+        ({"item_norm": -0.2}, []),
+        ({"scale": 2.0}, []),
+        ({"l2": 1.0, "ridge": 3.0, "user_balance": 0.25}, []),
+        ({"rank": 5}, ["cross_term"]),
+        ({"rank": 12}, ["singular_vectors", "cross_term"]),
+        ({"filter": "elementwise"}, ["cross_term"]),
+        ({"candidates": 20}, ["co_occurring", "cross_term"]),
+        ({"user_norm": 0.5}, ["co_occurring", "cross_term"]),
+        ({"user_balance": 0.6}, ["co_occurring", "cross_term"]),
+        ({"mix": 1.0}, []),
+    ],
+    ids=str,
+)
+def test_a_refit_makes_only_what_its_settings_change(train, made, change, again):
+    work = Workspace(train)
+    corml.CoRML(**FIRST).fit(train, workspace=work)
+    assert made == ["singular_vectors", "co_occurring", "cross_term"]
+    made.clear()
+    shared = corml.CoRML(**{**FIRST, **change}).fit(train, workspace=work)
+    assert made == again
+    alone = corml.CoRML(**{**FIRST, **change}).fit(train)
+    np.testing.assert_array_equal(shared.H_.toarray(), alone.H_.toarray())
+    np.testing.assert_allclose(shared.V_, alone.V_, atol=1e-5)
+
+
+def test_a_dial_makes_everything_but_h_once(train, made):
+    corml.CoRML.dial(train, item_norms=(-0.1, 0.0, 0.1), **FIRST)
+    assert sorted(made) == ["co_occurring", "cross_term", "singular_vectors"]
+
+
+def test_other_data_are_refused(train):
+    with pytest.raises(UsageError, match="other interactions"):
+        corml.CoRML().fit(train, workspace=Workspace(random_interactions(2, 200, 70, 7)))
