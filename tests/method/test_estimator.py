@@ -1,6 +1,7 @@
 """CoRML as people use it: what its answers must satisfy whatever the data."""
 
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -51,6 +52,26 @@ def test_ranking_in_blocks_is_ranking_at_once(model, monkeypatch):
     whole = top_k(model, model.train_, 7, seen=model.train_)
     monkeypatch.setattr(type(model), "block_shape", lambda self, X: (13, 5))
     np.testing.assert_array_equal(top_k(model, model.train_, 7, seen=model.train_)[0], whole[0])
+
+
+@pytest.mark.parametrize("threads", ["1", "2", "5"])
+def test_bands_in_threads_are_bands_one_after_another(model, threads, monkeypatch):
+    monkeypatch.setattr(type(model), "block_shape", lambda self, X: (7, 24))
+    monkeypatch.setenv("CORML_THREADS", "1")
+    alone = top_k(model, model.train_, 7, seen=model.train_)
+    monkeypatch.setenv("CORML_THREADS", threads)
+    told = []
+    found = top_k(model, model.train_, 7, seen=model.train_, progress=lambda *step: told.append(step))
+    np.testing.assert_array_equal(found[0], alone[0])
+    np.testing.assert_array_equal(found[1], alone[1])
+    assert told == [("rank", done, 9) for done in range(1, 10)]
+
+
+def test_people_may_ask_at_the_same_time(model):
+    users = list(model.users_.labels)
+    expected = [model.recommend([user]).items.tolist() for user in users]
+    with ThreadPoolExecutor(4) as pool:
+        assert list(pool.map(lambda user: model.recommend([user]).items.tolist(), users)) == expected
 
 
 def test_contributions_sum_to_the_score(model):

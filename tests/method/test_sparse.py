@@ -11,9 +11,10 @@ from corml.errors import NumericalError
 from corml.linalg.normal import Normal
 from corml.linalg.scaling import column_degrees
 from corml.linalg.support import Support
-from corml.method import admm, candidates, planning, sparse
-from corml.method.candidates import co_occurring, count_pairs
+from corml.method import admm, candidates, forecast, planning, sparse
+from corml.method.candidates import co_occurring
 from corml.method.cross import cross_term
+from corml.method.forecast import count_pairs
 from corml.method.problem import Problem, Weights, dense_problem, loss_weights, user_weights
 from corml.method.spectral import filter_block, singular_vectors
 from support import random_interactions
@@ -280,8 +281,18 @@ def test_pairs_are_predicted_from_a_sample(monkeypatch):
     R = random_interactions(3, 800, 600, 12).matrix
     real = (R.T @ R).nnz - (R.sum(axis=0) > 0).sum()
     assert count_pairs(R).pairs == pytest.approx(real, rel=0.05)
-    monkeypatch.setattr(candidates, "SAMPLE", 60)
+    monkeypatch.setattr(forecast, "SAMPLE", 60)
     assert count_pairs(R).pairs == pytest.approx(real, rel=0.15)
+
+
+@pytest.mark.parametrize("most", [3, 20, 100])
+def test_strongest_pairs_are_predicted_from_a_sample(most):
+    R = random_interactions(3, 3000, 2000, 12).matrix
+    loss = loss_weights(R, 0.25)
+    real = co_occurring(R, loss, np.ones(3000), most=most).support
+    found = count_pairs(R, loss=loss, most=most)
+    assert found.pairs == pytest.approx(len(real), rel=0.06)
+    assert found.work == pytest.approx(2 * np.dot(np.diff(real.indptr), column_degrees(R)), rel=0.1)
 
 
 def test_the_plan_goes_by_predicted_time_and_memory(monkeypatch):

@@ -7,7 +7,6 @@ ever exist together.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ from corml.linalg.scaling import column_degrees, power, scaled
 from corml.linalg.support import Support
 from corml.parallel import over_rows
 
-__all__ = ["Candidates", "PairCount", "co_occurring", "count_pairs", "on_pairs"]
+__all__ = ["TASTE", "Candidates", "co_occurring", "on_pairs"]
 
 CHUNK = 2048  # items whose rows are made at a time
 TASTE = 0.3  # of two items met as often by an item's users, the rarer is the stronger candidate, by d^-0.3
@@ -136,33 +135,3 @@ def _rows_on_support(i_ptr, i_users, ptr, cols, weights, s_ptr, s_cols, out, row
                 row[cols[place]] += weights[user]
         for place in range(s_ptr[item], s_ptr[item + 1]):
             out[place] = row[s_cols[place]]
-
-
-@dataclass(frozen=True)
-class PairCount:
-    """How many pairs met (both ways), and how many multiplications one step of a solver over them takes."""
-
-    pairs: int
-    work: float
-
-
-SAMPLE = 400  # items whose pairs are counted to predict those of all
-
-
-def count_pairs(R: csr_array, *, most: int | None = None) -> PairCount:
-    """Predict the number of co-occurring pairs from a sample of items spread evenly over their degrees."""
-    by_item = R.T.tocsr()
-    degrees = np.diff(by_item.indptr)
-    order = np.argsort(degrees, kind="stable")
-    edges = np.unique(np.linspace(0, len(order), SAMPLE + 1).astype(np.int64))
-    pairs = work = 0.0
-    for low, high in pairwise(edges):
-        middle = order[(low + high) // 2]
-        users = by_item.indices[by_item.indptr[middle] : by_item.indptr[middle + 1]]
-        met = np.concatenate([R.indices[R.indptr[u] : R.indptr[u + 1]] for u in users]) if len(users) else users
-        count = max(len(np.unique(met)) - 1, 0)
-        pairs += (count if most is None else min(count, 2 * most)) * (high - low)
-        if most is not None:  # an item also keeps the pairs of which it is among the other's strongest
-            count = min(count, most + int(degrees[middle]))
-        work += 2.0 * count * int(degrees[order[low:high]].sum())
-    return PairCount(int(pairs), work)

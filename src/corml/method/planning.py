@@ -10,7 +10,8 @@ from scipy.sparse import csr_array
 from corml import memory
 from corml.errors import SettingError
 from corml.method import admm, cross
-from corml.method.candidates import count_pairs
+from corml.method.forecast import count_pairs
+from corml.method.problem import loss_weights
 from corml.parallel import threads
 
 if TYPE_CHECKING:
@@ -140,7 +141,7 @@ def _sparse(X: csr_array, model: "CoRML", rank: int) -> Plan:
     found = count_pairs(X)
     strongest = model.candidates or (STRONGEST if found.pairs > MOST_PAIRS else None)
     if strongest is not None:
-        found = count_pairs(X, most=strongest)
+        found = count_pairs(X, loss=loss_weights(X, model.weights.user_balance), most=strongest)
     needed, seconds = sparse_bytes(X, found.pairs, rank), SPARSE_STEPS * found.work / (SPARSE_RATE * threads())
     room = int((allowed(model) - sparse_bytes(X, 0, rank)) // _pair_bytes())
     return Plan("sparse", rank, ridge_of(X, model), X.shape[1], found.pairs, strongest, needed, seconds, room)
