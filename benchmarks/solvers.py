@@ -28,7 +28,7 @@ Watch = Callable[[np.ndarray], bool]
 def build(R, weights, rank, most):
     d, loss, ranking = column_degrees(R), loss_weights(R, weights.user_balance), user_weights(R, weights.user_norm)
     pairs = co_occurring(R, loss, ranking, most=most)
-    cross = cross_term(R, d, singular_vectors(R, rank), loss * ranking, pairs, clip=False)
+    cross = cross_term(R, d, singular_vectors(R, rank), loss * ranking, weights.filter_norm, pairs, clip=False)
     return PairProblem.of(R, d, pairs, cross, weights)
 
 

@@ -18,21 +18,22 @@ from support import random_interactions
 FILTERS = ["elementwise", "factored", "authors"]
 
 
-@pytest.fixture(scope="module", params=FILTERS)
+@pytest.fixture(scope="module", params=[(name, 0.5) for name in FILTERS] + [("factored", 0.3)], ids=str)
 def model(request):
-    return corml.CoRML(rank=5, ridge=2.0, filter=request.param).fit(random_interactions(3, 60, 24))
+    filter, norm = request.param
+    return corml.CoRML(rank=5, ridge=2.0, filter=filter, filter_norm=norm).fit(random_interactions(3, 60, 24))
 
 
 def dense_scores(model):
     """Section 1 of the paper, written with dense matrices."""
     R, d, V = model.train_.toarray(), model.degrees_, model.V_.astype(float)
-    t, weight = model.item_norm, 1 / model.mix - 1
+    t, s, weight = model.item_norm, model.filter_norm, 1 / model.mix - 1
     G = V @ V.T
     np.fill_diagonal(G, 0)
     H_part = R @ np.diag(d**-t) @ model.H_.toarray() @ np.diag(d**t)
     if model.filter == "elementwise":
         G = np.maximum(G, 0)
-    G_part = R @ np.diag(d**-0.5) @ G @ np.diag(d**0.5)
+    G_part = R @ np.diag(d**-s) @ G @ np.diag(d**s)
     return H_part + weight * (np.maximum(G_part, 0) if model.filter == "authors" else G_part)
 
 

@@ -22,7 +22,9 @@ from support import random_interactions
 WEIGHTS = {
     "usual": Weights(mix=0.8, item_norm=0.1, scale=1.0, user_norm=0.0, l2=1.0, ridge=5.0),
     "novel": Weights(mix=0.6, item_norm=-0.2, scale=0.1, user_norm=0.5, l2=0.0, ridge=1.0),
-    "balanced": Weights(mix=0.7, item_norm=0.1, scale=0.5, user_norm=0.5, l2=0.1, ridge=3.0, user_balance=0.6),
+    "balanced": Weights(
+        mix=0.7, item_norm=0.1, scale=0.5, user_norm=0.5, l2=0.1, ridge=3.0, user_balance=0.6, filter_norm=0.3
+    ),
     "no filter": Weights(mix=1.0, item_norm=0.0, scale=1.0, user_norm=1.0, l2=0.1, ridge=0.0),
 }
 
@@ -39,7 +41,7 @@ def ingredients(R, weights, most=None):
 
 def pair_problem(R, weights, *, clip=True, most=None):
     d, by_user, V, pairs = ingredients(R, weights, most)
-    cross = cross_term(R, d, V, by_user, pairs, clip=clip)
+    cross = cross_term(R, d, V, by_user, weights.filter_norm, pairs, clip=clip)
     return sparse.PairProblem.of(R, d, pairs, cross, weights), pairs.complete
 
 
@@ -236,17 +238,17 @@ def test_the_strongest_candidates_are_the_strongest(R):
 def test_the_cross_term_is_a_times_g(R, weights, clip, monkeypatch):
     monkeypatch.setattr("corml.method.cross.BAND_BYTES", 4 * 13 * 300)
     d, by_user, V, pairs = ingredients(R, weights)
-    t, items = weights.item_norm, np.arange(len(d))
+    t, s, items = weights.item_norm, weights.filter_norm, np.arange(len(d))
     P = R.toarray().astype(float) * d**-t
-    G = filter_block(V, items, items, clip=clip) * d[:, None] ** (t - 0.5) * d ** (0.5 - t)
+    G = filter_block(V, items, items, clip=clip) * d[:, None] ** (t - s) * d ** (s - t)
     AG = P.T @ np.diag(by_user) @ P @ G
-    found = cross_term(R, d, V, by_user, pairs, clip=clip) * pairs.support.product_of(d**-t)
+    found = cross_term(R, d, V, by_user, weights.filter_norm, pairs, clip=clip) * pairs.support.product_of(d**-t)
     np.testing.assert_allclose(found, (AG + AG.T)[pairs.support.rows, pairs.support.indices], rtol=2e-4, atol=1e-4)
 
 
 def test_without_directions_there_is_no_cross_term(R):
     d, by_user, V, pairs = ingredients(R, WEIGHTS["usual"])
-    assert not cross_term(R, d, V[:, :0], by_user, pairs, clip=True).any()
+    assert not cross_term(R, d, V[:, :0], by_user, 0.5, pairs, clip=True).any()
 
 
 def test_the_normal_product_is_the_dense_product(R):

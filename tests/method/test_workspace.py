@@ -42,6 +42,7 @@ def made(monkeypatch):
         ({"rank": 5}, ["cross_term"]),
         ({"rank": 12}, ["singular_vectors", "cross_term"]),
         ({"filter": "elementwise"}, ["cross_term"]),
+        ({"filter_norm": 0.3}, ["cross_term"]),
         ({"candidates": 20}, ["co_occurring", "cross_term"]),
         ({"user_norm": 0.5}, ["co_occurring", "cross_term"]),
         ({"user_balance": 0.6}, ["co_occurring", "cross_term"]),

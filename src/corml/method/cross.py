@@ -1,6 +1,6 @@
 """The cross term A G' on a support: what the filter already explains of each pair.
 
-    A = Pᵀ Φ P,   G' = D^{t−½} G D^{½−t},   A G' = D^{-t} C D^{-t},   C = RᵀΩΦR D^{-½} G D^{½}
+    A = Pᵀ Φ P,   G' = D^{t−s} G D^{s−t},   A G' = D^{-t} C D^{-t},   C = RᵀΩΦR D^{-s} G D^{s}
 
 What is made here is C: it has no t, so that fits that differ in t share it. Ω and Φ come together as weights of users.
 Clipped entry by entry, G has no factors: a band of its columns is made, carried through the users and read on the
@@ -30,46 +30,50 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Factors:
-    """C = left rightᵀ − RᵀΩΦR·diag(own), unclipped: (RᵀΩΦR D^{-½} V)(D^{½} V)ᵀ with G's diagonal taken off."""
+    """C = left rightᵀ − RᵀΩΦR·diag(own), unclipped: (RᵀΩΦR D^{-s} V)(D^{s} V)ᵀ with G's diagonal taken off."""
 
     left: NDArray[np.float32]
     right: NDArray[np.float32]
     own: NDArray[np.float32]
 
     @classmethod
-    def of(cls, R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector) -> "Factors":
+    def of(cls, R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, filter_norm: float) -> "Factors":
         """Factors for a filter with these singular vectors; without any they are empty."""
-        met = user_weights[:, None] * (R @ (V * power(d, -0.5)[:, None]))
+        met = user_weights[:, None] * (R @ (V * power(d, -filter_norm)[:, None]))
         left = np.ascontiguousarray(R.T @ met, dtype=np.float32)
-        right = np.ascontiguousarray(V * power(d, 0.5)[:, None], dtype=np.float32)
+        right = np.ascontiguousarray(V * power(d, filter_norm)[:, None], dtype=np.float32)
         return cls(left, right, np.einsum("ij,ij->i", V, V).astype(np.float32))
 
 
 def cross_term(
-    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, pairs: Candidates, *, clip: bool
+    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, filter_norm: float, pairs: Candidates, *, clip: bool
 ) -> NDArray[np.float32]:
     """C + Cᵀ on the support of the candidates."""
     if V.shape[1] == 0:
         return np.zeros(len(pairs.support), dtype=np.float32)
-    one_way = (_clipped if clip else _factored)(R, d, V, user_weights, pairs)
+    one_way = (_clipped if clip else _factored)(R, d, V, user_weights, filter_norm, pairs)
     both: NDArray[np.float32] = one_way[pairs.support.twin]
     both += one_way
     return both
 
 
-def _factored(R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, pairs: Candidates) -> NDArray[np.float32]:
+def _factored(
+    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, s: float, pairs: Candidates
+) -> NDArray[np.float32]:
     """One dot product for each pair, less RᵀΩΦR·diag(VVᵀ)."""
-    parts = Factors.of(R, d, V, user_weights)
+    parts = Factors.of(R, d, V, user_weights, s)
     support, made = pairs.support, np.empty(len(pairs.support), dtype=np.float32)
     over_rows(lambda a, b: _dots(support.indptr, support.indices, parts.left, parts.right, made, a, b), support.items)
     made -= pairs.weighted * parts.own[support.indices]
     return made
 
 
-def _clipped(R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, pairs: Candidates) -> NDArray[np.float32]:
-    """RᵀΩΦ (R D^{-½} G D^{½}), a band of columns at a time."""
-    left = np.ascontiguousarray(V * power(d, -0.5)[:, None], dtype=np.float32)
-    right = np.ascontiguousarray(V * power(d, 0.5)[:, None], dtype=np.float32)
+def _clipped(
+    R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, s: float, pairs: Candidates
+) -> NDArray[np.float32]:
+    """RᵀΩΦ (R D^{-s} G D^{s}), a band of columns at a time."""
+    left = np.ascontiguousarray(V * power(d, -s)[:, None], dtype=np.float32)
+    right = np.ascontiguousarray(V * power(d, s)[:, None], dtype=np.float32)
     support, by_item, weights = pairs.support, R.T.tocsr(), user_weights.astype(np.float32)
     made = np.zeros(len(support), dtype=np.float32)
     width = band_width(R)

@@ -35,7 +35,7 @@ SOLVERS = ("auto", "admm", "sparse")
 class CoRML(Recommender):
     """A linear item-item model: a graph filter G, and a learned symmetric H ≥ 0 that is a distance metric.
 
-    Scores are `Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-1/2} G D^{1/2}`; H solves problem H (see `method/problem.py`).
+    Scores are `Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-s} G D^{s}`; H solves problem H (see `method/problem.py`).
     The defaults are meant to be used; the paper's symbol stands beside each setting.
     """
 
@@ -75,6 +75,9 @@ class CoRML(Recommender):
         search=choice(16, 32, 64, 128, 256),
         help="singular vectors kept in V",
     )
+    filter_norm: float = setting(
+        0.5, between(0, 1), symbol="s", search=linear(0.2, 0.6), help="item_norm of the filter; the paper's is 0.5"
+    )
     filter: str = setting("factored", one_of(*FILTERS), help="how G is clipped: by entry, not at all, or mixed")
     solver: str = setting("auto", one_of(*SOLVERS), help="how problem H is solved: dense, on pairs, or by prediction")
     candidates: int | None = setting(
@@ -109,7 +112,7 @@ class CoRML(Recommender):
         """
         norms = self.item_norm, self.scale, self.user_norm
         balance = (BALANCE if self.ridge is None else 0.0) if self.user_balance is None else self.user_balance
-        return Weights(self.mix, *norms, self.l2, self.ridge or 0.0, balance)
+        return Weights(self.mix, *norms, self.l2, self.ridge or 0.0, balance, self.filter_norm)
 
     def plan(self, train: Interactions) -> dict[str, Any]:
         """How a fit would go: solver, rank, pairs, memory and time; refuses what would not fit."""

@@ -3,7 +3,7 @@
     minimise  ½⟨H, M H⟩ − ⟨B, H⟩     subject to   H = Hᵀ,  H ≥ 0,  diag(H) = 0
 
     P  = Ω^{½} R D^{-t}               A = Pᵀ diag((d_u / max d_u)^{-t_u}) P
-    M  = εA + l2·D + ridge·I          G' = D^{t−½} G D^{½−t}
+    M  = εA + l2·D + ridge·I          G' = D^{t−s} G D^{s−t}
     B  = (1/2λ) PᵀP − ε(1/λ − 1) A G'
 
 With Ω = I it is the paper's ADMM problem divided by 2λ². Ω = diag((d_u / mean d_u)^{-balance}) is ours: it weighs the
@@ -29,7 +29,7 @@ CHUNK = 1024  # columns of G' made at a time
 
 @dataclass(frozen=True)
 class Weights:
-    """The numbers of problem H that are not data: the paper's λ, t, ε, t_u, θ, and our ridge and balance."""
+    """The numbers of problem H that are not data: the paper's λ, t, ε, t_u, θ, and our ridge, balance and s."""
 
     mix: float
     item_norm: float
@@ -38,6 +38,7 @@ class Weights:
     l2: float
     ridge: float
     user_balance: float = 0.0
+    filter_norm: float = 0.5
 
     @property
     def filter_weight(self) -> float:
@@ -90,8 +91,8 @@ def _subtract_filter(
 ) -> None:
     """B ← B − ε(1/λ − 1) A G', a band of columns at a time."""
     items = np.arange(len(d))
-    left = power(d, weights.item_norm - 0.5)[:, None].astype(A.dtype)
-    right = (weights.scale * weights.filter_weight * power(d, 0.5 - weights.item_norm)).astype(A.dtype)
+    left = power(d, weights.item_norm - weights.filter_norm)[:, None].astype(A.dtype)
+    right = (weights.scale * weights.filter_weight * power(d, weights.filter_norm - weights.item_norm)).astype(A.dtype)
     with blas(size=len(d)):
         for start in range(0, len(d), CHUNK):
             band = items[start : start + CHUNK]

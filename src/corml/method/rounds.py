@@ -96,7 +96,7 @@ class Rounds:
         weights, n = self.weights, self.X.shape[1]
         p = power(self.d, -weights.item_norm)
         unclipped = self.V if self.filter == "factored" else self.V[:, :0]
-        factors = Factors.of(self.X, self.d, unclipped, self.loss * self.ranking)
+        factors = Factors.of(self.X, self.d, unclipped, self.loss * self.ranking, weights.filter_norm)
         room = max(0, self.room - found.H.nnz) if found.rounds < MOST else 0
         most = min(self.strongest or n, room // (2 * n))
         wanted = Wanted(self.pair_tol * found.certificate.largest, most)

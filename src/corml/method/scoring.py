@@ -28,10 +28,10 @@ Items = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True)
 class Scoring:
-    """Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-1/2} G D^{1/2}, one block at a time.
+    """Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-s} G D^{s}, one block at a time.
 
     Scaling by positive numbers commutes with clipping, so the degrees are folded into the two factors of G once:
-    `left` = D^{-1/2} V and `right` = (1/λ − 1) Vᵀ D^{1/2}. `own` is the diagonal of their product; G has none.
+    `left` = D^{-s} V and `right` = (1/λ − 1) Vᵀ D^{s}. `own` is the diagonal of their product; G has none.
     """
 
     H: csr_array
@@ -49,8 +49,10 @@ class Scoring:
         """Arrange a fitted model's arrays."""
         t = weights.item_norm
         H_scaled = scaled(H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
-        left = (V * power(d, -0.5)[:, None]).astype(np.float32)
-        right = np.ascontiguousarray((V * (weights.filter_weight * power(d, 0.5))[:, None]).T, dtype=np.float32)
+        left = (V * power(d, -weights.filter_norm)[:, None]).astype(np.float32)
+        right = np.ascontiguousarray(
+            (V * (weights.filter_weight * power(d, weights.filter_norm))[:, None]).T, dtype=np.float32
+        )
         own = np.einsum("ij,ji->i", left, right)
         return cls(H, V, d, weights, filter, H_scaled, left, right, own)
 
@@ -146,7 +148,7 @@ class Scoring:
         if part == "h":
             exponent, sums = self.weights.item_norm, np.abs(self.H).sum(axis=1)
         elif part == "g":
-            exponent, sums = 0.5, self._filter_row_sums
+            exponent, sums = self.weights.filter_norm, self._filter_row_sums
         else:
             raise UsageError(f"part must be 'h' (the learned metric) or 'g' (the filter); got {ascii_line(part)}.")
         return Metric(self.d, exponent, gershgorin(sums, self.d, exponent))

@@ -25,7 +25,7 @@ class Workspace:
 
     Give it to every fit: `work = Workspace(train)`, then `CoRML(mix=0.7).fit(train, workspace=work)`. V is made again
     for a higher `rank` only; pairs for another `candidates`, `user_balance` or `user_norm`; the cross term for these
-    and for another `rank` or `filter`. Other settings change none of them.
+    and for another `rank`, `filter` or `filter_norm`. Other settings change none of them.
     """
 
     def __init__(self, train: Interactions) -> None:
@@ -52,7 +52,15 @@ class Workspace:
     def explained(self, V: NDArray[Any], filter: str, weights: Weights, most: int | None) -> Any:
         """What the filter explains of each of these pairs."""
         pairs, clip = self.pairs(weights, most), filter != "factored"
-        key = V.shape[1], clip, weights.user_balance, weights.user_norm, most, weights.filter_weight > 0
+        key = (
+            V.shape[1],
+            clip,
+            weights.filter_norm,
+            weights.user_balance,
+            weights.user_norm,
+            most,
+            weights.filter_weight > 0,
+        )
         return self._last("explained", key, lambda: explained_on(pairs, self.X, V, filter, weights))
 
     def _last(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
@@ -75,4 +83,4 @@ def explained_on(
     if weights.filter_weight == 0:
         return None
     by_user = loss_weights(X, weights.user_balance) * user_weights(X, weights.user_norm)
-    return cross_term(X, column_degrees(X), V, by_user, pairs, clip=filter != "factored")
+    return cross_term(X, column_degrees(X), V, by_user, weights.filter_norm, pairs, clip=filter != "factored")
