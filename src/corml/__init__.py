@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from corml.evaluation import Result, evaluate
     from corml.interactions import Interactions
     from corml.method.estimator import CoRML
+    from corml.method.workspace import Workspace
     from corml.models import read_model
     from corml.recommendations import Recommendations
     from corml.splits import Split, read_split, split
@@ -32,6 +33,7 @@ _HOMES = {
     "Recommendations": "corml.recommendations",
     "Result": "corml.evaluation",
     "Split": "corml.splits",
+    "Workspace": "corml.method.workspace",
     "evaluate": "corml.evaluation",
     "load": "corml.datasets",
     "read_model": "corml.models",
@@ -47,6 +49,7 @@ __all__ = [
     "Recommendations",
     "Result",
     "Split",
+    "Workspace",
     "evaluate",
     "load",
     "read_model",

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
-from scipy.sparse import csr_array, random_array
+from scipy.sparse import block_diag, csr_array, random_array
 
-from corml.linalg import svd
+from corml.linalg import lanczos, svd
 from corml.linalg.svd import right_singular_vectors
 
 
@@ -11,25 +11,49 @@ def matrix():
     return csr_array(random_array((900, 600), density=0.02, rng=np.random.default_rng(1)))
 
 
-def test_it_spans_the_same_space_as_a_dense_decomposition(matrix):
-    V, s = right_singular_vectors(matrix, 20)
-    _, dense_s, dense_Vt = np.linalg.svd(matrix.toarray())
-    np.testing.assert_allclose(s, dense_s[:20], rtol=1e-10)
-    np.testing.assert_allclose(V @ V.T, dense_Vt[:20].T @ dense_Vt[:20], atol=1e-8)
+@pytest.mark.parametrize("turned", [False, True], ids=["more rows", "more columns"])
+@pytest.mark.parametrize("rank", [3, 20, 100])
+def test_it_spans_the_same_space_as_a_dense_decomposition(matrix, rank, turned):
+    N = matrix.T.tocsr() if turned else matrix
+    V, s = right_singular_vectors(N, rank)
+    _, dense_s, dense_Vt = np.linalg.svd(N.toarray())
+    np.testing.assert_allclose(s, dense_s[:rank], rtol=1e-6)
+    overlap = np.linalg.svd(dense_Vt[: rank + 3] @ V)[1]  # the last of them may be nearly equal to the next
+    np.testing.assert_allclose(overlap, 1, atol=1e-4)
+    residual = np.linalg.norm(N.T @ (N @ V) - V * s**2, axis=0)
+    assert (residual <= 2e-5 * s * s[0]).all()
 
 
 def test_vectors_are_orthonormal_and_their_signs_are_fixed(matrix):
-    V, s = right_singular_vectors(matrix, 20)
-    np.testing.assert_allclose(V.T @ V, np.eye(20), atol=1e-10)
-    assert (np.diff(s) <= 0).all()
-    assert (V[np.abs(V).argmax(axis=0), range(20)] > 0).all()
+    for N in (matrix, matrix.T.tocsr()):
+        V, s = right_singular_vectors(N, 20)
+        np.testing.assert_allclose(V.T @ V, np.eye(20), atol=1e-5)
+        assert (np.diff(s) <= 0).all()
+        assert (V[np.abs(V).argmax(axis=0), range(20)] > 0).all()
 
 
-def test_arpack_takes_over_when_propack_is_not_believed(matrix, monkeypatch):
+@pytest.mark.parametrize("threads", ["1", "3"])
+def test_equal_data_give_equal_vectors(matrix, threads, monkeypatch):
+    expected, _ = right_singular_vectors(matrix, 20)
+    monkeypatch.setenv("CORML_THREADS", threads)
+    np.testing.assert_array_equal(right_singular_vectors(matrix, 20)[0], expected)
+
+
+def test_directions_that_are_not_there_are_left_out():
+    rng = np.random.default_rng(0)
+    parts = [csr_array((rng.random((90, 60)) < 0.5).astype(float)[:, :1] @ np.ones((1, 60))) for _ in range(9)]
+    N = csr_array(block_diag(parts))  # nine groups, each with one direction
+    V, s = right_singular_vectors(N, 30)
+    assert V.shape == (540, 9)
+    np.testing.assert_allclose(s, np.linalg.svd(N.toarray())[1][:9], rtol=1e-6)
+
+
+def test_arpack_takes_over_where_lanczos_does_not_arrive(matrix, monkeypatch):
     expected, _ = right_singular_vectors(matrix, 8)
+    monkeypatch.setattr(lanczos, "SWEEPS", 1)
     monkeypatch.setattr(svd, "RESIDUAL", 0.0)
     found, _ = right_singular_vectors(matrix, 8)
-    np.testing.assert_allclose(found, expected, atol=1e-7)
+    np.testing.assert_allclose(found, expected, atol=1e-4)
 
 
 def test_a_rank_above_the_matrix_is_clamped_and_empty_directions_are_left_out():

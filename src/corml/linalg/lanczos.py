@@ -1,0 +1,133 @@
+"""Largest eigenpairs of NᵀN by block Lanczos with thick restarts, in single precision and known memory.
+
+Vectors are multiplied a block at a time, so the work is sparse products with a dense block and matrix products, which
+use all cores; a fixed number of basis vectors on the smaller side of N is all that is kept. A basis that is full is
+replaced by its best vectors and goes on from there.
+"""
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.linalg.products import add_dense_product
+
+__all__ = ["BLOCK", "basis_size", "right_vectors"]
+
+BLOCK = 16  # vectors multiplied at a time
+_TINY = np.finfo(np.float32).tiny
+SWEEPS = 60  # fillings of the basis before it is given up
+
+Matrix = NDArray[np.float32]
+
+
+def basis_size(rank: int) -> int:
+    """Basis vectors kept: more of them converge in fewer products but cost more to keep orthogonal."""
+    return max(5 * rank // 2, rank + 4 * BLOCK)
+
+
+def right_vectors(N: csr_array, rank: int, tol: float) -> tuple[Matrix, NDArray[np.float64]] | None:
+    """V and the `rank` largest singular values, largest first, with ‖NᵀN v − s² v‖ ≤ tol·s·s₁; None if not reached."""
+    normal = _Normal.of(N)
+    most = min(basis_size(rank), normal.size - BLOCK) // BLOCK * BLOCK
+    Q = np.empty((normal.size, most + BLOCK), dtype=np.float32, order="F")
+    T = np.zeros((most + BLOCK, most + BLOCK))
+    start = np.random.default_rng(0).standard_normal((normal.size, BLOCK)).astype(np.float32)
+    Q[:, :BLOCK] = np.linalg.qr(start)[0]
+    done = 0
+    for _ in range(SWEEPS):
+        rest = _fill(normal, Q, T, done, most)
+        values, S = np.linalg.eigh(T[:most, :most])
+        values, S = values[::-1], S[:, ::-1]
+        s = np.sqrt(np.maximum(values[:rank], 0))
+        residuals = np.linalg.norm(rest @ S[most - BLOCK : most, :rank], axis=0)
+        if (residuals <= tol * np.maximum(s, s[0] * tol) * s[0]).all():
+            return normal.right(Q[:, :most] @ S[:, :rank].astype(np.float32), s), s
+        done = _restart(Q, T, values, S, rank, most)
+    return None
+
+
+def _fill(normal: "_Normal", Q: Matrix, T: NDArray[np.float64], done: int, most: int) -> NDArray[np.float64]:
+    """Extend the basis to `most` processed vectors; T becomes QᵀAQ. Returns how the last block goes on."""
+    while True:
+        used = done + BLOCK
+        known = Q[:, :used]
+        W = normal(np.ascontiguousarray(Q[:, done:used]))
+        first = known.T @ W
+        W -= known @ first
+        W, r = _orthonormal(W)
+        second = known.T @ W  # once more: rounding left a little of the basis in it
+        W -= known @ second
+        W, again = _orthonormal(W)
+        T[:used, done:used] = first + second @ r
+        T[done:used, :used] = T[:used, done:used].T
+        Q[:, used : used + BLOCK] = W
+        done = used
+        if done == most:
+            return again @ r
+
+
+def _orthonormal(W: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
+    """W = Q r with orthonormal Q: by Cholesky, which is a matrix product, or by Householder if W is nearly singular."""
+    gram = (W.T @ W).astype(np.float64)
+    try:
+        r = np.asarray(np.linalg.cholesky(gram).T, dtype=np.float64)
+        if np.diag(r).min() > 1e-2 * np.sqrt(np.diag(gram).max()):
+            return W @ np.linalg.inv(r).astype(np.float32), r
+    except np.linalg.LinAlgError:
+        pass
+    Q, rest = np.linalg.qr(W)
+    return Q, rest.astype(np.float64)
+
+
+def _restart(
+    Q: Matrix, T: NDArray[np.float64], values: NDArray[np.float64], S: NDArray[np.float64], rank: int, most: int
+) -> int:
+    """Keep the best vectors and the block that comes next; returns how many are kept."""
+    keep = (rank + (most - rank) // 3 + BLOCK - 1) // BLOCK * BLOCK
+    keep = min(keep, most - BLOCK)
+    next_block = Q[:, most : most + BLOCK].copy()
+    Q[:, :keep] = Q[:, :most] @ S[:, :keep].astype(np.float32)
+    Q[:, keep : keep + BLOCK] = next_block
+    T[:] = 0
+    T[np.arange(keep), np.arange(keep)] = values[:keep]
+    return keep
+
+
+@dataclass(frozen=True)
+class _Normal:
+    """NᵀN or NNᵀ, whichever is smaller, times a block of vectors."""
+
+    first: csr_array
+    second: csr_array
+    by_items: bool
+
+    @classmethod
+    def of(cls, N: csr_array) -> "_Normal":
+        narrow = csr_array((N.data.astype(np.float32), N.indices, N.indptr), shape=N.shape)
+        turned = narrow.T.tocsr()
+        by_items = N.shape[1] <= N.shape[0]
+        return cls(narrow, turned, by_items) if by_items else cls(turned, narrow, by_items)
+
+    @property
+    def size(self) -> int:
+        return int(self.first.shape[1])
+
+    def __call__(self, block: Matrix) -> Matrix:
+        return _times(self.second, _times(self.first, block))
+
+    def right(self, vectors: Matrix, s: NDArray[np.float64]) -> Matrix:
+        """Right singular vectors from those of the smaller side."""
+        if self.by_items:
+            return vectors
+        made, _ = _orthonormal(
+            _times(self.first, np.ascontiguousarray(vectors / np.maximum(s, _TINY).astype(np.float32)))
+        )
+        return made
+
+
+def _times(X: csr_array, block: Matrix) -> Matrix:
+    made = np.zeros((X.shape[0], block.shape[1]), dtype=np.float32)
+    add_dense_product(X, block, made)
+    return made
