@@ -31,7 +31,7 @@ def threads() -> int:
 
 @contextmanager
 def blas(count: int | None = None, *, size: int | None = None) -> Iterator[None]:
-    """Hold BLAS at a number of threads: all of ours for GEMM, one for PROPACK, which otherwise fights itself.
+    """Hold BLAS at a number of threads: all of ours for GEMM, one for thin products, whose threads wait for each other.
 
     `size` is the side of the matrices: small ones are multiplied by one thread, because waking a second costs more
     than it does. The number is one for the whole process, so while several hold it the lowest counts.

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.linalg.products import add_dense_product
+from corml.linalg.scaling import narrow
 
 __all__ = ["BLOCK", "basis_size", "right_vectors"]
 
@@ -105,10 +106,10 @@ class _Normal:
 
     @classmethod
     def of(cls, N: csr_array) -> "_Normal":
-        narrow = csr_array((N.data.astype(np.float32), N.indices, N.indptr), shape=N.shape)
-        turned = narrow.T.tocsr()
+        straight = narrow(N)
+        turned = straight.T.tocsr()
         by_items = N.shape[1] <= N.shape[0]
-        return cls(narrow, turned, by_items) if by_items else cls(turned, narrow, by_items)
+        return cls(straight, turned, by_items) if by_items else cls(turned, straight, by_items)
 
     @property
     def size(self) -> int:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["column_degrees", "is_symmetric", "power", "row_degrees", "scaled"]
+__all__ = ["column_degrees", "is_symmetric", "narrow", "power", "row_degrees", "scaled"]
 
 Vector = NDArray[np.float64]
 
@@ -37,6 +37,11 @@ def scaled(X: csr_array, *, rows: Vector | None = None, columns: Vector | None =
     made = csr_array((data, X.indices, X.indptr), shape=X.shape)
     made.has_sorted_indices = X.has_sorted_indices
     return made
+
+
+def narrow(X: csr_array) -> csr_array:
+    """The matrix in single precision; shares the pattern."""
+    return csr_array((X.data.astype(np.float32), X.indices, X.indptr), shape=X.shape)
 
 
 def is_symmetric(S: csr_array) -> bool:

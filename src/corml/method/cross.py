@@ -16,13 +16,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.linalg.products import add_dense_product
-from corml.linalg.scaling import power
+from corml.linalg.scaling import narrow, power, scaled
 from corml.linalg.support import Support
 from corml.method.candidates import Candidates
 from corml.parallel import blas, over_rows
 
 __all__ = ["Factors", "band_width", "cross_term"]
 
+COLUMNS = 32  # of V carried through the users at a time
 BAND_BYTES = 1 << 26  # of a band of G or of what users hear of it
 
 Vector = NDArray[np.float64]
@@ -39,9 +40,16 @@ class Factors:
     @classmethod
     def of(cls, R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, filter_norm: float) -> "Factors":
         """Factors for a filter with these singular vectors; without any they are empty."""
-        met = user_weights[:, None] * (R @ (V * power(d, -filter_norm)[:, None]))
-        left = np.ascontiguousarray(R.T @ met, dtype=np.float32)
-        right = np.ascontiguousarray(V * power(d, filter_norm)[:, None], dtype=np.float32)
+        by_item, heard = narrow(R.T.tocsr()), narrow(scaled(R, rows=user_weights, columns=power(d, -filter_norm)))
+        left = np.zeros(V.shape, dtype=np.float32)
+        for start in range(0, V.shape[1], COLUMNS):
+            some = slice(start, start + COLUMNS)
+            met = np.zeros((R.shape[0], len(range(*some.indices(V.shape[1])))), dtype=np.float32)
+            add_dense_product(heard, np.ascontiguousarray(V[:, some], dtype=np.float32), met)
+            part = np.zeros((V.shape[0], met.shape[1]), dtype=np.float32)
+            add_dense_product(by_item, met, part)
+            left[:, some] = part
+        right = (V * power(d, filter_norm)[:, None]).astype(np.float32)
         return cls(left, right, np.einsum("ij,ij->i", V, V).astype(np.float32))
 
 
