@@ -1,5 +1,7 @@
 """Top right singular vectors of a sparse matrix: exact, checked, with fixed signs."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -15,7 +17,7 @@ RESIDUAL = 1e-5  # relative: ‖NᵀN v − s²v‖ ≤ 1e-5·s·s₁
 FAINT = 1e-3  # singular values of single precision below this share of the largest may be rounding
 NOTHING = 1e-9  # singular values below this share of the largest stand for no direction at all
 
-Matrix = NDArray[np.float64]
+Matrix = NDArray[Any]
 
 
 def right_singular_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.float64]]:
@@ -31,8 +33,8 @@ def right_singular_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.
     V, s = _dense(N, k) if min(N.shape) <= SMALL or 2 * k >= min(N.shape) else _sparse(N, k)
     if not (np.isfinite(V).all() and np.isfinite(s).all()):
         raise NumericalError("The spectral filter is not finite: lower `rank`.")
-    keep = s > NOTHING * s[0]
-    return _fixed_signs(V[:, keep]), s[keep]
+    there = int((s > NOTHING * s[0]).sum())
+    return _fixed_signs(V[:, :there]), s[:there]
 
 
 def _dense(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
@@ -47,8 +49,8 @@ def _sparse(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
         found = right_vectors(N, k, RESIDUAL)
         if found is not None:
             V, s = found
-            keep = s > FAINT * s[0]
-            return V[:, keep].astype(np.float64), s[keep]
+            there = int((s > FAINT * s[0]).sum())
+            return V[:, :there], s[:there]
         from scipy.sparse.linalg import svds
 
         _, s, Vt = svds(N, k=k, solver="arpack", rng=np.random.default_rng(0))
@@ -57,5 +59,6 @@ def _sparse(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
 
 
 def _fixed_signs(V: Matrix) -> Matrix:
-    largest = np.abs(V).argmax(axis=0)
-    return np.ascontiguousarray(V * np.where(V[largest, range(V.shape[1])] < 0, -1.0, 1.0))
+    largest = np.array([np.abs(column).argmax() for column in V.T], dtype=np.int64)
+    signs = np.where(V[largest, range(V.shape[1])] < 0, -1, 1).astype(V.dtype)
+    return np.ascontiguousarray(V * signs)

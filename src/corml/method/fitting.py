@@ -52,7 +52,7 @@ def run(
     if not np.isfinite(H.data).all():
         raise NumericalError("The learned matrix H is not finite: raise `ridge` or `l2`.")
     _warn_if_unfinished(solutions, model)
-    return V.astype(np.float32), H, solutions
+    return V.astype(np.float32, copy=False), H, solutions
 
 
 def _sparse(

@@ -138,7 +138,7 @@ def solve(
             progress(step, expected_steps(trace, tol, max_steps))
     slope = _scaled_product(problem, z, root) - pull  # afresh: updates gather rounding
     residual = _projected(z, slope) / size
-    objective = 0.25 * float(np.dot(z.astype(np.float64), slope.astype(np.float64) - pull))
+    objective = 0.25 * (_dot(z, slope) - _dot(z, pull))
     certificate = Certificate(objective, residual, len(problem.support) // 2, complete, size, largest)
     H = problem.support.matrix(z / root, zeros=True)
     steps = tuple((value,) for value in trace[1:])

@@ -22,7 +22,7 @@ __all__ = ["FILTERS", "filter_block", "singular_vectors"]
 FILTERS = ("elementwise", "factored", "authors")
 
 
-def singular_vectors(R: csr_array, rank: int) -> NDArray[np.float64]:
+def singular_vectors(R: csr_array, rank: int) -> NDArray[Any]:
     """V of the degree-normalised interactions."""
     N = scaled(R, rows=power(row_degrees(R), -0.5), columns=power(column_degrees(R), -0.5))
     return right_singular_vectors(N, rank)[0]
