@@ -5,12 +5,11 @@ measured is written as measured (the filter, setting up the largest block, two s
 all blocks is extrapolated from these by n³. Times are processor seconds of both cores together.
 """
 
-import multiprocessing
 import sys
 from typing import Any
 
 import numpy as np
-from _machine import facts, keep, load_split, measured
+from _machine import alone, facts, keep, load_split, measured
 
 import corml
 from corml.linalg.scaling import column_degrees
@@ -23,18 +22,17 @@ PARTITION = {"gowalla": 0.35, "yelp2018": 0.3}
 STEPS = 50
 
 
-def sparse(name: str, queue: Any) -> None:
+def sparse(name: str) -> dict[str, Any]:
     split = load_split(name)
     corml.CoRML(rank=2).fit(corml.Interactions.from_pairs(list("aabbc"), list("xyxzz")))  # compile before timing
     record: dict[str, Any] = {}
     with measured(record):
         model = corml.CoRML().fit(split.train)
     result = corml.evaluate(model, split)
-    record |= {"notes": model.notes_, "metrics": dict(result.means)}
-    queue.put(record)
+    return record | {"notes": model.notes_, "metrics": dict(result.means)}
 
 
-def dense(name: str, queue: Any) -> None:
+def dense(name: str) -> dict[str, Any]:
     R = load_split(name).train.matrix
     d, record, part = column_degrees(R), {}, {}
     blocks = partition(R, PARTITION.get(name, 1.0))
@@ -60,24 +58,13 @@ def dense(name: str, queue: Any) -> None:
     record["peak bytes"] = part["peak bytes"]
     whole = start[0] + cubes * (start[1] + (times[0] - a_step) + STEPS * a_step)
     record[f"cpu seconds of {STEPS} steps, extrapolated"] = round(whole, 1)
-    queue.put(record)
-
-
-def apart(work: Any, name: str) -> dict[str, Any]:
-    """Run in a process of its own, so that its peak of memory is its own."""
-    context = multiprocessing.get_context("spawn")
-    queue = context.Queue()
-    process = context.Process(target=work, args=(name, queue))
-    process.start()
-    record: dict[str, Any] = queue.get()
-    process.join()
     return record
 
 
 def main(names: list[str]) -> None:
     for name in names:
-        record: dict[str, Any] = {"data": name, "machine": facts(), "sparse": apart(sparse, name)}
-        record["dense"] = apart(dense, name)
+        record: dict[str, Any] = {"data": name, "machine": facts(), "sparse": alone(sparse, name)}
+        record["dense"] = alone(dense, name)
         whole = record["dense"][f"cpu seconds of {STEPS} steps, extrapolated"]
         record["times faster"] = round(whole / record["sparse"]["cpu seconds"], 1)
         print(keep(f"fit-{name}", record), record["times faster"])

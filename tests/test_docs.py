@@ -263,6 +263,14 @@ def test_whole_fits_are_told_as_they_were_recorded():
     assert told
 
 
+def test_speed_is_told_as_it_was_recorded():
+    page = (ROOT / "docs/speed.md").read_text("utf-8")
+    made = load_file(ROOT / "benchmarks/_page.py").tables()
+    assert set(made) == set(re.findall(r"<!-- (\w+): made by benchmarks -->", page))
+    for table in made.values():
+        assert table in page
+
+
 def size(count):
     return f"{count / 2**30:.1f} GiB"
 

@@ -1,10 +1,12 @@
 import os
 import threading
+import time
 
 import numpy as np
 import pytest
+from threadpoolctl import threadpool_info, threadpool_limits
 
-from corml.parallel import blas, over_rows, threads
+from corml.parallel import blas, each, over_rows, threads
 
 
 def test_the_environment_decides_the_number_of_threads(monkeypatch):
@@ -38,9 +40,67 @@ def test_what_fails_in_a_thread_fails_in_the_caller(monkeypatch):
         over_rows(work, 1000, smallest=1)
 
 
-def test_blas_is_held_at_the_number_of_threads_asked_for():
-    from threadpoolctl import threadpool_info
-
+def blas_threads():
     np.ones((2, 2)) @ np.ones((2, 2))
+    return {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"}
+
+
+def test_blas_is_held_at_the_number_of_threads_asked_for():
     with blas(1):
-        assert {pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"} == {1}
+        assert blas_threads() == {1}
+
+
+def test_the_lowest_number_counts_until_its_holder_lets_go():
+    with blas(3):
+        before = blas_threads()
+        few, many = blas(1), blas(2)
+        few.__enter__()
+        many.__enter__()  # as another thread would, in between
+        assert blas_threads() == {1}
+        few.__exit__(None, None, None)
+        assert blas_threads() == {2}
+        many.__exit__(None, None, None)
+        assert blas_threads() == before == {3}
+
+
+def test_what_was_set_before_is_put_back():
+    with threadpool_limits(3, user_api="blas"):
+        with blas(1), blas(2):
+            pass
+        assert blas_threads() == {3}
+
+
+@pytest.mark.parametrize("count", ["1", "2", "4"])
+def test_each_result_comes_in_its_place(count, monkeypatch):
+    monkeypatch.setenv("CORML_THREADS", count)
+    assert list(each(lambda number: number**2, 50)) == [number**2 for number in range(50)]
+
+
+def test_a_thread_of_ours_starts_no_others_and_leaves_blas_alone(monkeypatch):
+    monkeypatch.setenv("CORML_THREADS", "2")
+
+    def outer(_):
+        inner = set(each(lambda _: threading.get_ident(), 5))
+        return inner == {threading.get_ident()} and blas_threads() == {1}
+
+    assert all(each(outer, 6))
+
+
+def test_no_more_threads_work_than_asked_for(monkeypatch):
+    monkeypatch.setenv("CORML_THREADS", "4")
+    assert set(each(lambda _: threading.get_ident(), 9, most=1)) == {threading.get_ident()}
+
+
+def test_after_a_failure_no_more_work_is_begun(monkeypatch):
+    monkeypatch.setenv("CORML_THREADS", "2")
+    begun = []
+
+    def work(number):
+        begun.append(number)
+        if number == 0:
+            raise ArithmeticError("first")
+        time.sleep(0.01)
+
+    with pytest.raises(ArithmeticError):
+        list(each(work, 200))
+    assert len(begun) < 200

@@ -22,6 +22,15 @@ def test_products_add_onto_what_is_there(X):
     np.testing.assert_allclose(by_dense, by_sparse, rtol=1e-5)
 
 
+def test_sums_that_are_only_noise_become_nothing(X):
+    S = csr_array(np.full((30, 3), 1e-9, dtype=np.float32))
+    out = np.tile(np.float32([0, 1, np.nan]), (120, 1))
+    add_sparse_product(X, S, out, noise=1e-7)
+    assert not out[:, 0].any()
+    assert (out[:, 1] == 1).all()
+    assert np.isnan(out[:, 2]).all()  # a fault is not noise
+
+
 def test_the_gram_matrix_is_the_product(X):
     np.testing.assert_allclose(dense_gram(X, X, np.float64), (X.T @ X).toarray(), rtol=1e-6)
 

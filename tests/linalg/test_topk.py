@@ -4,7 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from corml.linalg.topk import TopK
+from corml.linalg.topk import CHUNK, TopK
 
 
 def brute_force(scores, k, seen, allowed):
@@ -24,9 +24,9 @@ def pattern(mask):
 
 @given(
     seed=st.integers(0, 10_000),
-    shape=st.tuples(st.integers(1, 9), st.integers(1, 40)),
+    shape=st.tuples(st.integers(1, 9), st.integers(1, 3 * CHUNK)),
     k=st.integers(1, 12),
-    width=st.integers(1, 40),
+    width=st.integers(1, 3 * CHUNK),
     limited=st.booleans(),
 )
 def test_blocks_give_what_sorting_everything_gives(seed, shape, k, width, limited):

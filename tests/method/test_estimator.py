@@ -160,13 +160,13 @@ def test_what_does_not_fit_is_refused_before_allocating_and_told_what_would(monk
 
 
 def test_the_advice_of_a_refusal_fits(monkeypatch):
-    data = random_interactions(4, users=300, items=250)
-    allowed = planning.dense_bytes(data.matrix, 200, 16, 4)
+    data = random_interactions(4, users=600, items=450)
+    allowed = planning.dense_bytes(data.matrix, 400, 16, 4)
     monkeypatch.setattr(memory, "budget", lambda: allowed)
     with pytest.raises(ResourceError, match="partition_ratio=") as refused:
         corml.CoRML(solver="admm").fit(data)
     advice = float(str(refused.value).split("partition_ratio=")[1].split()[0])
-    assert advice == pytest.approx(200 / data.shape[1], abs=1e-3)
+    assert advice == pytest.approx(400 / data.shape[1], abs=1e-3)
     assert corml.CoRML(partition_ratio=advice).fit(data).H_.nnz
 
 
@@ -175,6 +175,8 @@ def test_with_no_memory_at_all_there_is_nothing_to_advise(monkeypatch):
     with pytest.raises(ResourceError, match="free some memory"):
         corml.CoRML(solver="admm").fit(random_interactions(4))
     with pytest.raises(ResourceError, match="set candidates to fewer"):
+        corml.CoRML(candidates=5).fit(random_interactions(4))
+    with pytest.raises(ResourceError, match="free some memory, or lower rank"):
         corml.CoRML().fit(random_interactions(4))
 
 

@@ -10,7 +10,7 @@ from corml.errors import NumericalError
 from corml.linalg.lanczos import right_vectors
 from corml.parallel import blas
 
-__all__ = ["right_singular_vectors"]
+__all__ = ["is_small", "right_singular_vectors"]
 
 SMALL = 400  # below this many rows or columns a dense decomposition is both faster and surer
 RESIDUAL = 1e-5  # relative: ‖NᵀN v − s²v‖ ≤ 1e-5·s·s₁
@@ -30,11 +30,16 @@ def right_singular_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.
     k = min(rank, *N.shape)
     if k == 0 or N.nnz == 0:
         return np.zeros((N.shape[1], 0)), np.zeros(0)
-    V, s = _dense(N, k) if min(N.shape) <= SMALL or 2 * k >= min(N.shape) else _sparse(N, k)
+    V, s = _dense(N, k) if is_small(N, k) else _sparse(N, k)
     if not (np.isfinite(V).all() and np.isfinite(s).all()):
         raise NumericalError("The spectral filter is not finite: lower `rank`.")
     there = int((s > NOTHING * s[0]).sum())
     return _fixed_signs(V[:, :there]), s[:there]
+
+
+def is_small(N: csr_array, rank: int) -> bool:
+    """Whether a dense decomposition is the better way."""
+    return bool(min(N.shape) <= SMALL or 2 * rank >= min(N.shape))
 
 
 def _dense(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:

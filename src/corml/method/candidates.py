@@ -7,6 +7,7 @@ ever exist together.
 """
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,11 +17,11 @@ from scipy.sparse import csr_array, vstack
 
 from corml.linalg.scaling import column_degrees, power, scaled
 from corml.linalg.support import Support
-from corml.parallel import over_rows
+from corml.parallel import each, over_rows, threads
 
 __all__ = ["TASTE", "Candidates", "co_occurring", "on_pairs"]
 
-CHUNK = 2048  # items whose rows are made at a time
+CHUNK = 1 << 22  # entries of rows that are made at a time, by all threads together
 TASTE = 0.3  # of two items met as often by an item's users, the rarer is the stronger candidate, by d^-0.3
 
 Vector = NDArray[np.float64]
@@ -46,14 +47,22 @@ def co_occurring(R: csr_array, loss: Vector, ranking: Vector, *, most: int | Non
     left = scaled(R, rows=loss).astype(np.float32).T.tocsr()
     right = R.astype(np.float32)
     strength = power(column_degrees(R), -TASTE).astype(np.float32)
-    kept, complete = [], True
-    for start in range(0, R.shape[1], CHUNK):
-        rows = (left[start : start + CHUNK] @ right).tocsr()
+
+    def work(start: int, stop: int) -> tuple[csr_array, bool]:
+        rows = (left[start:stop] @ right).tocsr()
         rows.sort_indices()
         chosen = _chosen(rows, start, most, strength)
-        complete = complete and bool(chosen.sum() == rows.nnz - _own(rows, start))
-        kept.append(_only(rows, chosen))
+        return _only(rows, chosen), bool(
+            chosen.sum() == rows.nnz - (np.diff(rows.indptr) > 0).sum()
+        )  # all but the diagonal
+
+    chunks = _chunks(R)
+    parts = list(each(lambda number: work(*chunks[number]), len(chunks)))
+    complete = all(every for _, every in parts)
+    kept = [rows for rows, _ in parts]
+    del parts
     strongest = vstack(kept, format="csr")
+    kept.clear()
     gram = strongest if complete else strongest.maximum(strongest.T.tocsr())
     gram.sort_indices()
     support = Support.of(gram)
@@ -68,6 +77,19 @@ def on_pairs(R: csr_array, loss: Vector, ranking: Vector, support: Support) -> C
     return Candidates(support, gram, weighted, complete=False)
 
 
+def _chunks(R: csr_array) -> list[tuple[int, int]]:
+    """Ranges of items whose rows together have at most CHUNK entries, or single items."""
+    longest = np.minimum(R.T @ np.diff(R.indptr).astype(np.float64), R.shape[1])
+    most = max(CHUNK // threads(), 1)
+    edges, size = [0], 0.0
+    for item, entries in enumerate(longest):
+        if size + entries > most and item > edges[-1]:
+            edges.append(item)
+            size = 0.0
+        size += entries
+    return list(pairwise([*edges, R.shape[1]])) if R.shape[1] else []
+
+
 def _alike(ranking: Vector) -> bool:
     """Whether every user has ranking weight 1."""
     return bool((ranking == 1).all())
@@ -79,12 +101,6 @@ def _chosen(rows: csr_array, first: int, most: int | None, strength: NDArray[np.
     values = rows.data if most is None else rows.data * strength[rows.indices]
     _mark(rows.indptr, rows.indices, values, first, -1 if most is None else most, chosen)
     return chosen
-
-
-def _own(rows: csr_array, first: int) -> int:
-    """How many entries lie on the diagonal."""
-    number = np.repeat(np.arange(first, first + rows.shape[0]), np.diff(rows.indptr))
-    return int((rows.indices == number).sum())
 
 
 def _only(rows: csr_array, chosen: NDArray[np.bool_]) -> csr_array:

@@ -27,7 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["CoRML"]
 
 BALANCE = 0.25  # of users, where it is left to the model
-PAIR_TOL = 0.1  # of the strongest pair's pull: above it a pair is worth another round of the solver
 SOLVERS = ("auto", "admm", "sparse")
 
 
@@ -86,7 +85,7 @@ class CoRML(Recommender):
         help="pairs the sparse solver may use for each item, the strongest",
     )
     pair_tol: float = setting(
-        PAIR_TOL,
+        planning.PAIR_TOL,
         between(0, 1),
         help="bring in pairs left out that would gain more than this share of the strongest pair's pull",
     )

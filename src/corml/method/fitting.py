@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml import memory
 from corml.errors import ConvergenceWarning, NumericalError
 from corml.method import admm, prune
 from corml.method.partition import partition
@@ -42,6 +43,7 @@ def run(
     V = start.vectors(plan.rank) if start else None
     if V is None:
         V = singular_vectors(X, plan.rank) if workspace is None else workspace.vectors(plan.rank)
+    memory.release()
     progress("filter", 1, 1)
     if plan.solver == "sparse":
         H, solutions = _sparse(X, d, V, model, plan, progress, start, workspace)

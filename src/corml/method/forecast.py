@@ -66,9 +66,9 @@ def _one_sided(
     affordable = shuffled[np.cumsum(rows.cost[partner[shuffled]]) <= MOST_WORK]
     affordable = affordable if len(affordable) else shuffled[:1]
     place, partner, together = place[affordable], partner[affordable], together[affordable]
-    refused = together * rows.strength[items[place]] < rows.thresholds(partner, most)
-    share = _smooth(place, refused.astype(np.float64), len(items))
-    return share, _smooth(place, refused * degrees[partner], len(items))
+    strengths, (bar, ties) = (together * rows.strength[items[place]]).astype(np.float32), rows.thresholds(partner, most)
+    refused = np.where(strengths == bar, 1 - ties, (strengths < bar).astype(np.float64))
+    return _smooth(place, refused, len(items)), _smooth(place, refused * degrees[partner], len(items))
 
 
 def _smooth(place: Items, values: Vector, size: int, width: int = 20) -> Vector:
@@ -102,7 +102,7 @@ class Rows:
     def strongest(self, item: int, most: int) -> tuple[Items, Vector]:
         """The strongest others of an item, and what they have together."""
         row = np.zeros(self.R.shape[1], dtype=np.float32)
-        self._add(np.array([item]), np.zeros(1), row, 0, 1)
+        self._add(np.array([item]), np.zeros((1, 2)), row, 0, 1)
         row[item] = 0
         others = np.nonzero(row)[0]
         if len(others) > most:
@@ -110,15 +110,15 @@ class Rows:
             others = others[np.argpartition(row[others] * self.strength[others], weak)[weak:]]
         return others, row[others].astype(np.float64)
 
-    def thresholds(self, items: Items, most: int) -> Vector:
-        """For each item the strength of the weakest of its strongest; nothing where it keeps all."""
-        found = np.zeros(len(items))
+    def thresholds(self, items: Items, most: int) -> tuple[Vector, Vector]:
+        """For each item the strength of the weakest it keeps, and which share of just that strength."""
+        found = np.zeros((len(items), 2))
 
         def work(a: int, b: int) -> None:
             self._add(items, found, np.zeros(self.R.shape[1], dtype=np.float32), a, b, most)
 
         over_rows(work, len(items), smallest=8)
-        return found
+        return found[:, 0], found[:, 1]
 
     def _add(self, items: Items, found: Vector, row: NDArray[np.float32], a: int, b: int, most: int = 0) -> None:
         users, columns = (
@@ -143,4 +143,6 @@ def _rows(i_ptr, i_users, ptr, cols, loss, strength, items, most, found, row, st
             row[item] = 0
             strengths = (row * strength)[row > 0]
             if len(strengths) > most:
-                found[number] = np.partition(strengths, len(strengths) - most)[len(strengths) - most]
+                bar = np.partition(strengths, len(strengths) - most)[len(strengths) - most]
+                found[number, 0] = bar
+                found[number, 1] = (most - (strengths > bar).sum()) / (strengths == bar).sum()

@@ -25,10 +25,11 @@ Items = NDArray[np.int32]
 
 @dataclass(frozen=True)
 class Wanted:
-    """Which of them to bring in: gains above `gain`, and at most so many for each item."""
+    """Which of them to bring in: those that gain most, above `gain`, so many for each item and in all."""
 
     gain: float
     most: int
+    in_all: int
 
 
 @dataclass(frozen=True)
@@ -64,14 +65,22 @@ def look(
         partners, gains = np.full((b - a, wanted.most), -1, np.int32), np.zeros((b - a, wanted.most), np.float32)
         _look(users, items, weights, numbers, parts, constants, found, partners, gains, a, b)
         rows, places = np.nonzero(partners >= 0)
-        kept.append((a, (rows + a).astype(np.int32), partners[rows, places]))
+        kept.append((a, (rows + a).astype(np.int32), partners[rows, places], gains[rows, places]))
 
     over_rows(work, n)
     pairs, gaining, _, squares = found.sum(axis=0)
     kept.sort(key=lambda part: part[0])
-    first, second = (np.concatenate([np.zeros(0, np.int32), *(part[side] for part in kept)]) for side in (1, 2))
+    first, second, gain = (np.concatenate([part[which] for part in kept]) for which in (1, 2, 3))
+    best = _largest(gain, wanted.in_all)
     worst = float(found[:, 2].max(initial=0.0))
-    return LeftOut(int(pairs), int(gaining), worst, float(np.sqrt(squares)), first, second)
+    return LeftOut(int(pairs), int(gaining), worst, float(np.sqrt(squares)), first[best], second[best])
+
+
+def _largest(values: NDArray[np.float32], most: int) -> NDArray[np.int64]:
+    """Where the largest values stand, in order of place."""
+    if len(values) <= most:
+        return np.arange(len(values))
+    return np.sort(np.argpartition(values, len(values) - most)[len(values) - most :]) if most else np.arange(0)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import SettingError
-from corml.method import admm, cross
+from corml.method.footprint import dense_bytes, pairs_that_fit, sparse_bytes
 from corml.method.forecast import count_pairs
 from corml.method.problem import loss_weights
 from corml.parallel import threads
@@ -17,12 +17,13 @@ from corml.parallel import threads
 if TYPE_CHECKING:
     from corml.method.estimator import CoRML
 
-__all__ = ["Plan", "allowed", "dense_bytes", "plan", "sparse_bytes", "suggested_rank", "suggested_ridge"]
+__all__ = ["PAIR_TOL", "Plan", "allowed", "plan", "suggested_rank", "suggested_ridge"]
 
-SCRATCH_COLUMNS = 4096  # of the dense solver: bands and tiles beside the n × n arrays
-BYTES_A_PAIR = 56  # of the sparse solver: fourteen numbers for each pair, both ways, and one a thread
 MOST_PAIRS = 4_000_000  # both ways: above it only the strongest pairs of each item are used
 STRONGEST = 200  # pairs kept for each item where all pairs would be too many
+JOINING = 0.1  # share of the candidates that may join them later
+PAIR_TOL = 0.1  # of the strongest pair's pull: above it a pair left out is worth another round of the solver
+FEWEST = 20  # with fewer a model is not worth its name: rather refuse
 DENSE_RATE, SPARSE_RATE = 4e10, 4e8  # multiplications a second and thread: of GEMM, and of gathering
 DENSE_STEPS, SPARSE_STEPS = 40, 15  # that fits usually take
 
@@ -37,13 +38,14 @@ class Plan:
     largest_block: int
     pairs: int
     strongest: int | None
-    bytes: int
+    bytes: int  # beside those the process has already
     seconds: float
-    room: int = 0  # pairs, both ways, that the sparse solver has memory for
+    peak: int  # of the whole process
+    room: int = 0  # pairs, both ways, up to which those left out may join
 
     def report(self) -> dict[str, Any]:
         """Plain numbers for a model file or a table."""
-        made = {"solver": self.solver, "rank": self.rank, "ridge": self.ridge, "predicted bytes": self.bytes}
+        made = {"solver": self.solver, "rank": self.rank, "ridge": self.ridge, "predicted bytes": self.peak}
         made |= {"predicted seconds": round(self.seconds, 2)}
         if self.solver == "sparse":
             return made | {"predicted pairs": self.pairs // 2, "strongest per item": self.strongest or "all"}
@@ -84,9 +86,11 @@ def _refuse_contradictions(model: "CoRML") -> None:
 
 
 def allowed(model: "CoRML") -> int:
-    """Bytes a fit may take: what is free, or less where the model was told so."""
+    """Bytes a fit may take beside what the process has already: what is free, or up to the limit the model was told."""
     free = memory.budget()
-    return free if model.max_memory is None else min(free, memory.read_size(model.max_memory))
+    if model.max_memory is None:
+        return free
+    return max(0, min(free, memory.read_size(model.max_memory) - memory.resident()))
 
 
 def suggested_rank(X: csr_array) -> int:
@@ -110,50 +114,53 @@ def suggested_ridge(X: csr_array) -> float:
     return float(10 * np.sqrt(max(X.nnz, 1) / max(X.shape[1], 1)))
 
 
-def dense_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
-    """Peak of the dense solver: its square arrays and scratch for one block, V in the making, and the data."""
-    square = item_size * block * (admm.ARRAYS_ALIVE * block + min(SCRATCH_COLUMNS, 2 * block))
-    return int(square + _filter_bytes(X, rank))
-
-
-def sparse_bytes(X: csr_array, pairs: int, rank: int) -> int:
-    """Peak of the sparse solver: its numbers for each pair, V in the making, and the data."""
-    bands = 4 * sum(X.shape) * cross.band_width(X)
-    return int(_pair_bytes() * pairs + bands + _filter_bytes(X, rank))
-
-
-def _pair_bytes() -> int:
-    return BYTES_A_PAIR + 4 * threads()
-
-
-def _filter_bytes(X: csr_array, rank: int) -> int:
-    return int(24 * sum(X.shape) * rank + 40 * X.nnz)
-
-
 def _dense(X: csr_array, model: "CoRML", rank: int) -> Plan:
     largest = max(1, int(model.partition_ratio * X.shape[1]))
     needed = dense_bytes(X, largest, rank, 4 if model.precision == "single" else 8)
     seconds = DENSE_STEPS * 2.0 * largest**3 / model.partition_ratio / (DENSE_RATE * threads())
-    return Plan("admm", rank, ridge_of(X, model), largest, 0, None, needed, seconds)
+    return Plan("admm", rank, ridge_of(X, model), largest, 0, None, needed, seconds, memory.resident() + needed)
 
 
 def _sparse(X: csr_array, model: "CoRML", rank: int) -> Plan:
-    found = count_pairs(X)
-    strongest = model.candidates or (STRONGEST if found.pairs > MOST_PAIRS else None)
-    if strongest is not None:
-        found = count_pairs(X, loss=loss_weights(X, model.weights.user_balance), most=strongest)
-    needed, seconds = sparse_bytes(X, found.pairs, rank), SPARSE_STEPS * found.work / (SPARSE_RATE * threads())
-    room = int((allowed(model) - sparse_bytes(X, 0, rank)) // _pair_bytes())
-    return Plan("sparse", rank, ridge_of(X, model), X.shape[1], found.pairs, strongest, needed, seconds, room)
+    """All pairs, or the strongest of each item where those are too many; fewer of them where memory is short."""
+    clip = model.filter != "factored"
+    loss = loss_weights(X, model.weights.user_balance)
+    found, strongest = count_pairs(X, loss=loss), None
+    every = found.pairs
+    room = pairs_that_fit(X, rank, allowed(model), clip=clip)
+    if model.candidates is not None:
+        found, strongest = count_pairs(X, loss=loss, most=model.candidates), model.candidates
+    elif found.pairs > min(MOST_PAIRS, room):
+        strongest = STRONGEST
+        found = count_pairs(X, loss=loss, most=strongest)
+        while found.pairs > room and strongest > FEWEST:
+            strongest = max(FEWEST, min(strongest - 1, int(0.95 * strongest * room / found.pairs)))
+            found = count_pairs(X, loss=loss, most=strongest)
+    most = _pairs_at_the_end(found.pairs, every, strongest, room, model.pair_tol)
+    needed = sparse_bytes(X, most, rank, clip=clip)
+    seconds = SPARSE_STEPS * found.work / (SPARSE_RATE * threads())
+    ridge, peak = ridge_of(X, model), memory.resident() + needed
+    return Plan("sparse", rank, ridge, X.shape[1], found.pairs, strongest, needed, seconds, peak, most)
+
+
+def _pairs_at_the_end(pairs: int, every: int, strongest: int | None, room: int, pair_tol: float) -> int:
+    """How many pairs there may be when those that gain have joined: a tenth more, or as many as one asks for."""
+    if strongest is None or pair_tol >= 1:
+        return pairs
+    return max(pairs, min(every, room, every if pair_tol < PAIR_TOL else int((1 + JOINING) * pairs)))
 
 
 def _refused_if_too_large(chosen: Plan, X: csr_array, model: "CoRML") -> Plan:
     if chosen.solver == "sparse":
-        what, instead = f"The sparse solver with {chosen.pairs // 2:,} pairs", "set candidates to fewer pairs an item."
+        what = f"The sparse solver with {chosen.pairs // 2:,} pairs"
+        instead = "set candidates to fewer pairs an item." if model.candidates else "free some memory, or lower rank."
     else:
         what = f"The dense solver with {chosen.largest_block:,} items in a block"
         instead = _what_fits(X, chosen.rank, 4 if model.precision == "single" else 8, allowed(model))
-    memory.require(chosen.bytes, what=what, instead=instead, limit=allowed(model))
+    if model.max_memory is not None:
+        limit = memory.read_size(model.max_memory)
+        memory.require(chosen.peak, what=f"{what}, beside what is in memory,", instead=instead, limit=limit)
+    memory.require(chosen.bytes, what=what, instead=instead)
     return chosen
 
 

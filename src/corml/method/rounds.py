@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml import memory
 from corml.linalg.scaling import power
 from corml.linalg.support import Support
 from corml.method import sparse
@@ -39,7 +40,7 @@ class Rounds:
     filter: str
     weights: Weights
     strongest: int | None  # pairs of each item to begin with, and most that join in a round; None: all that met
-    room: int  # pairs, both ways, that memory has room for
+    room: int  # pairs, both ways, up to which they may join
     pair_tol: float
     tol: float
     max_steps: int
@@ -50,28 +51,36 @@ class Rounds:
         self.progress("pairs", 0, 1)
         problem, complete = self._first(workspace)
         self.progress("pairs", 1, 1)
-        found = self._solve(problem, start, complete=complete)
+        begin = None if start is None else problem.support.values(start)
+        found = self._solve(problem, begin, complete=complete)
         while not complete:
             support, curvature = problem.support, problem.item_curvature()
-            del problem  # its arrays give way to those of the look
+            del problem  # what is not needed gives way to what comes: memory is counted that way
             outside = self._look(found, curvature)
             found = replace(found, left_out=outside)
             if len(outside.first) == 0:
                 break
-            problem = self._on(support.joined(outside.first, outside.second))
-            again = self._solve(problem, found.H, complete=False, number=found.rounds + 1)
-            found = replace(again, steps=found.steps + again.steps, rounds=found.rounds + 1)
+            support = support.joined(outside.first, outside.second)
+            begin, steps, rounds = support.values(found.H), found.steps, found.rounds
+            del found, outside
+            memory.release()
+            problem = self._on(support)
+            found = self._solve(problem, begin, complete=False, number=rounds + 1)
+            found = replace(found, steps=steps + found.steps, rounds=rounds + 1)
         return found
 
     def within(self, kept: csr_array, found: Solution) -> Solution:
         """Solve once more where only some pairs may stay, so that they take over from those that go."""
-        again = self._solve(self._on(Support.of(kept)), kept, complete=False, number=found.rounds + 1)
+        support = Support.of(kept)
+        again = self._solve(self._on(support), support.values(kept), complete=False, number=found.rounds + 1)
         gone = found.certificate.pairs - again.certificate.pairs
         return replace(again, steps=found.steps + again.steps, rounds=found.rounds + 1, pruned=gone)
 
-    def _solve(self, problem: PairProblem, start: csr_array | None, *, complete: bool, number: int = 1) -> Solution:
+    def _solve(
+        self, problem: PairProblem, begin: NDArray[np.float32] | None, *, complete: bool, number: int = 1
+    ) -> Solution:
         stage = "solve" if number == 1 else f"solve, round {number}"
-        begin = None if start is None else problem.support.values(start)
+        memory.release()
 
         def tell(done: int, total: int) -> None:
             self.progress(stage, done, total)
@@ -92,14 +101,14 @@ class Rounds:
 
     def _look(self, found: Solution, curvature: NDArray[np.float64]) -> LeftOut:
         """Every pair left out, and which of them to bring in next."""
+        memory.release()
         self.progress("pairs left out", 0, 1)
         weights, n = self.weights, self.X.shape[1]
         p = power(self.d, -weights.item_norm)
         unclipped = self.V if self.filter == "factored" else self.V[:, :0]
         factors = Factors.of(self.X, self.d, unclipped, self.loss * self.ranking, weights.filter_norm)
-        room = max(0, self.room - found.H.nnz) if found.rounds < MOST else 0
-        most = min(self.strongest or n, room // (2 * n))
-        wanted = Wanted(self.pair_tol * found.certificate.largest, most)
+        room = max(0, self.room - found.H.nnz) // 2 if found.rounds < MOST else 0
+        wanted = Wanted(self.pair_tol * found.certificate.largest, min(self.strongest or n, room), room)
         numbers = {"mix": weights.mix, "scale": weights.scale, "filter_weight": weights.filter_weight}
         seen = look(self.X, found.H, p, self.loss, self.ranking, curvature, factors, **numbers, wanted=wanted)
         self.progress("pairs left out", 1, 1)

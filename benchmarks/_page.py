@@ -1,0 +1,102 @@
+"""The tables of docs/speed.md, made from what was recorded (run: python benchmarks/_page.py)."""
+
+import json
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from textwrap import fill
+from typing import Any
+
+WIDTH = 120
+HERE = Path(__file__).parent
+PAGE = HERE.parent / "docs" / "speed.md"
+SERVING = {
+    "corml": "corml, from the ids of a history",
+    "implicit": "implicit ALS, a known user",
+    "implicit, user folded in": "implicit ALS, a user folded in",
+    "plain loop": "plain loop",
+}
+
+
+def tables() -> dict[str, str]:
+    """Each table with its caption, by the name it has in the page."""
+    return {"serving": serving(recorded("serving-gowalla")), "rivals": rivals(recorded("rivals-*"))}
+
+
+def write_tables() -> None:
+    """Put the tables into the page, each between its two comments."""
+    text = PAGE.read_text("utf-8")
+    for name, table in tables().items():
+        marks = rf"(<!-- {name}: made by benchmarks -->\n).*?(<!-- end of {name} -->)"
+        text, found = re.subn(marks, lambda mark, table=table: mark[1] + table + "\n" + mark[2], text, flags=re.S)
+        assert found == 1, f"{PAGE.name} has no place for {name}"
+    PAGE.write_text(text, encoding="utf-8")
+
+
+def recorded(pattern: str) -> list[dict[str, Any]]:
+    """Results of a name, small catalogues first."""
+    found = [json.loads(path.read_text("utf-8")) for path in sorted((HERE / "results").glob(f"{pattern}.json"))]
+    return sorted(found, key=lambda record: record["items"])
+
+
+def serving(records: Sequence[dict[str, Any]]) -> str:
+    (record,) = records
+    rows = [["program", "one list, median ms", "95 of 100 within, ms", "everyone, s", "lists a second"]]
+    for name, label in SERVING.items():
+        one, many = record["single"][name], record["batch"].get(name)
+        all_users = [f"{many['seconds']:.1f}", f"{many['users a second']:,}"] if many else ["–", "–"]
+        rows.append([label, f"{one['p50 ms']:.1f}", f"{one['p95 ms']:.1f}", *all_users])
+    judged = record["evaluate"]
+    loop = judged["plain loop"]
+    told = (
+        f"Evaluation: {judged['metrics']} figures (every metric at 5, 10 and 20) of {judged['users']:,} users, with "
+        f"intervals, take corml {judged['corml']['seconds']:.1f} s. The plain loop, without intervals, would take "
+        f"{loop['seconds']:.0f} s, {judged['times faster']:.0f} times as long."
+    )
+    small = (
+        f"{record['data']}: {record['users']:,} users, {record['items']:,} items, rank {record['rank']}; "
+        f"implicit {record['versions']['implicit']}. {machine(record)} The plain loop is measured on "
+        f"{loop['extrapolated from users']} users and extrapolated."
+    )
+    return "\n".join([*markdown(rows), "", fill(told, WIDTH), "", fill(f"<sub>{small}</sub>", WIDTH)])
+
+
+def rivals(records: Sequence[dict[str, Any]]) -> str:
+    rows = [["data", "model", "settings chosen on valid", "fit, s", "processor s", "peak", "NDCG@10"]]
+    notes = []
+    for record in records:
+        for name, found in record["rivals"].items():
+            rows.append([record["data"], name, *rival(found)])
+            if why := found.get("skipped") or found.get("reason"):
+                notes.append(f"{name} on {record['data']}: {why}.")
+    packages = ", ".join(f"{name} {version}" for name, version in records[-1]["versions"].items())
+    loads = ", ".join(f"{record['machine']['load before']:.1f} before {record['data']}" for record in records)
+    small = [f"{threads(records[-1])}; load {loads}. {packages}.", *notes]
+    return "\n".join([*markdown(rows), "", fill(f"<sub>{' '.join(small)}</sub>", WIDTH)])
+
+
+def rival(found: dict[str, Any]) -> list[str]:
+    """The cells of one model: a figure with ≈ is extrapolated."""
+    if "skipped" in found:
+        return ["–"] * 5
+    setting = ", ".join(f"{key} {value:g}" if key != "factorizer" else value for key, value in found["setting"].items())
+    about, quality = ("", f"{found['ndcg@10']:.4f}") if "ndcg@10" in found else ("≈ ", "–")
+    times = [f"{about}{found[key]:,.1f}" for key in ("seconds", "cpu seconds")]
+    return [setting or "none", *times, f"{found['peak bytes'] / 2**30:.1f} GiB", quality]
+
+
+def machine(record: dict[str, Any]) -> str:
+    return f"{threads(record)}, load {record['machine']['load before']:.1f} before the start."
+
+
+def threads(record: dict[str, Any]) -> str:
+    return f"{record['machine']['threads']} threads on {record['machine']['cores']} cores"
+
+
+def markdown(rows: list[list[str]]) -> list[str]:
+    head, *body = [f"| {' | '.join(row)} |" for row in rows]
+    return [head, "|" + "---|" * len(rows[0]), *body]
+
+
+if __name__ == "__main__":
+    write_tables()

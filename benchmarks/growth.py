@@ -1,0 +1,83 @@
+"""How the cost of a fit grows with the data (run: python benchmarks/growth.py [DEGREE ITEMS …]).
+
+Generated data (_powerlaw.py) at two fixed mean degrees of an item, from 5,000 items to 200,000, with 20 items in a mean
+history. Each fit, everything left at its default, has a process of its own. Written after each size:
+results/growth.json, with the exponents of processor time and memory in the number of interactions, and
+docs/images/growth.svg. With a degree and numbers of items only these are measured; the others stay as they were.
+"""
+
+import json
+import sys
+import tempfile
+from typing import Any
+
+import numpy as np
+from _drawing import panels, save
+from _machine import RESULTS, alone, facts, keep
+from _one_fit import fit
+from _powerlaw import Habits, degrees, draw, power_law
+
+ITEMS = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
+DEGREES = (20, 100)  # of an item, in the mean: the largest data have 200,000 items and 20 million interactions
+HISTORY = 20  # items of a mean user, about as many as of Gowalla
+
+
+def generate(items: int, degree: int, path: str) -> None:
+    total = items * degree
+    popularity = degrees(power_law(items, 0.45), total, least=1)
+    activity = degrees(power_law(total // HISTORY, 0.25), total, least=5)
+    np.savez(path, **draw(popularity, activity, Habits(), least=1))
+
+
+def measure(items: int, degree: int) -> dict[str, Any]:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/data.npz"
+        alone(generate, items, degree, path)
+        return {"items": items, "interactions": items * degree, "machine": facts()} | alone(fit, path)
+
+
+def exponents(rows: list[dict[str, Any]]) -> dict[str, float]:
+    """Slopes of log cost against log interactions; memory is what a fit takes on top of the bare interpreter."""
+    size = np.log([row["interactions"] for row in rows])
+    costs = {
+        "cpu seconds": [row["cpu seconds"] for row in rows],
+        "bytes": [row["peak bytes"] - row["bytes before"] for row in rows],
+    }
+    return {name: round(float(np.polyfit(size, np.log(cost), 1)[0]), 3) for name, cost in costs.items()}
+
+
+def picture(series: dict[str, Any]) -> None:
+    figure, (time, memory) = panels(2, height=3.2)
+    for color, (degree, one) in zip(("#0072B2", "#D55E00"), series.items(), strict=False):
+        rows, slope = one["rows"], one.get("exponents", {})
+        size = [row["interactions"] for row in rows]
+        look = {"color": color, "marker": "o", "markersize": 3}
+        label = f"degree {degree}, exponent {{}}"
+        time.loglog(size, [row["cpu seconds"] for row in rows], label=label.format(slope.get("cpu seconds")), **look)
+        memory.loglog(size, [row["peak bytes"] / 2**30 for row in rows], label=label.format(slope.get("bytes")), **look)
+        memory.loglog(size, [row["predicted bytes"] / 2**30 for row in rows], ":", color=color)
+    time.set(xlabel="interactions", ylabel="processor seconds")
+    memory.set(xlabel="interactions", ylabel="GiB at the peak (dotted: predicted)")
+    for axes in (time, memory):
+        axes.legend(frameon=False, fontsize=8)
+    save(figure, "growth")
+
+
+def main(arguments: list[int]) -> None:
+    path = RESULTS / "growth.json"
+    series: dict[str, Any] = {str(degree): {"rows": []} for degree in DEGREES}
+    if arguments and path.exists():
+        series |= json.loads(path.read_text("utf-8"))
+    wanted = [(items, arguments[0]) for items in arguments[1:]]
+    for items, degree in wanted or [(items, degree) for items in ITEMS for degree in DEGREES]:
+        one = series.setdefault(str(degree), {"rows": []})
+        others = [row for row in one["rows"] if row["items"] != items]
+        one["rows"] = sorted([*others, measure(items, degree)], key=lambda row: row["items"])
+        if len(one["rows"]) > 1:
+            one["exponents"] = exponents(one["rows"])
+        print(keep("growth", series), items, degree, one.get("exponents"), flush=True)
+        picture(series)
+
+
+if __name__ == "__main__":
+    main([int(argument) for argument in sys.argv[1:]])

@@ -1,0 +1,53 @@
+"""A fit of data with the shape of MovieLens 20M (run: python benchmarks/ml20m.py [SOLVER]).
+
+136,674 users, 13,680 items and 9,977,451 pairs, as many as the paper's; popularity and activity are skewed as in
+MovieLens. They are generated, so that the data need not be had: figures of cost, not of quality. Nearly all pairs of
+items meet here. Writes results/ml20m.json; with a solver other than `auto`, results/ml20m-SOLVER.json.
+"""
+
+import sys
+import tempfile
+from typing import Any
+
+import numpy as np
+from _machine import alone, facts, keep
+from _one_fit import fit
+from _powerlaw import Habits, degrees, draw
+from scipy.special import ndtri
+
+USERS, ITEMS, PAIRS = 136_674, 13_680, 9_977_451
+LEAST = 5  # items of a user and users of an item
+
+
+def generate(path: str) -> dict[str, Any]:
+    """Histories are log-normal, popularity falls off behind a plateau of blockbusters; says what came out."""
+    rank = np.arange(ITEMS)
+    popularity = degrees((rank + 75.0) ** -1.8, PAIRS, least=LEAST)
+    spread = np.exp(1.15 * ndtri((np.arange(USERS) + 0.5) / USERS))
+    activity = degrees(np.minimum(spread, 60), PAIRS, least=LEAST)
+    pairs = draw(popularity, activity, Habits(size=500, stay=30, loyal=0.5), least=LEAST)
+    by_user, by_item = np.bincount(pairs["user"], minlength=USERS), np.bincount(pairs["item"], minlength=ITEMS)
+    assert len(pairs["user"]) == PAIRS
+    assert min(by_user.min(), by_item.min()) >= LEAST
+    np.savez(path, **pairs)
+    return {
+        "users": USERS,
+        "items": ITEMS,
+        "interactions": PAIRS,
+        "median history": int(np.median(by_user)),
+        "longest history": int(by_user.max()),
+        "median item degree": int(np.median(by_item)),
+        "share of users of the top item": round(float(by_item.max() / USERS), 3),
+    }
+
+
+def main(solver: str) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        path = f"{folder}/data.npz"
+        record = {"data": alone(generate, path), "machine": facts()}
+        record |= alone(fit, path, {"solver": solver})
+    print(keep("ml20m" if solver == "auto" else f"ml20m-{solver}", record), record["seconds"], record["cpu seconds"])
+
+
+if __name__ == "__main__":
+    main(sys.argv[1] if len(sys.argv) > 1 else "auto")
