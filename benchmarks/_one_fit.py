@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Mapping
-from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
@@ -11,6 +10,7 @@ from _machine import measured
 from _powerlaw import as_interactions
 
 import corml
+from corml import memory
 
 
 def fit(path: str, settings: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def fit(path: str, settings: Mapping[str, Any] = MappingProxyType({})) -> dict[s
     tiny = corml.Interactions.from_pairs(list("aabbc"), list("xyxzz"))
     for warm in (corml.CoRML(rank=2), corml.CoRML(rank=2, candidates=1)):  # compile before timing
         warm.fit(tiny)
-    record: dict[str, Any] = {"bytes before": _resident()}
+    record: dict[str, Any] = {"bytes before": memory.resident()}
     train = as_interactions(path)
     model, stages = corml.CoRML(**settings), Stages()
     plan = model.plan(train)
@@ -49,8 +49,3 @@ class Stages:
         known = self.spent.get(name, [0.0, 0.0])
         self.spent[name] = [round(a + b - c, 3) for a, b, c in zip(known, now, before, strict=True)]
         self.last = now
-
-
-def _resident() -> int:
-    """Bytes of memory this process holds."""
-    return int(Path("/proc/self/statm").read_text("utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")

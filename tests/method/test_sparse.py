@@ -273,6 +273,28 @@ def test_the_normal_product_is_the_dense_product(R):
     np.testing.assert_allclose(normal.diagonal(), np.diag(A), rtol=1e-5)
 
 
+@pytest.mark.parametrize("long", [1, 3, 10], ids=["gathered", "both", "long rows"])
+def test_both_ways_to_multiply_agree(R, long, monkeypatch):
+    monkeypatch.setattr("corml.linalg.through_gram.LONG", long)
+    monkeypatch.setattr("corml.linalg.through_gram.BAND", 3)
+    weights = WEIGHTS["balanced"]
+    d, _, _, pairs = ingredients(R, weights, most=10)
+    users, whole = (sparse.PairProblem.of(R, d, pairs, None, weights, through_gram=how) for how in (False, True))
+    x = np.random.default_rng(0).random(len(pairs.support)).astype(np.float32)
+    x = np.maximum(x + x[pairs.support.twin] - 1, 0)
+    np.testing.assert_allclose(whole.product(x), users.product(x), rtol=1e-4)
+    np.testing.assert_allclose(whole.curvature(), users.curvature(), rtol=1e-5)
+
+
+def test_few_items_met_by_many_go_through_the_gram_matrix():
+    crowded = random_interactions(3, 3000, 300, 60)
+    plan = planning.plan(crowded.matrix, corml.CoRML(solver="sparse", candidates=10))
+    assert plan.through_gram
+    assert not planning.plan(random_interactions(3, 500, 400, 4).matrix, corml.CoRML(solver="sparse")).through_gram
+    model = corml.CoRML(solver="sparse", candidates=10, tol=1e-6).fit(crowded)
+    assert model.solutions_[0].converged
+
+
 def test_a_support_reads_and_writes_matrices():
     pattern = np.array([[0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 0, 0], [0, 1, 0, 0]], dtype=np.float32)
     from scipy.sparse import csr_array

@@ -3,18 +3,32 @@
 from typing import Any
 
 import numpy as np
+from numba import njit
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["dense_gram"]
+from corml.linalg.support import unsigned
+from corml.parallel import over_rows
 
-CHUNK = 512  # rows made at a time: the sparse product of a chunk is the only scratch
+__all__ = ["dense_gram"]
 
 
 def dense_gram(left: csr_array, right: csr_array, dtype: DTypeLike) -> NDArray[Any]:
-    """`leftᵀ right` as one dense array."""
-    transposed = left.T.tocsr()
-    made = np.empty((left.shape[1], right.shape[1]), dtype=dtype)
-    for start in range(0, len(made), CHUNK):
-        made[start : start + CHUNK] = (transposed[start : start + CHUNK] @ right).toarray()
+    """`leftᵀ right` as one dense array; each of its rows is added up in place, user by user."""
+    turned = left.T.tocsr()
+    made = np.zeros((left.shape[1], right.shape[1]), dtype=dtype)
+    by_item, by_user = (
+        (one.indptr, unsigned(one.indices), one.data.astype(dtype, copy=False)) for one in (turned, right)
+    )
+    over_rows(lambda a, b: _add_rows(*by_item, *by_user, made, a, b), len(made), smallest=16)
     return made
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _add_rows(i_ptr, i_users, i_data, ptr, cols, data, out, start, stop):  # type: ignore[no-untyped-def]
+    for item in range(start, stop):
+        row = out[item]
+        for at in range(np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])):
+            user, weight = i_users[at], i_data[at]
+            for place in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
+                row[cols[place]] += weight * data[place]

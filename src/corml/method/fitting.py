@@ -69,7 +69,7 @@ def _sparse(
 ) -> Solved:
     """H on the pairs that met."""
     weights, limits = replace(model.weights, ridge=plan.ridge), (model.pair_tol, model.tol, model.max_steps)
-    rounds = Rounds(X, d, V, model.filter, weights, plan.strongest, plan.room, *limits, progress)
+    rounds = Rounds(X, d, V, model.filter, weights, plan.strongest, plan.room, plan.through_gram, *limits, progress)
     solution = rounds.solve(None if start is None else start.H, workspace)
     H = solution.H.copy()
     H.eliminate_zeros()

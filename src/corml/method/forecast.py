@@ -24,10 +24,11 @@ Items = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class PairCount:
-    """How many pairs there will be (both ways), and how many multiplications one step of a solver over them takes."""
+    """How many pairs there will be (both ways), and how many multiplications a step of the solver over them takes."""
 
     pairs: int
-    work: float
+    work: float  # of a step through the users
+    squares: float  # of a step with A kept whole: the sum of squares of the items' numbers of pairs
 
 
 def count_pairs(R: csr_array, *, loss: Vector | None = None, most: int | None = None) -> PairCount:
@@ -50,7 +51,8 @@ def count_pairs(R: csr_array, *, loss: Vector | None = None, most: int | None = 
     total = np.concatenate([[0.0], np.cumsum(degrees[order])])
     met = total[edges[1:]] - total[edges[:-1]]
     pairs = float(np.dot(own * (1 + back), stands_for))
-    return PairCount(int(pairs), 2.0 * float(np.dot(own, met) + np.dot(own * burden, stands_for)))
+    squares = float(np.dot((own * (1 + back)) ** 2, stands_for))
+    return PairCount(int(pairs), 2.0 * float(np.dot(own, met) + np.dot(own * burden, stands_for)), squares)
 
 
 def _one_sided(

@@ -23,6 +23,7 @@ MOST_PAIRS = 4_000_000  # both ways: above it only the strongest pairs of each i
 STRONGEST = 200  # pairs kept for each item where all pairs would be too many
 JOINING = 0.1  # share of the candidates that may join them later
 PAIR_TOL = 0.1  # of the strongest pair's pull: above it a pair left out is worth another round of the solver
+MOST_FOR_GRAM = 8 << 30  # bytes of a fit that keeps A whole
 FEWEST = 20  # with fewer a model is not worth its name: rather refuse
 DENSE_RATE, SPARSE_RATE = 4e10, 4e8  # multiplications a second and thread: of GEMM, and of gathering
 DENSE_STEPS, SPARSE_STEPS = 40, 15  # that fits usually take
@@ -42,6 +43,7 @@ class Plan:
     seconds: float
     peak: int  # of the whole process
     room: int = 0  # pairs, both ways, up to which those left out may join
+    through_gram: bool = False  # whether the sparse solver keeps A whole
 
     def report(self) -> dict[str, Any]:
         """Plain numbers for a model file or a table."""
@@ -137,10 +139,13 @@ def _sparse(X: csr_array, model: "CoRML", rank: int) -> Plan:
             strongest = max(FEWEST, min(strongest - 1, int(0.95 * strongest * room / found.pairs)))
             found = count_pairs(X, loss=loss, most=strongest)
     most = _pairs_at_the_end(found.pairs, every, strongest, room, model.pair_tol)
-    needed = sparse_bytes(X, most, rank, clip=clip)
-    seconds = SPARSE_STEPS * found.work / (SPARSE_RATE * threads())
+    needed, work, whole = sparse_bytes(X, most, rank, clip=clip), found.work, 4 * X.shape[1] ** 2
+    through_gram = 4 * found.squares < work and whole + needed <= min(allowed(model), MOST_FOR_GRAM)
+    if through_gram:
+        needed, work = needed + int(1.06 * whole), found.squares
+    seconds = SPARSE_STEPS * work / (SPARSE_RATE * threads())
     ridge, peak = ridge_of(X, model), memory.resident() + needed
-    return Plan("sparse", rank, ridge, X.shape[1], found.pairs, strongest, needed, seconds, peak, most)
+    return Plan("sparse", rank, ridge, X.shape[1], found.pairs, strongest, needed, seconds, peak, most, through_gram)
 
 
 def _pairs_at_the_end(pairs: int, every: int, strongest: int | None, room: int, pair_tol: float) -> int:

@@ -41,6 +41,7 @@ class Rounds:
     weights: Weights
     strongest: int | None  # pairs of each item to begin with, and most that join in a round; None: all that met
     room: int  # pairs, both ways, up to which they may join
+    through_gram: bool  # whether to keep A whole
     pair_tol: float
     tol: float
     max_steps: int
@@ -129,4 +130,4 @@ class Rounds:
         return user_weights(self.X, self.weights.user_norm)
 
     def _problem(self, pairs: Candidates, explained: NDArray[np.float32] | None) -> PairProblem:
-        return PairProblem.of(self.X, self.d, pairs, explained, self.weights)
+        return PairProblem.of(self.X, self.d, pairs, explained, self.weights, through_gram=self.through_gram)

@@ -17,9 +17,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import NumericalError
+from corml.linalg.gram import dense_gram
 from corml.linalg.normal import Normal
-from corml.linalg.scaling import power
+from corml.linalg.scaling import power, scaled
 from corml.linalg.support import Support
+from corml.linalg.through_gram import ThroughGram
 from corml.method.candidates import Candidates
 from corml.method.left_out import LeftOut
 from corml.method.pace import expected_steps
@@ -36,23 +38,38 @@ class PairProblem:
     """Problem H on a support: `pull` is B + Bᵀ, `ridge` is l2·d + ridge for each item."""
 
     support: Support
-    normal: Normal
+    normal: Normal | ThroughGram
     scale: float
     ridge: NDArray[np.float64]
     pull: Values
 
     @classmethod
     def of(
-        cls, R: csr_array, d: NDArray[np.float64], pairs: Candidates, explained: Values | None, weights: Weights
+        cls,
+        R: csr_array,
+        d: NDArray[np.float64],
+        pairs: Candidates,
+        explained: Values | None,
+        weights: Weights,
+        *,
+        through_gram: bool = False,
     ) -> Self:
-        """The problem for these weights on some candidates; `explained` is the cross term on them."""
+        """The problem for these weights on some candidates; `explained` is the cross term on them.
+
+        `through_gram` keeps A = PᵀΦP whole, for few items that nearly all meet each other.
+        """
         support, p = pairs.support, power(d, -weights.item_norm)
         pull = pairs.gram / np.float32(weights.mix)
         if explained is not None:
             pull -= np.float32(weights.scale * weights.filter_weight) * explained
         pull *= support.product_of(p)
         by_user = loss_weights(R, weights.user_balance) * user_weights(R, weights.user_norm)
-        normal = Normal(R, p, by_user, support)
+        normal: Normal | ThroughGram
+        if through_gram:
+            P = scaled(R, columns=p)
+            normal = ThroughGram(dense_gram(scaled(P, rows=by_user), P, np.float32), support)
+        else:
+            normal = Normal(R, p, by_user, support)
         return cls(support, normal, weights.scale, weights.l2 * d + weights.ridge, pull)
 
     def item_curvature(self) -> NDArray[np.float64]:
