@@ -11,7 +11,7 @@ from corml.errors import NumericalError
 from corml.linalg.normal import Normal
 from corml.linalg.scaling import column_degrees
 from corml.linalg.support import Support
-from corml.method import admm, candidates, forecast, planning, sparse
+from corml.method import admm, candidates, forecast, left_out, planning, sparse
 from corml.method.candidates import co_occurring
 from corml.method.cross import cross_term
 from corml.method.forecast import count_pairs
@@ -100,8 +100,9 @@ def test_fewer_candidates_are_said_to_be_fewer_and_cost_little(R):
 
 @pytest.mark.parametrize("filter", ["factored", "elementwise"])
 @pytest.mark.parametrize("balance", [0.0, 0.6])
-def test_pairs_left_out_are_all_looked_at(R, filter, balance):
+def test_pairs_left_out_are_all_looked_at(R, filter, balance, monkeypatch):
     """What the report says of pairs outside the candidates, against dense matrices."""
+    monkeypatch.setattr(left_out, "EVERY", 1)
     data = random_interactions(0, 300, 80, 8)
     settings = {"filter": filter, "rank": 8, "ridge": 3.0, "user_balance": balance, "user_norm": 0.5, "scale": 0.5}
     model = corml.CoRML(solver="sparse", candidates=6, pair_tol=1, tol=1e-7, max_steps=2000, **settings).fit(data)
@@ -124,6 +125,17 @@ def test_pairs_left_out_are_all_looked_at(R, filter, balance):
         assert report.gaining >= (gains > 0).sum()
         assert report.worst >= gains.max() * (1 - 1e-4)
     assert model.notes_["solver"][0]["left out"] == report.pairs
+
+
+def test_what_gains_most_is_exact_and_how_many_gain_is_told_from_a_sample(monkeypatch):
+    data = random_interactions(0, 600, 400, 12)
+    settings = {"solver": "sparse", "candidates": 6, "pair_tol": 1.0, "rank": 8, "ridge": 3.0}
+    sampled = corml.CoRML(**settings).fit(data).solutions_[0].left_out
+    monkeypatch.setattr(left_out, "EVERY", 1)
+    whole = corml.CoRML(**settings).fit(data).solutions_[0].left_out
+    assert sampled.pairs == whole.pairs
+    assert sampled.worst == pytest.approx(whole.worst, rel=1e-5)
+    assert sampled.gaining == pytest.approx(whole.gaining, rel=0.15)
 
 
 @pytest.mark.parametrize("filter", ["factored", "elementwise"])

@@ -58,7 +58,7 @@ def test_a_refit_makes_only_what_its_settings_change(train, made, change, again)
     shared = corml.CoRML(**{**FIRST, **change}).fit(train, workspace=work)
     assert made == again
     alone = corml.CoRML(**{**FIRST, **change}).fit(train)
-    np.testing.assert_array_equal(shared.H_.toarray(), alone.H_.toarray())
+    assert np.abs((shared.H_ - alone.H_).toarray()).max() <= 1e-5 * alone.H_.data.max()  # users in another order
     np.testing.assert_allclose(shared.V_, alone.V_, atol=1e-5)
 
 

@@ -25,6 +25,7 @@ def spd_inverse(M: NDArray[Any]) -> NDArray[Any]:
 
 
 def _by_cholesky(M: NDArray[Any]) -> NDArray[Any]:
+    assert M.flags.c_contiguous  # of any other LAPACK would invert a copy
     factor, invert = get_lapack_funcs(("potrf", "potri"), (M,))
     diagonal = M.diagonal().copy()
     # LAPACK wants columns together; the transpose of a symmetric C-ordered matrix is that very matrix.

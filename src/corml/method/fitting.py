@@ -16,7 +16,7 @@ from corml.method.partition import partition
 from corml.method.planning import Plan
 from corml.method.problem import dense_problem
 from corml.method.rounds import Rounds
-from corml.method.spectral import singular_vectors
+from corml.method.spectral import by_taste, singular_vectors
 from corml.method.start import Start
 from corml.method.workspace import Workspace
 
@@ -69,7 +69,9 @@ def _sparse(
 ) -> Solved:
     """H on the pairs that met."""
     weights, limits = replace(model.weights, ridge=plan.ridge), (model.pair_tol, model.tol, model.max_steps)
-    rounds = Rounds(X, d, V, model.filter, weights, plan.strongest, plan.room, plan.through_gram, *limits, progress)
+    rounds = Rounds(
+        by_taste(X, V), d, V, model.filter, weights, plan.strongest, plan.room, plan.through_gram, *limits, progress
+    )
     solution = rounds.solve(None if start is None else start.H, workspace)
     H = solution.H.copy()
     H.eliminate_zeros()

@@ -19,6 +19,8 @@ from corml.parallel import over_rows
 
 __all__ = ["LeftOut", "Wanted", "look"]
 
+EVERY = 16  # of so many items one is looked at in full, to tell how many pairs gain; others only for the largest gains
+
 Vector = NDArray[np.float64]
 Items = NDArray[np.int32]
 
@@ -37,7 +39,7 @@ class LeftOut:
     """What the pairs outside the candidates would gain; sizes are in the solver's scaled variables."""
 
     pairs: int
-    gaining: int
+    gaining: int  # told from one item in sixteen
     worst: float  # the largest gain of a single pair
     norm: float  # of all gains together
     first: Items = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)  # the pairs wanted
@@ -55,7 +57,7 @@ def look(
     """Look at every pair that met and that H has no place for (H keeps explicit zeros for candidates)."""
     by_item, n = R.T.tocsr(), R.shape[1]
     numbers = tuple(x.astype(np.float32) for x in (p, loss, loss * ranking, curvature))
-    constants = np.array([1 / mix, scale, scale * filter_weight, wanted.gain], dtype=np.float32)
+    constants = np.array([1 / mix, scale, scale * filter_weight, wanted.gain, EVERY], dtype=np.float32)
     found, kept = np.zeros((n, 4)), []
     users, items = (R.indptr, unsigned(R.indices)), (by_item.indptr, unsigned(by_item.indices))
     weights = H.indptr, unsigned(H.indices), H.data
@@ -68,12 +70,13 @@ def look(
         kept.append((a, (rows + a).astype(np.int32), partners[rows, places], gains[rows, places]))
 
     over_rows(work, n)
-    pairs, gaining, _, squares = found.sum(axis=0)
+    pairs, (seen, gaining, _, squares) = found[:, 0].sum(), found[::EVERY].sum(axis=0)
+    share = pairs / max(seen, 1)
     kept.sort(key=lambda part: part[0])
     first, second, gain = (np.concatenate([part[which] for part in kept]) for which in (1, 2, 3))
     best = _largest(gain, wanted.in_all)
     worst = float(found[:, 2].max(initial=0.0))
-    return LeftOut(int(pairs), int(gaining), worst, float(np.sqrt(squares)), first[best], second[best])
+    return LeftOut(int(pairs), int(share * gaining), worst, float(np.sqrt(share * squares)), first[best], second[best])
 
 
 def _largest(values: NDArray[np.float32], most: int) -> NDArray[np.int64]:
@@ -90,8 +93,9 @@ def _look(by_rows, by_columns, weights, numbers, factors, constants, found, part
     n, rank = len(p), left_right.shape[1] // 2
     counts, met, mark = np.zeros(n, np.float32), np.zeros(n, np.float32), np.zeros(n, np.int8)
     heard, order, right_left = np.zeros(len(loss), np.float32), np.empty(n, np.uint32), np.empty(2 * rank, np.float32)
+    best, every = np.float32(0), int(constants[4])
     for j in range(start, stop):
-        size = 0
+        size, whole = 0, j % every == 0
         for at in range(np.uint64(u_ptr[j]), np.uint64(u_ptr[j + 1])):  # counts = (RᵀΩR)_j·, met = (RᵀΩΦR D^{-t})_j·
             user = users[at]
             for place in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
@@ -115,21 +119,25 @@ def _look(by_rows, by_columns, weights, numbers, factors, constants, found, part
             i = order[step]
             if mark[i] == 2 or i <= j:
                 continue
+            found[j, 0] += 1
             one_way, back, cross = np.float32(0), np.float32(0), np.float32(0)
-            for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
-                one_way += heard[users[at]]
-            for place in range(np.uint64(h_ptr[i]), np.uint64(h_ptr[i + 1])):
-                back += h[place] * met[h_cols[place]]
             mine = left_right[i]
             for k in range(2 * rank):
                 cross += mine[k] * right_left[k]
             if rank:
                 cross -= met[i] / p[i] * (own[i] + own[j])
             pull = p[i] * p[j] * (constants[0] * counts[i] - constants[2] * cross)
+            root = np.sqrt(curvature[i] + curvature[j])
+            if not whole and pull <= min(best, constants[3]) * root:  # H and A are not negative: it gains no more
+                continue
+            for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
+                one_way += heard[users[at]]
+            for place in range(np.uint64(h_ptr[i]), np.uint64(h_ptr[i + 1])):
+                back += h[place] * met[h_cols[place]]
             slope = constants[1] * (p[i] * one_way + p[j] * back) - pull
-            found[j, 0] += 1
             if slope < 0:
-                gain = -slope / np.sqrt(curvature[i] + curvature[j])
+                gain = -slope / root
+                best = max(best, gain)
                 found[j, 1] += 1
                 found[j, 2] = max(found[j, 2], gain)
                 found[j, 3] += gain * gain
