@@ -13,7 +13,7 @@ from corml.parallel import blas
 __all__ = ["is_small", "right_singular_vectors"]
 
 SMALL = 400  # below this many rows or columns a dense decomposition is both faster and surer
-RESIDUAL = 1e-5  # relative: ‖NᵀN v − s²v‖ ≤ 1e-5·s·s₁
+RESIDUAL = 1e-4  # relative: ‖NᵀN v − s²v‖ ≤ 1e-4·s·s₁, which is 1e-8 in the singular values
 FAINT = 1e-3  # singular values of single precision below this share of the largest may be rounding
 NOTHING = 1e-9  # singular values below this share of the largest stand for no direction at all
 

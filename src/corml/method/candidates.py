@@ -115,8 +115,8 @@ def _mark(ptr, cols, data, first, most, chosen):  # type: ignore[no-untyped-def]
         start, stop = ptr[row], ptr[row + 1]
         threshold, ties = np.float32(-1.0), stop - start
         if most >= 0 and stop - start > most + 1:
-            others = np.sort(data[start:stop][cols[start:stop] != first + row])
-            threshold = others[len(others) - most]
+            others = data[start:stop][cols[start:stop] != first + row]
+            threshold = np.partition(others, len(others) - most)[len(others) - most]
             ties = most - (others > threshold).sum()
         for place in range(start, stop):
             equal = data[place] == threshold
