@@ -47,6 +47,7 @@ def test_users_in_another_order_are_the_same_users():
 def test_users_who_like_the_same_come_together():
     groups = np.arange(200) % 4  # taking turns
     users, items = np.repeat(np.arange(200), 5), np.random.default_rng(0).integers(0, 20, 1000)
-    R = corml.Interactions.from_pairs(users, 20 * np.repeat(groups, 5) + items).matrix
-    V = np.kron(np.eye(4, 5, k=1), np.ones((20, 1)))[: R.shape[1]]  # a direction for each group
-    assert (np.diff(by_taste(R, V).indices // 20) != 0).sum() == 3
+    data = corml.Interactions.from_pairs(users, 20 * np.repeat(groups, 5) + items)
+    group = np.asarray(data.items.labels, dtype=np.int64) // 20
+    V = np.eye(4, 5, k=1)[group]  # a direction for each group
+    assert (np.diff(group[by_taste(data.matrix, V).indices]) != 0).sum() == 3
