@@ -158,6 +158,8 @@ def size_of(data: str) -> tuple[int, int, int]:
 
 
 def draw() -> None:
+    from matplotlib.ticker import LogLocator, NullFormatter
+
     records = [json.loads(path.read_text("utf-8")) for path in sorted(RESULTS.glob("rivals-*.json"))]
     records.sort(key=lambda record: record["items"])
     figure, axes = panels(len(records), width=2.9 * len(records), height=3.3)
@@ -175,6 +177,9 @@ def draw() -> None:
         ax.set_title(record["data"], fontsize=10, loc="left")
         ax.set_xlabel("seconds of a fit")
         ax.margins(x=0.15)
+        ax.xaxis.set_major_locator(LogLocator(subs=(1, 3)))
+        ax.xaxis.set_major_formatter(lambda seconds, _: f"{seconds:g}")
+        ax.xaxis.set_minor_formatter(NullFormatter())
     axes[0].set_ylabel("NDCG@10")
     shown = {label: line for ax in axes for line, label in zip(*ax.get_legend_handles_labels(), strict=True)}
     figure.legend(shown.values(), shown.keys(), loc="outside lower center", ncols=6, frameon=False, fontsize=9)

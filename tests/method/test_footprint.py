@@ -24,9 +24,11 @@ FIT = """
     small = corml.Interactions.from_pairs(list("aabbc"), list("xyxzz"))
     corml.CoRML(**{**settings, "rank": 2}).fit(small)  # compiled code is not what a fit takes
     del popular, small
-    model = corml.CoRML(**settings).fit(train)
+    model = corml.CoRML(**settings)
+    predicted = model.plan(train)["predicted bytes"]
+    model.fit(train)
     peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024
-    print(model.notes_["plan"]["predicted bytes"] / peak)
+    print(predicted / peak)
 """
 
 

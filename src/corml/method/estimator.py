@@ -153,7 +153,7 @@ class CoRML(Recommender):
         self.degrees_ = column_degrees(X)
         found = fitting.run(X, self.degrees_, self, plan, self._progress, self._start, self._workspace)
         self.V_, self.H_, self.solutions_ = found
-        self.notes_ = {"plan": plan.report(), "solver": [solution.report() for solution in self.solutions_]}
+        self.notes_ = {"plan": plan.to_keep(), "solver": [solution.report() for solution in self.solutions_]}
 
     def check_state(self) -> None:
         """Refuse an H that is not symmetric, hollow and non-negative, and degrees that are not those of the data."""

@@ -45,8 +45,12 @@ class Plan:
     room: int = 0  # pairs, both ways, up to which those left out may join
     through_gram: bool = False  # whether the sparse solver keeps A whole
 
+    def to_keep(self) -> dict[str, Any]:
+        """The report for a model file: equal for equal data, so without what else is in memory."""
+        return {**self.report(), "predicted bytes": self.bytes}
+
     def report(self) -> dict[str, Any]:
-        """Plain numbers for a model file or a table."""
+        """Plain numbers for a table."""
         made = {"solver": self.solver, "rank": self.rank, "ridge": self.ridge, "predicted bytes": self.peak}
         made |= {"predicted seconds": round(self.seconds, 2)}
         if self.solver == "sparse":
