@@ -70,3 +70,8 @@ def test_a_dial_makes_everything_but_h_once(train, made):
 def test_other_data_are_refused(train):
     with pytest.raises(UsageError, match="other interactions"):
         corml.CoRML().fit(train, workspace=Workspace(random_interactions(2, 200, 70, 7)))
+
+
+def test_something_else_is_refused_by_name(train):
+    with pytest.raises(UsageError, match="workspace must be a corml.Workspace"):
+        corml.CoRML().fit(train, workspace={"V": 1})

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from corml import memory
-from corml.errors import ModelFileError
+from corml.errors import ModelFileError, UsageError
 from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method import fitting, planning
@@ -133,6 +133,8 @@ class CoRML(Recommender):
         `workspace` is for many fits of the same data with other settings: it keeps what they share.
         """
         known = isinstance(train, Interactions)  # what is not is refused by the fit itself
+        if workspace is not None and not isinstance(workspace, Workspace):
+            raise UsageError("workspace must be a corml.Workspace of the same interactions: Workspace(train).")
         if workspace is not None and known:
             workspace.check_is_of(train)
         self._start, self._workspace = (Start.of(start, train) if start is not None and known else None), workspace
