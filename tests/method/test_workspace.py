@@ -73,5 +73,5 @@ def test_other_data_are_refused(train):
 
 
 def test_something_else_is_refused_by_name(train):
-    with pytest.raises(UsageError, match="workspace must be a corml.Workspace"):
+    with pytest.raises(UsageError, match="workspace must be a corml"):
         corml.CoRML().fit(train, workspace={"V": 1})
