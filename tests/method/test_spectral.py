@@ -1,8 +1,7 @@
 import numpy as np
 import pytest
 
-import corml
-from corml.method.spectral import by_taste, filter_block, singular_vectors
+from corml.method.spectral import filter_block, singular_vectors
 from support import random_interactions
 
 
@@ -36,18 +35,3 @@ def test_a_block_of_g_is_a_piece_of_the_whole(V):
     whole = filter_block(V, items, items, clip=True)
     rows, columns = np.array([2, 5, 9]), np.array([0, 5, 28])
     np.testing.assert_allclose(filter_block(V, rows, columns, clip=True), whole[np.ix_(rows, columns)], atol=1e-15)
-
-
-def test_users_in_another_order_are_the_same_users():
-    R = random_interactions(0, 120, 50, 6).matrix
-    ordered = by_taste(R, singular_vectors(R, 6))
-    assert sorted(map(tuple, ordered.toarray())) == sorted(map(tuple, R.toarray()))
-
-
-def test_users_who_like_the_same_come_together():
-    groups = np.arange(200) % 4  # taking turns
-    users, items = np.repeat(np.arange(200), 5), np.random.default_rng(0).integers(0, 20, 1000)
-    data = corml.Interactions.from_pairs(users, 20 * np.repeat(groups, 5) + items)
-    group = np.asarray(data.items.labels, dtype=np.int64) // 20
-    V = np.eye(4, 5, k=1)[group]  # a direction for each group
-    assert (np.diff(group[by_taste(data.matrix, V).indices]) != 0).sum() == 3

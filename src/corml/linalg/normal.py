@@ -18,6 +18,8 @@ from corml.parallel import threads
 
 __all__ = ["Normal"]
 
+ALL_AT_ONCE = np.uint64(8)  # as many numbers in a row are cleared in the time of one here and there
+
 
 class Normal:
     """X ↦ Pᵀ Φ P X + (Pᵀ Φ P X)ᵀ on a support, for P = R diag(p).
@@ -50,7 +52,7 @@ class Normal:
     def _add(self, x: NDArray[np.float32], part: int) -> None:
         R, s, out = self.R, self.support, self.parts[part]
         out[:] = 0
-        row = np.empty(len(self.p), dtype=np.float32)
+        row = np.zeros(len(self.p), dtype=np.float32)
         users = self.edges[part], self.edges[part + 1]
         _through_users(
             R.indptr, unsigned(R.indices), self.p, self.weights, s.indptr, unsigned(s.indices), x, out, row, *users
@@ -60,7 +62,7 @@ class Normal:
 def _shares(R: csr_array, support: Support, parts: int) -> list[int]:
     """Consecutive ranges of users with about equal work."""
     per_entry = np.diff(support.indptr)[R.indices].astype(np.float64) + 1
-    work = np.concatenate([[0.0], np.cumsum(per_entry)])[R.indptr] + np.arange(R.shape[0] + 1) * support.items / 8
+    work = np.concatenate([[0.0], np.cumsum(per_entry)])[R.indptr]
     return [int(np.searchsorted(work, work[-1] * part / parts)) for part in range(parts)] + [R.shape[0]]
 
 
@@ -76,10 +78,11 @@ def _through_users(ptr, cols, p, weights, s_ptr, s_cols, x, out, row, start, sto
         first, last = np.uint64(ptr[user]), np.uint64(ptr[user + 1])
         if first == last:
             continue
-        row[:] = 0
+        touched = np.uint64(0)
         for at in range(first, last):
             item = cols[at]
             weight = p[item]
+            touched += np.uint64(s_ptr[item + 1]) - np.uint64(s_ptr[item])
             for place in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 row[s_cols[place]] += weight * x[place]
         for at in range(first, last):
@@ -87,3 +90,10 @@ def _through_users(ptr, cols, p, weights, s_ptr, s_cols, x, out, row, start, sto
             weight = p[item] * weights[user]
             for place in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 out[place] += weight * row[s_cols[place]]
+        if touched * ALL_AT_ONCE >= len(row):
+            row[:] = 0
+            continue
+        for at in range(first, last):  # a short history in a large catalogue leaves most of the row as it was
+            item = cols[at]
+            for place in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
+                row[s_cols[place]] = 0

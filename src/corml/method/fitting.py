@@ -12,11 +12,12 @@ from scipy.sparse import csr_array
 from corml import memory
 from corml.errors import ConvergenceWarning, NumericalError
 from corml.method import admm, prune
+from corml.method.arranged import Arranged
 from corml.method.partition import partition
 from corml.method.planning import Plan
 from corml.method.problem import dense_problem
 from corml.method.rounds import Rounds
-from corml.method.spectral import by_taste, singular_vectors
+from corml.method.spectral import singular_vectors
 from corml.method.start import Start
 from corml.method.workspace import Workspace
 
@@ -46,7 +47,10 @@ def run(
     memory.release()
     progress("filter", 1, 1)
     if plan.solver == "sparse":
-        H, solutions = _sparse(X, d, V, model, plan, progress, start, workspace)
+        place = Arranged.of(X, V) if workspace is None else workspace.arranged(V)
+        V = place.taken(V)
+        H, solutions = _sparse(place, d, V, model, plan, progress, start, workspace)
+        V, H = place.back_rows(V), place.back(H)
     else:
         H, solutions = _dense(X, d, V, model, plan, progress)
         if model.budget is not None:
@@ -58,7 +62,7 @@ def run(
 
 
 def _sparse(
-    X: csr_array,
+    place: Arranged,
     d: NDArray[np.float64],
     V: NDArray[Any],
     model: "CoRML",
@@ -67,12 +71,11 @@ def _sparse(
     start: Start | None,
     workspace: Workspace | None,
 ) -> Solved:
-    """H on the pairs that met."""
+    """H on the pairs that met, in the order of the place, as V is."""
     weights, limits = replace(model.weights, ridge=plan.ridge), (model.pair_tol, model.tol, model.max_steps)
-    rounds = Rounds(
-        by_taste(X, V), d, V, model.filter, weights, plan.strongest, plan.room, plan.through_gram, *limits, progress
-    )
-    solution = rounds.solve(None if start is None else start.H, workspace)
+    X, d = place.X, place.taken(d)
+    rounds = Rounds(X, d, V, model.filter, weights, plan.strongest, plan.room, plan.through_gram, *limits, progress)
+    solution = rounds.solve(None if start is None else place.there(start.H), workspace)
     H = solution.H.copy()
     H.eliminate_zeros()
     if model.budget is not None:

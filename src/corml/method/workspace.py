@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from corml.errors import UsageError
 from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees
+from corml.method.arranged import Arranged
 from corml.method.candidates import Candidates, co_occurring
 from corml.method.cross import cross_term
 from corml.method.problem import Weights, loss_weights, user_weights
@@ -31,6 +32,7 @@ class Workspace:
     def __init__(self, train: Interactions) -> None:
         self.fingerprint, self.X = train.fingerprint, train.matrix
         self._V: tuple[int, NDArray[Any]] | None = None  # with the rank asked for: data may have fewer directions
+        self._place: Arranged | None = None
         self._kept: dict[str, tuple[Hashable, Any]] = {}
 
     def check_is_of(self, train: Interactions) -> None:
@@ -44,10 +46,16 @@ class Workspace:
             self._V = rank, singular_vectors(self.X, rank)
         return self._V[1][:, :rank]
 
+    def arranged(self, V: NDArray[Any]) -> Arranged:
+        """The data in an order in which H is learned fast; any is good, so the first stays."""
+        if self._place is None:
+            self._place = Arranged.of(self.X, V)
+        return self._place
+
     def pairs(self, weights: Weights, most: int | None) -> Candidates:
         """The candidates with their Gram matrices."""
         key = weights.user_balance, weights.user_norm, most
-        return self._last("pairs", key, lambda: pairs_of(self.X, weights, most))
+        return self._last("pairs", key, lambda: pairs_of(self._arranged_data, weights, most))
 
     def explained(self, V: NDArray[Any], filter: str, weights: Weights, most: int | None) -> Any:
         """What the filter explains of each of these pairs."""
@@ -61,7 +69,12 @@ class Workspace:
             most,
             weights.filter_weight > 0,
         )
-        return self._last("explained", key, lambda: explained_on(pairs, self.X, V, filter, weights))
+        return self._last("explained", key, lambda: explained_on(pairs, self._arranged_data, V, filter, weights))
+
+    @property
+    def _arranged_data(self) -> csr_array:
+        assert self._place
+        return self._place.X
 
     def _last(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
         if self._kept.get(name, (None, None))[0] != key:
