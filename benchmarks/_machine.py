@@ -61,5 +61,7 @@ def keep(name: str, record: dict[str, Any]) -> Path:
 
 
 def load_split(name: str) -> corml.Split:
-    """A data set of the folder CORML_DATA, split as in the paper."""
+    """A data set of the folder CORML_DATA, split as in the paper; the bundled sample as `corml demo` does it."""
+    if name == "movielens-small":
+        return corml.split(corml.load(name, at_least=4, k_core=5), "ratio", seed=2026)
     return corml.split(corml.load(name), "authors", seed=2026)

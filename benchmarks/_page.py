@@ -20,7 +20,12 @@ SERVING = {
 
 def tables() -> dict[str, str]:
     """Each table with its caption, by the name it has in the page."""
-    return {"serving": serving(recorded("serving-gowalla")), "rivals": rivals(recorded("rivals-*"))}
+    growing = json.loads((HERE / "results" / "growth.json").read_text("utf-8"))
+    return {
+        "serving": serving(recorded("serving-gowalla")),
+        "rivals": rivals(recorded("rivals-*")),
+        "growth": growth(growing),
+    }
 
 
 def write_tables() -> None:
@@ -73,6 +78,22 @@ def rivals(records: Sequence[dict[str, Any]]) -> str:
     loads = ", ".join(f"{record['machine']['load before']:.1f} before {record['data']}" for record in records)
     small = [f"{threads(records[-1])}; load {loads}. {packages}.", *notes]
     return "\n".join([*markdown(rows), "", fill(f"<sub>{' '.join(small)}</sub>", WIDTH)])
+
+
+def growth(series: dict[str, Any]) -> str:
+    rows = [["users of an item", "items", "interactions", "fit, s", "processor s", "peak", "predicted"]]
+    told = []
+    for degree, one in series.items():
+        for row in one["rows"]:
+            sizes = [f"{row[key] / 2**30:.2f} GiB" for key in ("peak bytes", "predicted bytes")]
+            times = [f"{row[key]:,.1f}" for key in ("seconds", "cpu seconds")]
+            rows.append([degree, f"{row['items']:,}", f"{row['interactions']:,}", *times, *sizes])
+        slope = one["exponents"]
+        told.append(
+            f"With {degree} users of an item, processor time grows with interactions^{slope['cpu seconds']:.2f}, "
+            f"memory with interactions^{slope['bytes']:.2f}."
+        )
+    return "\n".join([*markdown(rows), "", fill(" ".join(told), WIDTH)])
 
 
 def rival(found: dict[str, Any]) -> list[str]:

@@ -5,7 +5,7 @@ of the one before. What happens between two yields is the cost of a fit.
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import corml
 from corml.evaluation import evaluate_lists
+from corml.interactions import Ids
 from corml.linalg.products import add_sparse_product
 from corml.linalg.spd import spd_inverse
 from corml.parallel import threads
@@ -100,11 +101,16 @@ class ItemItem:
 
     items: Any
     weights: tuple[Any, ...]
+    users_: Ids = field(default_factory=lambda: Ids([], kind="user"))
     NAME = "item-item"
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """Whole rows."""
         return band_of(*X.shape)
+
+    def represent(self, X: csr_array, users: Any) -> csr_array:
+        """People are their histories."""
+        return X
 
     def score_block(self, X: csr_array, columns: slice) -> Any:
         """Scores of histories for all items."""

@@ -25,7 +25,7 @@ def compare(name: str) -> dict[str, Any]:
         model = corml.CoRML(filter=reading, solver="sparse")
         cost: dict[str, Any] = {}
         plan = model.plan(split.train)
-        V = work.vectors(plan["rank"])
+        V = work.vectors(plan["rank"], model.graph_norms)
         most = None if plan["strongest per item"] == "all" else plan["strongest per item"]
         pairs = pairs_of(split.train.matrix, model.weights, most)
         explained_on(pairs, split.train.matrix[:1], V, reading, model.weights)  # compile before timing

@@ -15,6 +15,7 @@ import numpy as np
 from _drawing import panels, save
 from _machine import RESULTS, alone, facts, keep
 from _one_fit import fit
+from _page import write_tables
 from _powerlaw import Habits, degrees, draw, power_law
 
 ITEMS = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
@@ -77,6 +78,7 @@ def main(arguments: list[int]) -> None:
             one["exponents"] = exponents(one["rows"])
         print(keep("growth", series), items, degree, one.get("exponents"), flush=True)
         picture(series)
+    write_tables()
 
 
 if __name__ == "__main__":

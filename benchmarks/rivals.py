@@ -63,19 +63,12 @@ RIVALS = {
 }
 
 
-def split_of(data: str) -> corml.Split:
-    """The sample is split as `corml demo` does, the others as in the paper."""
-    if data == "movielens-small":
-        return corml.split(corml.load(data, at_least=4, k_core=5), "ratio", seed=2026)
-    return load_split(data)
-
-
 # --- in a process of its own -----------------------------------------------------------------------------------------
 
 
 def choose(name: str, data: str) -> list[dict[str, Any]]:
     """The settings tried and their NDCG@10 on the valid part, the best first."""
-    rival, split = ready(name), split_of(data)
+    rival, split = ready(name), load_split(data)
     tried = []
     for setting in rival.settings:
         if setting.get("factorizer") == "cholmod" and len(split.train.items) > DENSE:
@@ -88,7 +81,7 @@ def choose(name: str, data: str) -> list[dict[str, Any]]:
 
 def measure(name: str, data: str, setting: dict[str, Any]) -> dict[str, Any]:
     """Cost and quality of a fit; of each stage, where it has several."""
-    rival, split = ready(name), split_of(data)
+    rival, split = ready(name), load_split(data)
     fit, spent, stages = rival.fit(split.train, **setting), np.zeros(2), []
     record: dict[str, Any] = {"setting": setting}
     while True:
@@ -105,7 +98,7 @@ def measure(name: str, data: str, setting: dict[str, Any]) -> dict[str, Any]:
 
 def sample(name: str, data: str) -> dict[str, Any]:
     """Of SLIM: what all items would take, from some of them."""
-    rival, train = ready(name), split_of(data).train
+    rival, train = ready(name), load_split(data).train
     chosen = np.random.default_rng(0).choice(len(train.items), min(SAMPLE, len(train.items)), replace=False)
     record: dict[str, Any] = {"setting": rival.settings[1]}
     with measured(record):
@@ -153,7 +146,7 @@ def compare(name: str, data: str, items: int) -> dict[str, Any]:
 
 
 def size_of(data: str) -> tuple[int, int, int]:
-    train = split_of(data).train
+    train = load_split(data).train
     return len(train.users), len(train.items), len(train)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corml import Interactions
+from corml import Interactions, models
 
 
 def random_interactions(seed, users=40, items=25, mean=6):
@@ -16,3 +16,28 @@ def random_interactions(seed, users=40, items=25, mean=6):
     who = [f"u{user}" for user, row in enumerate(chosen) for _ in row]
     what = [f"i{item}" for row in chosen for item in row]
     return Interactions.from_pairs(who, what)
+
+
+def learner_of(name, data, **settings):
+    """A gradient model that has learned nothing yet, and what its loop would train, on one processor."""
+    import torch
+
+    model = models.make(name, {"size": 5, "epochs": 0, "batch": 4096, **settings}).fit(data)
+    return model, model._learner(data.matrix, torch.device("cpu"))
+
+
+def one_batch(learner, seed=0):
+    """All pairs of the data in one mini-batch."""
+    (batch,) = learner.sampler(np.random.default_rng(seed))
+    return batch
+
+
+def spread(table, X, layers):
+    """A table of vectors and what the graph makes of it, layer by layer, by dense products."""
+    R = X.toarray().astype(np.float64)
+    N = R / np.sqrt(np.maximum(R.sum(1), 1))[:, None] / np.sqrt(np.maximum(R.sum(0), 1))
+    found = [np.asarray(table, dtype=np.float64)]
+    for _ in range(layers):
+        users, items = found[-1][: len(R)], found[-1][len(R) :]
+        found.append(np.vstack([N @ items, N.T @ users]))
+    return found

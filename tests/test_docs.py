@@ -36,7 +36,14 @@ from corml.settings import declared
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
-RUN = ["README.md", "docs/quickstart.md", "docs/command-line.md", "docs/add-a-model.md", "docs/solver.md"]
+RUN = [
+    "README.md",
+    "docs/quickstart.md",
+    "docs/command-line.md",
+    "docs/models.md",
+    "docs/add-a-model.md",
+    "docs/solver.md",
+]
 
 _BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
 _LINK = re.compile(r"\[[^\]]*\]\((?P<to>[^)\s]+)\)")
@@ -191,6 +198,16 @@ def test_every_command_is_explained_and_shown(command):
 @pytest.mark.parametrize("name", models.names())
 def test_every_model_is_explained(name):
     assert mentioned(name, ROOT / "docs/command-line.md")
+
+
+@pytest.mark.parametrize("name", models.names())
+def test_every_model_stands_with_its_paper_and_whether_it_serves_strangers(name):
+    rows = (ROOT / "docs/models.md").read_text("utf-8").splitlines()
+    (row,) = [row for row in rows if row.startswith(f"| `{name}` |")]
+    _, paper, _, strangers, extra = (cell.strip() for cell in row.strip("|").split("|"))
+    assert models.get(name).CITATION[-4:] in paper  # the year
+    assert strangers == ("yes" if getattr(models.make(name), "folds_in", True) else "no")
+    assert extra == ("`neural`" if "learning_rate" in declared(models.get(name)) else "")
 
 
 @pytest.mark.parametrize("entry", metrics.describe(), ids=lambda entry: entry.name)

@@ -42,7 +42,9 @@ def save_model(
         arrays |= encode_ids("users", model.users_.labels) | encode_sparse("train", model.train_, values=False)
     if model.titles_:
         arrays |= encode_ids("titles", [model.titles_.get(label, "") for label in model.items_.labels])
-    for name in model.state():
+    for name, dims in model.state().items():
+        if "users" in dims and "users.bytes" not in arrays:  # who left no history leaves nothing else either
+            continue
         value = getattr(model, name + "_")
         arrays |= encode_sparse(name, value) if issparse(value) else {name: value}
     meta = {
@@ -91,6 +93,8 @@ def _fill(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> None
     used |= _restore_history(model, arrays, n_users)
     sizes = {"users": n_users, "items": n_items, None: None}
     for name, dims in {"counts": ("items",), **model.state()}.items():
+        if "users" in dims and "users.bytes" not in used:
+            continue
         found, parts = _state(arrays, name, [sizes[dim] for dim in dims], kind="i" if name == "counts" else "f")
         setattr(model, name + "_", found)
         used |= parts

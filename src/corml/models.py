@@ -5,6 +5,7 @@ from typing import Any
 
 from corml import container, modelfile, plugins
 from corml.errors import ModelFileError, UsageError, ascii_line
+from corml.neural.checkpoint import UNFINISHED
 from corml.recommender import Recommender
 from corml.settings import build, nearest
 
@@ -41,8 +42,14 @@ def make(name: str, settings: dict[str, Any] | None = None) -> Recommender:
 def read_model(path: str | os.PathLike[str]) -> Recommender:
     """Open a model file: every byte, shape and index is checked before the model is used."""
     contents = container.read(path)
+    name = contents.meta["model"]
+    if name.endswith(UNFINISHED):
+        raise ModelFileError(
+            f"{contents.name} is the checkpoint of an unfinished fit of {ascii_line(name.removesuffix(UNFINISHED))}: "
+            "run that fit again with it, then read the model it writes."
+        )
     try:
-        model = make(contents.meta["model"], contents.meta["settings"])
+        model = make(name, contents.meta["settings"])
     except (UsageError, OverflowError) as fault:
         raise ModelFileError(f"{contents.name} was made by another corml: {fault} Fit again.") from None
     return modelfile.restore(model, contents)

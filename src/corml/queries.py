@@ -22,11 +22,12 @@ MOST_K = 10_000
 
 @dataclass(frozen=True)
 class Asked:
-    """Who asked: a name for each row, the known items of its history, and the ids nobody knows."""
+    """Who asked: a name for each row, the known items of its history, the ids nobody knows, and numbers of users."""
 
     names: tuple[str, ...]
     matrix: csr_array
     unknown: tuple[tuple[str, ...], ...]
+    users: NDArray[np.int64] | None = None
 
 
 @dataclass(frozen=True)
@@ -50,9 +51,10 @@ def resolve(items: Ids, users: Ids, train: csr_array, wanted: Sequence[Hashable]
     if history is not None:
         return histories(items, history)
     labels = labels_of(wanted, "recommend")
-    rows = train[_known_users(users, labels)]
+    numbers = _known_users(users, labels)
+    rows = train[numbers]
     rows.sort_indices()
-    return Asked(tuple(map(canonical, labels)), rows, ((),) * len(labels))
+    return Asked(tuple(map(canonical, labels)), rows, ((),) * len(labels), numbers)
 
 
 def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) -> Asked:

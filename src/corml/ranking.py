@@ -26,8 +26,11 @@ class Scorer(Protocol):
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """How many rows and columns of scores to make at a time for these histories."""
 
-    def score_block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
-        """Scores of the histories X (rows) for a range of items."""
+    def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+        """What stands for these people when scores are made: one row each."""
+
+    def score_block(self, people: Any, columns: slice) -> NDArray[np.float32]:
+        """Scores of people, as `represent` gives them, for a range of items."""
 
 
 def block_of(rows: int, columns: int, *, most_rows: int = 1 << 16) -> tuple[int, int]:
@@ -47,13 +50,15 @@ def top_k(
     X: csr_array,
     k: int,
     *,
+    users: NDArray[np.int64] | None = None,
     seen: csr_array | None = None,
     allowed: csr_array | None = None,
     progress: Progress | None = None,
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     """The k best items of each history as item numbers and scores; −1 and −inf where there are fewer.
 
-    Bands of rows are ranked in threads, so `score_block` and `progress` may be called from any of them.
+    `users` are the numbers of known users, −1 for somebody of whom only the history is known. Bands of rows are ranked
+    in threads, so the model and `progress` may be called from any of them.
     """
     from corml.linalg.topk import TopK
 
@@ -64,9 +69,10 @@ def top_k(
     def ranked(band: int) -> TopK:
         part = slice(band * height, (band + 1) * height)
         rows = X[part]
+        people = model.represent(rows, None if users is None else users[part])
         best = TopK(rows.shape[0], k, _rows(seen, part), _rows(allowed, part))
         for first in starts[1]:
-            best.add(model.score_block(rows, slice(first, min(first + width, X.shape[1]))), first)
+            best.add(model.score_block(people, slice(first, min(first + width, X.shape[1]))), first)
             tell()
         return best
 

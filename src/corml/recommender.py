@@ -28,30 +28,38 @@ Progress = Callable[[str, int, int], None]
 class Recommender(ABC):
     """A model of who likes what.
 
-    A subclass is a dataclass of settings with three methods: `_fit` learns arrays from the binary users × items
-    matrix, `score_block` scores histories, and `STATE` names the arrays to keep in a model file with their shapes
-    ("users", "items", or None for any length).
+    A subclass is a dataclass of settings with two methods: `_fit` learns arrays from the binary users × items matrix,
+    and `score_block` scores people. `STATE` names the arrays to keep in a model file with their shapes ("users",
+    "items", or None for any length). People are the rows of their histories, unless `represent` makes something else
+    of them.
     """
 
     NAME: ClassVar[str]
+    CITATION: ClassVar[str] = ""
     STATE: ClassVar[Mapping[str, tuple[str | None, ...]]]
 
-    def fit(self, train: Interactions, *, progress: Progress | None = None) -> Self:
-        """Learn from interactions; settings are checked first, the data are left alone."""
-        if not isinstance(train, Interactions):
-            raise UsageError(
-                f"fit learns from Interactions, not {type(train).__name__}: use corml.load(…), "
-                "Interactions.from_pairs(users, items), or the .train of a split."
-            )
+    def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Progress | None = None) -> Self:
+        """Learn from interactions; settings are checked first, the data are left alone.
+
+        `valid` are pairs to be found, such as the .valid of a split: models that learn step by step stop when they find
+        no more of them. The others do not look at them.
+        """
+        _check_is_data(train, "train")
+        if valid is not None:
+            _check_is_data(valid, "valid")
         check(self)
-        self._progress = progress or _silent
+        self._progress, self._valid = progress or _silent, valid
         self.notes_: dict[str, Any] = {}
         self.evaluation_: dict[str, Any] = {}
         self.users_, self.items_, self.train_ = train.users, train.items, train.matrix
         self.counts_ = train.item_degrees
         self.titles_ = {label: title for label, title in train.titles.items() if label in train.items}
         self.data_: dict[str, Any] = {"fingerprint": train.fingerprint, "source": dict(train.source)}
-        self._fit(train.matrix)
+        try:
+            self._fit(train.matrix)
+        except BaseException:  # half a fit is none
+            del self.items_
+            raise
         return self
 
     def plan(self, train: Interactions) -> dict[str, Any]:
@@ -63,9 +71,16 @@ class Recommender(ABC):
     def _fit(self, X: csr_array) -> None:
         """Learn the arrays named in STATE."""
 
+    def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+        """What stands for people when they are scored, one row each: here their histories, whoever they are.
+
+        `users` are the numbers of known users, −1 for somebody of whom only the history is known.
+        """
+        return X
+
     @abstractmethod
-    def score_block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
-        """Scores of the histories X for a range of items."""
+    def score_block(self, people: Any, columns: slice) -> NDArray[np.float32]:
+        """Scores of people, as `represent` gives them, for a range of items."""
 
     def check_state(self) -> None:  # noqa: B027 (most models have nothing to add)
         """Raise ModelFileError if the arrays of STATE cannot come from a fit: asked before a save, after a load."""
@@ -98,7 +113,8 @@ class Recommender(ABC):
     def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
         """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
         self.check_fitted()
-        return self.score_block(queries.histories(self.items_, history).matrix, slice(0, len(self.items_)))
+        people = self.represent(queries.histories(self.items_, history).matrix, None)
+        return self.score_block(people, slice(0, len(self.items_)))
 
     def recommend(
         self,
@@ -118,7 +134,7 @@ class Recommender(ABC):
         asked = queries.resolve(self.items_, self.users_, self.train_, users, history)
         limits = queries.limits(self.items_, asked, exclude, only)
         queries.check_k(k)
-        best = top_k(self, asked.matrix, k, seen=limits.seen, allowed=limits.allowed)
+        best = top_k(self, asked.matrix, k, users=asked.users, seen=limits.seen, allowed=limits.allowed)
         return queries.answer(self, asked, limits, *best)
 
     def similar(self, items: Labels | str, k: int = 10) -> Recommendations:
@@ -137,7 +153,9 @@ class Recommender(ABC):
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to the target's score, by part; for models that are linear in the history."""
-        raise UsageError(f"{type(self).__name__} does not score from the history, so there is nothing to explain.")
+        raise UsageError(
+            f"{type(self).__name__} does not score item by item of a history, so there is nothing to explain."
+        )
 
     def known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """Item numbers of a list of items (each once) or of a known user, and the ids the model does not know."""
@@ -152,6 +170,14 @@ class Recommender(ABC):
 
         self.check_fitted()
         save_model(self, path, history=history, evaluation=evaluation or self.evaluation_)
+
+
+def _check_is_data(given: object, name: str) -> None:
+    if not isinstance(given, Interactions):
+        raise UsageError(
+            f"fit learns from Interactions, not {type(given).__name__}: use corml.load(…), "
+            f"Interactions.from_pairs(users, items), or the .{name} of a split."
+        )
 
 
 def _silent(stage: str, done: int, total: int) -> None:

@@ -74,6 +74,27 @@ def test_progress_is_a_line_now_and_then_in_a_log(monkeypatch, capsys):
     assert capsys.readouterr().err == "fit: 5 of 10, about 19 s left\n"
 
 
+def test_all_epochs_are_one_bar_that_says_how_it_goes(monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    with _console.progress() as show:
+        for epoch in range(1, 6):
+            show(f"epoch {epoch}, valid 0.{epoch}", epoch, 5)
+    last = sys.stderr.getvalue().rpartition("epoch 5, valid 0.5")[2]
+    assert "5/5" in last
+    assert "epoch 4" not in last
+
+
+def test_the_time_left_of_training_is_that_of_all_epochs_even_after_a_pause(monkeypatch, capsys):
+    clock = iter([0.0, 0.0, 0.0, 5.0, 10.0])
+    monkeypatch.setattr(_console.time, "monotonic", lambda: next(clock))
+    with _console.progress() as show:
+        show("epoch 101", 1001, 2000)  # goes on from a checkpoint
+        show("epoch 101", 1005, 2000)
+        show("epoch 102, valid 0.1", 1010, 2000)
+    assert capsys.readouterr().err == "epoch 102, valid 0.1: 1010 of 2000, about 990 s left\n"
+
+
 @pytest.fixture
 def broken(monkeypatch):
     """A command that fails in a way of one's choice."""

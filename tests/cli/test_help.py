@@ -66,13 +66,32 @@ def test_metrics_are_shown_with_a_formula(run):
     assert all(row["formula"] and row["formula"] in shown for row in listed)
 
 
-def test_models_are_shown_with_every_setting(run):
+def test_models_are_shown_with_every_setting_and_their_papers(run):
     shown, listed = run("models").out, run("models", "--json").json
-    assert set(listed) == set(models.names())
-    for name in models.names():
-        assert [row["setting"] for row in listed[name]] == list(declared(models.get(name)))
-        assert all(setting in shown for setting in declared(models.get(name)))
+    assert list(listed) == list(models.names())
+    for name, about in listed.items():
+        model = models.get(name)
+        line = model.__doc__.splitlines()[0]
+        assert f"{name}: {line}\n" in shown
+        assert about["about"] == line
+        assert about["citation"] == model.CITATION
+        assert model.CITATION in shown
+        assert [row["setting"] for row in about["settings"]] == list(declared(model))
+        assert all(f"\n    {setting} " in shown for setting in declared(model))
+        assert about["extra"] == ("neural" if hasattr(model, "learning_rate") else None)
     assert list(run("models", "popularity", "--json").json) == ["popularity"]
+
+
+def test_the_settings_of_a_model_are_one_aligned_table(run):
+    rows = re.findall(r"^    (\w+ +.*)$", run("models", "bpr-mf").out, re.MULTILINE)
+    assert len(rows) == len(declared(models.get("bpr-mf")))
+    meanings = [spec.help for spec in declared(models.get("bpr-mf")).values()]
+    assert len({row.index(meaning) for row, meaning in zip(rows, meanings, strict=True)}) == 1
+
+
+def test_what_a_setting_may_be_is_told_of_a_single_model(run):
+    assert run("models", "simgcl").out.count("must be ") == len(declared(models.get("simgcl")))
+    assert "must be " not in run("models").out
 
 
 @pytest.mark.parametrize(

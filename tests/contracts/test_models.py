@@ -1,22 +1,43 @@
 """What every model promises; a new file in `baselines` is tested here without another line."""
 
+import re
+
 import numpy as np
 import pytest
 
 import corml
 from corml import Interactions, models
-from corml.errors import NotFittedError
+from corml.errors import NotFittedError, UsageError
 from corml.settings import declared
 from support import random_interactions
+
+UNTUNED = {  # settings a search leaves alone, and why
+    "seed": "chance",
+    "device": "where, not what",
+    **dict.fromkeys(("epochs", "patience", "every", "minutes"), "how long: the validation pairs tell"),
+    **dict.fromkeys(("rho", "max_steps", "tol", "precision", "max_memory"), "how it is computed, not what"),
+    **dict.fromkeys(("solver", "route", "candidates", "pair_tol", "partition_ratio"), "what fits: a plan chooses"),
+    **dict.fromkeys(("filter", "nonnegative"), "which model it is"),
+    **dict.fromkeys(("budget", "item_norms", "of"), "for whoever uses it to say"),
+}
 
 
 @pytest.fixture(scope="module", params=models.names())
 def fitted(request):
-    return models.make(request.param).fit(random_interactions(11, 70, 30))
+    return models.make(request.param, brief(request.param)).fit(random_interactions(11, 70, 30))
+
+
+def brief(name):
+    """Settings for what every model must do however long it learned: a few epochs, if it has any."""
+    return {"epochs": 3} if "epochs" in declared(models.get(name)) else {}
 
 
 def fresh(model):
     return type(model)(**{name: getattr(model, name) for name in declared(type(model))})
+
+
+def everyone(model):
+    return model.represent(model.train_, np.arange(len(model.users_)))
 
 
 def test_fit_returns_the_model_and_leaves_settings_and_data_alone(fitted):
@@ -34,7 +55,7 @@ def test_the_same_data_give_the_same_lists(fitted):
 
 
 def test_scores_are_finite(fitted):
-    assert np.isfinite(fitted.score_block(fitted.train_, slice(0, len(fitted.items)))).all()
+    assert np.isfinite(fitted.score_block(everyone(fitted), slice(0, len(fitted.items)))).all()
 
 
 def test_lists_hold_no_seen_item_no_item_twice_and_fall_in_score(fitted):
@@ -54,8 +75,9 @@ def test_batches_are_what_one_by_one_gives(fitted):
 
 
 def test_bands_of_items_are_pieces_of_all_scores(fitted):
-    whole = fitted.score_block(fitted.train_, slice(0, len(fitted.items)))
-    band = fitted.score_block(fitted.train_, slice(4, 9))
+    people = everyone(fitted)
+    whole = fitted.score_block(people, slice(0, len(fitted.items)))
+    band = fitted.score_block(people, slice(4, 9))
     np.testing.assert_allclose(band, whole[:, 4:9], rtol=1e-5, atol=1e-7)
 
 
@@ -87,10 +109,46 @@ def test_the_catalogue_may_be_a_single_item(fitted):
     assert tiny.recommend(["a"], k=2).items.tolist() == [[None, None]]
 
 
-def test_every_setting_has_words_and_a_rule_its_default_keeps(fitted):
+def test_every_setting_has_words_a_rule_its_default_keeps_and_a_place_to_search(fitted):
     for spec in declared(type(fitted)).values():
         assert spec.help
         assert spec.rule.holds(spec.default)
+        assert (spec.search is None) == (spec.name in UNTUNED)
+        if spec.search:
+            assert all(spec.rule.holds(value) for value in spec.search.values)
+
+
+def test_every_model_names_its_paper(fitted):
+    own = fitted.NAME in ("popularity", "corml-dial")
+    assert bool(fitted.CITATION) != own
+    assert own or re.search(r": .+ (19|20)\d\d$", fitted.CITATION)  # who: what. where and when
+
+
+def test_without_its_users_a_model_answers_histories_or_says_that_it_cannot(fitted, tmp_path):
+    path, history = tmp_path / "model.corml", [list(fitted.items.labels[[1, 4]])]
+    fitted.save(path, history=False)
+    loaded = corml.read_model(path)
+    if getattr(fitted, "folds_in", True):
+        found = loaded.recommend(history=history, k=5)
+        np.testing.assert_array_equal(found.items, fitted.recommend(history=history, k=5).items)
+    else:
+        for model in (fitted, loaded):
+            with pytest.raises(UsageError, match="ask for known users, or take a model that scores histories"):
+                model.recommend(history=history)
+    with pytest.raises(UsageError, match="saved without its users"):
+        loaded.recommend(list(fitted.users_.labels[:1]))
+
+
+def test_the_order_of_the_pairs_does_not_matter(fitted):
+    if hasattr(fitted, "seed"):  # its first parameters are drawn in the order of the ids
+        return
+    data = random_interactions(11, 70, 30)
+    users, items = data.users.labels[data.user], data.items.labels[data.item]
+    order = np.random.default_rng(0).permutation(len(users))
+    other = fresh(fitted).fit(Interactions.from_pairs(users[order], items[order]))
+    rows, columns = other.users_.rows(data.users.labels), other.items.rows(data.items.labels)
+    found, expected = (one.score_block(everyone(one), slice(0, len(one.items))) for one in (other, fitted))
+    np.testing.assert_allclose(found[rows][:, columns], expected, rtol=1e-2, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", [name for name in models.names() if name != "popularity"])
@@ -99,7 +157,7 @@ def test_a_checkerboard_is_recovered(name):
     n = 50
     pairs = [(u, i) for u in range(n) for i in range(n) if (u + i) % 2 == 0 and u != i]
     data = Interactions.from_pairs(*zip(*pairs, strict=True))
-    found = models.make(name).fit(data).recommend(list(range(n)), k=1)
+    found = models.make(name, for_small_data(name)).fit(data).recommend(list(range(n)), k=1)
     assert [int(item) for item in found.items[:, 0]] == list(range(n))
 
 
@@ -107,5 +165,19 @@ def test_a_checkerboard_is_recovered(name):
 def test_it_beats_popularity_on_the_bundled_sample(name):
     split = corml.split(corml.load("movielens-small", at_least=4, k_core=10), "ratio")
     floor = corml.evaluate(corml.Popularity().fit(split.train), split, ["ndcg@10"], intervals=False)
-    found = corml.evaluate(models.make(name).fit(split.train), split, ["ndcg@10"], intervals=False)
+    model = models.make(name, for_small_data(name)).fit(split.train, valid=split.valid)
+    found = corml.evaluate(model, split, ["ndcg@10"], intervals=False)
     assert found["ndcg@10"] > 1.2 * floor["ndcg@10"]
+
+
+def for_small_data(name):
+    """Settings of gradient models for thousands of pairs; the defaults are those of papers with millions."""
+    common = {"batch": 256, "learning_rate": 0.005, "epochs": 12, "patience": 4}
+    own = {
+        "cml": {"negatives": 5},
+        "l-cml": {"negatives": 5},
+        "recvae": {"hidden": 100},
+        "simgcl": {"contrast": 0.02},
+        "ultragcn": {"negative_weight": 10.0},
+    }
+    return common | own.get(name, {}) if "epochs" in declared(models.get(name)) else {}

@@ -1,3 +1,5 @@
+import tracemalloc
+
 import numpy as np
 import pytest
 
@@ -27,12 +29,35 @@ def test_it_works_in_place():
     assert spd_inverse(M) is M
 
 
-@pytest.mark.parametrize("limit", [7, 30, 64])
-def test_quarters_agree_with_one_piece(limit, monkeypatch):
+@pytest.mark.parametrize("panel", [7, 30, 64, 99])
+def test_panels_agree_with_one_piece(panel, monkeypatch):
     M = definite(100)
     whole = spd_inverse(M.copy())
-    monkeypatch.setattr(spd, "LARGEST_LAPACK", limit)
-    np.testing.assert_allclose(spd_inverse(M.copy()), whole, atol=1e-10)
+    monkeypatch.setattr(spd, "LARGEST_LAPACK", panel)
+    monkeypatch.setattr(spd, "TILE", 32)
+    found = spd_inverse(M.copy())
+    np.testing.assert_allclose(found, whole, atol=1e-10)
+    assert np.array_equal(found, found.T)
+
+
+def test_panels_lose_no_more_to_rounding_than_one_piece(monkeypatch):
+    M = definite(400, np.float32)
+    exact = np.linalg.inv(M.astype(np.float64))
+    whole = np.abs(spd_inverse(M.copy()) - exact).max()
+    monkeypatch.setattr(spd, "LARGEST_LAPACK", 64)
+    assert np.abs(spd_inverse(M.copy()) - exact).max() <= 5 * whole
+
+
+def test_panels_work_in_place_with_little_beside(monkeypatch):
+    monkeypatch.setattr(spd, "LARGEST_LAPACK", 64)
+    monkeypatch.setattr(spd, "TILE", 64)
+    M = definite(1500, np.float32)
+    tracemalloc.start()
+    found = spd_inverse(M)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert found is M
+    assert peak < 0.3 * M.nbytes
 
 
 def test_a_matrix_that_lost_definiteness_to_rounding_is_helped_once(monkeypatch):

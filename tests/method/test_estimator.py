@@ -27,7 +27,7 @@ def model(request):
 def dense_scores(model):
     """Section 1 of the paper, written with dense matrices."""
     R, d, V = model.train_.toarray(), model.degrees_, model.V_.astype(float)
-    t, s, weight = model.item_norm, model.filter_norm, 1 / model.mix - 1
+    t, s, weight = model.item_norm, model.weights.filter_norm, 1 / model.mix - 1
     G = V @ V.T
     np.fill_diagonal(G, 0)
     H_part = R @ np.diag(d**-t) @ model.H_.toarray() @ np.diag(d**t)

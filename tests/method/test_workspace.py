@@ -9,6 +9,7 @@ from corml.method import workspace as room
 from corml.method.workspace import Workspace
 from support import random_interactions
 
+NORMS = {"graph_user_norm": 0.4, "graph_item_norm": 0.4, "filter_norm": 0.4}  # of a fit without a ridge of its own
 FIRST = {"solver": "sparse", "rank": 8, "candidates": 69, "pair_tol": 1.0}  # all pairs: no choice among equals
 
 
@@ -38,7 +39,9 @@ def made(monkeypatch):
         ({"mix": 0.5}, []),
         ({"item_norm": -0.2}, []),
         ({"scale": 2.0}, []),
-        ({"l2": 1.0, "ridge": 3.0, "user_balance": 0.25}, []),
+        ({"l2": 1.0, "ridge": 3.0, "user_balance": 0.25, **NORMS}, []),
+        ({"ridge": 3.0, "user_balance": 0.25}, ["singular_vectors", "cross_term"]),
+        ({"graph_user_norm": 0.2}, ["singular_vectors", "cross_term"]),
         ({"rank": 5}, ["cross_term"]),
         ({"rank": 12}, ["singular_vectors", "cross_term"]),
         ({"filter": "elementwise"}, ["cross_term"]),

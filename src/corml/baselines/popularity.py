@@ -30,7 +30,7 @@ class Popularity(Recommender):
         if not np.array_equal(self.degrees_, self.counts_.astype(np.float32)):
             raise ModelFileError("its degrees are not those of its data")
 
-    def score_block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
+    def score_block(self, people: csr_array, columns: slice) -> NDArray[np.float32]:
         """The same row for every history."""
         row = self.degrees_[columns]
-        return np.broadcast_to(row, (X.shape[0], len(row)))
+        return np.broadcast_to(row, (people.shape[0], len(row)))

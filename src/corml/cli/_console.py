@@ -76,28 +76,34 @@ def progress() -> Iterator[Progress]:
         known: dict[str, Any] = {}
 
         def show(stage: str, done: int, total: int) -> None:
-            if stage not in known:
-                known[stage] = bars.add_task(stage, total=total)
-            bars.update(known[stage], completed=done, total=total)
+            kind = _kind(stage)
+            if kind not in known:
+                known[kind] = bars.add_task(stage, total=total)
+            bars.update(known[kind], description=stage, completed=done, total=total)
 
         yield show
 
 
 def _plain() -> Progress:
     """For logs: now and then a line, and none for work that is over soon."""
-    stage_now, begun, last = "", time.monotonic(), time.monotonic()
+    stage_now, first, begun, last = "", 0, time.monotonic(), time.monotonic()
 
     def show(stage: str, done: int, total: int) -> None:
-        nonlocal stage_now, begun, last
+        nonlocal stage_now, first, begun, last
         now = time.monotonic()
-        if stage != stage_now:  # the time left is that of the stage, so its clock starts here
-            stage_now, begun = stage, now
+        if _kind(stage) != stage_now:  # the time left is that of the stage, so its clock starts here
+            stage_now, first, begun = _kind(stage), max(done - 1, 0), now
         if now - last >= QUIET_SECONDS:
-            left = (now - begun) / max(done, 1) * (total - done)
+            left = (now - begun) / max(done - first, 1) * (total - done)
             tell(f"{stage}: {done} of {total}, about {left:.0f} s left")
             last = now
 
     return show
+
+
+def _kind(stage: str) -> str:
+    """What a stage is, without how it goes: all epochs are one."""
+    return "epoch" if stage.startswith("epoch ") else stage
 
 
 def _finite(value: Any) -> Any:

@@ -1,9 +1,13 @@
 """corml fit: from a file of interactions to a model file."""
 
+import os
 import shlex
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
+import numpy as np
 import typer
 
 import corml
@@ -12,10 +16,15 @@ from corml.cli._console import progress, say, show_json, tell
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._settings_file import read_settings
 from corml.cli._work import check_split, load, make_split, over, target
-from corml.errors import UsageError
+from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
 from corml.evaluation import task
 from corml.interactions import Interactions
+from corml.neural import late
+from corml.neural.checkpoint import Checkpoint
+from corml.neural.embedded import Embedded
+from corml.neural.stepwise import Stepwise
 from corml.recommender import Recommender
+from corml.splits import Split
 
 __all__ = ["fit"]
 
@@ -32,6 +41,12 @@ def fit(
     settings: str = typer.Option(
         None, "--settings", metavar="FILE", help="A TOML file with [data], [split] and [model]; flags win."
     ),
+    checkpoint: str = typer.Option(
+        None,
+        "--checkpoint",
+        metavar="FILE",
+        help="Keep the place in training here after each epoch; the same command goes on from it.",
+    ),
     no_history: bool = typer.Option(False, "--no-history", help="Leave the training users out of the model file."),
     plan: bool = typer.Option(False, "--plan", help="Only say how the fit would go: solver, memory, time."),
     as_json: bool = typer.Option(False, "--json", help="Print the outcome as JSON."),
@@ -41,13 +56,15 @@ def fit(
     """Fit a model and write it as one file.
 
     Without --split it learns from all interactions. With --split it learns from the train part, is judged on the
-    test part, and the file keeps both the figures and how to make that split again. corml models lists all settings.
+    test part, and the file keeps both the figures and how to make that split again. A model that learns step by step
+    stops when it gains no more on the valid part. corml models lists all settings.
 
     \b
     Examples:
       corml fit ratings.csv --at-least 4 --out shop.corml
       corml fit movielens-small --at-least 4 --k-core 5 --split ratio --out movies.corml
       corml fit gowalla --split authors --set rank=256 --set ridge=50 --out gowalla.corml
+      corml fit gowalla --split authors --model lightgcn --checkpoint place.corml --out gowalla.corml
       corml fit --settings fit.toml --out shop.corml
       corml fit ratings.csv --plan
     """
@@ -64,6 +81,10 @@ def fit(
     if out:
         target(out, source, loading.get("titles"))
     made = _model(given["model"], model, values)
+    if isinstance(made, Stepwise) and not plan:
+        late.require(type(made).__name__)
+    if checkpoint:
+        _check_place(made, checkpoint, out, source, loading.get("titles"), settings)
     splitting = over(given["split"], splitting)
     if splitting:
         check_split(splitting)
@@ -72,8 +93,9 @@ def fit(
         _show_plan(made.plan(make_split(data, splitting).train if splitting else data), as_json)
         return
     begun = time.perf_counter()
-    record = _learn(made, data, splitting)
-    made.save(out, history=not no_history, evaluation=record)
+    with _keeping(checkpoint):
+        record = _learn(made, data, splitting, {"checkpoint": checkpoint} if checkpoint else {})
+        made.save(out, history=not no_history, evaluation=record)
     seconds = time.perf_counter() - begun
     if as_json:
         show_json(_facts(made, out, record, seconds))
@@ -98,16 +120,64 @@ def _model(section: dict[str, Any], name: str | None, values: list[str]) -> Reco
     return models.make(name or kept, {**chosen, **pairs(values)})
 
 
-def _learn(made: Recommender, data: Interactions, splitting: dict[str, Any]) -> dict[str, Any]:
+def _check_place(made: Recommender, checkpoint: str, out: str | None, *inputs: object) -> None:
+    """Refuse a checkpoint that cannot be kept, before the data are read."""
+    if not isinstance(made, Stepwise):
+        raise UsageError(f"{made.NAME} is not learned in epochs, so it has no checkpoint: leave out --checkpoint.")
+    target(checkpoint, *inputs)
+    if out and os.path.abspath(out) == os.path.abspath(checkpoint):
+        raise UsageError("The checkpoint and the model are two files: give --checkpoint and --out different names.")
+
+
+class Stopped(CormlError):
+    """Ctrl-C or SIGTERM, where a checkpoint makes it worth saying more."""
+
+    code = "interrupted"
+    exit_code = INTERRUPTED
+
+
+@contextmanager
+def _keeping(checkpoint: str | None) -> Iterator[None]:
+    """Say, if the work is stopped, where it will go on."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if not checkpoint:
+            raise
+        done, name = Checkpoint.epochs_in(checkpoint), ascii_line(checkpoint, 200)
+        if not done:
+            raise Stopped("Stopped before the end of the first epoch: nothing was kept. Run it again.") from None
+        raise Stopped(f"Stopped after epoch {done}, which {name} keeps. The same command goes on from there.") from None
+
+
+def _learn(made: Recommender, data: Interactions, splitting: dict[str, Any], keeping: dict[str, Any]) -> dict[str, Any]:
     """Fit, and judge if there is a split; whether anybody can be judged is asked before the long work."""
     with progress() as show:
         if not splitting:
-            made.fit(data, progress=show)
+            made.fit(data, progress=show, **keeping)
             return {}
         split = make_split(data, splitting)
-        task.make(split, "test", split.train.items)
-        made.fit(split.train, progress=show)
+        _check_can_judge(made, task.make(split, "test", split.train.items))
+        made.fit(split.train, valid=_to_stop_by(made, split), progress=show, **keeping)
         return corml.evaluate(made, split, progress=show).record()
+
+
+def _check_can_judge(made: Recommender, job: task.Task) -> None:
+    learned = job.split.train.user_degrees[job.split.train.users.rows(job.users)] > 0
+    if isinstance(made, Embedded) and not made.folds_in and not learned.all():
+        raise UsageError(
+            f"{made.NAME} has no vector for {np.sum(~learned):,} users this split asks for, because it does not learn "
+            "from them: choose another split, or a model that scores histories."
+        )
+
+
+def _to_stop_by(made: Recommender, split: Split) -> Interactions | None:
+    """The valid part, if it has users who are learned from; else training cannot look at it."""
+    if (split.train.user_degrees[split.valid.user] > 0).any():
+        return split.valid
+    if isinstance(made, Stepwise):
+        tell(f"note: no user of the valid part is in the train part, so all {made.epochs} epochs are learned")
+    return None
 
 
 def _facts(made: Recommender, out: str, record: dict[str, Any], seconds: float) -> dict[str, Any]:
@@ -124,6 +194,10 @@ def _report(made: Recommender, out: str, record: dict[str, Any], seconds: float)
     kept = made.notes_.get("plan", {}).get("strongest per item", "all")
     if kept != "all":
         tell(f"note: only the {kept} strongest pairs of each item were used; candidates= changes that")
+    if "training" in made.notes_:
+        learned = made.notes_["training"]
+        best = f", best after {learned['best epoch']}" if "best epoch" in learned else ""
+        tell(f"note: learned {learned['epochs']} epochs{best}: {learned['stopped']}")
     users, items = made.train_.shape
     say(f"wrote {out}: {made.NAME} on {users:,} users x {items:,} items in {seconds:.1f} s")
 

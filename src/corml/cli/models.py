@@ -1,9 +1,12 @@
-"""corml models: which models there are and what can be set."""
+"""corml models: which models there are, where they come from and what can be set."""
+
+from typing import Any
 
 import typer
 
 from corml import models as registry
 from corml.cli._console import say, show_json
+from corml.neural.stepwise import Stepwise
 from corml.settings import Declared, declared
 
 __all__ = ["models"]
@@ -13,30 +16,51 @@ def models(
     name: str = typer.Argument(None, metavar="MODEL", help="Only this model."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List the models and all their settings.
+    """List the models with their papers and all their settings.
 
-    Each with its default, what it may be and what it means; set them with corml fit --set NAME=VALUE.
+    Each setting with its symbol, default and meaning and, for a single model, what it may be; set them with
+    corml fit --set NAME=VALUE.
 
     \b
     Examples:
       corml models
       corml models corml
     """
-    chosen = [name] if name else list(registry.names())
-    rows = {one: [_row(spec) for spec in declared(registry.get(one)).values()] for one in chosen}
+    listed = {one: _about(one) for one in ([name] if name else registry.names())}
     if as_json:
-        show_json({one: [dict(zip(COLUMNS, row, strict=True)) for row in listed] for one, listed in rows.items()})
+        show_json(listed)
         return
-    for one, listed in rows.items():
-        say(f"{one}: {(registry.get(one).__doc__ or '').strip().splitlines()[0]}\n")
-        for setting, symbol, default, rule, meaning in listed:
-            say(f"  {setting}{f' ({symbol})' if symbol else ''} = {default}: {meaning}\n      must be {rule}")
+    for one, about in listed.items():
+        say(f"{one}: {about['about']}")
+        if about["citation"]:
+            say(f"  {about['citation']}")
+        if about["extra"]:
+            say(f"  fitting needs PyTorch: pip install 'corml[{about['extra']}]'")
         say()
+        rows = about["settings"]
+        for row, line in zip(rows, _aligned([list(row.values())[:-1] for row in rows]), strict=True):
+            say(f"    {line}" + (f"\n        must be {row['must be']}" if name else ""))
+        if rows:
+            say()
 
 
-COLUMNS = ("setting", "symbol", "default", "must be", "meaning")
+def _about(name: str) -> dict[str, Any]:
+    model = registry.get(name)
+    return {
+        "about": (model.__doc__ or "").strip().splitlines()[0],
+        "citation": model.CITATION,
+        "extra": "neural" if issubclass(model, Stepwise) else None,
+        "settings": [_row(spec) for spec in declared(model).values()],
+    }
 
 
-def _row(spec: Declared) -> list[str]:
+def _row(spec: Declared) -> dict[str, str]:
     default = "none" if spec.default is None else str(spec.default)
-    return [spec.name, spec.symbol, default, spec.rule.phrase, spec.help]
+    words = (spec.name, spec.symbol, default, spec.help, spec.rule.phrase)
+    return dict(zip(("setting", "symbol", "default", "meaning", "must be"), words, strict=True))
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
+    """Rows as lines, each column as wide as its longest word."""
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, UsageError, ascii_line
-from corml.evaluation.cells import filled
 from corml.evaluation.task import Task
 from corml.interactions import canonical
+from corml.linalg.cells import filled
 from corml.recommendations import Recommendations
 
 if TYPE_CHECKING:

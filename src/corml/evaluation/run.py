@@ -52,7 +52,8 @@ def evaluate(
     wanted, draw = parse_all(metrics), Draw(confidence, resamples, seed, wanted=intervals)
     job = task.make(split, part, model.items)
     longest = min(max(metric.k for metric in wanted), len(job.items))
-    best, _ = top_k(model, job.history, longest, seen=job.mask, progress=progress)
+    known = model.users_.find(job.users)
+    best, _ = top_k(model, job.history, longest, users=known, seen=job.mask, progress=progress)
     return _result(job, best, wanted, draw, name=model.NAME)
 
 

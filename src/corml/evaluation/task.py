@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import DataError
-from corml.evaluation.cells import filled
 from corml.interactions import Ids, Interactions
+from corml.linalg.cells import filled
 from corml.splits import Split
 
 __all__ = ["Task", "make"]

@@ -11,7 +11,8 @@ from corml.parallel import blas
 
 __all__ = ["spd_inverse"]
 
-LARGEST_LAPACK = 30_000  # LAPACK counts entries with 32-bit integers: larger matrices are inverted in quarters
+LARGEST_LAPACK = 30_000  # LAPACK counts entries with 32-bit integers: larger matrices are inverted a panel at a time
+PANEL = 1024  # rows of such a panel
 JITTER = 1e-5  # of the mean diagonal, added once when rounding has cost definiteness
 TILE = 1024
 
@@ -21,7 +22,7 @@ def spd_inverse(M: NDArray[Any]) -> NDArray[Any]:
     with blas(size=len(M)):
         if len(M) <= LARGEST_LAPACK:
             return _by_cholesky(M)
-        return _by_quarters(M)
+        return _by_panels(M)
 
 
 def _by_cholesky(M: NDArray[Any]) -> NDArray[Any]:
@@ -64,15 +65,28 @@ def mirror_upper(M: NDArray[Any]) -> None:
                 M[b : b + TILE, a : a + TILE] = tile.T
 
 
-def _by_quarters(M: NDArray[Any]) -> NDArray[Any]:
-    """Block inverse through the Schur complement, so that no LAPACK call sees more than half the matrix."""
-    half = len(M) // 2
-    A, B, C = M[:half, :half].copy(), M[:half, half:], M[half:, half:].copy()
-    A = spd_inverse(A)
-    AB = A @ B
-    C = spd_inverse(C - B.T @ AB)
-    M[:half, half:] = -AB @ C
-    M[half:, :half] = M[:half, half:].T
-    M[:half, :half] = A - M[:half, half:] @ AB.T
-    M[half:, half:] = C
+def _by_panels(M: NDArray[Any]) -> NDArray[Any]:
+    """Sweep one panel K of rows after the other out of the matrix; three panels of scratch, n³ operations as LAPACK.
+
+        M_KK → −M_KK⁻¹,   M_Kj → M_KK⁻¹ M_Kj,   M_ij → M_ij − M_iK M_KK⁻¹ M_Kj
+
+    The rule is the same for rows that were swept before and for those still to come, and it keeps the matrix
+    symmetric, so the upper triangle is all that is read and written. When all are swept, M holds minus its inverse.
+    """
+    n, height = len(M), min(PANEL, LARGEST_LAPACK)
+    for first in range(0, n, height):
+        K = slice(first, min(first + height, n))
+        old = np.concatenate([M[:first, K].T, M[K, first:]], axis=1)
+        old[:, K] = np.triu(old[:, K]) + np.triu(old[:, K], 1).T
+        P = _by_cholesky(old[:, K].copy())
+        old[:, K] = 0  # what this panel has to do with itself is put in below
+        new = P @ old
+        for start in range(0, n, height):
+            band = slice(start, min(start + height, n))
+            M[band, start:] -= old[:, band].T @ new[:, start:]
+        M[:first, K] = new[:, :first].T
+        M[K, first:] = new[:, first:]
+        M[K, K] = -P
+    np.negative(M, out=M)
+    mirror_upper(M)
     return M

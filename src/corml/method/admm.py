@@ -1,61 +1,25 @@
-"""The paper's solver of problem H: ADMM on dense matrices.
+"""The paper's solver of problem H: ADMM on dense matrices (`linalg/admm.py`), with H symmetric and nowhere negative.
 
-    X = (M + ρI)⁻¹
-    H ← X (B + ρ(Z − Γ)),   H ← H − X·diag(diag(H)/diag(X))                                      (h)
-    Z ← max((H + Γ + (H + Γ)ᵀ)/2, 0)                                                              (z)
-    Γ ← Γ + H − Z                                                                                 (γ)
-
-Six n × n arrays are alive: X, B, H, Z, Γ and one for the right-hand side of (h).
+Z ← max((H + Γ + (H + Γ)ᵀ)/2, 0)                                                                  (z)
 """
 
 from collections.abc import Callable
-from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import NumericalError
-from corml.linalg.spd import spd_inverse
+from corml.linalg import admm
+from corml.linalg.admm import ARRAYS_ALIVE, Solution, norm
 from corml.method.pace import expected_steps
 from corml.method.problem import Problem
-from corml.parallel import blas
 
 __all__ = ["ARRAYS_ALIVE", "Solution", "solve"]
 
-ARRAYS_ALIVE = 6  # n × n arrays at the peak, scratch aside
 TILE = 1024
 
 Matrix = NDArray[Any]
 Progress = Callable[[int, int], None]
-
-
-@dataclass(frozen=True)
-class Solution:
-    """What a solver found, how it got there, and whether it arrived."""
-
-    H: Matrix = field(repr=False)
-    steps: int
-    primal: float  # ‖H − Z‖ / ‖Z‖
-    dual: float  # ‖Z − Z_before‖ / max(‖Γ‖, ‖B‖/ρ)
-    converged: bool
-    rho: float
-    trace: tuple[tuple[float, float], ...] = field(default=(), repr=False)
-
-    @property
-    def residual(self) -> float:
-        """How far from optimal."""
-        return max(self.primal, self.dual)
-
-    def report(self) -> dict[str, Any]:
-        """Plain numbers for a model file or a table."""
-        return {
-            "steps": self.steps,
-            "primal residual": self.primal,
-            "dual residual": self.dual,
-            "converged": self.converged,
-            "rho": self.rho,
-        }
 
 
 def solve(
@@ -69,60 +33,17 @@ def solve(
     """Minimise ½⟨H, MH⟩ − ⟨B, H⟩ over symmetric H ≥ 0 with diag(H) = 0; overwrites the problem's M.
 
     ρ sets the speed; the converged answer does not depend on it. Stops when both residuals are below `tol`;
-    `tol=0` runs exactly `max_steps`. ‖H − Z‖ alone is no test: it is small long before the end.
+    `tol=0` runs exactly `max_steps`.
     """
-    M, B = problem.M, problem.B
-    rho = suggested_rho(M) if rho is None else rho
-    M[np.diag_indices_from(M)] += M.dtype.type(rho)
-    X = spd_inverse(M)
-    H, T, Z, Γ = np.empty_like(B), np.empty_like(B), np.zeros_like(B), np.zeros_like(B)
-    trace: list[tuple[float, float]] = []
-    pull = float(np.sqrt(max(_norm(B) ** 2 - float(np.sum(np.diag(B).astype(np.float64) ** 2)), 0.0))) / rho
-    with blas(size=len(B)):
-        for step in range(1, max_steps + 1):
-            np.matmul(X, _target(B, Z, Γ, rho, out=T), out=H)
-            _zero_diagonal(H, X)  #                                                                       (h)
-            Γ += H
-            moved = _project(Γ, Z)  #                                                                     (z)
-            Γ -= Z  #                                                                                     (γ)
-            trace.append(_residuals(H, Z, Γ, moved, pull=pull, scratch=T))
-            if not np.isfinite(trace[-1]).all():
-                raise NumericalError(f"ADMM left the finite numbers at step {step}: raise `ridge`, `l2` or `rho`.")
-            if progress:
-                progress(step, expected_steps([1.0, *map(max, trace)], tol, max_steps))
-            if tol > 0 and max(trace[-1]) <= tol:
-                return Solution(Z, step, *trace[-1], converged=True, rho=rho, trace=tuple(trace))
-    return Solution(Z, max_steps, *trace[-1], converged=False, rho=rho, trace=tuple(trace))
+
+    def tell(trace: list[tuple[float, float]]) -> None:
+        if progress:
+            progress(len(trace), expected_steps([1.0, *map(max, trace)], tol, max_steps))
+
+    return admm.solve(problem.M, problem.B, _project, rho=rho, max_steps=max_steps, tol=tol, progress=tell)
 
 
-def suggested_rho(M: Matrix) -> float:
-    """√(μ·L), the step length at which ADMM on a quadratic with eigenvalues in [μ, L] contracts fastest.
-
-    L comes from a power iteration; for μ the smallest diagonal entry stands in, which is right up to a small factor.
-    """
-    v = np.ones(len(M), dtype=M.dtype)
-    for _ in range(20):
-        v /= np.linalg.norm(v)
-        v = M @ v
-    return float(np.sqrt(float(np.diag(M).min()) * float(np.linalg.norm(v))))
-
-
-def _target(B: Matrix, Z: Matrix, Γ: Matrix, rho: float, *, out: Matrix) -> Matrix:
-    np.subtract(Z, Γ, out=out)
-    out *= out.dtype.type(rho)
-    out += B
-    return out
-
-
-def _zero_diagonal(H: Matrix, X: Matrix) -> None:
-    """Take off X·diag(ν), the cheapest change that makes diag(H) vanish."""
-    ν = np.diag(H) / np.diag(X)
-    for start in range(0, len(H), TILE):
-        H[start : start + TILE] -= X[start : start + TILE] * ν
-    np.fill_diagonal(H, 0)  # exactly, not up to rounding
-
-
-def _project(S: Matrix, Z: Matrix) -> float:
+def _project(S: Matrix, Z: Matrix, rho: float) -> float:
     """Z ← max((S + Sᵀ)/2, 0), tile by tile; return how far Z moved."""
     moved = 0.0
     for a in range(0, len(S), TILE):
@@ -130,23 +51,8 @@ def _project(S: Matrix, Z: Matrix) -> float:
             tile = S[a : a + TILE, b : b + TILE] + S[b : b + TILE, a : a + TILE].T
             tile *= S.dtype.type(0.5)
             np.maximum(tile, 0, out=tile)
-            change = _norm(tile - Z[a : a + TILE, b : b + TILE]) ** 2
+            change = norm(tile - Z[a : a + TILE, b : b + TILE]) ** 2
             moved += change if a == b else 2 * change
             Z[a : a + TILE, b : b + TILE] = tile
             Z[b : b + TILE, a : a + TILE] = tile.T
     return float(np.sqrt(moved))
-
-
-def _residuals(H: Matrix, Z: Matrix, Γ: Matrix, moved: float, *, pull: float, scratch: Matrix) -> tuple[float, float]:
-    """‖H − Z‖ against ‖Z‖, and ρ‖Z − Z_before‖, a gradient, against the gradient at zero (`pull` = ‖B‖/ρ) or ρ‖Γ‖.
-
-    Where Z is nothing at all, the first is measured like the second.
-    """
-    gap, size, forces = _norm(np.subtract(H, Z, out=scratch)), _norm(Z), max(_norm(Γ), pull)
-    tiny = float(np.finfo(np.float32).tiny)
-    return gap / max(size or forces, tiny), moved / max(forces, tiny)
-
-
-def _norm(S: Matrix) -> float:
-    """Frobenius norm; rows are summed in double precision."""
-    return float(np.sqrt(np.einsum("ij,ij->i", S, S).sum(dtype=np.float64)))

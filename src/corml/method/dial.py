@@ -107,9 +107,9 @@ class Dial(Recommender):
         """As the middle position has it."""
         return self.at(MIDDLE).block_shape(X)
 
-    def score_block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
+    def score_block(self, people: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of the middle position."""
-        return self.at(MIDDLE).score_block(X, columns)
+        return self.at(MIDDLE).score_block(people, columns)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """Contributions at the middle position."""

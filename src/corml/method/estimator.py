@@ -15,7 +15,7 @@ from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method import fitting, planning
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
-from corml.method.spectral import FILTERS
+from corml.method.spectral import FILTERS, Norms
 from corml.method.start import Start
 from corml.method.workspace import Workspace
 from corml.recommender import Progress, Recommender
@@ -26,7 +26,12 @@ if TYPE_CHECKING:
 
 __all__ = ["CoRML"]
 
-BALANCE = 0.25  # of users, where it is left to the model
+# Where the ridge is left to the data these are ours; who gives a ridge gets the paper's problem and its filter.
+BALANCE = 0.25
+GRAPH_NORMS = 0.4, 0.4
+FILTER_NORM = 0.4
+PAPERS = 0.5  # each of the last three
+OURS = "where the ridge is left to the data, else 0.5 as in the paper"
 SOLVERS = ("auto", "admm", "sparse")
 
 
@@ -39,6 +44,7 @@ class CoRML(Recommender):
     """
 
     NAME: ClassVar[str] = "corml"
+    CITATION: ClassVar[str] = "Wei, Ma, Chow: Collaborative Residual Metric Learning. SIGIR 2023"
     STATE: ClassVar[Mapping[str, tuple[str | None, ...]]] = {
         "H": ("items", "items"),
         "V": ("items", None),
@@ -74,8 +80,26 @@ class CoRML(Recommender):
         search=choice(16, 32, 64, 128, 256),
         help="singular vectors kept in V",
     )
-    filter_norm: float = setting(
-        0.5, between(0, 1), symbol="s", search=linear(0.2, 0.6), help="item_norm of the filter; the paper's is 0.5"
+    graph_user_norm: float | None = setting(
+        None,
+        optional(between(0, 1), f"{GRAPH_NORMS[0]} {OURS}"),
+        symbol="a",
+        search=linear(0.1, 0.5),
+        help="user-degree exponent of the graph of V",
+    )
+    graph_item_norm: float | None = setting(
+        None,
+        optional(between(0, 1), f"{GRAPH_NORMS[1]} {OURS}"),
+        symbol="b",
+        search=linear(0.3, 0.5),
+        help="item-degree exponent of the graph of V",
+    )
+    filter_norm: float | None = setting(
+        None,
+        optional(between(0, 1), f"{FILTER_NORM} {OURS}"),
+        symbol="s",
+        search=linear(0.2, 0.6),
+        help="item-degree exponent of the filter's part of the scores",
     )
     filter: str = setting("factored", one_of(*FILTERS), help="how G is clipped: by entry, not at all, or mixed")
     solver: str = setting("auto", one_of(*SOLVERS), help="how problem H is solved: dense, on pairs, or by prediction")
@@ -110,8 +134,26 @@ class CoRML(Recommender):
         Ridge and balance are ours and go together: who gives a ridge (0 for the paper's problem) gets the paper's loss.
         """
         norms = self.item_norm, self.scale, self.user_norm
-        balance = (BALANCE if self.ridge is None else 0.0) if self.user_balance is None else self.user_balance
-        return Weights(self.mix, *norms, self.l2, self.ridge or 0.0, balance, self.filter_norm)
+        balance = self._ours(self.user_balance, BALANCE, 0.0)
+        return Weights(
+            self.mix,
+            *norms,
+            self.l2,
+            self.ridge or 0.0,
+            balance,
+            self._ours(self.filter_norm, FILTER_NORM, PAPERS),
+        )
+
+    @property
+    def graph_norms(self) -> Norms:
+        """Exponents of user and item degrees in the graph whose singular vectors V are."""
+        users, items = GRAPH_NORMS
+        return self._ours(self.graph_user_norm, users, PAPERS), self._ours(self.graph_item_norm, items, PAPERS)
+
+    def _ours(self, given: float | None, ours: float, papers: float) -> float:
+        if given is not None:
+            return given
+        return ours if self.ridge is None else papers
 
     def plan(self, train: Interactions) -> dict[str, Any]:
         """How a fit would go: solver, rank, pairs, memory and time; refuses what would not fit."""
@@ -122,6 +164,7 @@ class CoRML(Recommender):
         self,
         train: Interactions,
         *,
+        valid: Interactions | None = None,
         start: "CoRML | None" = None,
         workspace: Workspace | None = None,
         progress: Progress | None = None,
@@ -139,7 +182,7 @@ class CoRML(Recommender):
             workspace.check_is_of(train)
         self._start, self._workspace = (Start.of(start, train) if start is not None and known else None), workspace
         try:
-            return super().fit(train, progress=progress)
+            return super().fit(train, valid=valid, progress=progress)
         finally:
             self._start = self._workspace = None
 
@@ -179,9 +222,9 @@ class CoRML(Recommender):
         """Many histories: all of them for a band of items, so that each entry of G is made once."""
         return self.scoring.block_shape(X)
 
-    def score_block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
-        """Scores of the histories X for a range of items."""
-        return self.scoring.block(X, columns)
+    def score_block(self, people: csr_array, columns: slice) -> NDArray[np.float32]:
+        """Scores of histories for a range of items."""
+        return self.scoring.block(people, columns)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to a score: the H and the G part."""

@@ -41,9 +41,10 @@ def run(
 ) -> tuple[NDArray[np.float32], csr_array, list[Any]]:
     """V, H and how H was solved."""
     progress("filter", 0, 1)
-    V = start.vectors(plan.rank) if start else None
+    norms = model.graph_norms
+    V = start.vectors(plan.rank, norms) if start else None
     if V is None:
-        V = singular_vectors(X, plan.rank) if workspace is None else workspace.vectors(plan.rank)
+        V = singular_vectors(X, plan.rank, norms) if workspace is None else workspace.vectors(plan.rank, norms)
     memory.release()
     progress("filter", 1, 1)
     if plan.solver == "sparse":

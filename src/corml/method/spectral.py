@@ -1,6 +1,6 @@
 """G, the graph filter: what the smoothest directions of the item graph say about two items.
 
-    V  = top-k right singular vectors of D_U^{-1/2} R D^{-1/2}
+    V  = top-k right singular vectors of D_U^{-a} R D^{-b}        (the paper: a = b = ½)
     G  = (VVᵀ − diag(VVᵀ))₊        clipped element by element ("elementwise", the paper)
     G  =  VVᵀ − diag(VVᵀ)          not clipped ("factored": never more than n × k numbers)
 
@@ -17,15 +17,18 @@ from scipy.sparse import csr_array
 from corml.linalg.scaling import column_degrees, power, row_degrees, scaled
 from corml.linalg.svd import right_singular_vectors
 
-__all__ = ["FILTERS", "filter_block", "singular_vectors"]
+__all__ = ["FILTERS", "Norms", "filter_block", "singular_vectors"]
 
+Norms = tuple[float, float]
 FILTERS = ("elementwise", "factored", "authors")
 
 
-def singular_vectors(R: csr_array, rank: int) -> NDArray[Any]:
-    """V of the degree-normalised interactions."""
-    N = scaled(R, rows=power(row_degrees(R), -0.5), columns=power(column_degrees(R), -0.5))
-    return right_singular_vectors(N, rank)[0]
+def singular_vectors(R: csr_array, rank: int, norms: Norms = (0.5, 0.5)) -> NDArray[Any]:
+    """V of the degree-normalised interactions; `norms` are the exponents a of users and b of items."""
+    N = scaled(R, rows=power(row_degrees(R), -norms[0]), columns=power(column_degrees(R), -norms[1]))
+    V, _ = right_singular_vectors(N, rank)
+    V[np.bincount(R.indices, minlength=R.shape[1]) == 0] = 0  # nobody met them: rounding may say otherwise
+    return V
 
 
 def filter_block(

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from corml.errors import UsageError
 from corml.interactions import Ids, Interactions
+from corml.method.spectral import Norms
 
 if TYPE_CHECKING:
     from corml.method.estimator import CoRML
@@ -22,6 +23,7 @@ class Start:
 
     H: csr_array
     V: NDArray[Any] | None
+    norms: Norms
 
     @classmethod
     def of(cls, earlier: "CoRML", train: Interactions) -> "Start":
@@ -29,11 +31,14 @@ class Start:
         if not hasattr(earlier, "H_"):
             raise UsageError("start must be a fitted CoRML: fit it first, or leave it out.")
         same = earlier.data_.get("fingerprint") == train.fingerprint and earlier.items_ == train.items
-        return cls(_moved(earlier.H_, earlier.items_, train.items), earlier.V_ if same else None)
+        H = _moved(earlier.H_, earlier.items_, train.items)
+        return cls(H, earlier.V_ if same else None, earlier.graph_norms)
 
-    def vectors(self, rank: int) -> NDArray[Any] | None:
+    def vectors(self, rank: int, norms: Norms) -> NDArray[Any] | None:
         """V of the rank wanted, if there are that many (they are nested: the first are the largest)."""
-        return self.V[:, :rank] if self.V is not None and self.V.shape[1] >= rank else None
+        if self.V is None or self.norms != norms or self.V.shape[1] < rank:
+            return None
+        return self.V[:, :rank]
 
 
 def _moved(H: csr_array, old: Ids, new: Ids) -> csr_array:

@@ -14,7 +14,7 @@ from corml.method.arranged import Arranged
 from corml.method.candidates import Candidates, co_occurring
 from corml.method.cross import cross_term
 from corml.method.problem import Weights, loss_weights, user_weights
-from corml.method.spectral import singular_vectors
+from corml.method.spectral import Norms, singular_vectors
 
 __all__ = ["Workspace", "explained_on", "pairs_of"]
 
@@ -25,13 +25,14 @@ class Workspace:
     """V, the candidates with their Gram matrix, and the cross term of one set of interactions; the last of each.
 
     Give it to every fit: `work = Workspace(train)`, then `CoRML(mix=0.7).fit(train, workspace=work)`. V is made again
-    for a higher `rank` only; pairs for another `candidates`, `user_balance` or `user_norm`; the cross term for these
-    and for another `rank`, `filter` or `filter_norm`. Other settings change none of them.
+    for a higher `rank` and another `graph_user_norm` or `graph_item_norm`; pairs for another `candidates`,
+    `user_balance` or `user_norm`; the cross term for any of these and for another `rank`, `filter` or `filter_norm`.
+    Other settings change none of them.
     """
 
     def __init__(self, train: Interactions) -> None:
         self.fingerprint, self.X = train.fingerprint, train.matrix
-        self._V: tuple[int, NDArray[Any]] | None = None  # with the rank asked for: data may have fewer directions
+        self._V: tuple[int, Norms, NDArray[Any]] | None = None  # with the rank asked for: there may be fewer directions
         self._place: Arranged | None = None
         self._kept: dict[str, tuple[Hashable, Any]] = {}
 
@@ -40,11 +41,11 @@ class Workspace:
         if train.fingerprint != self.fingerprint:
             raise UsageError("This workspace was made for other interactions: make one with Workspace(train).")
 
-    def vectors(self, rank: int) -> NDArray[Any]:
+    def vectors(self, rank: int, norms: Norms) -> NDArray[Any]:
         """V of a rank; a larger one kept from before is cut, for singular vectors are nested."""
-        if self._V is None or self._V[0] < rank:
-            self._V = rank, singular_vectors(self.X, rank)
-        return self._V[1][:, :rank]
+        if self._V is None or self._V[0] < rank or self._V[1] != norms:
+            self._V = rank, norms, singular_vectors(self.X, rank, norms)
+        return self._V[2][:, :rank]
 
     def arranged(self, V: NDArray[Any]) -> Arranged:
         """The data in an order in which H is learned fast; any is good, so the first stays."""
@@ -58,10 +59,11 @@ class Workspace:
         return self._last("pairs", key, lambda: pairs_of(self._arranged_data, weights, most))
 
     def explained(self, V: NDArray[Any], filter: str, weights: Weights, most: int | None) -> Any:
-        """What the filter explains of each of these pairs."""
+        """What the filter explains of each of these pairs; V is the last one made."""
         pairs, clip = self.pairs(weights, most), filter != "factored"
         key = (
             V.shape[1],
+            None if self._V is None else self._V[1],
             clip,
             weights.filter_norm,
             weights.user_balance,

@@ -1,0 +1,148 @@
+"""Linear baselines at full size (run: python benchmarks/linear.py [MODEL …] [DATA …]).
+
+Each model gets the settings below, tried in this order and judged by NDCG@10 on the valid part; `then` are a few more
+beside the best of them. The best is fitted once more, measured in a process of its own, and judged on the test part.
+EASE is tuned on its local route; ease-dense is the dense one with the ridge that was chosen there. Writes
+results/linear/MODEL-DATA.json with all that was tried.
+"""
+
+import json
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from _machine import alone, facts, load_split, measured
+from _versions import versions
+
+import corml
+from corml import models
+
+RESULTS = Path(__file__).parents[1] / "results" / "linear"
+DATA = ("pinterest", "gowalla", "yelp2018")
+METRICS = tuple(f"{name}@{k}" for name in ("ndcg", "mrr", "recall", "novelty") for k in (5, 10, 20))
+PAPER = {  # NDCG@10 in the table of the CoRML paper
+    "ease": {"gowalla": 0.1268, "yelp2018": 0.0628, "pinterest": 0.0704},
+    "slim": {"gowalla": 0.1156, "yelp2018": 0.0554, "pinterest": 0.0630},
+    "gf-cf": {"gowalla": 0.1257, "yelp2018": 0.0617, "pinterest": 0.0785},
+}
+
+Settings = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Search:
+    """What is tried of a model: some settings, then a few around the best of them."""
+
+    first: list[Settings]
+    then: Callable[[Settings], list[Settings]] = field(default=lambda best: [])
+    name: str | None = None
+
+
+def along(setting: str, *values: Any, **fixed: Any) -> list[Settings]:
+    return [{**fixed, setting: value} for value in values]
+
+
+SEARCHES = {
+    "gf-cf": Search(along("alpha", 0.1, 0.3, 0.6, 1.0), lambda best: along("rank", 64, 128, 512, alpha=best["alpha"])),
+    "item-knn": Search(
+        along("shrink", 0.0, 10.0, 30.0, 100.0, neighbours=100),
+        lambda best: along("neighbours", 20, 400, 1000, shrink=best["shrink"]),
+    ),
+    "slim": Search(along("l2", 300.0, 100.0, 30.0, l1=1.0), lambda best: along("l1", 3.0, 0.3, l2=best["l2"])),
+    "ease": Search(
+        along("l2", 100.0, 300.0, route="local"),
+        lambda best: along("l2", 30.0 if best["l2"] == 100.0 else 1000.0, route="local"),
+    ),
+    "ease-dense": Search([], name="ease"),
+    "admm-slim": Search(along("l2", 30.0, 100.0, 300.0, l1=1.0)),
+}
+
+
+def tuned(name: str, data: str) -> list[dict[str, Any]]:
+    """Settings tried, with NDCG@10 on the valid part and seconds of the fit, the best first."""
+    split, search = load_split(data), SEARCHES[name]
+    tried: list[dict[str, Any]] = []
+    before: Any = None
+
+    def attempt(settings: Settings) -> None:
+        nonlocal before
+        model = models.make(search.name or name, settings)
+        begin = time.perf_counter()
+        before = model.fit(split.train, start=before) if name == "slim" else model.fit(split.train)
+        seconds = round(time.perf_counter() - begin, 2)
+        found = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
+        tried.append({"settings": settings, "ndcg@10 on valid": round(float(found), 5), "seconds": seconds})
+        print(data, name, tried[-1], flush=True)
+
+    for settings in search.first:
+        attempt(settings)
+    for settings in search.then(max(tried, key=_quality)["settings"]):
+        attempt(settings)
+    return sorted(tried, key=_quality, reverse=True)
+
+
+def _quality(one: dict[str, Any]) -> float:
+    return float(one["ndcg@10 on valid"])
+
+
+def judged(name: str, data: str, settings: Settings) -> dict[str, Any]:
+    """Cost of a fit and its quality on the test part."""
+    split, model = load_split(data), models.make(SEARCHES[name].name or name, settings)
+    _compile(type(model), settings)
+    record: dict[str, Any] = {"settings": settings}
+    with measured(record):
+        model.fit(split.train)
+    record["notes"] = model.notes_
+    begin = time.perf_counter()
+    found = corml.evaluate(model, split, METRICS, intervals=False)
+    record["seconds of evaluation"] = round(time.perf_counter() - begin, 2)
+    record["test"] = {metric: round(float(value), 5) for metric, value in found.means.items()}
+    record["data fingerprint"] = {"train": split.train.fingerprint, "split": split.fingerprint}
+    return record
+
+
+def _compile(model: Any, settings: Settings) -> None:
+    tiny = corml.split(corml.load("movielens-small", at_least=4, k_core=20), "ratio", seed=2026).train
+    model(**{key: value for key, value in settings.items() if key == "route"}).fit(tiny)
+
+
+def run(name: str, data: str) -> None:
+    start = time.perf_counter()
+    if name == "ease-dense":
+        chosen = json.loads((RESULTS / f"ease-{data}.json").read_text("utf-8"))["settings"]
+        tried, settings = [], {**chosen, "route": "dense"}
+    else:
+        tried = alone(tuned, name, data)
+        settings = tried[0]["settings"]
+    record: dict[str, Any] = {
+        "command": f"python benchmarks/linear.py {name} {data}",
+        "model": name,
+        "data": data,
+        "seed": 2026,
+        "machine": facts(),
+        "versions": versions("numpy", "scipy", "numba"),
+        "budget": f"{len(tried)} settings, chosen by NDCG@10 on the valid part" if tried else "as the local route",
+    }
+    record |= alone(judged, name, data, settings)
+    record["tried"] = tried
+    record["seconds in all"] = round(time.perf_counter() - start, 1)
+    if paper := PAPER.get(SEARCHES[name].name or name, {}).get(data):
+        record["paper's ndcg@10"] = paper
+        record["against the paper"] = round(record["test"]["ndcg@10"] / paper, 4)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    (RESULTS / f"{name}-{data}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    print(data, name, record["settings"], record["test"]["ndcg@10"], record.get("against the paper"), flush=True)
+
+
+def main(words: list[str]) -> None:
+    names = [word for word in words if word in SEARCHES] or ["gf-cf", "item-knn", "slim", "ease"]
+    for name in names:
+        for data in [word for word in words if word in DATA] or DATA:
+            run(name, data)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

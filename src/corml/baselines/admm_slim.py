@@ -1,0 +1,124 @@
+"""ADMM-SLIM: SLIM solved for all items at once, with or without its sign constraint."""
+
+import warnings
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml import memory
+from corml.baselines._item_item import ItemItem
+from corml.baselines.slim import suggested_l2
+from corml.errors import ConvergenceWarning
+from corml.interactions import Interactions
+from corml.linalg import admm
+from corml.linalg.gram import dense_gram
+from corml.linalg.scaling import column_degrees, power, scaled
+from corml.settings import above, at_least, between, check, linear, log, optional, setting, whole, yes_or_no
+
+__all__ = ["ADMMSLIM"]
+
+SPARE = 1.05  # of the solver's arrays: bands beside them
+ROWS = 256  # thresholded at a time
+
+
+@dataclass(kw_only=True, eq=False)
+class ADMMSLIM(ItemItem):
+    """An elastic net of each item on all others, solved for all at once by ADMM (Steck and others, WSDM 2020).
+
+    Minimises ½‖X − XB‖² + l2/2·‖B‖² + l1·‖B‖₁ subject to diag(B) = 0 and, unless `nonnegative` is off, B ≥ 0. With
+    `item_norm` = t the columns of X are divided by (d/mean d)^t first, and scores are x D^{-t} B D^t: the larger t, the
+    more alike items count. With t = 0 and B ≥ 0 it is the problem of SLIM; with l1 = 0 and B free it is EASE.
+
+    Memory: six arrays of items × items single-precision numbers, 24 bytes for each pair of items.
+    """
+
+    NAME: ClassVar[str] = "admm-slim"
+    CITATION: ClassVar[str] = (
+        "Steck, Dimakopoulou, Riabov and Jebara: ADMM SLIM: Sparse Recommendations for Many Users. WSDM 2020"
+    )
+
+    l1: float = setting(1.0, at_least(0), symbol="λ1", search=log(0.1, 20), help="weight of ‖B‖₁: more makes B sparser")
+    l2: float | None = setting(
+        None, optional(above(0), "from the data, as SLIM"), symbol="λ2", search=log(3, 1000), help="ridge on B"
+    )
+    nonnegative: bool = setting(True, yes_or_no(), help="no negative weights, as in SLIM")
+    item_norm: float = setting(
+        0.0, between(0, 1), symbol="t", search=linear(0, 0.5), help="power of an item's popularity it is divided by"
+    )
+    rho: float | None = setting(
+        None, optional(above(0), "from the problem"), symbol="ρ", help="step length: speed, not the answer"
+    )
+    max_steps: int = setting(500, whole(1, 1_000_000), help="most steps of the solver")
+    tol: float = setting(1e-3, between(0, 1), help="relative residuals to reach; 0 runs exactly max_steps")
+
+    def plan(self, train: Interactions) -> dict[str, Any]:
+        """Ridge and memory of a fit; refuses what would not fit."""
+        check(self)
+        return {"l2": self._l2(train.matrix), "predicted bytes": _need_bytes(train.matrix.shape[1])}
+
+    def _l2(self, X: csr_array) -> float:
+        return suggested_l2(X) if self.l2 is None else float(self.l2)
+
+    def _weights(self, X: csr_array) -> Any:
+        l2, needed = self._l2(X), _need_bytes(X.shape[1])
+        d = column_degrees(X)
+        d /= d.mean()
+        N = scaled(X, columns=power(d, -self.item_norm)) if self.item_norm else X
+        B = dense_gram(N, N, np.float32)
+        M = B.copy()
+        M[np.diag_indices_from(M)] += np.float32(l2)
+        found = admm.solve(
+            M,
+            B,
+            self._nearest,
+            rho=self.rho,
+            max_steps=self.max_steps,
+            tol=self.tol,
+            progress=lambda trace: self._progress("solve", len(trace), self.max_steps),
+        )
+        self.notes_ = {"l2": l2, "predicted bytes": needed, "solver": found.report()}
+        self._warn_if_unfinished(found)
+        return _sparse_if_smaller(found.H, d, self.item_norm)
+
+    def _nearest(self, S: NDArray[Any], Z: NDArray[Any], rho: float) -> float:
+        """Z ← S with every entry drawn to zero by l1/ρ, negative ones all the way if they may not be."""
+        pull, moved = S.dtype.type(self.l1 / rho), 0.0
+        for start in range(0, len(S), ROWS):
+            part = S[start : start + ROWS]
+            new = np.maximum(part - pull, 0)
+            if not self.nonnegative:
+                new += np.minimum(part + pull, 0)
+            moved += admm.norm(new - Z[start : start + ROWS]) ** 2
+            Z[start : start + ROWS] = new
+        return float(np.sqrt(moved))
+
+    def _warn_if_unfinished(self, found: admm.Solution) -> None:
+        if self.tol > 0 and not found.converged:
+            warnings.warn(
+                f"The solver stopped after {found.steps} steps at a residual of {found.residual:.1e} "
+                f"(tol {self.tol:g}): raise max_steps or tol.",
+                ConvergenceWarning,
+                stacklevel=6,
+            )
+
+
+def _need_bytes(items: int) -> int:
+    """Bytes of a fit; refuses what would not fit."""
+    needed = int(SPARE * admm.ARRAYS_ALIVE * 4 * items**2)
+    memory.require(
+        needed,
+        what=f"ADMM-SLIM with {admm.ARRAYS_ALIVE} dense arrays of {items:,} × {items:,} items",
+        instead="use the model slim, which solves the same problem on pairs that share a user.",
+    )
+    return needed
+
+
+def _sparse_if_smaller(B: NDArray[Any], d: NDArray[np.float64], item_norm: float) -> Any:
+    """D^{-t} B D^t, as a sparse matrix where that takes less room."""
+    if item_norm:
+        B *= power(d, -item_norm).astype(np.float32)[:, None]
+        B *= power(d, item_norm).astype(np.float32)
+    return csr_array(B) if 2 * np.count_nonzero(B) < B.size else B

@@ -1,0 +1,101 @@
+"""DPCML: several vectors for each user, so that a minority taste has a place of its own."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.neural.embedded import Embedded
+from corml.neural.late import torch
+from corml.neural.metric import clip
+from corml.neural.pairwise import Pairwise, rows
+from corml.neural.sampling import Batch
+from corml.settings import above, at_least, choice, linear, log, setting, whole
+
+__all__ = ["DPCML"]
+
+
+@dataclass(kw_only=True, eq=False)
+class DPCML(Embedded):
+    """Several vectors for each user; an item is as near as the nearest of them.
+
+    Minimises Σ [margin + s(u, i) − min_j s(u, j)]₊ + diversity·Σ_u ψ(u) over pairs (u, i), each with some items j that
+    u has not met, where s(u, i) = min_c ‖u_c − i‖² and ψ(u) = [low − δ_u]₊ + [δ_u − high]₊ keeps δ_u, half the mean
+    squared distance between two vectors of u, between two bounds. All vectors stay in the unit ball. Scores are −s.
+    """
+
+    NAME: ClassVar[str] = "dpcml"
+    CITATION: ClassVar[str] = (
+        "Bao, Xu, Yang, He, Cao, Huang: The Minority Matters: A Diversity-Promoting Collaborative Metric Learning "
+        "Algorithm. NeurIPS 2022"
+    )
+    DISTANCE: ClassVar[bool] = True
+
+    prototypes: int = setting(4, whole(1, 32), symbol="C", search=choice(2, 3, 4, 5), help="vectors of a user")
+    margin: float = setting(1.0, above(0), symbol="λ", search=linear(0.1, 2), help="how much nearer is near enough")
+    negatives: int = setting(10, whole(1, 1000), search=choice(5, 10, 20), help="items not met drawn for each pair")
+    diversity: float = setting(10.0, at_least(0), symbol="η", search=log(0.1, 100), help="weight of the diversity term")
+    low: float = setting(0.01, at_least(0), symbol="δ₁", search=linear(0, 0.1), help="least diversity of a user")
+    high: float = setting(0.35, at_least(0), symbol="δ₂", search=linear(0.1, 0.5), help="most diversity of a user")
+
+    def _learner(self, X: csr_array, device: "torch.device") -> Pairwise:
+        return _Learner(self, X, device)
+
+    def score_block(self, people: Any, columns: slice) -> NDArray[np.float32]:
+        """Minus the squared distance to the nearest vector of each user."""
+        size = self.item_.shape[1]
+        scores = super().score_block(np.ascontiguousarray(people[:, :size]), columns)
+        for first in range(size, people.shape[1], size):
+            part = np.ascontiguousarray(people[:, first : first + size])
+            np.maximum(scores, super().score_block(part, columns), out=scores)
+        return scores
+
+
+class _Learner(Pairwise):
+    """The table E holds the items only; the vectors of a user stand in one row of U."""
+
+    def __init__(self, model: DPCML, X: csr_array, device: "torch.device") -> None:
+        super().__init__(model, X, device, negatives=model.negatives, deviation=model.size**-0.5)
+        self.model = model
+        self.parts = (X.shape[0], model.prototypes, model.size)
+        random = torch.Generator().manual_seed(model.seed + 1)
+        U = torch.randn(self.parts, generator=random) * model.size**-0.5
+        self.U = U.flatten(1).to(device).requires_grad_()
+        self.E = self.E.detach()[self.n_users :].clone().requires_grad_()
+        with torch.no_grad():
+            self.after()
+
+    def groups(self) -> "dict[str, dict[str, torch.Tensor]]":
+        return {"all": {"U": self.U, "E": self.E}}
+
+    def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
+        model, n = self.model, len(batch.users)
+        users = rows(self.U, batch.users).view(n, *self.parts[1:])
+        items = rows(self.E, np.concatenate([batch.items[:, None], batch.others], axis=1))
+        near = _nearest(users, items)  # the item met first, then those not met
+        hinge = torch.relu(model.margin + near[:, 0] - near[:, 1:].amin(1))
+        return hinge.mean() + model.diversity * self._scatter(users).mean()
+
+    def _scatter(self, users: "torch.Tensor") -> "torch.Tensor":
+        """ψ of each user; the mean squared distance of two vectors is twice the variance over c, up to C/(C − 1)."""
+        count = users.shape[1]
+        if count == 1:
+            return users.new_zeros(len(users))
+        spread = (users - users.mean(1, keepdim=True)).square().sum((1, 2)) / (count - 1)
+        return torch.relu(self.model.low - spread) + torch.relu(spread - self.model.high)
+
+    def after(self) -> None:
+        clip(self.U.view(-1, self.parts[2]))
+        clip(self.E)
+
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        return {"user": self.U.detach().cpu().numpy().copy(), "item": self.E.detach().cpu().numpy().copy()}
+
+
+def _nearest(users: "torch.Tensor", items: "torch.Tensor") -> "torch.Tensor":
+    """s(u, i): squared distance to the nearest vector of the user, for each item of a row."""
+    products = torch.einsum("bcs,bns->bcn", users, items)
+    found = users.square().sum(-1)[:, :, None] + items.square().sum(-1)[:, None] - 2 * products
+    return found.amin(1)

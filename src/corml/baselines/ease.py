@@ -1,0 +1,128 @@
+"""EASE: each item predicted from all others by ridge regression, in closed form."""
+
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml import memory
+from corml.baselines._item_item import ItemItem, chance, strongest_of_columns
+from corml.interactions import Interactions
+from corml.linalg.gram import dense_gram
+from corml.linalg.local import local_ridge
+from corml.linalg.pairs import largest_gram, over_pairs, strongest
+from corml.linalg.products import rows_of
+from corml.linalg.scaling import column_degrees
+from corml.linalg.spd import spd_inverse
+from corml.parallel import threads
+from corml.settings import above, check, choice, log, one_of, optional, setting, whole
+
+__all__ = ["EASE"]
+
+SPARE = 1.1  # of the dense route's one array: panels and tiles beside it
+A_WEIGHT = 28  # bytes for each candidate of an item on the local route
+TIMES_CHANCE = 200
+PATIENCE = 20_000  # items: beyond, the inverse takes minutes, and the local route finds lists as good in one
+ROUTES = ("auto", "dense", "local")
+
+
+@dataclass(kw_only=True, eq=False)
+class EASE(ItemItem):
+    """Ridge regression of each item on all others (Steck, WWW 2019).
+
+    Minimises ‖X − XW‖² + l2·‖W‖² subject to diag(W) = 0, whose answer is W_ij = −P_ij / P_jj for i ≠ j with
+    P = (XᵀX + l2·I)⁻¹.
+
+    Memory: the dense route works in one array of items × items single-precision numbers, 4 bytes each, and keeps it
+    unless `neighbours` says how many weights of each item to keep. The local route solves the same regression on the
+    `candidates` of each item alone, those that would explain most of it by themselves, and keeps only their weights.
+    """
+
+    NAME: ClassVar[str] = "ease"
+    CITATION: ClassVar[str] = "Steck: Embarrassingly Shallow Autoencoders for Sparse Data. WWW 2019"
+
+    l2: float | None = setting(
+        None, optional(above(0), "from the data"), symbol="λ", search=log(10, 5000), help="ridge on the weights"
+    )
+    route: str = setting(
+        "auto", one_of(*ROUTES), help="dense: all items at once; local: on the candidates of each; or by size"
+    )
+    candidates: int = setting(400, whole(1, 10_000), help="items each item is predicted from on the local route")
+    neighbours: int | None = setting(
+        None,
+        optional(whole(1, 1_000_000), "keep all"),
+        search=choice(None, 100, 400),
+        help="weights kept for each item, the largest in size",
+    )
+
+    def plan(self, train: Interactions) -> dict[str, Any]:
+        """Route, ridge and memory of a fit."""
+        check(self)
+        return self._plan(train.matrix)
+
+    def _plan(self, X: csr_array) -> dict[str, Any]:
+        route = self.route
+        if route == "auto":
+            route = "dense" if X.shape[1] <= PATIENCE and dense_bytes(X) <= memory.budget() else "local"
+        dense = route == "dense"
+        needed = dense_bytes(X) if dense else local_bytes(X, self.candidates)
+        memory.require(
+            needed,
+            what=f"EASE of {X.shape[1]:,} items on the {route} route",
+            instead="set route=local." if dense else "set fewer candidates.",
+        )
+        return {"route": route, "l2": suggested_l2(X) if self.l2 is None else self.l2, "predicted bytes": needed}
+
+    def _weights(self, X: csr_array) -> Any:
+        self.notes_ = plan = self._plan(X)
+        return (self._dense if plan["route"] == "dense" else self._local)(X, plan["l2"])
+
+    def _dense(self, X: csr_array, l2: float) -> Any:
+        self._progress("invert", 0, 1)
+        P = dense_gram(X, X, np.float32)
+        P[np.diag_indices_from(P)] += np.float32(l2)
+        W = _weights_of(spd_inverse(P))
+        self._progress("invert", 1, 1)
+        return W if self.neighbours is None else strongest_of_columns(W, self.neighbours)
+
+    def _local(self, X: csr_array, l2: float) -> csr_array:
+        gains = 1 / (column_degrees(X) + l2).astype(np.float32)  # what an item explains alone: c_ij² / 2(d_i + l2)
+
+        def best(rows: csr_array, first: int) -> csr_array:
+            value = rows.data**2 * gains[rows.indices]
+            value[rows.indices == first + rows_of(rows)] = 0
+            return strongest(rows, self.candidates, by=value)
+
+        items = X.shape[1]
+        chosen = over_pairs(X, best, told=lambda done: self._progress("candidates", done, items))
+        W = local_ridge(X, chosen, l2, told=lambda done: self._progress("solve", done, items))
+        if self.neighbours is not None and self.neighbours < self.candidates:
+            W = strongest(W, self.neighbours, by=np.abs(W.data))
+        made = csr_array(W.T.tocsr())
+        made.eliminate_zeros()
+        return made
+
+
+def suggested_l2(X: csr_array) -> float:
+    """A ridge that grows with what is chance in the data; the factor was chosen on four validation parts."""
+    return TIMES_CHANCE * chance(X)
+
+
+def dense_bytes(X: csr_array) -> int:
+    """Peak of the dense route beside the data: one array, and panels of it."""
+    return int(SPARE * 4 * X.shape[1] ** 2)
+
+
+def local_bytes(X: csr_array, candidates: int) -> int:
+    """Peak of the local route beside the data: candidates and weights, and a system for each thread."""
+    entries = min(candidates * int(X.shape[1]), largest_gram(X))
+    return A_WEIGHT * entries + 2 * threads() * 4 * candidates**2
+
+
+def _weights_of(P: NDArray[np.float32]) -> NDArray[np.float32]:
+    """W from the inverse, in its place."""
+    P /= -np.diag(P).copy()
+    np.fill_diagonal(P, 0)
+    return P

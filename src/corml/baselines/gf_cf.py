@@ -1,0 +1,162 @@
+"""GF-CF: a linear and an ideal low-pass filter of the item graph, without any training."""
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml import memory
+from corml.errors import ModelFileError, UsageError
+from corml.linalg.pairs import largest_gram, over_pairs
+from corml.linalg.products import add_sparse_product
+from corml.linalg.scaling import column_degrees, narrow, power, row_degrees, scaled
+from corml.linalg.svd import right_singular_vectors
+from corml.parallel import blas
+from corml.ranking import band_of
+from corml.recommender import Recommender
+from corml.settings import at_least, choice, linear, one_of, optional, setting, whole
+
+__all__ = ["GFCF"]
+
+ROUTES = ("auto", "users", "pairs")
+USERS_A_VECTOR = 32
+WORTH_PAIRS = 4  # times the work through users that makes a matrix of pairs worth its memory
+A_PAIR = 24  # bytes for each pair, both ways, while their matrix is put together
+
+
+@dataclass(kw_only=True, eq=False)
+class GFCF(Recommender):
+    """Two filters of the graph of users and items (Shen, Wu, Zhang, Shan, Zhang, Letaief and Li, CIKM 2021).
+
+    With N = D_U^{-1/2} R D_I^{-1/2} and V its `rank` top right singular vectors, scores are
+
+        Y = R NᵀN + alpha · R D_I^{-1/2} V Vᵀ D_I^{1/2}
+
+    the linear filter and the ideal low-pass one. Nothing is minimised and nothing learned but V. Any history may stand
+    for a row of R.
+
+    Memory: V, and while it is made a few times as much. NᵀN is never dense. Scores go through the training users,
+    (R Nᵀ) N, where that is about as fast; where people share most items, NᵀN is kept as a sparse matrix instead.
+    """
+
+    NAME: ClassVar[str] = "gf-cf"
+    CITATION: ClassVar[str] = (
+        "Shen, Wu, Zhang, Shan, Zhang, Letaief and Li: How Powerful is Graph Convolution for Recommendation? CIKM 2021"
+    )
+    STATE: ClassVar[Mapping[str, tuple[str | None, ...]]] = {"V": ("items", None)}
+
+    rank: int | None = setting(
+        None,
+        optional(whole(1, 10_000), "256 as published, fewer for few users"),
+        symbol="k",
+        search=choice(32, 64, 128, 256, 512),
+        help="singular vectors kept in V",
+    )
+    alpha: float = setting(0.3, at_least(0), symbol="α", search=linear(0, 1), help="weight of the low-pass filter")
+    route: str = setting("auto", one_of(*ROUTES), help="how NᵀN is applied: through users, kept as pairs, or by cost")
+
+    def _fit(self, X: csr_array) -> None:
+        N = _normalised(X)
+        self.V_ = np.zeros((X.shape[1], 0), dtype=np.float32)
+        self._progress("filter", 0, 1)
+        if self.alpha > 0:
+            self.V_ = right_singular_vectors(N, self.rank or suggested_rank(X))[0].astype(np.float32)
+        self._progress("filter", 1, 1)
+        self.notes_ = {"route": _route(X, self.route), "rank": self.V_.shape[1]}
+        if self.notes_["route"] == "pairs":
+            self.pairs_ = over_pairs(narrow(N), told=lambda done: self._progress("pairs", done, X.shape[1]))
+
+    def state(self) -> Mapping[str, tuple[str | None, ...]]:
+        """V, and the pairs if they were kept."""
+        pairs: Mapping[str, tuple[str | None, ...]] = {"pairs": ("items", "items")}
+        return {**self.STATE, **pairs} if self.notes_.get("route") == "pairs" else self.STATE
+
+    def check_state(self) -> None:
+        """Refuse a model whose linear filter is gone."""
+        if self.notes_.get("route") != "pairs" and self.train_.nnz < self.counts_.sum():
+            raise ModelFileError("it scores through the histories of its users, which it does not have")
+
+    def save(
+        self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write the model as one file, atomically; without its users only if it does not score through them."""
+        self.check_fitted()
+        if not history and self.notes_["route"] != "pairs":
+            raise UsageError("This GFCF scores through its training users: keep them, or fit with route='pairs'.")
+        super().save(path, history=history, evaluation=evaluation)
+
+    def block_shape(self, X: csr_array) -> tuple[int, int]:
+        """Bands of whole rows."""
+        return band_of(*X.shape)
+
+    @property
+    def filters(self) -> "_Filters":
+        """V and the data arranged for scoring; made once for the arrays they were made from."""
+        self.check_fitted()
+        made: _Filters | None = getattr(self, "_filters", None)
+        if made is None or made.V is not self.V_ or made.alpha != self.alpha:
+            made = self._filters = _Filters.of(self)
+        return made
+
+    def score_block(self, people: csr_array, columns: slice) -> NDArray[np.float32]:
+        """Scores of histories for a range of items."""
+        made = self.filters
+        with blas(size=min(people.shape)):
+            out: NDArray[np.float32] = (people @ made.left) @ made.right[:, columns]
+        if made.first is not None:
+            people = csr_array(people @ made.first)
+        whole = out.shape[1] == made.last.shape[1]
+        add_sparse_product(people, made.last if whole else made.last[:, columns], out)
+        return out
+
+    def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+        """What each history item adds to a score: the linear and the low-pass part."""
+        made = self.filters
+        linear = made.last[history] if made.first is None else made.first[history] @ made.last
+        low = made.left[history].astype(np.float64) @ made.right[:, target].astype(np.float64)
+        return {"linear": linear[:, [target]].toarray()[:, 0].astype(np.float64), "low-pass": low}
+
+
+@dataclass(frozen=True)
+class _Filters:
+    """Scores are X left right + X first last; without `first` (through users) it is X last (pairs)."""
+
+    V: NDArray[np.float32]
+    alpha: float
+    left: NDArray[np.float32]
+    right: NDArray[np.float32]
+    first: csr_array | None
+    last: csr_array
+
+    @classmethod
+    def of(cls, model: GFCF) -> Self:
+        root = np.sqrt(np.maximum(model.counts_, 1)).astype(np.float32)[:, None]
+        left = np.asarray(model.V_ / root, dtype=np.float32)
+        right = np.ascontiguousarray((np.float32(model.alpha) * root * model.V_).T)
+        if model.notes_["route"] == "pairs":
+            return cls(model.V_, model.alpha, left, right, None, model.pairs_)
+        N = narrow(_normalised(model.train_))
+        return cls(model.V_, model.alpha, left, right, N.T.tocsr(), N)
+
+
+def suggested_rank(X: csr_array) -> int:
+    """One singular vector for 32 users, from 16 to the published 256: with more, V only learns its users by heart."""
+    return min(max(int(X.shape[0]) // USERS_A_VECTOR, 16), 256)
+
+
+def _normalised(X: csr_array) -> csr_array:
+    return scaled(X, rows=power(row_degrees(X), -0.5), columns=power(column_degrees(X), -0.5))
+
+
+def _route(X: csr_array, wish: str) -> str:
+    """How to apply NᵀN: of a history item, the items of all its users are read, or the items that it met."""
+    if wish != "auto":
+        return wish
+    d = column_degrees(X)
+    read = X.T @ np.diff(X.indptr).astype(np.float64)
+    saves = float(d @ read) > WORTH_PAIRS * float(d @ np.minimum(read, X.shape[1]))
+    return "pairs" if saves and A_PAIR * largest_gram(X) <= memory.budget() else "users"

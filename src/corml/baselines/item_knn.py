@@ -1,0 +1,47 @@
+"""Item neighbours: what people who met an item also met."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from scipy.sparse import csr_array
+
+from corml.baselines._item_item import ItemItem
+from corml.linalg.pairs import over_pairs, strongest
+from corml.linalg.products import rows_of
+from corml.linalg.scaling import column_degrees
+from corml.settings import at_least, choice, log, setting, whole
+
+__all__ = ["ItemKNN"]
+
+
+@dataclass(kw_only=True, eq=False)
+class ItemKNN(ItemItem):
+    """Each item of a history votes for its nearest neighbours, by the cosine of who met them (Deshpande and Karypis).
+
+    W_ij = c_ij / (√(d_i d_j) + shrink) for the `neighbours` items j nearest to i, where c_ij users met both and d_i met
+    i. Nothing is minimised. Shrinkage holds back pairs of rare items, whose cosine is large by chance.
+
+    Memory: neighbours · items entries, and a chunk of rows of XᵀX while they are made.
+    """
+
+    NAME: ClassVar[str] = "item-knn"
+    CITATION: ClassVar[str] = "Deshpande and Karypis: Item-Based Top-N Recommendation Algorithms. ACM TOIS 2004"
+
+    neighbours: int = setting(
+        400, whole(1, 1_000_000), search=choice(50, 100, 200, 400, 1000), help="items each item votes for"
+    )
+    shrink: float = setting(
+        30.0, at_least(0), search=log(1, 200), help="added to the denominator of the cosine, in users"
+    )
+
+    def _weights(self, X: csr_array) -> csr_array:
+        root = np.sqrt(column_degrees(X)).astype(np.float32)
+
+        def votes(rows: csr_array, first: int) -> csr_array:
+            items = first + rows_of(rows)
+            rows.data /= root[items] * root[rows.indices] + np.float32(self.shrink)
+            rows.data[rows.indices == items] = 0
+            return strongest(rows, self.neighbours)
+
+        return over_pairs(X, votes, told=lambda done: self._progress("neighbours", done, X.shape[1]))

@@ -1,0 +1,57 @@
+"""L-CML: the loss of CML on vectors that spread over the graph of users and items."""
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.neural.late import torch
+from corml.neural.metric import covariance, distances, warp
+from corml.neural.sampling import Batch
+from corml.neural.spreading import Spreading, SpreadLearner
+from corml.settings import above, at_least, choice, linear, log, setting, whole
+
+__all__ = ["LCML"]
+
+
+@dataclass(kw_only=True, eq=False)
+class LCML(Spreading):
+    """CML on the vectors of LightGCN.
+
+    Minimises Σ w·[margin + ‖u − i‖² − min_j ‖u − j‖²]₊ + covariance·C as CML does, where u, i, j are rows of
+    (E + AE + … + A^L E)/(L + 1), seen from the surface of the unit ball if they lie outside. Scores are −‖u − i‖².
+    """
+
+    NAME: ClassVar[str] = "l-cml"
+    CITATION: ClassVar[str] = "Wei, Ma, Chow: Collaborative Residual Metric Learning. SIGIR 2023"
+    DISTANCE: ClassVar[bool] = True
+
+    margin: float = setting(0.5, above(0), symbol="m", search=linear(0.1, 2), help="how much nearer is near enough")
+    negatives: int = setting(20, whole(1, 1000), search=choice(10, 20, 50), help="items not met drawn for each pair")
+    covariance: float = setting(
+        10.0, at_least(0), symbol="λ_c", search=log(0.1, 100), help="weight of the covariance term"
+    )
+
+    def _fold_in(self, X: csr_array) -> NDArray[np.float32]:
+        found = super()._fold_in(X)
+        return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1))
+
+    def _learner(self, X: csr_array, device: "torch.device") -> SpreadLearner:
+        return _Learner(self, X, device)
+
+
+class _Learner(SpreadLearner):
+    def __init__(self, model: LCML, X: csr_array, device: "torch.device") -> None:
+        super().__init__(model, X, device, negatives=model.negatives, deviation=model.size**-0.5)
+        self.margin, self.weight = model.margin, model.covariance
+
+    def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
+        users, items, others = self.taken(self.vectors(), batch)
+        found = warp(*distances(users, items, others), margin=self.margin, n_items=self.n_items)
+        return found + self.weight * covariance(torch.cat([users, items]))
+
+    def vectors(self) -> "torch.Tensor":
+        found = super().vectors()
+        return torch.div(found, found.norm(dim=1, keepdim=True).clamp_min(1))

@@ -1,0 +1,227 @@
+"""RecVAE: a variational autoencoder of histories."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, ClassVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.neural.late import torch
+from corml.neural.stepwise import Stepwise
+from corml.ranking import band_of
+from corml.settings import above, between, choice, linear, log, optional, setting, whole
+
+__all__ = ["RecVAE"]
+
+Array = NDArray[np.float32]
+LAYERS = 5  # of the encoder; each sees the sum of all before it
+PRIOR = (
+    (3 / 20, 0.0),
+    (1 / 10, 10.0),
+)  # weight and log-variance of the two fixed parts; the old posterior has the rest
+EPSILON = 0.1  # of layer norms, as published
+
+
+@dataclass(kw_only=True, eq=False)
+class RecVAE(Stepwise):
+    """A history becomes a distribution over short vectors, a vector becomes scores of all items.
+
+    Maximises, over users x, E_q(z|x) [Σ_i x_i ln softmax_i(Wz + b)] − β·KL(q(z|x) ‖ p(z)), with β = gamma·|x|, a part
+    of the history hidden from the encoder, and a composite prior p: a narrow Gaussian, a wide one, and the posterior of
+    the encoder as it was one epoch before. Encoder and decoder learn in turns, the decoder from whole histories.
+    """
+
+    NAME: ClassVar[str] = "recvae"
+    CITATION: ClassVar[str] = (
+        "Shenbin, Alekseev, Tutubalina, Malykh, Nikolenko: RecVAE: A New Variational Autoencoder for Top-N "
+        "Recommendations with Implicit Feedback. WSDM 2020"
+    )
+    STATE: ClassVar[Mapping[str, tuple[str | None, ...]]] = {
+        "first": ("items", None),  # of the encoder, one row for each item
+        "layers": (None, None, None),
+        "biases": (None, None),
+        "norms": (None, None, None),
+        "means": (None, None),
+        "item": ("items", None),  # of the decoder
+        "bias": ("items",),
+    }
+
+    first_: Array = field(init=False, repr=False)
+    layers_: Array = field(init=False, repr=False)
+    biases_: Array = field(init=False, repr=False)
+    norms_: Array = field(init=False, repr=False)
+    means_: Array = field(init=False, repr=False)
+    item_: Array = field(init=False, repr=False)
+    bias_: Array = field(init=False, repr=False)
+
+    hidden: int = setting(600, whole(1, 8192), search=choice(200, 600), help="width of the encoder")
+    batch: int | None = setting(
+        None,
+        optional(whole(1, 1 << 20), "512, or a tenth of the users if that is less"),
+        search=choice(256, 512),
+        help="users in a mini-batch",
+    )
+    gamma: float = setting(0.005, above(0), symbol="γ", search=log(1e-3, 1e-1), help="weight of the prior per item")
+    dropout: float = setting(0.5, between(0, 0.95), search=linear(0.2, 0.8), help="share of a history that is hidden")
+    turns: int = setting(3, whole(1, 20), search=choice(1, 3), help="epochs of the encoder for one of the decoder")
+
+    def _learner(self, X: csr_array, device: "torch.device") -> "_Learner":
+        return _Learner(self, X, device)
+
+    def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Array:
+        """The mean vector of each history, whoever has it."""
+        length = np.sqrt(np.maximum(np.diff(X.indptr), 1)).astype(np.float32)
+        inner = (X.astype(np.float32) @ self.first_) / length[:, None]
+        total = np.zeros_like(inner)
+        for layer in range(LAYERS):
+            if layer:
+                inner = inner @ self.layers_[layer - 1] + total
+            inner = _normed(_swish(inner + self.biases_[layer]), self.norms_[layer])
+            total += inner
+        return np.asarray(inner @ self.means_[:-1] + self.means_[-1])
+
+    def block_shape(self, X: csr_array) -> tuple[int, int]:
+        """Whole rows."""
+        return band_of(*X.shape)
+
+    def score_block(self, people: Any, columns: slice) -> Array:
+        """Scores of items by the decoder."""
+        return np.asarray(people @ self.item_[columns].T + self.bias_[columns])
+
+
+def _swish(x: Array) -> Array:
+    return np.asarray(x / (1 + np.exp(-np.clip(x, -80, None))))
+
+
+def _normed(x: Array, scale_shift: Array) -> Array:
+    centred = x - x.mean(1, keepdims=True)
+    return np.asarray(centred / np.sqrt(centred.var(1, keepdims=True) + EPSILON) * scale_shift[0] + scale_shift[1])
+
+
+class _Learner:
+    """Encoder and decoder as plain tensors, named as the arrays of the model."""
+
+    def __init__(self, model: RecVAE, X: csr_array, device: "torch.device") -> None:
+        self.model, self.X, self.device = model, X, device
+        self.people = np.flatnonzero(np.diff(X.indptr) > 0)
+        self.batch = model.batch or max(1, min(512, len(self.people) // 10))
+        self.steps = (model.turns + 1) * -(-len(self.people) // self.batch)
+        items, hidden, size = X.shape[1], model.hidden, model.size
+        random = torch.Generator().manual_seed(model.seed)
+
+        def drawn(*shape: int, of: int) -> "torch.Tensor":
+            even = 2 * torch.rand(shape, generator=random) - 1
+            return torch.mul(even, of**-0.5).to(device).requires_grad_()
+
+        def ones_and_zeros() -> "torch.Tensor":
+            return torch.stack([torch.ones(hidden), torch.zeros(hidden)]).repeat(LAYERS, 1, 1)
+
+        self.encoder = {
+            "first": drawn(items, hidden, of=items),
+            "layers": drawn(LAYERS - 1, hidden, hidden, of=hidden),
+            "biases": drawn(LAYERS, hidden, of=hidden),
+            "norms": ones_and_zeros().to(device).requires_grad_(),
+            "means": drawn(hidden + 1, size, of=hidden),
+            "spreads": drawn(hidden + 1, size, of=hidden),
+        }
+        self.decoder = {"item": drawn(items, size, of=size), "bias": drawn(items, of=size)}
+        self.before = self.encoder
+
+    def groups(self) -> "dict[str, dict[str, torch.Tensor]]":
+        """Encoder and decoder learn in turns."""
+        return {"encoder": self.encoder, "decoder": self.decoder}
+
+    def epoch(self, rng: np.random.Generator) -> "Iterator[tuple[str, torch.Tensor]]":
+        """Turns of the encoder, then one of the decoder."""
+        self.before = {name: tensor.detach().clone() for name, tensor in self.encoder.items()}
+        for turn in range(self.model.turns + 1):
+            learns = "encoder" if turn < self.model.turns else "decoder"
+            order = rng.permutation(self.people)
+            for first in range(0, len(order), self.batch):
+                rows = self.X[order[first : first + self.batch]]
+                yield learns, self._loss(_Histories(rows, self.device), learns, rng)
+
+    def _loss(self, histories: "_Histories", learns: str, rng: np.random.Generator) -> "torch.Tensor":
+        random = torch.Generator(self.device).manual_seed(int(rng.integers(2**62)))
+        if learns == "decoder":
+            with torch.no_grad():
+                mean, spread = _encode(self.encoder, histories)
+            z = _drawn(mean, spread, random)
+            return -(self._likelihood(z, histories)).mean()
+        hidden = histories.with_dropout(self.model.dropout, random)
+        mean, spread = _encode(self.encoder, hidden)
+        z = _drawn(mean, spread, random)
+        divergence = (_density(z, mean, spread) - self._prior(z, histories)).sum(1)
+        beta = self.model.gamma * histories.lengths
+        return (beta * divergence - self._likelihood(z, histories)).mean()
+
+    def _likelihood(self, z: "torch.Tensor", histories: "_Histories") -> "torch.Tensor":
+        """Σ_i x_i ln softmax_i of each history."""
+        scores = z @ self.decoder["item"].T + self.decoder["bias"]
+        met = scores[histories.rows, histories.items]
+        sums = z.new_zeros(len(z)).index_add(0, histories.rows, met)
+        return sums - histories.lengths * torch.logsumexp(scores, 1)
+
+    def _prior(self, z: "torch.Tensor", histories: "_Histories") -> "torch.Tensor":
+        """Log-density of the composite prior, by coordinate."""
+        with torch.no_grad():
+            mean, spread = _encode(self.before, histories)
+        parts = [(1 - sum(weight for weight, _ in PRIOR), mean, spread)]
+        parts += [(weight, torch.zeros_like(z), torch.full_like(z, level)) for weight, level in PRIOR]
+        return torch.logsumexp(
+            torch.stack([_density(z, mean, spread) + float(np.log(weight)) for weight, mean, spread in parts]), 0
+        )
+
+    def arrays(self) -> dict[str, Array]:
+        """Everything but the spreads, which only learning needs."""
+        both = self.encoder | self.decoder
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in both.items() if name != "spreads"}
+
+
+class _Histories:
+    """Histories of a batch as pairs of row and item, with weights of length 1 for each row."""
+
+    def __init__(self, X: csr_array, device: "torch.device") -> None:
+        counts = np.diff(X.indptr)
+        self.lengths = torch.from_numpy(counts.astype(np.float32)).to(device)
+        self.rows = torch.from_numpy(np.repeat(np.arange(X.shape[0]), counts)).to(device)
+        self.items = torch.from_numpy(X.indices.astype(np.int64)).to(device)
+        self.starts = torch.from_numpy(X.indptr[:-1].astype(np.int64)).to(device)
+        self.weights = self.lengths.rsqrt()[self.rows]
+
+    def with_dropout(self, share: float, random: "torch.Generator") -> "_Histories":
+        """The same with some items hidden, and the others raised to make up for them."""
+        made: _Histories = object.__new__(_Histories)
+        made.__dict__ |= self.__dict__
+        stays = torch.rand(self.weights.shape, generator=random, device=self.weights.device) >= share
+        made.weights = self.weights * stays / (1 - share)
+        return made
+
+
+def _encode(P: "dict[str, torch.Tensor]", histories: _Histories) -> "tuple[torch.Tensor, torch.Tensor]":
+    """Mean and log-variance of each history's vector."""
+    inner = torch.nn.functional.embedding_bag(
+        histories.items, P["first"], histories.starts, mode="sum", per_sample_weights=histories.weights
+    )
+    total = torch.zeros_like(inner)
+    for layer in range(LAYERS):
+        if layer:
+            inner = inner @ P["layers"][layer - 1] + total
+        inner = torch.nn.functional.silu(inner + P["biases"][layer])
+        scale, shift = P["norms"][layer]
+        inner = torch.nn.functional.layer_norm(inner, inner.shape[1:], scale, shift, EPSILON)
+        total = total + inner
+    mean, spread = (inner @ P[name][:-1] + P[name][-1] for name in ("means", "spreads"))
+    return mean, spread
+
+
+def _drawn(mean: "torch.Tensor", spread: "torch.Tensor", random: "torch.Generator") -> "torch.Tensor":
+    noise = torch.randn(mean.shape, generator=random, device=mean.device)
+    return mean + noise * torch.exp(spread / 2)
+
+
+def _density(z: "torch.Tensor", mean: "torch.Tensor", spread: "torch.Tensor") -> "torch.Tensor":
+    """Log-density of a Gaussian by coordinate, up to the constant that all share."""
+    return -0.5 * (spread + (z - mean).square() / spread.exp())

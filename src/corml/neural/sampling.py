@@ -1,0 +1,96 @@
+"""Mini-batches of pairs with items their users never met.
+
+Negatives are drawn evenly from all items a user has not met, by drawing until it is none of the met ones: exact, with
+no accidental positive. Each draw depends on the seed and on its own place only, so any number of threads draws the
+same.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.parallel import over_rows
+
+__all__ = ["Batch", "Sampler", "negatives"]
+
+Whole = NDArray[np.int64]
+AHEAD = 1 << 22  # numbers of items drawn at a time
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Users, an item each has met, and items each has not met (a row for each user)."""
+
+    users: Whole
+    items: Whole
+    others: Whole
+
+
+class Sampler:
+    """Every pair of the data once in each epoch, in random order, with `count` negatives."""
+
+    def __init__(self, X: csr_array, *, size: int, count: int = 1) -> None:
+        self.ptr, self.met, self.n_items = X.indptr, X.indices, X.shape[1]
+        degrees = np.diff(X.indptr)
+        self.users = np.repeat(np.arange(X.shape[0]), degrees)
+        self.pairs = np.flatnonzero(degrees[self.users] < X.shape[1])  # who met everything has no negative
+        self.size, self.count = size, count
+
+    def __len__(self) -> int:
+        return -(-len(self.pairs) // self.size)
+
+    def __call__(self, rng: np.random.Generator) -> Iterator[Batch]:
+        """Batches of one epoch."""
+        order = rng.permutation(self.pairs)
+        at_once = max(self.size, AHEAD // max(self.count, 1) // self.size * self.size)
+        for first in range(0, len(order), at_once):
+            some = order[first : first + at_once]
+            users, items = self.users[some], self.met[some].astype(np.int64)
+            others = negatives(self.ptr, self.met, self.n_items, users, self.count, int(rng.integers(2**63)))
+            for start in range(0, len(some), self.size):
+                part = slice(start, start + self.size)
+                yield Batch(users[part], items[part], others[part])
+
+
+def negatives(ptr: NDArray[Any], met: NDArray[Any], n_items: int, users: Whole, count: int, seed: int) -> Whole:
+    """Draw `count` items for each user, evenly from those the user has not met (columns of a row are sorted)."""
+    found = np.empty((len(users), count), dtype=np.int64)
+    over_rows(lambda a, b: _draw(ptr, met, n_items, users, np.uint64(seed), found, a, b), len(users))
+    return found
+
+
+@njit(cache=True, nogil=True)
+def _draw(ptr, met, n_items, users, seed, found, start, stop):  # type: ignore[no-untyped-def]
+    count = found.shape[1]
+    for row in range(start, stop):
+        low, high = ptr[users[row]], ptr[users[row] + 1]
+        state = seed + np.uint64(row) * np.uint64(0x9E3779B97F4A7C15)
+        for at in range(count):
+            while True:
+                state += np.uint64(0xD1342543DE82EF95)
+                bits = state  # SplitMix64: a good hash of a counter
+                bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+                bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+                bits ^= bits >> np.uint64(31)
+                item = np.int64(((bits >> np.uint64(32)) * np.uint64(n_items)) >> np.uint64(32))
+                if not _has(met, low, high, item):
+                    break
+            found[row, at] = item
+
+
+@njit(cache=True, nogil=True)
+def _has(met, low, high, item):  # type: ignore[no-untyped-def]
+    while low < high:
+        middle = (low + high) >> 1
+        if met[middle] < item:
+            low = middle + 1
+        elif met[middle] > item:
+            high = middle
+        else:
+            return True
+    return False

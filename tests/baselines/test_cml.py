@@ -1,0 +1,89 @@
+"""CML: rank weights, hinge and covariances as in the paper, and a ball nobody leaves."""
+
+import numpy as np
+import pytest
+
+from corml import models
+from support import learner_of, one_batch, random_interactions
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return random_interactions(0, 6, 8, mean=3)
+
+
+def warp_by_hand(U, V, batch, margin):
+    """Mean over pairs of ln(1 + rank) · hinge to the nearest item not met."""
+    total = 0.0
+    for u, i, others in zip(batch.users, batch.items, batch.others, strict=True):
+        near = ((U[u] - V[i]) ** 2).sum()
+        far = [((U[u] - V[j]) ** 2).sum() for j in others]
+        impostors = sum(one < near + margin for one in far)
+        rank = len(V) * impostors // len(far)
+        total += np.log(1 + rank) * max(0.0, margin + near - min(far))
+    return total / len(batch.users)
+
+
+def covariance_by_hand(vectors):
+    """Squares of the covariances of two different coordinates, over the number of coordinates."""
+    found = np.cov(vectors.T, bias=True)
+    np.fill_diagonal(found, 0)
+    return (found**2).sum() / len(found)
+
+
+@pytest.mark.parametrize("margin", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("weight", [0.0, 10.0])
+def test_the_loss_is_that_of_the_paper(tiny, margin, weight):
+    _, learner = learner_of("cml", tiny, margin=margin, covariance=weight, negatives=4)
+    batch = one_batch(learner)
+    U, V = np.split(learner.E.detach().numpy().astype(np.float64), [6])
+    expected = warp_by_hand(U, V, batch, margin)
+    expected += weight * covariance_by_hand(np.vstack([U[batch.users], V[batch.items]]))
+    assert expected > 0
+    assert learner.loss(batch, None).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_pair_with_every_impostor_behind_the_margin_costs_nothing():
+    from corml.neural.metric import warp
+
+    near, far = torch.tensor([0.1, 0.1, 0.1]), torch.tensor([[0.7, 0.9], [0.5, 0.9], [0.2, 0.3]])
+    costs = [warp(near[[row]], far[[row]], margin=0.5, n_items=10).item() for row in range(3)]
+    expected = [0.0, np.log(6) * 0.1, np.log(11) * 0.4]  # none, half, and all of the others are impostors
+    assert costs == pytest.approx(expected, abs=1e-6)
+
+
+def test_coordinates_that_say_the_same_cost_and_others_do_not():
+    from corml.neural.metric import covariance
+
+    rng = np.random.default_rng(0)
+    vectors = rng.normal(size=(40, 3)).astype(np.float32)
+    assert covariance(torch.from_numpy(vectors)).item() == pytest.approx(covariance_by_hand(vectors), rel=1e-4)
+    whitened = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)[0]
+    assert covariance(torch.from_numpy(whitened + 5)).item() == pytest.approx(0, abs=1e-6)
+
+
+def test_distances_by_products_are_distances():
+    from corml.neural.metric import distances
+
+    rng = np.random.default_rng(1)
+    users, items, others = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 3), (5, 3), (5, 4, 3)))
+    near, far = distances(*map(torch.from_numpy, (users, items, others)))
+    np.testing.assert_allclose(near, ((users - items) ** 2).sum(-1), atol=1e-5)
+    np.testing.assert_allclose(far, ((users[:, None] - others) ** 2).sum(-1), atol=1e-5)
+
+
+def test_clipping_moves_only_what_is_outside_and_keeps_its_direction():
+    from corml.neural.metric import clip
+
+    table = torch.tensor([[3.0, 4.0], [0.3, 0.4], [0.0, 0.0], [-1.0, 0.0]])
+    clip(table)
+    np.testing.assert_allclose(table, [[0.6, 0.8], [0.3, 0.4], [0, 0], [-1, 0]], atol=1e-6)
+
+
+@pytest.mark.parametrize("epochs", [0, 1, 30])
+def test_nobody_leaves_the_unit_ball(tiny, epochs):
+    model = models.make("cml", {"epochs": epochs, "learning_rate": 0.5, "size": 4}).fit(tiny)
+    for table in (model.user_, model.item_):
+        assert np.linalg.norm(table, axis=1).max() <= 1 + 1e-6

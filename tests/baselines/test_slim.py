@@ -1,0 +1,181 @@
+"""SLIM: conditions of an optimum, another program's answer, and starts that save time only."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.sparse import csc_matrix
+
+import corml
+from corml import memory
+from corml.baselines import slim
+from corml.baselines.admm_slim import ADMMSLIM
+from corml.baselines.slim import SLIM
+from corml.errors import ConvergenceWarning, ResourceError, SettingError, UsageError
+from corml.linalg import descent
+from support import random_interactions
+
+
+def slopes(X, W, l1, l2):
+    """Minus the gradient of ½‖X − XW‖² + l2/2·‖W‖² + l1·ΣW: where it is positive, more weight would gain."""
+    G = (X.T @ X).toarray().astype(np.float64)
+    return G - G @ W - l2 * W - l1
+
+
+def weights(model):
+    return model.weights_.toarray().astype(np.float64)
+
+
+@given(seed=st.integers(0, 60), l1=st.floats(0, 5), l2=st.floats(0.5, 100))
+def test_the_answer_is_feasible_and_optimal(seed, l1, l2):
+    data = random_interactions(seed, 60, 25)
+    W = weights(SLIM(l1=l1, l2=l2, tol=1e-7, max_steps=100_000).fit(data))
+    here = slopes(data.matrix, W, l1, l2)
+    off = ~np.eye(len(W), dtype=bool)
+
+    assert not np.diag(W).any()
+    assert (W >= 0).all()
+    assert np.abs(here[off & (W > 0)]).max(initial=0) < 1e-3  # no gain from moving a positive weight
+    assert here[off & (W == 0)].max(initial=-1) < 1e-3  # no gain from raising a zero one
+
+
+@pytest.mark.parametrize("tol", [0.1, 1e-3, 1e-5])
+def test_slopes_are_right_within_the_tolerance_asked_for(tol):
+    data = random_interactions(7, 300, 40, mean=10)
+    W = weights(SLIM(l1=1, l2=5, tol=tol, max_steps=10_000).fit(data))
+    here = slopes(data.matrix, W, 1, 5)
+    np.fill_diagonal(here, -1)
+    allowed = tol * (slopes(data.matrix, 0 * W, 1, 5) - np.diag(np.full(len(W), np.inf))).max(axis=0) + 1e-4
+    assert (here <= allowed).all()
+    assert (np.minimum(np.abs(here), W * 5) <= allowed)[W > 0].all()
+
+
+@pytest.mark.parametrize(("l1", "l2"), [(0.5, 3.0), (2.0, 20.0), (0.1, 50.0)])
+def test_it_agrees_with_the_elastic_net_of_scikit_learn(l1, l2):
+    linear_model = pytest.importorskip("sklearn.linear_model")
+    data = random_interactions(1, 120, 30, mean=8)
+    X, users = csc_matrix(data.matrix.astype(np.float64)), data.matrix.shape[0]
+    net = linear_model.ElasticNet(
+        alpha=(l1 + l2) / users, l1_ratio=l1 / (l1 + l2), positive=True, fit_intercept=False, tol=1e-10, max_iter=10**6
+    )  # of our sum over users it takes the mean
+    W = weights(SLIM(l1=l1, l2=l2, tol=1e-8, max_steps=100_000).fit(data))
+    for item in range(X.shape[1]):
+        others = X.toarray()
+        others[:, item] = 0
+        np.testing.assert_allclose(W[:, item], net.fit(others, X[:, [item]].toarray()[:, 0]).coef_, atol=2e-5)
+
+
+def test_admm_finds_the_same():
+    data = random_interactions(6, 100, 25)
+    other = ADMMSLIM(l1=1.5, l2=10.0, tol=1e-7, max_steps=5000).fit(data)
+    mine = SLIM(l1=1.5, l2=10.0, tol=1e-7, max_steps=5000).fit(data)
+    dense = other.weights_ if isinstance(other.weights_, np.ndarray) else other.weights_.toarray()
+    np.testing.assert_allclose(mine.weights_.toarray(), dense, atol=2e-4)
+
+
+@pytest.mark.parametrize("l1", [0.0, 1.0, 2.0])
+def test_items_that_met_no_more_than_l1_times_have_no_weight(l1):
+    data = random_interactions(3, 60, 30)
+    other = ADMMSLIM(l1=l1, l2=5.0, tol=1e-7, max_steps=5000).fit(data).weights_  # which looks at all pairs
+    G = (data.matrix.T @ data.matrix).toarray()
+    assert np.abs((other if isinstance(other, np.ndarray) else other.toarray())[G <= l1]).max() < 1e-4
+    assert not SLIM(l1=l1, l2=5.0).fit(data).weights_.toarray()[G <= l1].any()
+
+
+@pytest.mark.parametrize("other", [{"l1": 3.0}, {"l2": 1.0}, {"l1": 0.0, "l2": 300.0}])
+def test_where_it_starts_changes_nothing(other):
+    data = random_interactions(9, 100, 30)
+    settings = {"l1": 1.0, "l2": 20.0, "tol": 1e-8, "max_steps": 10_000}
+    cold = SLIM(**settings).fit(data)
+    warm = SLIM(**settings).fit(data, start=SLIM(**(settings | other)).fit(data))
+    np.testing.assert_allclose(warm.weights_.toarray(), cold.weights_.toarray(), atol=1e-5)
+
+
+def test_from_its_own_answer_there_is_nothing_left_to_do():
+    data = random_interactions(9, 100, 30)
+    settings = {"l1": 1.0, "l2": 20.0, "tol": 1e-3}
+    done = SLIM(**settings).fit(data)
+    again = SLIM(**settings, max_steps=2).fit(data, start=done)  # one pass to see that all is well would do
+    np.testing.assert_allclose(again.weights_.toarray(), done.weights_.toarray(), atol=1e-5)
+
+
+def test_a_start_is_matched_by_the_ids_of_items():
+    data = random_interactions(9, 100, 30)
+    known = data.items.labels[data.item]
+    few = corml.Interactions.from_pairs(data.users.labels[data.user][known != "i0"], known[known != "i0"])
+    settings = {"l1": 1.0, "l2": 20.0, "tol": 1e-8, "max_steps": 10_000}
+    warm, cold = SLIM(**settings).fit(data, start=SLIM(**settings).fit(few)), SLIM(**settings).fit(data)
+    np.testing.assert_allclose(warm.weights_.toarray(), cold.weights_.toarray(), atol=1e-5)
+
+
+def test_candidates_limit_an_item_to_those_that_gain_most():
+    data, l1, l2 = random_interactions(2, 80, 40), 0.5, 5.0
+    W = weights(SLIM(l1=l1, l2=l2, candidates=5, tol=1e-7).fit(data))
+    G = (data.matrix.T @ data.matrix).toarray()
+    gain = np.maximum(G - l1, 0) ** 2 / (np.diag(G)[:, None] + l2)
+    np.fill_diagonal(gain, 0)
+    for item in range(len(W)):
+        used = np.flatnonzero(W[:, item])
+        assert len(used) <= 5
+        assert gain[used, item].min(initial=np.inf) >= np.sort(gain[:, item])[-5] - 1e-9
+
+
+@pytest.mark.parametrize("room", [0, 60, 200])
+def test_without_room_for_rows_the_answer_is_the_same(room, monkeypatch):
+    data = random_interactions(5, 100, 30)
+    whole = SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_.toarray()
+    monkeypatch.setattr(descent, "CACHE", room)
+    np.testing.assert_allclose(SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_.toarray(), whole, atol=1e-6)
+
+
+@pytest.mark.parametrize("full", [0.0, 2.0])
+def test_reading_rows_from_a_dense_or_a_sparse_matrix_is_the_same(full, monkeypatch):
+    data = random_interactions(5, 100, 60)
+    whole = SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_
+    monkeypatch.setattr(descent, "FULL", full)
+    assert (SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_ != whole).nnz == 0
+
+
+def test_a_larger_l1_keeps_fewer_weights(data):
+    counts = [SLIM(l1=l1).fit(data).weights_.nnz for l1 in (0, 0.5, 1, 2, 4)]
+    assert counts == sorted(counts, reverse=True)
+    assert counts[0] > counts[-1]
+
+
+def test_stopping_early_is_said_once(data):
+    with pytest.warns(ConvergenceWarning, match="of 25 items stopped after 1 passes") as told:
+        model = SLIM(l1=0.1, l2=0.5, tol=1e-9, max_steps=1).fit(data)
+    assert len(told) == 1
+    assert model.notes_["unfinished items"] > 0
+
+
+def test_the_ridge_left_to_the_data_is_told_and_used(data):
+    model = SLIM().fit(data)
+    assert model.notes_["l2"] == slim.suggested_l2(data.matrix)
+    assert (SLIM(l2=model.notes_["l2"]).fit(data).weights_ != model.weights_).nnz == 0
+
+
+def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda: 100)
+    with pytest.raises(ResourceError, match="SLIM with all pairs of 25 items that share a user needs"):
+        SLIM().fit(data)
+
+
+def test_a_start_that_is_none_is_refused(data):
+    for wrong in (SLIM(), corml.Popularity().fit(data), 3):
+        with pytest.raises(UsageError, match="start must be a fitted SLIM"):
+            SLIM().fit(data, start=wrong)
+
+
+@pytest.mark.parametrize("wrong", [{"l1": -1}, {"l2": 0}, {"candidates": 0}, {"tol": 0}, {"max_steps": 0}])
+def test_settings_that_cannot_be_are_refused(wrong, data):
+    with pytest.raises(SettingError, match=f"{next(iter(wrong))} of SLIM must be"):
+        SLIM(**wrong).fit(data)
+
+
+def test_the_ridge_of_the_data_grows_with_what_items_share_by_chance():
+    sparse, dense = random_interactions(0, 400, 200, mean=4), random_interactions(0, 400, 200, mean=20)
+    few = random_interactions(0, 100, 200, mean=16)  # as often met as in the first, by fewer users
+    found = [slim.suggested_l2(data.matrix) for data in (sparse, dense, few)]
+    assert found[0] < found[1]
+    assert found[0] < found[2]

@@ -1,0 +1,99 @@
+"""UltraGCN: weights of the user-item graph and of the item graph, computed here by their definitions."""
+
+import numpy as np
+import pytest
+
+from corml import models
+from corml.baselines import ultragcn
+from support import learner_of, one_batch, random_interactions
+
+torch = pytest.importorskip("torch")
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return random_interactions(0, 6, 8, mean=3)
+
+
+def beta(R):
+    d_u, d_i = np.maximum(R.sum(1), 1), np.maximum(R.sum(0), 1)
+    return np.array([[np.sqrt((a + 1) / (b + 1)) / a for b in d_i] for a in d_u])
+
+
+def omega(R):
+    G = R.T @ R
+    g, n = G.sum(1), len(G)
+    found = np.zeros_like(G)
+    for i in range(n):
+        for k in range(n):
+            if i != k and G[i, k]:
+                found[i, k] = G[i, k] / (g[i] - G[i, i]) * np.sqrt(g[i] / g[k])
+    return found
+
+
+def softplus(x):
+    return np.log1p(np.exp(x))
+
+
+@pytest.mark.parametrize("neighbours", [1, 2, 5, 100])
+def test_neighbours_are_those_of_largest_weight(neighbours):
+    data = random_interactions(4, 30, 12)
+    n = len(data.items)
+    like, weight = ultragcn._neighbours(data.matrix, min(neighbours, n))
+    expected = omega(data.matrix.toarray().astype(np.float64))
+    for i in range(n):
+        np.testing.assert_allclose(np.sort(weight[i])[::-1], np.sort(expected[i])[::-1][: len(weight[i])], rtol=1e-5)
+        np.testing.assert_allclose(expected[i, like[i]][weight[i] > 0], weight[i][weight[i] > 0], rtol=1e-5)
+        assert i not in like[i][weight[i] > 0]
+
+
+@pytest.mark.parametrize("settings", [{}, {"negative_weight": 0.0}, {"item_weight": 0.0}, {"l2": 0.5}], ids=str)
+def test_the_loss_is_that_of_the_paper(tiny, settings):
+    model, learner = learner_of("ultragcn", tiny, neighbours=3, **settings)
+    learner.E.data.copy_(torch.randn(learner.E.shape, generator=torch.Generator().manual_seed(3)))
+    batch = one_batch(learner)
+    E, R = learner.E.detach().numpy().astype(np.float64), tiny.matrix.toarray().astype(np.float64)
+    U, V = np.split(E, [6])
+    B, W = beta(R), omega(R)
+    total = model.l2 / 2 * (E**2).sum()
+    for u, i in zip(batch.users, batch.items, strict=True):
+        total += (1 + B[u, i]) * softplus(-U[u] @ V[i])
+        strange = np.flatnonzero(R[u] == 0)
+        total += model.negative_weight * np.mean([(1 + B[u, j]) * softplus(U[u] @ V[j]) for j in strange])
+        like = np.argsort(-W[i], kind="stable")[:3]
+        total += model.item_weight * sum(W[i, k] * softplus(-U[u] @ V[k]) for k in like)
+    found = learner.loss(batch, np.random.default_rng(0)).item()  # fewer items than negatives: all of them are drawn
+    assert found == pytest.approx(total / len(batch.users), rel=1e-4)
+
+
+def test_a_pool_never_counts_what_was_met():
+    data = random_interactions(4, 30, 12)
+    _, learner = learner_of("ultragcn", data, negatives=5)
+    pool = np.array([3, 0, 7, 9, 1])
+    met = ultragcn._met(data.matrix[[4, 4, 11]], pool)
+    np.testing.assert_array_equal(met, data.matrix.toarray()[[4, 4, 11]][:, pool] > 0)
+    loss = learner._others(torch.zeros(30, 5), np.arange(30), np.random.default_rng(0))
+    assert loss.shape == (30,)
+    assert torch.isfinite(loss).all()
+
+
+def test_whoever_met_the_whole_pool_costs_nothing(monkeypatch):
+    data = random_interactions(4, 30, 12)
+    _, learner = learner_of("ultragcn", data, negatives=1)
+    user, item = data.user[0], data.item[0]
+
+    class Always:
+        def choice(self, *_, **__):
+            return np.array([item])
+
+    assert learner._others(torch.ones(1, 5), np.array([user]), Always()).item() == 0
+
+
+def test_items_that_share_no_user_have_no_weight():
+    from corml import Interactions
+
+    data = Interactions.from_pairs(["a", "a", "b", "b", "c"], ["v", "w", "x", "y", "z"])
+    _, weight = ultragcn._neighbours(data.matrix, 3)
+    assert (weight > 0).sum(1).tolist() == [1, 1, 1, 1, 0]
+    model = models.make("ultragcn", {"epochs": 2, "size": 3}).fit(data)
+    assert np.isfinite(model.item_).all()

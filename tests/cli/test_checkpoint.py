@@ -1,0 +1,166 @@
+"""corml fit --checkpoint: stopped work goes on, and a file that must not be written is refused early."""
+
+import os
+import signal
+import subprocess
+import sys
+
+import pytest
+
+import corml
+
+pytest.importorskip("torch")
+
+QUICK = ["--model", "bpr-mf", "--set", "epochs=4", "--set", "size=4", "--set", "batch=64"]
+
+
+@pytest.fixture
+def csv(here, shop):
+    (here / "ratings.csv").write_text((shop / "ratings.csv").read_text())
+    return "ratings.csv"
+
+
+def interrupt(monkeypatch, *, epoch):
+    """Ctrl-C when an epoch begins."""
+    from corml.neural import training
+
+    whole = training._epoch
+
+    def stopped(learner, optimisers, seed, place, tell):
+        if place.epoch + 1 == epoch:
+            raise KeyboardInterrupt
+        return whole(learner, optimisers, seed, place, tell)
+
+    monkeypatch.setattr(training, "_epoch", stopped)
+
+
+def test_ctrl_c_says_after_which_epoch_and_the_same_command_goes_on(run, here, csv, monkeypatch):
+    command = ["fit", csv, "-o", "m.corml", "--checkpoint", "place", "--split", "ratio", *QUICK]
+    with monkeypatch.context() as patched:
+        interrupt(patched, epoch=3)
+        outcome = run(*command)
+    assert outcome.code == 75
+    sentence = "Stopped after epoch 2, which 'place' keeps. The same command goes on from there."
+    assert f"error[interrupted]: {sentence}" in outcome.err
+    assert not (here / "m.corml").exists()
+    assert run(*command).code == 0
+    assert run(*[word if word != "m.corml" else "other.corml" for word in command], "--checkpoint", "new").code == 0
+    resumed, whole = corml.read_model("m.corml"), corml.read_model("other.corml")
+    assert (resumed.item_ == whole.item_).all()
+    assert resumed.notes_["training"]["epochs"] == 4
+
+
+def test_ctrl_c_in_the_first_epoch_says_so(run, here, csv, monkeypatch):
+    interrupt(monkeypatch, epoch=1)
+    outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "place", *QUICK)
+    assert outcome.code == 75
+    assert "Stopped before the end of the first epoch: nothing was kept. Run it again." in outcome.err
+    assert os.listdir(here) == ["ratings.csv"]
+
+
+def test_ctrl_c_without_a_checkpoint_says_the_usual(run, here, csv, monkeypatch):
+    interrupt(monkeypatch, epoch=3)
+    outcome = run("fit", csv, "-o", "m.corml", *QUICK)
+    assert outcome.code == 75
+    assert "Stopped before the end; every file is whole or as it was. Run it again." in outcome.err
+
+
+def test_the_outcome_says_how_training_ended(run, here, csv):
+    outcome = run("fit", csv, "-o", "m.corml", *QUICK)
+    assert "note: learned 4 epochs: all epochs done" in outcome.err
+    facts = run("fit", csv, "-o", "m.corml", "--split", "ratio", "--json", *QUICK).json
+    assert len(facts["notes"]["training"]["curve"]) == 4
+
+
+@pytest.mark.parametrize(
+    ("flags", "fragment"),
+    [
+        (["--checkpoint", "place"], "corml is not learned in epochs, so it has no checkpoint: leave out --checkpoint"),
+        (["--checkpoint", "place", "--model", "ease"], "ease is not learned in epochs"),
+        (["--checkpoint", "ratings.csv", *QUICK], "is the file to read"),
+        (["--checkpoint", "m.corml", *QUICK], "The checkpoint and the model are two files"),
+        (["--checkpoint", "./m.corml", *QUICK], "The checkpoint and the model are two files"),
+    ],
+)
+def test_a_checkpoint_that_cannot_be_is_refused_before_the_data_are_read(run, here, csv, monkeypatch, flags, fragment):
+    monkeypatch.setattr("corml.cli._work.corml.load", lambda *_, **__: pytest.fail("the data were read"))
+    outcome = run("fit", csv, "-o", "m.corml", *flags)
+    assert outcome.code == 2
+    assert fragment in outcome.err
+
+
+def test_a_damaged_checkpoint_is_one_line_and_stays_as_it_was(run, here, csv):
+    (here / "place").write_bytes(b"nothing of the kind")
+    outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "place", *QUICK)
+    assert outcome.code == 5
+    assert "No checkpoint to go on from: 'place' is not a corml model file" in outcome.err
+    assert (here / "place").read_bytes() == b"nothing of the kind"
+
+
+def test_a_checkpoint_is_not_taken_for_a_model(run, here, csv):
+    run("fit", csv, "-o", "m.corml", "--checkpoint", "place", *QUICK)
+    outcome = run("recommend", "place", "--user", "u0")
+    assert outcome.code == 5
+    assert "is the checkpoint of an unfinished fit of 'bpr-mf'" in outcome.err
+    assert "bpr-mf (unfinished) model" in run("inspect", "place").out
+
+
+def test_users_nobody_learned_from_are_told_before_the_work(run, here, csv):
+    outcome = run("fit", csv, "-o", "m.corml", "--split", "new-users", *QUICK)
+    assert outcome.code == 2
+    assert "bpr-mf has no vector for 4 users this split asks for" in outcome.err
+    other = [word if word != "bpr-mf" else "lightgcn" for word in QUICK]
+    outcome = run("fit", csv, "-o", "m.corml", "--split", "new-users", *other)
+    assert outcome.code == 0
+    assert "no user of the valid part is in the train part, so all 4 epochs are learned" in outcome.err
+
+
+def test_a_split_without_a_valid_part_learns_all_epochs(run, here, csv):
+    given = ["--split", "ratio", "--split-set", "shares=.8,0,.2"]
+    outcome = run("fit", csv, "-o", "m.corml", *given, *QUICK)
+    assert outcome.code == 0
+    assert "note: learned 4 epochs: all epochs done" in outcome.err
+
+
+def test_without_pytorch_a_fit_is_one_line(here, csv):
+    code = "import sys; sys.modules['torch'] = None\nfrom corml.cli import main; main(sys.argv[1:])"
+    done = subprocess.run(
+        [sys.executable, "-c", code, "fit", csv, "-o", "m.corml", *QUICK], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 2
+    assert done.stderr == (
+        "error[usage]: BPRMF learns with PyTorch, which is not installed: pip install 'corml[neural]'. "
+        "Fitted models can be read and used without it.\n"
+    )
+
+
+@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
+def test_a_killed_training_goes_on(run, here, csv):
+    """SIGTERM from outside, in the middle of the third epoch."""
+    slow = """
+import sys, time
+from corml.neural import training
+whole = training._epoch
+def slow(learner, optimisers, seed, place, tell):
+    if place.epoch == 2:
+        print("reached", flush=True)
+        time.sleep(30)
+    return whole(learner, optimisers, seed, place, tell)
+training._epoch = slow
+from corml.cli import main
+main(sys.argv[1:])
+"""
+    command = ["fit", csv, "-o", "m.corml", "--checkpoint", "place", *QUICK]
+    process = subprocess.Popen(
+        [sys.executable, "-c", slow, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "reached\n"
+        process.send_signal(signal.SIGTERM)
+        _, said = process.communicate(timeout=60)
+    finally:
+        process.kill()
+        process.wait()
+    assert process.returncode == 75
+    assert "Stopped after epoch 2, which 'place' keeps" in said
+    assert "learned 4 epochs" in run(*command).err
