@@ -70,6 +70,8 @@ def test_a_matrix_that_lost_definiteness_to_rounding_is_helped_once(monkeypatch)
     np.testing.assert_allclose(X @ jittered, np.eye(8), atol=1e-6)
 
 
-def test_an_indefinite_matrix_is_refused_with_advice():
+@pytest.mark.parametrize("largest", [2, 30_000])
+def test_an_indefinite_matrix_is_refused_with_advice(largest, monkeypatch):
+    monkeypatch.setattr(spd, "LARGEST_LAPACK", largest)
     with pytest.raises(NumericalError, match="raise `ridge`"):
         spd_inverse(np.diag([1.0, -5.0, 1.0]))
