@@ -352,3 +352,12 @@ def test_no_small_data_and_no_legal_setting_gives_anything_but_numbers(seed, sha
     model = corml.CoRML(filter=filter, max_steps=20, tol=0, l2=0.01, **values).fit(data)
     assert np.isfinite(model.score_block(data.matrix, slice(0, data.shape[1]))).all()
     assert np.isfinite(model.H_.data).all()
+
+
+def test_the_exponents_of_the_filter_are_ours_unless_a_ridge_or_they_are_given():
+    assert corml.CoRML().graph_norms == (0.4, 0.4)
+    assert corml.CoRML().weights.filter_norm == 0.4
+    assert corml.CoRML(ridge=5.0).graph_norms == (0.5, 0.5)
+    assert corml.CoRML(ridge=5.0).weights.filter_norm == 0.5
+    assert corml.CoRML(graph_item_norm=0.3).graph_norms == (0.4, 0.3)
+    assert corml.CoRML(ridge=5.0, graph_user_norm=0.0, filter_norm=0.2).graph_norms == (0.0, 0.5)

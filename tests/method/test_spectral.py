@@ -35,3 +35,19 @@ def test_a_block_of_g_is_a_piece_of_the_whole(V):
     whole = filter_block(V, items, items, clip=True)
     rows, columns = np.array([2, 5, 9]), np.array([0, 5, 28])
     np.testing.assert_allclose(filter_block(V, rows, columns, clip=True), whole[np.ix_(rows, columns)], atol=1e-15)
+
+
+@pytest.mark.parametrize("norms", [(0.5, 0.5), (0.4, 0.4), (0.1, 0.3), (0.0, 1.0)])
+def test_v_are_the_singular_vectors_of_the_graph_with_these_exponents(norms):
+    R = random_interactions(5, 80, 30).matrix
+    dense, (a, b) = R.toarray().astype(float), norms
+    graph = dense * np.maximum(dense.sum(1), 1)[:, None] ** -a * np.maximum(dense.sum(0), 1) ** -b
+    expected = np.linalg.svd(graph)[2][:6]
+    found = singular_vectors(R, 6, norms)
+    np.testing.assert_allclose(found @ found.T, expected.T @ expected, atol=1e-6)
+
+
+def test_an_item_nobody_met_has_no_direction_not_even_by_rounding():
+    R = random_interactions(4, 60, 25).matrix.tolil()
+    R[:, 3] = 0
+    assert not singular_vectors(R.tocsr(), 16)[3].any()
