@@ -110,7 +110,6 @@ def _compile(model: Any, settings: Settings) -> None:
 
 
 def run(name: str, data: str) -> None:
-    start = time.perf_counter()
     if name == "ease-dense":
         chosen = json.loads((RESULTS / f"ease-{data}.json").read_text("utf-8"))["settings"]
         tried, settings = [], {**chosen, "route": "dense"}
@@ -128,7 +127,6 @@ def run(name: str, data: str) -> None:
     }
     record |= alone(judged, name, data, settings)
     record["tried"] = tried
-    record["seconds in all"] = round(time.perf_counter() - start, 1)
     if paper := PAPER.get(SEARCHES[name].name or name, {}).get(data):
         record["paper's ndcg@10"] = paper
         record["against the paper"] = round(record["test"]["ndcg@10"] / paper, 4)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import corml
 from corml import memory
 from corml.errors import ConvergenceWarning, NotFittedError, ResourceError, SettingError, UnknownIdError, UsageError
-from corml.method import planning
+from corml.method import fitting, planning
 from corml.ranking import top_k
 from support import random_interactions
 
@@ -361,3 +361,16 @@ def test_the_exponents_of_the_filter_are_ours_unless_a_ridge_or_they_are_given()
     assert corml.CoRML(ridge=5.0).weights.filter_norm == 0.5
     assert corml.CoRML(graph_item_norm=0.3).graph_norms == (0.4, 0.3)
     assert corml.CoRML(ridge=5.0, graph_user_norm=0.0, filter_norm=0.2).graph_norms == (0.0, 0.5)
+
+
+def test_a_handful_of_pairs_gets_a_round_only_where_a_lower_tolerance_asks_for_it(monkeypatch):
+    data = random_interactions(3, 300, 120, 10)
+
+    def rounds(**settings):
+        (how,) = corml.CoRML(solver="sparse", candidates=5, **settings).fit(data).notes_["solver"]
+        return how["rounds"]
+
+    assert rounds() > 1
+    monkeypatch.setattr(fitting, "FEW", 1.0)  # now any number is a handful
+    assert rounds() == 1
+    assert rounds(pair_tol=0.05) > 1

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import ConvergenceWarning, NumericalError
-from corml.method import admm, prune
+from corml.method import admm, planning, prune
 from corml.method.arranged import Arranged
 from corml.method.partition import partition
 from corml.method.planning import Plan
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
     from corml.method.estimator import CoRML
 
 __all__ = ["run"]
+
+FEW = 1e-4  # of the pairs: so few more change no list, so they get a round only where a lower pair_tol asks for it
 
 Progress = Callable[[str, int, int], None]
 Solved = tuple[csr_array, list[Any]]
@@ -75,7 +77,10 @@ def _sparse(
     """H on the pairs that met, in the order of the place, as V is."""
     weights, limits = replace(model.weights, ridge=plan.ridge), (model.pair_tol, model.tol, model.max_steps)
     X, d = place.X, place.taken(d)
-    rounds = Rounds(X, d, V, model.filter, weights, plan.strongest, plan.room, plan.through_gram, *limits, progress)
+    few = FEW if model.pair_tol >= planning.PAIR_TOL else 0.0
+    rounds = Rounds(
+        X, d, V, model.filter, weights, plan.strongest, plan.room, plan.through_gram, few, *limits, progress
+    )
     solution = rounds.solve(None if start is None else place.there(start.H), workspace)
     H = solution.H.copy()
     H.eliminate_zeros()

@@ -42,6 +42,7 @@ class Rounds:
     strongest: int | None  # pairs of each item to begin with, and most that join in a round; None: all that met
     room: int  # pairs, both ways, up to which they may join
     through_gram: bool  # whether to keep A whole
+    few: float  # share of the pairs; that many more are not worth another round
     pair_tol: float
     tol: float
     max_steps: int
@@ -59,7 +60,7 @@ class Rounds:
             del problem  # what is not needed gives way to what comes: memory is counted that way
             outside = self._look(found, curvature)
             found = replace(found, left_out=outside)
-            if len(outside.first) == 0:
+            if len(outside.first) <= self.few * len(support):
                 break
             support = support.joined(outside.first, outside.second)
             begin, steps, rounds = support.values(found.H), found.steps, found.rounds
