@@ -280,6 +280,16 @@ def test_whole_fits_are_told_as_they_were_recorded():
     assert told
 
 
+def test_the_readings_of_the_filter_are_told_as_they_were_recorded():
+    page = (ROOT / "docs/method.md").read_text("utf-8")
+    recorded = json.loads((ROOT / "benchmarks/results/filters.json").read_text("utf-8"))
+    for name, found in recorded.items():
+        if name != "machine":
+            costs = [found[reading]["cross term"]["cpu seconds"] for reading in ("elementwise", "factored")]
+            worth = [found[reading]["metrics"]["ndcg@10"] for reading in ("elementwise", "factored")]
+            assert "| {:.1f} | {:.1f} | {:.4f} | {:.4f} |".format(*costs, *worth) in page
+
+
 def test_speed_is_told_as_it_was_recorded():
     page = (ROOT / "docs/speed.md").read_text("utf-8")
     made = load_file(ROOT / "benchmarks/_page.py").tables()
