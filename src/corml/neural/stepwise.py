@@ -73,7 +73,7 @@ class Stepwise(Recommender):
                 Course(self.epochs, self.patience, self.every, self.learning_rate, self.seed, 60 * minutes),
                 judge=None if self._valid is None else judge(self, self._valid),
                 place=place,
-                keep=kept.write if kept else _nowhere,
+                keep=kept.write if kept else None,
                 progress=self._progress,
             )
             self.put(learner.arrays())
@@ -94,10 +94,6 @@ class Stepwise(Recommender):
         settings = {name: getattr(self, name) for name in declared(type(self)) if name not in HOW_LONG}
         data = {"train": self.data_["fingerprint"], "valid": "" if self._valid is None else self._valid.fingerprint}
         return Checkpoint(self._checkpoint, self.NAME, settings, data)
-
-
-def _nowhere(place: Place) -> None:
-    pass
 
 
 class _torch_threads:  # noqa: N801 (reads as what it is: with _torch_threads())

@@ -72,12 +72,12 @@ def train(
     *,
     judge: Judge | None,
     place: Place,
-    keep: Callable[[Place], None],
+    keep: Callable[[Place], None] | None,
     progress: Callable[[str, int, int], None],
 ) -> dict[str, Any]:
     """Train until the course is over; the learner ends with the best parameters seen, or with the last if none looks.
 
-    `keep` is called after each epoch with the place to go on from.
+    `keep`, if given, is called after each epoch with the place to go on from.
     """
     optimisers = _optimisers(learner, course.learning_rate)
     _put(learner, optimisers, place.now)
@@ -96,8 +96,9 @@ def train(
         place.seconds += time.perf_counter() - begun
         place.cpu += time.process_time() - worked
         place.curve.append(row | {"seconds": round(place.seconds, 2)})
-        place.now = _parameters(learner) | _moments(learner, optimisers)
-        keep(place)
+        if keep:
+            place.now = _parameters(learner) | _moments(learner, optimisers)
+            keep(place)
         why = _over(course, place)
     if place.kept:
         _put(learner, {}, place.kept)
