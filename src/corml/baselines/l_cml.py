@@ -8,16 +8,15 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.neural.late import torch
-from corml.neural.metric import covariance, distances, warp
+from corml.neural.metric import MetricLoss
 from corml.neural.sampling import Batch
 from corml.neural.spreading import Spreading, SpreadLearner
-from corml.settings import above, at_least, choice, linear, log, setting, whole
 
 __all__ = ["LCML"]
 
 
 @dataclass(kw_only=True, eq=False)
-class LCML(Spreading):
+class LCML(MetricLoss, Spreading):
     """CML on the vectors of LightGCN.
 
     Minimises Σ w·[margin + ‖u − i‖² − min_j ‖u − j‖²]₊ + covariance·C as CML does, where u, i, j are rows of
@@ -27,12 +26,6 @@ class LCML(Spreading):
     NAME: ClassVar[str] = "l-cml"
     CITATION: ClassVar[str] = "Wei, Ma, Chow: Collaborative Residual Metric Learning. SIGIR 2023"
     DISTANCE: ClassVar[bool] = True
-
-    margin: float = setting(0.5, above(0), symbol="m", search=linear(0.1, 2), help="how much nearer is near enough")
-    negatives: int = setting(20, whole(1, 1000), search=choice(10, 20, 50), help="items not met drawn for each pair")
-    covariance: float = setting(
-        10.0, at_least(0), symbol="λ_c", search=log(0.1, 100), help="weight of the covariance term"
-    )
 
     def _fold_in(self, X: csr_array) -> NDArray[np.float32]:
         found = super()._fold_in(X)
@@ -45,12 +38,10 @@ class LCML(Spreading):
 class _Learner(SpreadLearner):
     def __init__(self, model: LCML, X: csr_array, device: "torch.device") -> None:
         super().__init__(model, X, device, negatives=model.negatives, deviation=model.size**-0.5)
-        self.margin, self.weight = model.margin, model.covariance
+        self.model = model
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
-        users, items, others = self.taken(self.vectors(), batch)
-        found = warp(*distances(users, items, others), margin=self.margin, n_items=self.n_items)
-        return found + self.weight * covariance(torch.cat([users, items]))
+        return self.model.cost(*self.taken(self.vectors(), batch), self.n_items)
 
     def vectors(self) -> "torch.Tensor":
         found = super().vectors()

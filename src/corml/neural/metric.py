@@ -1,8 +1,30 @@
 """The loss of collaborative metric learning (Hsieh et al., WWW 2017), for CML and for what was made of it."""
 
-from corml.neural.late import torch
+from dataclasses import dataclass
 
-__all__ = ["clip", "covariance", "distances", "warp"]
+from corml.neural.late import torch
+from corml.neural.stepwise import Stepwise
+from corml.settings import above, at_least, choice, linear, log, setting, whole
+
+__all__ = ["MetricLoss", "clip", "covariance", "distances", "warp"]
+
+
+@dataclass(kw_only=True, eq=False)
+class MetricLoss(Stepwise):
+    """The settings of the loss, and the loss they make."""
+
+    margin: float = setting(0.5, above(0), symbol="m", search=linear(0.1, 2), help="how much nearer is near enough")
+    negatives: int = setting(20, whole(1, 1000), search=choice(10, 20, 50), help="items not met drawn for each pair")
+    covariance: float = setting(
+        10.0, at_least(0), symbol="λ_c", search=log(0.1, 100), help="weight of the covariance term"
+    )
+
+    def cost(
+        self, users: "torch.Tensor", items: "torch.Tensor", others: "torch.Tensor", n_items: int
+    ) -> "torch.Tensor":
+        """What the vectors of a batch cost."""
+        found = warp(*distances(users, items, others), margin=self.margin, n_items=n_items)
+        return found + self.covariance * covariance(torch.cat([users, items]))
 
 
 def distances(
