@@ -45,15 +45,6 @@ def test_the_loss_is_that_of_the_paper(tiny, margin, weight):
     assert learner.loss(batch, None).item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_a_pair_with_every_impostor_behind_the_margin_costs_nothing():
-    from corml.neural.metric import warp
-
-    near, far = torch.tensor([0.1, 0.1, 0.1]), torch.tensor([[0.7, 0.9], [0.5, 0.9], [0.2, 0.3]])
-    costs = [warp(near[[row]], far[[row]], margin=0.5, n_items=10).item() for row in range(3)]
-    expected = [0.0, np.log(6) * 0.1, np.log(11) * 0.4]  # none, half, and all of the others are impostors
-    assert costs == pytest.approx(expected, abs=1e-6)
-
-
 def test_coordinates_that_say_the_same_cost_and_others_do_not():
     from corml.neural.metric import covariance
 
@@ -62,16 +53,6 @@ def test_coordinates_that_say_the_same_cost_and_others_do_not():
     assert covariance(torch.from_numpy(vectors)).item() == pytest.approx(covariance_by_hand(vectors), rel=1e-4)
     whitened = np.linalg.svd(vectors - vectors.mean(0), full_matrices=False)[0]
     assert covariance(torch.from_numpy(whitened + 5)).item() == pytest.approx(0, abs=1e-6)
-
-
-def test_distances_by_products_are_distances():
-    from corml.neural.metric import distances
-
-    rng = np.random.default_rng(1)
-    users, items, others = (rng.normal(size=shape).astype(np.float32) for shape in ((5, 3), (5, 3), (5, 4, 3)))
-    near, far = distances(*map(torch.from_numpy, (users, items, others)))
-    np.testing.assert_allclose(near, ((users - items) ** 2).sum(-1), atol=1e-5)
-    np.testing.assert_allclose(far, ((users[:, None] - others) ** 2).sum(-1), atol=1e-5)
 
 
 def test_clipping_moves_only_what_is_outside_and_keeps_its_direction():

@@ -42,25 +42,35 @@ def test_the_loss_is_a_ranking_and_a_contrast_of_users_and_of_items(tiny, layers
     assert learner.loss(batch, np.random.default_rng(0)).item() == pytest.approx(expected, rel=1e-4)
 
 
-def test_the_contrast_is_the_cross_entropy_of_finding_ones_own_image(tiny):
-    _, learner = learner_of("simgcl", tiny, temperature=0.3)
-    rng = np.random.default_rng(0)
-    first, second = rng.normal(size=(2, 7, 5))
-    found = learner._contrast(torch.from_numpy(first), torch.from_numpy(second))
-    assert found.item() == pytest.approx(contrast_by_hand(first, second, 0.3), rel=1e-6)
+def noisy_by_hand(learner, X, seed):
+    """Images as published: noise is added to what spreads on, in each layer."""
+    random, here, images = torch.Generator().manual_seed(seed), learner.E.detach(), []
+    for _ in range(learner.layers):
+        here = torch.from_numpy(spread(here, X, 1)[1]).float()
+        drawn = torch.nn.functional.normalize(torch.rand(here.shape, generator=random)) * learner.model.noise
+        here = here + torch.sign(here) * drawn
+        images.append(here)
+    return torch.stack(images).mean(0)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_what_noise_adds_is_what_spreading_noisy_vectors_adds(tiny, layers):
+    _, learner = learner_of("simgcl", tiny, layers=layers, noise=0.03)
+    noise = learner._noise(learner.spread(), np.arange(14), 3)
+    np.testing.assert_allclose(learner.vectors().detach() + noise, noisy_by_hand(learner, tiny.matrix, 3), atol=1e-6)
 
 
 def test_noise_has_its_length_and_keeps_signs(tiny):
     _, learner = learner_of("simgcl", tiny, layers=1, noise=0.03)
     clean = learner.vectors().detach().numpy()
-    noise = learner._noisy(torch.Generator().manual_seed(0)).detach().numpy() - clean
+    noise = learner._noise(learner.spread(), np.arange(14), 0).numpy()
     np.testing.assert_allclose(np.linalg.norm(noise, axis=1), 0.03, rtol=1e-4)
     assert (noise * clean >= -1e-9).all()
 
 
 def test_images_differ_with_the_seed_alone(tiny):
     _, learner = learner_of("simgcl", tiny, noise=0.1)
-    one, same, other = (learner._noisy(torch.Generator().manual_seed(seed)) for seed in (1, 1, 2))
+    one, same, other = (learner._noise(learner.spread(), np.arange(14), seed) for seed in (1, 1, 2))
     assert torch.equal(one, same)
     assert not torch.allclose(one, other)
     batch = one_batch(learner)

@@ -39,6 +39,12 @@ def test_a_spread_is_the_product_with_the_whole_matrix(X):
     np.testing.assert_allclose(Graph(X, CPU)(E), whole(X) @ E.numpy(), atol=1e-5)
 
 
+def test_some_nodes_get_what_they_get_of_the_whole(X):
+    E, graph = torch.randn(sum(X.shape), 5, generator=torch.Generator().manual_seed(0)), Graph(X, CPU)
+    for nodes in ([0, 3, 12, 15], [5], [20], []):
+        np.testing.assert_allclose(graph.times(E, np.array(nodes, dtype=np.int64)), graph.times(E)[nodes], atol=1e-6)
+
+
 def test_an_item_nobody_met_gets_and_gives_nothing(X):
     E, graph = torch.zeros(sum(X.shape), 2), Graph(X, CPU)
     E[X.shape[0] + 4] = 1

@@ -34,13 +34,11 @@ class CML(MetricLoss, Embedded):
 
 class _Learner(Pairwise):
     def __init__(self, model: CML, X: csr_array, device: "torch.device") -> None:
-        super().__init__(model, X, device, negatives=model.negatives, deviation=model.size**-0.5)
+        super().__init__(model, X, device, negatives=model.negatives)
         self.model = model
-        with torch.no_grad():
-            clip(self.E)
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
-        return self.model.cost(*self.taken(self.E, batch), self.n_items)
+        return self.model.cost(self, self.E, batch)
 
     def after(self) -> None:
         clip(self.E)

@@ -8,9 +8,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.neural.embedded import Embedded
+from corml.neural.hardest import hardest, nearest
 from corml.neural.late import torch
 from corml.neural.metric import clip
-from corml.neural.pairwise import Pairwise, rows
+from corml.neural.pairwise import START, Pairwise, rows
 from corml.neural.sampling import Batch
 from corml.settings import above, at_least, choice, linear, log, setting, whole
 
@@ -57,11 +58,11 @@ class _Learner(Pairwise):
     """The table E holds the items only; the vectors of a user stand in one row of U."""
 
     def __init__(self, model: DPCML, X: csr_array, device: "torch.device") -> None:
-        super().__init__(model, X, device, negatives=model.negatives, deviation=model.size**-0.5)
+        super().__init__(model, X, device, negatives=model.negatives)
         self.model = model
         self.parts = (X.shape[0], model.prototypes, model.size)
         random = torch.Generator().manual_seed(model.seed + 1)
-        U = torch.randn(self.parts, generator=random) * model.size**-0.5
+        U = torch.randn(self.parts, generator=random) * START
         self.U = U.flatten(1).to(device).requires_grad_()
         self.E = self.E.detach()[self.n_users :].clone().requires_grad_()
         with torch.no_grad():
@@ -72,10 +73,11 @@ class _Learner(Pairwise):
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
         model, n = self.model, len(batch.users)
+        batch, _ = hardest(self.U, self.E, batch, model.margin)
         users = rows(self.U, batch.users).view(n, *self.parts[1:])
         items = rows(self.E, np.concatenate([batch.items[:, None], batch.others], axis=1))
-        near = _nearest(users, items)  # the item met first, then those not met
-        hinge = torch.relu(model.margin + near[:, 0] - near[:, 1:].amin(1))
+        near, far = nearest(users, items).unbind(1)
+        hinge = torch.relu(model.margin + near - far)
         return hinge.mean() + model.diversity * self._scatter(users).mean()
 
     def _scatter(self, users: "torch.Tensor") -> "torch.Tensor":
@@ -92,10 +94,3 @@ class _Learner(Pairwise):
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:
         return {"user": self.U.detach().cpu().numpy().copy(), "item": self.E.detach().cpu().numpy().copy()}
-
-
-def _nearest(users: "torch.Tensor", items: "torch.Tensor") -> "torch.Tensor":
-    """s(u, i): squared distance to the nearest vector of the user, for each item of a row."""
-    products = torch.einsum("bcs,bns->bcn", users, items)
-    found = users.square().sum(-1)[:, :, None] + items.square().sum(-1)[:, None] - 2 * products
-    return found.amin(1)

@@ -37,11 +37,11 @@ class LCML(MetricLoss, Spreading):
 
 class _Learner(SpreadLearner):
     def __init__(self, model: LCML, X: csr_array, device: "torch.device") -> None:
-        super().__init__(model, X, device, negatives=model.negatives, deviation=model.size**-0.5)
+        super().__init__(model, X, device, negatives=model.negatives)
         self.model = model
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
-        return self.model.cost(*self.taken(self.vectors(), batch), self.n_items)
+        return self.model.cost(self, self.vectors(), batch)
 
     def vectors(self) -> "torch.Tensor":
         found = super().vectors()

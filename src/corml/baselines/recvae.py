@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.neural.late import torch
+from corml.neural.likelihood import likelihood
 from corml.neural.stepwise import Stepwise
 from corml.ranking import band_of
 from corml.settings import above, between, choice, linear, log, optional, setting, whole
@@ -149,20 +150,14 @@ class _Learner:
             with torch.no_grad():
                 mean, spread = _encode(self.encoder, histories)
             z = _drawn(mean, spread, random)
-            return -(self._likelihood(z, histories)).mean()
+            return -likelihood(z, *self.decoder.values(), histories.starts, histories.items)
         hidden = histories.with_dropout(self.model.dropout, random)
         mean, spread = _encode(self.encoder, hidden)
         z = _drawn(mean, spread, random)
         divergence = (_density(z, mean, spread) - self._prior(z, histories)).sum(1)
         beta = self.model.gamma * histories.lengths
-        return (beta * divergence - self._likelihood(z, histories)).mean()
-
-    def _likelihood(self, z: "torch.Tensor", histories: "_Histories") -> "torch.Tensor":
-        """Σ_i x_i ln softmax_i of each history."""
-        scores = z @ self.decoder["item"].T + self.decoder["bias"]
-        met = scores[histories.rows, histories.items]
-        sums = z.new_zeros(len(z)).index_add(0, histories.rows, met)
-        return sums - histories.lengths * torch.logsumexp(scores, 1)
+        W, b = (tensor.detach() for tensor in self.decoder.values())
+        return (beta * divergence).mean() - likelihood(z, W, b, histories.starts, histories.items)
 
     def _prior(self, z: "torch.Tensor", histories: "_Histories") -> "torch.Tensor":
         """Log-density of the composite prior, by coordinate."""
@@ -186,10 +181,9 @@ class _Histories:
     def __init__(self, X: csr_array, device: "torch.device") -> None:
         counts = np.diff(X.indptr)
         self.lengths = torch.from_numpy(counts.astype(np.float32)).to(device)
-        self.rows = torch.from_numpy(np.repeat(np.arange(X.shape[0]), counts)).to(device)
         self.items = torch.from_numpy(X.indices.astype(np.int64)).to(device)
-        self.starts = torch.from_numpy(X.indptr[:-1].astype(np.int64)).to(device)
-        self.weights = self.lengths.rsqrt()[self.rows]
+        self.starts = torch.from_numpy(X.indptr.astype(np.int64)).to(device)
+        self.weights = torch.repeat_interleave(self.lengths.rsqrt(), self.starts.diff())
 
     def with_dropout(self, share: float, random: "torch.Generator") -> "_Histories":
         """The same with some items hidden, and the others raised to make up for them."""
@@ -203,7 +197,12 @@ class _Histories:
 def _encode(P: "dict[str, torch.Tensor]", histories: _Histories) -> "tuple[torch.Tensor, torch.Tensor]":
     """Mean and log-variance of each history's vector."""
     inner = torch.nn.functional.embedding_bag(
-        histories.items, P["first"], histories.starts, mode="sum", per_sample_weights=histories.weights
+        histories.items,
+        P["first"],
+        histories.starts,
+        mode="sum",
+        per_sample_weights=histories.weights,
+        include_last_offset=True,
     )
     total = torch.zeros_like(inner)
     for layer in range(LAYERS):

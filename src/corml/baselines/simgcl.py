@@ -4,8 +4,10 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.neural.contrast import contrast
 from corml.neural.late import torch
 from corml.neural.pairwise import bpr, rows, squares
 from corml.neural.sampling import Batch
@@ -47,30 +49,35 @@ class _Learner(SpreadLearner):
         self.model = model
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
-        ranking = bpr(*self.taken(self.vectors(), batch)) + self.model.l2 * squares(*self.taken(self.E, batch))
+        spread = self.spread()
+        vectors = self.mean(spread)
+        ranking = bpr(*self.taken(vectors, batch)) + self.model.l2 * squares(*self.taken(self.E, batch))
         if not self.model.contrast:
             return ranking
-        seeds = rng.integers(2**62, size=2)
-        first, second = (self._noisy(torch.Generator(self.device).manual_seed(int(seed))) for seed in seeds)
-        contrasts = (
-            self._contrast(*(rows(image, np.unique(numbers)) for image in (first, second)))
-            for numbers in (batch.users, batch.items + self.n_users)
-        )
-        return ranking + self.model.contrast * sum(contrasts, start=ranking.new_zeros(()))
+        nodes = np.unique(np.concatenate([batch.users, batch.items + self.n_users]))  # users first
+        users = int((nodes < self.n_users).sum())
+        clean = rows(vectors, nodes)
+        first, second = (clean + self._noise(spread, nodes, int(seed)) for seed in rng.integers(2**62, size=2))
+        found = contrast(first[:users], second[:users], self.model.temperature)
+        found = found + contrast(first[users:], second[users:], self.model.temperature)
+        return ranking + self.model.contrast * found
 
-    def _noisy(self, random: "torch.Generator") -> "torch.Tensor":
-        """Means of the layers from the first on, with noise in each."""
-        here, total = self.E, torch.zeros_like(self.E)
-        for _ in range(self.layers):
-            here = self.graph(here)
-            drawn = torch.rand(here.shape, generator=random, device=self.device)
-            drawn = torch.nn.functional.normalize(drawn) * self.model.noise
-            here = here + torch.sign(here.detach()) * drawn
-            total = total + here
+    def _noise(self, spread: "list[torch.Tensor]", nodes: NDArray[np.int64], seed: int) -> "torch.Tensor":
+        """What noise in every layer adds to the means of some nodes.
+
+        To the gradient it is a constant, so an image learns as its vector does, and only that one spreads.
+        """
+        random = torch.Generator(self.device).manual_seed(seed)
+        where = torch.from_numpy(nodes).to(self.device)
+        total = spread[0].new_zeros(len(nodes), spread[0].shape[1])
+        before: torch.Tensor | None = None
+        with torch.no_grad():
+            for depth, layer in enumerate(spread[1:], start=1):
+                last = depth == self.layers  # where nothing but these nodes is looked at
+                here = layer[where] if last else layer
+                carried = here.new_zeros(()) if before is None else self.graph.times(before, nodes if last else None)
+                drawn = torch.rand(here.shape, generator=random, device=self.device)
+                drawn = torch.nn.functional.normalize(drawn) * self.model.noise
+                before = carried + torch.sign(here + carried) * drawn
+                total += before if last else before[where]
         return total / self.layers
-
-    def _contrast(self, first: "torch.Tensor", second: "torch.Tensor") -> "torch.Tensor":
-        """Mean of −ln softmax of each vector's own image among all images."""
-        first, second = (torch.nn.functional.normalize(image) for image in (first, second))
-        likeness = first @ second.T / self.model.temperature
-        return (torch.logsumexp(likeness, 1) - likeness.diagonal()).mean()

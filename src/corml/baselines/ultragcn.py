@@ -17,8 +17,6 @@ from corml.settings import at_least, choice, log, setting, whole
 
 __all__ = ["UltraGCN"]
 
-START = 1e-2  # deviation of the first vectors: products begin near 0, where all items are alike
-
 
 @dataclass(kw_only=True, eq=False)
 class UltraGCN(Embedded):
@@ -52,7 +50,7 @@ class UltraGCN(Embedded):
 
 class _Learner(Pairwise):
     def __init__(self, model: UltraGCN, X: csr_array, device: "torch.device") -> None:
-        super().__init__(model, X, device, negatives=0, deviation=START)
+        super().__init__(model, X, device, negatives=0)
         self.model, self.X = model, X
         d_u, d_i = row_degrees(X), column_degrees(X)
         self.of_user, self.of_item = (

@@ -4,6 +4,7 @@ import warnings
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.linalg.products import add_dense_product
@@ -34,13 +35,17 @@ class Graph:
         found: torch.Tensor = self.spread.apply(E, self)
         return found
 
-    def times(self, E: "torch.Tensor") -> "torch.Tensor":
-        """The plain product, without a memory for gradients."""
+    def times(self, E: "torch.Tensor", nodes: NDArray[np.int64] | None = None) -> "torch.Tensor":
+        """The plain product, without a memory for gradients: all its rows, or those of some users, then some items."""
         users, items = E[: self.n_users], E[self.n_users :]
         if not self.on_cpu:
-            return torch.cat([self.down @ items, self.up @ users])
-        out = torch.zeros_like(E, memory_format=torch.contiguous_format)  # our kernel takes a third of PyTorch's time
-        for M, source, target in ((self.down, items, out[: self.n_users]), (self.up, users, out[self.n_users :])):
+            found = torch.cat([self.down @ items, self.up @ users])
+            return found if nodes is None else found[torch.from_numpy(nodes).to(found.device)]
+        down, up = self.down, self.up
+        if nodes is not None:
+            down, up = down[nodes[nodes < self.n_users]], up[nodes[nodes >= self.n_users] - self.n_users]
+        out = E.new_zeros(down.shape[0] + up.shape[0], E.shape[1])  # our kernel takes a third of PyTorch's time
+        for M, source, target in ((down, items, out[: down.shape[0]]), (up, users, out[down.shape[0] :])):
             add_dense_product(M, source.detach().contiguous().numpy(), target.numpy())
         return out
 

@@ -1,49 +1,39 @@
-"""The loss of collaborative metric learning (Hsieh et al., WWW 2017), for CML and for what was made of it."""
+"""The loss of collaborative metric learning (Hsieh et al., WWW 2017), for CML and for what was made of it.
+
+The mean of ln(1 + rank)·[margin + ‖u − i‖² − min_j ‖u − j‖²]₊ over pairs (u, i), where the share of items j nearer than
+i plus the margin, times the number of items, estimates the rank of i; and a term for coordinates that say the same.
+"""
 
 from dataclasses import dataclass
 
+from corml.neural.hardest import hardest
 from corml.neural.late import torch
+from corml.neural.pairwise import Pairwise
+from corml.neural.sampling import Batch
 from corml.neural.stepwise import Stepwise
 from corml.settings import above, at_least, choice, linear, log, setting, whole
 
-__all__ = ["MetricLoss", "clip", "covariance", "distances", "warp"]
+__all__ = ["MetricLoss", "clip", "covariance"]
 
 
 @dataclass(kw_only=True, eq=False)
 class MetricLoss(Stepwise):
     """The settings of the loss, and the loss they make."""
 
-    margin: float = setting(0.5, above(0), symbol="m", search=linear(0.1, 2), help="how much nearer is near enough")
-    negatives: int = setting(20, whole(1, 1000), search=choice(10, 20, 50), help="items not met drawn for each pair")
+    margin: float = setting(1.0, above(0), symbol="m", search=linear(0.1, 2), help="how much nearer is near enough")
+    negatives: int = setting(10, whole(1, 1000), search=choice(5, 10, 20), help="items not met drawn for each pair")
     covariance: float = setting(
-        10.0, at_least(0), symbol="λ_c", search=log(0.1, 100), help="weight of the covariance term"
+        1.0, at_least(0), symbol="λ_c", search=log(0.1, 100), help="weight of the covariance term"
     )
 
-    def cost(
-        self, users: "torch.Tensor", items: "torch.Tensor", others: "torch.Tensor", n_items: int
-    ) -> "torch.Tensor":
-        """What the vectors of a batch cost."""
-        found = warp(*distances(users, items, others), margin=self.margin, n_items=n_items)
+    def cost(self, learner: Pairwise, table: "torch.Tensor", batch: Batch) -> "torch.Tensor":
+        """What the vectors of a batch cost: users first in the table, then items."""
+        batch, within = hardest(table[: learner.n_users], table[learner.n_users :], batch, self.margin)
+        users, items, others = learner.taken(table, batch)
+        rank = torch.from_numpy(within * learner.n_items // self.negatives).to(table.device)
+        near, far = (users - items).square().sum(-1), (users - others[:, 0]).square().sum(-1)
+        found = (torch.log1p(rank) * torch.relu(self.margin + near - far)).mean()
         return found + self.covariance * covariance(torch.cat([users, items]))
-
-
-def distances(
-    users: "torch.Tensor", items: "torch.Tensor", others: "torch.Tensor"
-) -> "tuple[torch.Tensor, torch.Tensor]":
-    """Squared distances of users to the item met and to each of the others, by products: no array of differences."""
-    far = users.square().sum(-1)[:, None] + others.square().sum(-1) - 2 * torch.einsum("bs,bns->bn", users, others)
-    return (users - items).square().sum(-1), far
-
-
-def warp(near: "torch.Tensor", far: "torch.Tensor", *, margin: float, n_items: int) -> "torch.Tensor":
-    """Mean of w·[margin + d(u, i)² − min_j d(u, j)²]₊ over pairs, given squared distances to i and to each j.
-
-    The weight w = ln(1 + rank) grows with the rank of i, which the share of j nearer than i plus the margin estimates.
-    """
-    with torch.no_grad():
-        impostors = (far < near[:, None] + margin).float().mean(1)
-        weight = torch.log1p(torch.floor(impostors * n_items))
-    return (weight * torch.relu(margin + near - far.amin(1))).mean()
 
 
 def covariance(vectors: "torch.Tensor") -> "torch.Tensor":

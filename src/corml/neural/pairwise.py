@@ -11,14 +11,16 @@ from corml.neural.late import torch
 from corml.neural.sampling import Batch, Sampler
 from corml.neural.stepwise import Stepwise
 
-__all__ = ["Pairwise", "bpr", "rows", "squares"]
+__all__ = ["START", "Pairwise", "bpr", "rows", "squares"]
+
+START = 1e-2  # deviation of the first vectors: near 0 all items are alike, and nothing has to be unlearned
 
 
 class Pairwise(ABC):
     """One table E of vectors, users first, then items; `negatives` items not met for each pair."""
 
     def __init__(
-        self, model: Stepwise, X: csr_array, device: "torch.device", *, negatives: int = 1, deviation: float = 0.1
+        self, model: Stepwise, X: csr_array, device: "torch.device", *, negatives: int = 1, deviation: float = START
     ) -> None:
         self.n_users, self.n_items = X.shape
         self.device, self.sampler = device, Sampler(X, size=model.batch or suggested_batch(X.nnz), count=negatives)

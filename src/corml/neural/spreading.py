@@ -12,7 +12,7 @@ from corml.linalg.scaling import power, row_degrees, scaled
 from corml.neural.embedded import Embedded
 from corml.neural.graph import Graph
 from corml.neural.late import torch
-from corml.neural.pairwise import Pairwise
+from corml.neural.pairwise import START, Pairwise
 from corml.settings import choice, setting, whole
 
 __all__ = ["SpreadLearner", "Spreading"]
@@ -45,22 +45,26 @@ class SpreadLearner(Pairwise):
     least = 0
 
     def __init__(
-        self, model: Spreading, X: csr_array, device: "torch.device", *, negatives: int = 1, deviation: float = 0.1
+        self, model: Spreading, X: csr_array, device: "torch.device", *, negatives: int = 1, deviation: float = START
     ) -> None:
         super().__init__(model, X, device, negatives=negatives, deviation=deviation)
         self.graph, self.layers = Graph(X, device), model.layers
 
     def vectors(self) -> "torch.Tensor":
         """Means over the layers."""
-        return self.mean(self.E)
+        return self.mean(self.spread())
 
-    def mean(self, start: "torch.Tensor") -> "torch.Tensor":
-        """What a table becomes."""
-        here, total = start, start * (self.least == 0)
+    def spread(self) -> "list[torch.Tensor]":
+        """The table, and what it becomes layer by layer."""
+        found = [self.E]
         for _ in range(self.layers):
-            here = self.graph(here)
-            total = total + here
-        return total / (self.layers + 1 - self.least)
+            found.append(self.graph(found[-1]))
+        return found
+
+    def mean(self, spread: "list[torch.Tensor]") -> "torch.Tensor":
+        """Of the layers that count."""
+        counted = spread[self.least :]
+        return sum(counted[1:], start=counted[0]) / len(counted)
 
     def arrays(self) -> dict[str, Vectors]:
         """Vectors, and what items send: the sum of layers 0 to L − 1, with the weight they have in the mean."""
