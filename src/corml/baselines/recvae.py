@@ -150,7 +150,7 @@ class _Learner:
             with torch.no_grad():
                 mean, spread = _encode(self.encoder, histories)
             z = _drawn(mean, spread, random)
-            return -likelihood(z, *self.decoder.values(), histories.starts, histories.items)
+            return -likelihood(z, self.decoder["item"], self.decoder["bias"], histories.starts, histories.items)
         hidden = histories.with_dropout(self.model.dropout, random)
         mean, spread = _encode(self.encoder, hidden)
         z = _drawn(mean, spread, random)
