@@ -89,7 +89,7 @@ class _Learner(Pairwise):
         return torch.relu(self.model.low - spread) + torch.relu(spread - self.model.high)
 
     def after(self) -> None:
-        clip(self.U.view(-1, self.parts[2]))
+        clip(self.U, self.parts[1])
         clip(self.E)
 
     def arrays(self) -> dict[str, NDArray[np.float32]]:

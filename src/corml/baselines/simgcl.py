@@ -33,7 +33,7 @@ class SimGCL(Spreading):
     )
 
     l2: float = setting(1e-4, at_least(0), symbol="λ₂", search=log(1e-6, 1e-2), help="ridge on the vectors of a pair")
-    contrast: float = setting(0.5, at_least(0), symbol="λ", search=log(0.01, 2), help="weight of the contrastive loss")
+    contrast: float = setting(0.05, at_least(0), symbol="λ", search=log(0.01, 2), help="weight of the contrastive loss")
     noise: float = setting(0.1, at_least(0), symbol="ε", search=linear(0.01, 0.3), help="length of the noise")
     temperature: float = setting(0.2, above(0), symbol="τ", search=linear(0.1, 0.3), help="softness of the contrast")
 

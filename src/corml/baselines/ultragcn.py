@@ -24,7 +24,7 @@ class UltraGCN(Embedded):
 
     Minimises, over pairs (u, i) with items j that u has not met and the items k most like i,
 
-        −(1 + β_ui) ln σ(u·i) − negative_weight·mean_j (1 + β_uj) ln σ(−u·j) − item_weight·Σ_k ω_ik ln σ(u·k)
+        −(base + β_ui) ln σ(u·i) − negative_weight·mean_j (base + β_uj) ln σ(−u·j) − item_weight·Σ_k ω_ik ln σ(u·k)
 
     plus l2/2·‖E‖², where β_ui = √((d_u + 1)/(d_i + 1))/d_u comes from the graph of users and items, and
     ω_ik = G_ik/(g_i − G_ii)·√(g_i/g_k) from that of items, G = RᵀR, g its row sums. Scores are products.
@@ -36,6 +36,9 @@ class UltraGCN(Embedded):
         "Recommendation. CIKM 2021"
     )
 
+    base: float = setting(
+        1.0, at_least(0), search=log(1e-6, 1), help="weight of a pair besides what the graph gives it"
+    )
     negatives: int = setting(
         1024, whole(1, 1_000_000), search=choice(512, 1024, 2048), help="items drawn for a mini-batch as not met"
     )
@@ -63,7 +66,7 @@ class _Learner(Pairwise):
         users, items, _ = self.taken(self.E, batch)
         who, what = (torch.from_numpy(part).to(self.device) for part in (batch.users, batch.items))
         ahead = (users * items).sum(-1)
-        found = (1 + self.of_user[who] * self.of_item[what]) * softplus(-ahead)
+        found = (self.model.base + self.of_user[who] * self.of_item[what]) * softplus(-ahead)
         found = found + self.model.negative_weight * self._others(users, batch.users, rng)
         alike = rows(self.E, self.like[batch.items] + self.n_users)
         products = torch.einsum("bs,bks->bk", users, alike)
@@ -71,12 +74,12 @@ class _Learner(Pairwise):
         return found.mean() + self.model.l2 / (2 * len(users)) * self.E.square().sum()
 
     def _others(self, users: "torch.Tensor", numbers: NDArray[np.int64], rng: np.random.Generator) -> "torch.Tensor":
-        """Mean of (1 + β_uj) ln(1 + exp u·j) over the items of a pool that each user has not met."""
+        """Mean of (base + β_uj) ln(1 + exp u·j) over the items of a pool that each user has not met."""
         pool = rng.choice(self.n_items, min(self.model.negatives, self.n_items), replace=False)
         products = users @ rows(self.E, pool + self.n_users).T
         allowed = torch.from_numpy(~_met(self.X[numbers], pool)).to(self.device)
         beta = self.of_user[torch.from_numpy(numbers)][:, None] * self.of_item[torch.from_numpy(pool)]
-        return ((1 + beta) * softplus(products) * allowed).sum(1) / allowed.sum(1).clamp_min(1)
+        return ((self.model.base + beta) * softplus(products) * allowed).sum(1) / allowed.sum(1).clamp_min(1)
 
 
 def softplus(x: "torch.Tensor") -> "torch.Tensor":

@@ -43,6 +43,18 @@ def covariance(vectors: "torch.Tensor") -> "torch.Tensor":
     return (found.square().sum() - found.diagonal().square().sum()) / len(found)
 
 
-def clip(table: "torch.Tensor", radius: float = 1.0) -> None:
-    """Bring every vector back into the ball, in place."""
-    table.mul_((radius / table.norm(dim=1, keepdim=True).clamp_min(1e-12)).clamp_max(1))
+def clip(table: "torch.Tensor", parts: int = 1) -> None:
+    """Bring every vector back into the unit ball, in place; after a step that moved some rows, those.
+
+    A row may be several vectors: its parts.
+    """
+    if table.grad is not None and table.grad.is_sparse:
+        moved = table.grad._indices()[0]
+        table[moved] = _inside(table[moved], parts)
+    else:
+        table.copy_(_inside(table, parts))
+
+
+def _inside(rows: "torch.Tensor", parts: int) -> "torch.Tensor":
+    vectors = rows.unflatten(1, (parts, -1))
+    return (vectors / vectors.norm(dim=2, keepdim=True).clamp_min(1)).flatten(1)

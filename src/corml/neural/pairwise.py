@@ -72,8 +72,8 @@ def suggested_batch(pairs: int) -> int:
 
 
 def rows(table: "torch.Tensor", numbers: NDArray[np.int64]) -> "torch.Tensor":
-    """Rows of a table; an embedding's gradient is summed by rows, faster than an index's."""
-    return torch.nn.functional.embedding(torch.from_numpy(numbers).to(table.device), table)
+    """Rows of a table; the gradient of a table of parameters has those rows and no others."""
+    return torch.nn.functional.embedding(torch.from_numpy(numbers).to(table.device), table, sparse=table.is_leaf)
 
 
 def squares(*parts: "torch.Tensor") -> "torch.Tensor":

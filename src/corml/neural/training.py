@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import NumericalError
+from corml.neural.adam import Adam
 from corml.neural.late import torch
 
 __all__ = ["Course", "Learner", "Place", "train"]
@@ -122,7 +123,7 @@ def _epoch(learner: Learner, optimisers: Any, seed: int, place: Place, tell: Cal
     tell(0)
     for group, loss in learner.epoch(np.random.default_rng((seed, place.epoch))):
         optimiser = optimisers[group]
-        optimiser.zero_grad(set_to_none=True)
+        optimiser.zero_grad()
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         total, steps = total + float(loss.detach()), steps + 1
@@ -142,10 +143,8 @@ def _tell(progress: Callable[[str, int, int], None], learner: Learner, course: C
 # --- parameters and moments as plain arrays ---------------------------------------------------------------------------
 
 
-def _optimisers(learner: Learner, rate: float) -> "dict[str, torch.optim.Adam]":
-    return {
-        name: torch.optim.Adam(list(group.values()), lr=rate, fused=True) for name, group in learner.groups().items()
-    }
+def _optimisers(learner: Learner, rate: float) -> dict[str, Adam]:
+    return {name: Adam(group.values(), rate) for name, group in learner.groups().items()}
 
 
 def _parameters(learner: Learner) -> Arrays:
@@ -153,7 +152,7 @@ def _parameters(learner: Learner) -> Arrays:
     return {name: _plain(tensor) for group in groups for name, tensor in group.items()}
 
 
-def _moments(learner: Learner, optimisers: "dict[str, torch.optim.Adam]") -> Arrays:
+def _moments(learner: Learner, optimisers: dict[str, Adam]) -> Arrays:
     found = {}
     for group, named in learner.groups().items():
         for name, tensor in named.items():
@@ -162,7 +161,7 @@ def _moments(learner: Learner, optimisers: "dict[str, torch.optim.Adam]") -> Arr
     return found
 
 
-def _put(learner: Learner, optimisers: "dict[str, torch.optim.Adam]", arrays: Arrays) -> None:
+def _put(learner: Learner, optimisers: dict[str, Adam], arrays: Arrays) -> None:
     """Set parameters, and where an optimiser is given its moments, to what was kept."""
     for group, named in learner.groups().items():
         for name, tensor in named.items():
