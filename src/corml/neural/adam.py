@@ -64,8 +64,8 @@ def _by_kernel(table: Any, steps: Any, first: Any, second: Any, gradient: Any, r
     """The same with each row looked at once: a third of the time on a processor."""
     rows, slopes = gradient._indices()[0].numpy(), gradient._values().contiguous().numpy()
     order = np.argsort(rows, kind="stable")  # equal rows side by side, in an order that no thread changes
-    tables = (one.detach().numpy() for one in (table, steps, first, second))
-    _move(*tables, rows, slopes, order, np.float32(rate))
+    x, time, m, v = (one.detach().numpy() for one in (table, steps, first, second))
+    _move(x, time, m, v, rows, slopes, order, np.float32(rate))
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})

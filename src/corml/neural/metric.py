@@ -56,5 +56,5 @@ def clip(table: "torch.Tensor", parts: int = 1) -> None:
 
 
 def _inside(rows: "torch.Tensor", parts: int) -> "torch.Tensor":
-    vectors = rows.unflatten(1, (parts, -1))
-    return (vectors / vectors.norm(dim=2, keepdim=True).clamp_min(1)).flatten(1)
+    vectors = rows.view(len(rows) * parts, -1)
+    return torch.div(vectors, vectors.norm(dim=1, keepdim=True).clamp_min(1)).view_as(rows)
