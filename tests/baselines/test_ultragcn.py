@@ -47,7 +47,7 @@ def test_neighbours_are_those_of_largest_weight(neighbours):
         assert i not in like[i][weight[i] > 0]
 
 
-@pytest.mark.parametrize("settings", [{}, {"negative_weight": 0.0}, {"item_weight": 0.0}, {"l2": 0.5}], ids=str)
+@pytest.mark.parametrize("settings", [{}, {"base": 0.7}, {"negative_weight": 0.0}, {"item_weight": 0.0}, {"l2": 0.5}], ids=str)
 def test_the_loss_is_that_of_the_paper(tiny, settings):
     model, learner = learner_of("ultragcn", tiny, neighbours=3, **settings)
     learner.E.data.copy_(torch.randn(learner.E.shape, generator=torch.Generator().manual_seed(3)))
@@ -57,9 +57,9 @@ def test_the_loss_is_that_of_the_paper(tiny, settings):
     B, W = beta(R), omega(R)
     total = model.l2 / 2 * (E**2).sum()
     for u, i in zip(batch.users, batch.items, strict=True):
-        total += (1 + B[u, i]) * softplus(-U[u] @ V[i])
+        total += (model.base + B[u, i]) * softplus(-U[u] @ V[i])
         strange = np.flatnonzero(R[u] == 0)
-        total += model.negative_weight * np.mean([(1 + B[u, j]) * softplus(U[u] @ V[j]) for j in strange])
+        total += model.negative_weight * np.mean([(model.base + B[u, j]) * softplus(U[u] @ V[j]) for j in strange])
         like = np.argsort(-W[i], kind="stable")[:3]
         total += model.item_weight * sum(W[i, k] * softplus(-U[u] @ V[k]) for k in like)
     found = learner.loss(batch, np.random.default_rng(0)).item()  # fewer items than negatives: all of them are drawn

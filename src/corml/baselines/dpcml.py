@@ -11,7 +11,7 @@ from corml.neural.embedded import Embedded
 from corml.neural.hardest import hardest, nearest
 from corml.neural.late import torch
 from corml.neural.metric import clip
-from corml.neural.pairwise import START, Pairwise, rows
+from corml.neural.pairwise import Pairwise, rows
 from corml.neural.sampling import Batch
 from corml.settings import above, at_least, choice, linear, log, setting, whole
 
@@ -62,7 +62,7 @@ class _Learner(Pairwise):
         self.model = model
         self.parts = (X.shape[0], model.prototypes, model.size)
         random = torch.Generator().manual_seed(model.seed + 1)
-        U = torch.randn(self.parts, generator=random) * START
+        U = torch.randn(self.parts, generator=random) * model.start
         self.U = U.flatten(1).to(device).requires_grad_()
         self.E = self.E.detach()[self.n_users :].clone().requires_grad_()
         with torch.no_grad():

@@ -32,6 +32,9 @@ class SimGCL(Spreading):
         "Recommendation. SIGIR 2022"
     )
 
+    start: float = setting(
+        0.1, above(0), search=log(1e-2, 1), help="deviation of the first vectors; short ones hear the contrast alone"
+    )
     l2: float = setting(1e-4, at_least(0), symbol="λ₂", search=log(1e-6, 1e-2), help="ridge on the vectors of a pair")
     contrast: float = setting(0.05, at_least(0), symbol="λ", search=log(0.01, 2), help="weight of the contrastive loss")
     noise: float = setting(0.1, at_least(0), symbol="ε", search=linear(0.01, 0.3), help="length of the noise")

@@ -14,6 +14,7 @@ from corml.interactions import labels_of
 from corml.neural.stepwise import Stepwise
 from corml.ranking import band_of, top_k
 from corml.recommendations import Recommendations
+from corml.settings import above, log, setting
 
 __all__ = ["Embedded"]
 
@@ -26,6 +27,10 @@ class Embedded(Stepwise):
 
     STATE: ClassVar[Mapping[str, tuple[str | None, ...]]] = {"user": ("users", None), "item": ("items", None)}
     DISTANCE: ClassVar[bool] = False
+
+    start: float = setting(
+        0.01, above(0), search=log(1e-3, 1), help="deviation of the first vectors; near 0 all items are alike"
+    )
 
     user_: Vectors = field(init=False, repr=False)
     item_: Vectors = field(init=False, repr=False)

@@ -7,26 +7,22 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.neural.embedded import Embedded
 from corml.neural.late import torch
 from corml.neural.sampling import Batch, Sampler
-from corml.neural.stepwise import Stepwise
 
-__all__ = ["START", "Pairwise", "bpr", "rows", "squares"]
-
-START = 1e-2  # deviation of the first vectors: near 0 all items are alike, and nothing has to be unlearned
+__all__ = ["Pairwise", "bpr", "rows", "squares"]
 
 
 class Pairwise(ABC):
     """One table E of vectors, users first, then items; `negatives` items not met for each pair."""
 
-    def __init__(
-        self, model: Stepwise, X: csr_array, device: "torch.device", *, negatives: int = 1, deviation: float = START
-    ) -> None:
+    def __init__(self, model: Embedded, X: csr_array, device: "torch.device", *, negatives: int = 1) -> None:
         self.n_users, self.n_items = X.shape
         self.device, self.sampler = device, Sampler(X, size=model.batch or suggested_batch(X.nnz), count=negatives)
         self.steps = len(self.sampler)
         random = torch.Generator().manual_seed(model.seed)
-        E = torch.randn(sum(X.shape), model.size, generator=random) * deviation
+        E = torch.randn(sum(X.shape), model.size, generator=random) * model.start
         self.E = E.to(device).requires_grad_()
 
     def groups(self) -> "dict[str, dict[str, torch.Tensor]]":

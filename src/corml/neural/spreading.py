@@ -12,7 +12,7 @@ from corml.linalg.scaling import power, row_degrees, scaled
 from corml.neural.embedded import Embedded
 from corml.neural.graph import Graph
 from corml.neural.late import torch
-from corml.neural.pairwise import START, Pairwise
+from corml.neural.pairwise import Pairwise
 from corml.settings import choice, setting, whole
 
 __all__ = ["SpreadLearner", "Spreading"]
@@ -44,10 +44,8 @@ class SpreadLearner(Pairwise):
 
     least = 0
 
-    def __init__(
-        self, model: Spreading, X: csr_array, device: "torch.device", *, negatives: int = 1, deviation: float = START
-    ) -> None:
-        super().__init__(model, X, device, negatives=negatives, deviation=deviation)
+    def __init__(self, model: Spreading, X: csr_array, device: "torch.device", *, negatives: int = 1) -> None:
+        super().__init__(model, X, device, negatives=negatives)
         self.graph, self.layers = Graph(X, device), model.layers
 
     def vectors(self) -> "torch.Tensor":
