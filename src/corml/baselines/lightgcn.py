@@ -10,7 +10,7 @@ from corml.neural.late import torch
 from corml.neural.pairwise import bpr, squares
 from corml.neural.sampling import Batch
 from corml.neural.spreading import Spreading, SpreadLearner
-from corml.settings import at_least, log, setting
+from corml.settings import above, at_least, log, setting
 
 __all__ = ["LightGCN"]
 
@@ -29,6 +29,7 @@ class LightGCN(Spreading):
         "Recommendation. SIGIR 2020"
     )
 
+    start: float = setting(0.1, above(0), search=log(1e-2, 1), help="deviation of the first vectors")
     l2: float = setting(1e-4, at_least(0), symbol="λ", search=log(1e-6, 1e-2), help="ridge on the vectors of a pair")
 
     def _learner(self, X: csr_array, device: "torch.device") -> SpreadLearner:
