@@ -29,13 +29,18 @@ def tables() -> dict[str, str]:
 
 
 def write_tables() -> None:
-    """Put the tables into the page, each between its two comments."""
-    text = PAGE.read_text("utf-8")
-    for name, table in tables().items():
+    """Bring docs/speed.md up to date."""
+    put(PAGE, tables())
+
+
+def put(page: Path, tables: dict[str, str]) -> None:
+    """Put tables into a page, each between its two comments."""
+    text = page.read_text("utf-8")
+    for name, table in tables.items():
         marks = rf"(<!-- {name}: made by benchmarks -->\n).*?(<!-- end of {name} -->)"
         text, found = re.subn(marks, lambda mark, table=table: mark[1] + table + "\n" + mark[2], text, flags=re.S)
-        assert found == 1, f"{PAGE.name} has no place for {name}"
-    PAGE.write_text(text, encoding="utf-8")
+        assert found == 1, f"{page.name} has no place for {name}"
+    page.write_text(text, encoding="utf-8")
 
 
 def recorded(pattern: str) -> list[dict[str, Any]]:

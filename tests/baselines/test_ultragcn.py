@@ -47,7 +47,9 @@ def test_neighbours_are_those_of_largest_weight(neighbours):
         assert i not in like[i][weight[i] > 0]
 
 
-@pytest.mark.parametrize("settings", [{}, {"base": 0.7}, {"negative_weight": 0.0}, {"item_weight": 0.0}, {"l2": 0.5}], ids=str)
+@pytest.mark.parametrize(
+    "settings", [{}, {"base": 0.7}, {"negative_weight": 0.0}, {"item_weight": 0.0}, {"l2": 0.5}], ids=str
+)
 def test_the_loss_is_that_of_the_paper(tiny, settings):
     model, learner = learner_of("ultragcn", tiny, neighbours=3, **settings)
     learner.E.data.copy_(torch.randn(learner.E.shape, generator=torch.Generator().manual_seed(3)))
@@ -64,6 +66,16 @@ def test_the_loss_is_that_of_the_paper(tiny, settings):
         total += model.item_weight * sum(W[i, k] * softplus(-U[u] @ V[k]) for k in like)
     found = learner.loss(batch, np.random.default_rng(0)).item()  # fewer items than negatives: all of them are drawn
     assert found == pytest.approx(total / len(batch.users), rel=1e-4)
+
+
+def test_learning_begins_where_it_would_end_if_all_items_were_alike(tiny):
+    """−ln negative_weight is the product at which an item met pulls as much as one that was not pushes."""
+    for weight in (1.0, 200.0):
+        _, learner = learner_of("ultragcn", tiny, negative_weight=weight, start=1e-6)
+        U, V = np.split(learner.E.detach().numpy(), [6])
+        np.testing.assert_allclose(U @ V.T, -np.log(weight), atol=1e-4)
+        slope = weight / (1 + np.exp(-(U @ V.T))) - 1 / (1 + np.exp(U @ V.T))  # of what both cost, by the product
+        assert np.abs(slope).max() < 1e-3
 
 
 def test_a_pool_never_counts_what_was_met():

@@ -22,8 +22,8 @@ __all__ = ["DPCML"]
 class DPCML(Embedded):
     """Several vectors for each user; an item is as near as the nearest of them.
 
-    Minimises Σ [margin + s(u, i) − min_j s(u, j)]₊ + diversity·Σ_u ψ(u) over pairs (u, i), each with some items j that
-    u has not met, where s(u, i) = min_c ‖u_c − i‖² and ψ(u) = [low − δ_u]₊ + [δ_u − high]₊ keeps δ_u, half the mean
+    Minimises Σ [margin + s(u, i) − min_j s(u, j)]₊ + diversity·ψ(u) over pairs (u, i), each with some items j that u
+    has not met, where s(u, i) = min_c ‖u_c − i‖² and ψ(u) = [low − δ_u]₊ + [δ_u − high]₊ keeps δ_u, half the mean
     squared distance between two vectors of u, between two bounds. All vectors stay in the unit ball. Scores are −s.
     """
 

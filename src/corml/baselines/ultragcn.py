@@ -54,6 +54,7 @@ class UltraGCN(Embedded):
 class _Learner(Pairwise):
     def __init__(self, model: UltraGCN, X: csr_array, device: "torch.device") -> None:
         super().__init__(model, X, device, negatives=0)
+        self._begin_at(np.log(max(model.negative_weight, 1)))
         self.model, self.X = model, X
         d_u, d_i = row_degrees(X), column_degrees(X)
         self.of_user, self.of_item = (
@@ -61,6 +62,15 @@ class _Learner(Pairwise):
         )
         like, weight = _neighbours(X, min(model.neighbours, X.shape[1]))
         self.like, self.weight = like, torch.from_numpy(weight).to(device)
+
+    def _begin_at(self, level: float) -> None:
+        """Begin with products of −level, the best for items that are all alike, by way of the first coordinate.
+
+        From 0, all vectors would first run in one direction to get there, and take long to part again.
+        """
+        with torch.no_grad():
+            self.E[: self.n_users, 0] += level**0.5
+            self.E[self.n_users :, 0] -= level**0.5
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
         users, items, _ = self.taken(self.E, batch)

@@ -1,0 +1,69 @@
+"""BPR-MF against implicit's, how good after how long (run: python benchmarks/bpr_peer.py [DATA]).
+
+Both learn vectors of 64 numbers from the train part with one thread, for more and more passes over the data, each time
+from the beginning and in a process of its own; NDCG@10 is that of the test part, by the same ranking. implicit is run
+with each learning rate and ridge below, its best one by the validation part is what counts. Writes
+results/neural/bpr-peer-DATA.json.
+"""
+
+import json
+import os
+import sys
+from typing import Any
+
+from _machine import alone, facts, load_split, measured
+from _rivals import Factors, ndcg
+from _versions import versions
+from linear_peers import THREADS
+from scipy.sparse import csr_matrix
+
+import corml
+from corml import models
+from neural import RESULTS
+
+OURS = [{"learning_rate": 0.005, "epochs": epochs} for epochs in (1, 2, 4, 8, 16)]
+THEIRS = [
+    {"learning_rate": rate, "regularization": ridge, "iterations": iterations}
+    for rate, ridge in ((0.01, 0.01), (0.05, 0.01), (0.05, 0.001), (0.2, 0.003))
+    for iterations in (25, 100)
+]
+
+
+def ours(train: corml.Interactions, settings: dict[str, Any]) -> Any:
+    return models.make("bpr-mf", {"size": 64, **settings}).fit(train)
+
+
+def theirs(train: corml.Interactions, settings: dict[str, Any]) -> Any:
+    from implicit.cpu.bpr import BayesianPersonalizedRanking
+
+    model = BayesianPersonalizedRanking(factors=64, num_threads=1, random_state=0, **settings)
+    model.fit(csr_matrix(train.matrix), show_progress=False)
+    return Factors(model)
+
+
+def measure(who: str, data: str, settings: dict[str, Any]) -> dict[str, Any]:
+    fit, split = {"corml": ours, "implicit": theirs}[who], load_split(data)
+    short = {"epochs" if who == "corml" else "iterations": 1}
+    fit(corml.load("movielens-small", at_least=4, k_core=20), settings | short)  # compiling is not timed
+    record: dict[str, Any] = {"load before": round(os.getloadavg()[0], 2)}
+    with measured(record):
+        model = fit(split.train, settings)
+    return settings | record | {part: round(ndcg(model, split, part), 5) for part in ("valid", "test")}
+
+
+def main(data: str) -> None:
+    os.environ.update(dict.fromkeys(THREADS, "1"))
+    record: dict[str, Any] = {"command": f"python benchmarks/bpr_peer.py {data}", "seed": 2026, "metric": "ndcg@10"}
+    record |= {"machine": facts(), "versions": versions("numpy", "scipy", "numba", "torch", "implicit")}
+    for who, tried in (("corml", OURS), ("implicit", THEIRS)):
+        record[who] = []
+        for settings in tried:
+            record[who].append(alone(measure, who, data, settings))
+            print(who, record[who][-1], flush=True)
+    RESULTS.mkdir(parents=True, exist_ok=True)
+    path = RESULTS / f"bpr-peer-{data}.json"
+    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:] or ["pinterest"])
