@@ -42,10 +42,10 @@ class UltraGCN(Embedded):
     negatives: int = setting(
         1024, whole(1, 1_000_000), search=choice(512, 1024, 2048), help="items drawn for a mini-batch as not met"
     )
-    negative_weight: float = setting(3.0, at_least(0), search=log(1, 1000), help="weight of items not met")
+    negative_weight: float = setting(10.0, at_least(0), search=log(1, 1000), help="weight of items not met")
     item_weight: float = setting(1.0, at_least(0), symbol="λ", search=log(0.01, 10), help="weight of like items")
     neighbours: int = setting(10, whole(1, 1000), symbol="K", search=choice(5, 10, 20), help="items like an item")
-    l2: float = setting(1e-4, at_least(0), symbol="γ", search=log(1e-6, 1e-2), help="ridge on all vectors")
+    l2: float = setting(1e-3, at_least(0), symbol="γ", search=log(1e-6, 1e-2), help="ridge on all vectors")
 
     def _learner(self, X: csr_array, device: "torch.device") -> Pairwise:
         return _Learner(self, X, device)
