@@ -19,10 +19,14 @@ def random_interactions(seed, users=40, items=25, mean=6):
 
 
 def learner_of(name, data, **settings):
-    """A gradient model that has learned nothing yet, and what its loop would train, on one processor."""
+    """A gradient model that has learned nothing yet, and what its loop would train, on one processor.
+
+    Its vectors are long enough for every part of a loss to count.
+    """
     import torch
 
-    model = models.make(name, {"size": 5, "epochs": 0, "batch": 4096, **settings}).fit(data)
+    common = {"size": 5, "epochs": 0, "batch": 4096, "start": 0.4}
+    model = models.make(name, common | settings).fit(data)
     return model, model._learner(data.matrix, torch.device("cpu"))
 
 

@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 
 from corml import models
+from corml.neural.hardest import hardest
+from corml.neural.sampling import Batch
 from support import learner_of, one_batch, random_interactions
 
 torch = pytest.importorskip("torch")
@@ -33,7 +35,7 @@ def covariance_by_hand(vectors):
     return (found**2).sum() / len(found)
 
 
-@pytest.mark.parametrize("margin", [0.1, 0.5, 2.0])
+@pytest.mark.parametrize("margin", [0.1, 0.5, 1.0])
 @pytest.mark.parametrize("weight", [0.0, 10.0])
 def test_the_loss_is_that_of_the_paper(tiny, margin, weight):
     _, learner = learner_of("cml", tiny, margin=margin, covariance=weight, negatives=4)
@@ -42,7 +44,18 @@ def test_the_loss_is_that_of_the_paper(tiny, margin, weight):
     expected = warp_by_hand(U, V, batch, margin)
     expected += weight * covariance_by_hand(np.vstack([U[batch.users], V[batch.items]]))
     assert expected > 0
+    assert len(np.unique(hardest(*learner.E.split([6, 8]), batch, margin)[1])) > 1  # more than one rank
     assert learner.loss(batch, None).item() == pytest.approx(expected, rel=1e-4)
+
+
+def test_a_pair_with_every_impostor_behind_the_margin_costs_nothing(tiny):
+    """One user at the origin, the item met and two others at given squared distances: none, half or all within."""
+    _, learner = learner_of("cml", tiny, margin=0.5, covariance=0.0, negatives=2, size=1)
+    for far, expected in (([0.7, 0.9], 0.0), ([0.5, 0.9], np.log(5) * 0.1), ([0.2, 0.3], np.log(9) * 0.4)):
+        learner.E.data[:] = 0
+        learner.E.data[6:9, 0] = torch.tensor([0.1, *far]) ** 0.5
+        batch = Batch(np.array([0]), np.array([0]), np.array([[1, 2]]))
+        assert learner.loss(batch, None).item() == pytest.approx(expected, abs=1e-6)
 
 
 def test_coordinates_that_say_the_same_cost_and_others_do_not():
@@ -82,7 +95,9 @@ def test_after_a_step_of_some_rows_those_are_clipped():
 
 
 @pytest.mark.parametrize("epochs", [0, 1, 30])
-def test_nobody_leaves_the_unit_ball(tiny, epochs):
-    model = models.make("cml", {"epochs": epochs, "learning_rate": 0.5, "size": 4}).fit(tiny)
+@pytest.mark.parametrize("start", [0.01, 1.0])
+def test_nobody_leaves_the_unit_ball(tiny, epochs, start):
+    data = tiny.where(tiny.user != 2)  # somebody who never moves
+    model = models.make("cml", {"epochs": epochs, "learning_rate": 0.5, "size": 4, "start": start}).fit(data)
     for table in (model.user_, model.item_):
         assert np.linalg.norm(table, axis=1).max() <= 1 + 1e-6

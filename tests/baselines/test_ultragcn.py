@@ -5,6 +5,7 @@ import pytest
 
 from corml import models
 from corml.baselines import ultragcn
+from corml.interactions import Interactions
 from support import learner_of, one_batch, random_interactions
 
 torch = pytest.importorskip("torch")
@@ -68,14 +69,21 @@ def test_the_loss_is_that_of_the_paper(tiny, settings):
     assert found == pytest.approx(total / len(batch.users), rel=1e-4)
 
 
-def test_learning_begins_where_it_would_end_if_all_items_were_alike(tiny):
-    """−ln negative_weight is the product at which an item met pulls as much as one that was not pushes."""
-    for weight in (1.0, 200.0):
-        _, learner = learner_of("ultragcn", tiny, negative_weight=weight, start=1e-6)
-        U, V = np.split(learner.E.detach().numpy(), [6])
-        np.testing.assert_allclose(U @ V.T, -np.log(weight), atol=1e-4)
-        slope = weight / (1 + np.exp(-(U @ V.T))) - 1 / (1 + np.exp(U @ V.T))  # of what both cost, by the product
-        assert np.abs(slope).max() < 1e-3
+@pytest.mark.parametrize("weight", [1.0, 200.0])
+def test_learning_begins_where_it_would_end_if_all_items_were_alike(weight):
+    """Everybody met half of the items, each item half of the people: nothing to learn but the level."""
+    n = 20
+    data = Interactions.from_pairs(*zip(*[(u, i) for u in range(n) for i in range(n) if (u + i) % 2], strict=True))
+    _, learner = learner_of("ultragcn", data, negative_weight=weight, item_weight=0.0, l2=0.0, start=1e-6)
+    U, V = np.split(learner.E.detach().numpy(), [n])
+    np.testing.assert_allclose(U @ V.T, -np.log(weight), atol=1e-4)
+    learner.loss(one_batch(learner), np.random.default_rng(0)).backward()
+    assert np.abs(learner.E.grad.to_dense().numpy()).max() < 1e-6
+
+
+def test_learning_begins_at_zero_where_negatives_weigh_less_than_pairs(tiny):
+    _, learner = learner_of("ultragcn", tiny, negative_weight=0.5, start=1e-6)
+    assert np.abs(learner.E.detach().numpy()).max() < 1e-4
 
 
 def test_a_pool_never_counts_what_was_met():

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from corml.neural import contrast as room
-from corml.neural.contrast import contrast
+from corml.neural.contrast import info_nce
 
 
 def plain(first, second, temperature):
@@ -20,7 +20,7 @@ def test_loss_and_gradient_are_those_of_a_cross_entropy(count, temperature, monk
     rng = np.random.default_rng(count)
     start = torch.from_numpy(rng.normal(size=(2, count, 5)))
     found = []
-    for loss in (contrast, plain):
+    for loss in (info_nce, plain):
         images = start.clone().requires_grad_()
         value = 3 * loss(*images, temperature)
         value.backward()

@@ -36,6 +36,8 @@ class _Learner(Pairwise):
     def __init__(self, model: CML, X: csr_array, device: "torch.device") -> None:
         super().__init__(model, X, device, negatives=model.negatives)
         self.model = model
+        with torch.no_grad():
+            self.after()
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
         return self.model.cost(self, self.E, batch)

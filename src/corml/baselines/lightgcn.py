@@ -29,7 +29,9 @@ class LightGCN(Spreading):
         "Recommendation. SIGIR 2020"
     )
 
-    start: float = setting(0.1, above(0), search=log(1e-2, 1), help="deviation of the first vectors")
+    start: float = setting(
+        0.1, above(0), search=log(1e-2, 1), help="standard deviation of the numbers in the first vectors"
+    )
     l2: float = setting(1e-4, at_least(0), symbol="λ", search=log(1e-6, 1e-2), help="ridge on the vectors of a pair")
 
     def _learner(self, X: csr_array, device: "torch.device") -> SpreadLearner:

@@ -156,7 +156,7 @@ class _Learner:
         z = _drawn(mean, spread, random)
         divergence = (_density(z, mean, spread) - self._prior(z, histories)).sum(1)
         beta = self.model.gamma * histories.lengths
-        W, b = (tensor.detach() for tensor in self.decoder.values())
+        W, b = (self.decoder[name].detach() for name in ("item", "bias"))
         return (beta * divergence).mean() - likelihood(z, W, b, histories.starts, histories.items)
 
     def _prior(self, z: "torch.Tensor", histories: "_Histories") -> "torch.Tensor":

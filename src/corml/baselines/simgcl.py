@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.neural.contrast import contrast
+from corml.neural.contrast import info_nce
 from corml.neural.late import torch
 from corml.neural.pairwise import bpr, rows, squares
 from corml.neural.sampling import Batch
@@ -21,9 +21,10 @@ __all__ = ["SimGCL"]
 class SimGCL(Spreading):
     """Vectors spread over the graph, trained to rank pairs and to stay themselves under noise.
 
-    Minimises −Σ ln σ(u·i − u·j) + l2/2 (‖u⁰‖² + ‖i⁰‖² + ‖j⁰‖²) + contrast·C. C is the mean over users and items v of a
-    batch of −ln exp(v′·v″/τ) / Σ_w exp(v′·w″/τ), where ′ and ″ are two images of the vectors, of length 1, each with
-    noise of length `noise` added in every layer, in the direction that keeps signs. Vectors are means of layers 1 to L.
+    Minimises −Σ ln σ(u·i − u·j) + l2/2 (‖u⁰‖² + ‖i⁰‖² + ‖j⁰‖²) + contrast·C. C is the mean over the users v of a
+    batch of −ln exp(v′·v″/τ) / Σ_w exp(v′·w″/τ), w over the same users, plus the same of its items, where ′ and ″ are
+    two images of the vectors, of length 1, each with noise of length `noise` added in every layer, in the direction
+    that keeps signs: while vectors are short they hear little but C. Vectors are means of layers 1 to L.
     """
 
     NAME: ClassVar[str] = "simgcl"
@@ -33,7 +34,7 @@ class SimGCL(Spreading):
     )
 
     start: float = setting(
-        0.1, above(0), search=log(1e-2, 1), help="deviation of the first vectors; short ones hear the contrast alone"
+        0.1, above(0), search=log(1e-2, 1), help="standard deviation of the numbers in the first vectors"
     )
     l2: float = setting(1e-4, at_least(0), symbol="λ₂", search=log(1e-6, 1e-2), help="ridge on the vectors of a pair")
     contrast: float = setting(0.05, at_least(0), symbol="λ", search=log(0.01, 2), help="weight of the contrastive loss")
@@ -61,8 +62,8 @@ class _Learner(SpreadLearner):
         users = int((nodes < self.n_users).sum())
         clean = rows(vectors, nodes)
         first, second = (clean + self._noise(spread, nodes, int(seed)) for seed in rng.integers(2**62, size=2))
-        found = contrast(first[:users], second[:users], self.model.temperature)
-        found = found + contrast(first[users:], second[users:], self.model.temperature)
+        found = info_nce(first[:users], second[:users], self.model.temperature)
+        found = found + info_nce(first[users:], second[users:], self.model.temperature)
         return ranking + self.model.contrast * found
 
     def _noise(self, spread: "list[torch.Tensor]", nodes: NDArray[np.int64], seed: int) -> "torch.Tensor":

@@ -64,9 +64,10 @@ class _Learner(Pairwise):
         self.like, self.weight = like, torch.from_numpy(weight).to(device)
 
     def _begin_at(self, level: float) -> None:
-        """Begin with products of −level, the best for items that are all alike, by way of the first coordinate.
+        """Begin with products of −level, the best if all items were alike and only pairs and negatives counted.
 
-        From 0, all vectors would first run in one direction to get there, and take long to part again.
+        The first coordinate holds it. From 0, all vectors would first run in one direction to get there, and take long
+        to part again.
         """
         with torch.no_grad():
             self.E[: self.n_users, 0] += level**0.5

@@ -1,7 +1,7 @@
 """Adam (Kingma and Ba, ICLR 2015), where a row of a table keeps its own time.
 
 A mini-batch looks up few rows of a table. Those alone move, each as if Adam had seen nothing but its own gradients:
-the cost of a step is that of the batch, not that of the table. A gradient of the whole table moves all of it.
+the cost of a step is that of the batch, not that of the table. A table whose gradients are whole moves as a whole.
 """
 
 from collections.abc import Iterable
@@ -41,7 +41,7 @@ class Adam:
             table.grad = gradient
 
     def _move_rows(self, table: "torch.Tensor", gradient: "torch.Tensor") -> None:
-        state = self.state[table]
+        state = self.state[table]  # a table has gradients of one kind: its state is one clock, or one for each row
         if not state:
             state["step"] = table.new_zeros(len(table))
             state["exp_avg"], state["exp_avg_sq"] = torch.zeros_like(table), torch.zeros_like(table)

@@ -1,23 +1,25 @@
 """The contrastive loss: each vector finds its own image among all images (InfoNCE, van den Oord et al., 2018)."""
 
+from functools import cache
 from typing import Any
 
 from corml.neural.late import torch
 
-__all__ = ["contrast"]
+__all__ = ["info_nce"]
 
 BLOCK = 256  # rows at a time: their likenesses to all images stay near the processor
 
 
-def contrast(first: "torch.Tensor", second: "torch.Tensor", temperature: float) -> "torch.Tensor":
+def info_nce(first: "torch.Tensor", second: "torch.Tensor", temperature: float) -> "torch.Tensor":
     """Mean over v of −ln exp(v′·v″/τ) / Σ_w exp(v′·w″/τ), with rows of `first` and `second` as ′ and ″, of length 1."""
     first, second = (torch.nn.functional.normalize(image) for image in (first, second))
     found: torch.Tensor = _contrast().apply(first / temperature, second)
     return found
 
 
+@cache
 def _contrast() -> Any:
-    """The autograd function; made late, because its base class is PyTorch's.
+    """The autograd function; made once and late, because its base class is PyTorch's.
 
     It finds the gradient together with the loss, block by block, so that all likenesses never exist at once: a third
     of the time that keeping them would take.

@@ -29,7 +29,7 @@ class Embedded(Stepwise):
     DISTANCE: ClassVar[bool] = False
 
     start: float = setting(
-        0.01, above(0), search=log(1e-3, 1), help="deviation of the first vectors; near 0 all items are alike"
+        0.01, above(0), search=log(1e-3, 0.2), help="standard deviation of the numbers in the first vectors"
     )
 
     user_: Vectors = field(init=False, repr=False)

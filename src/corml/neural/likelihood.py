@@ -1,5 +1,6 @@
 """The multinomial likelihood of histories under scores of all items, with its gradient found on the way."""
 
+from functools import cache
 from typing import Any
 
 from corml.neural.late import torch
@@ -20,8 +21,9 @@ def likelihood(
     return found
 
 
+@cache
 def _likelihood() -> Any:
-    """The autograd function; made late, because its base class is PyTorch's."""
+    """The autograd function; made once and late, because its base class is PyTorch's."""
 
     class Likelihood(torch.autograd.Function):
         @staticmethod
@@ -33,9 +35,9 @@ def _likelihood() -> Any:
             starts: "torch.Tensor",
             items: "torch.Tensor",
         ) -> "torch.Tensor":
+            learns_z, learns_W, learns_b = context.needs_input_grad[:3]
             of_z, of_W, of_b = (torch.zeros_like(one) for one in (z, W, b))
-            learns_W, lengths = context.needs_input_grad[1], starts.diff()
-            total, step = z.new_zeros(()), max(1, CELLS // len(W))
+            total, lengths, step = z.new_zeros(()), starts.diff(), max(1, CELLS // len(W))
             for first in range(0, len(z), step):
                 some, counts = z[first : first + step], lengths[first : first + step]
                 scores = torch.addmm(b, some, W.T)
@@ -48,11 +50,13 @@ def _likelihood() -> Any:
                 total -= (counts * sums.log()).sum()
                 slopes = shares.mul_(-(counts / sums)[:, None])  # x − |x|·softmax, the gradient by scores
                 slopes[row, item] += 1
-                of_z[first : first + step] = slopes @ W
+                if learns_z:
+                    of_z[first : first + step] = slopes @ W
                 if learns_W:
                     of_W.addmm_(slopes.T, some)
+                if learns_b:
                     of_b += slopes.sum(0)
-            context.save_for_backward(*(one / len(z) for one in (of_z, of_W, of_b)))
+            context.save_for_backward(*(one.div_(len(z)) for one in (of_z, of_W, of_b)))
             return total / len(z)
 
         @staticmethod

@@ -56,5 +56,5 @@ def clip(table: "torch.Tensor", parts: int = 1) -> None:
 
 
 def _inside(rows: "torch.Tensor", parts: int) -> "torch.Tensor":
-    vectors = rows.view(len(rows) * parts, -1)
+    vectors = rows.view(len(rows) * parts, rows.shape[1] // parts)
     return torch.div(vectors, vectors.norm(dim=1, keepdim=True).clamp_min(1)).view_as(rows)
