@@ -44,17 +44,6 @@ def covariance(vectors: "torch.Tensor") -> "torch.Tensor":
 
 
 def clip(table: "torch.Tensor", parts: int = 1) -> None:
-    """Bring every vector back into the unit ball, in place; after a step that moved some rows, those.
-
-    A row may be several vectors: its parts.
-    """
-    if table.grad is not None and table.grad.is_sparse:
-        moved = table.grad._indices()[0]
-        table[moved] = _inside(table[moved], parts)
-    else:
-        table.copy_(_inside(table, parts))
-
-
-def _inside(rows: "torch.Tensor", parts: int) -> "torch.Tensor":
-    vectors = rows.view(len(rows) * parts, rows.shape[1] // parts)
-    return torch.div(vectors, vectors.norm(dim=1, keepdim=True).clamp_min(1)).view_as(rows)
+    """Bring every vector back into the unit ball, in place; a row may be several vectors, its parts."""
+    vectors = table.view(len(table) * parts, table.shape[1] // parts)
+    vectors.div_(vectors.norm(dim=1, keepdim=True).clamp_min(1))

@@ -50,7 +50,7 @@ class Pairwise(ABC):
     def taken(self, table: "torch.Tensor", batch: Batch) -> "tuple[torch.Tensor, torch.Tensor, torch.Tensor]":
         """Rows of a batch: of its users, of the items met, and (a third dimension) of those not met."""
         users, items, others = batch.users, batch.items + self.n_users, batch.others + self.n_users
-        # One look-up in vectors that spread has one gradient of their size; three would have three.
+        # One look-up has one gradient of the size of the table; three would have three.
         found = rows(table, np.concatenate([users, items, others.ravel()]))
         n = len(users)
         return found[:n], found[n : 2 * n], found[2 * n :].view(n, -1, table.shape[1])
@@ -68,8 +68,8 @@ def suggested_batch(pairs: int) -> int:
 
 
 def rows(table: "torch.Tensor", numbers: NDArray[np.int64]) -> "torch.Tensor":
-    """Rows of a table; the gradient of a table of parameters has those rows and no others."""
-    return torch.nn.functional.embedding(torch.from_numpy(numbers).to(table.device), table, sparse=table.is_leaf)
+    """Rows of a table; an embedding's gradient is summed by rows, faster than an index's."""
+    return torch.nn.functional.embedding(torch.from_numpy(numbers).to(table.device), table)
 
 
 def squares(*parts: "torch.Tensor") -> "torch.Tensor":

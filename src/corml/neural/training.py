@@ -11,7 +11,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import NumericalError
-from corml.neural.adam import Adam
 from corml.neural.late import torch
 
 __all__ = ["Course", "Learner", "Place", "train"]
@@ -123,7 +122,7 @@ def _epoch(learner: Learner, optimisers: Any, seed: int, place: Place, tell: Cal
     tell(0)
     for group, loss in learner.epoch(np.random.default_rng((seed, place.epoch))):
         optimiser = optimisers[group]
-        optimiser.zero_grad()
+        optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         total, steps = total + float(loss.detach()), steps + 1
@@ -143,8 +142,11 @@ def _tell(progress: Callable[[str, int, int], None], learner: Learner, course: C
 # --- parameters and moments as plain arrays ---------------------------------------------------------------------------
 
 
-def _optimisers(learner: Learner, rate: float) -> dict[str, Adam]:
-    return {name: Adam(group.values(), rate) for name, group in learner.groups().items()}
+def _optimisers(learner: Learner, rate: float) -> "dict[str, torch.optim.Adam]":
+    # Rows that a batch does not touch move on by their moments. Moving touched rows only takes half the time of a step,
+    # and several times as many steps to learn of people with few pairs.
+    groups = learner.groups().items()
+    return {name: torch.optim.Adam(list(group.values()), lr=rate, fused=True) for name, group in groups}
 
 
 def _parameters(learner: Learner) -> Arrays:
@@ -152,7 +154,7 @@ def _parameters(learner: Learner) -> Arrays:
     return {name: _plain(tensor) for group in groups for name, tensor in group.items()}
 
 
-def _moments(learner: Learner, optimisers: dict[str, Adam]) -> Arrays:
+def _moments(learner: Learner, optimisers: "dict[str, torch.optim.Adam]") -> Arrays:
     found = {}
     for group, named in learner.groups().items():
         for name, tensor in named.items():
@@ -161,7 +163,7 @@ def _moments(learner: Learner, optimisers: dict[str, Adam]) -> Arrays:
     return found
 
 
-def _put(learner: Learner, optimisers: dict[str, Adam], arrays: Arrays) -> None:
+def _put(learner: Learner, optimisers: "dict[str, torch.optim.Adam]", arrays: Arrays) -> None:
     """Set parameters, and where an optimiser is given its moments, to what was kept."""
     for group, named in learner.groups().items():
         for name, tensor in named.items():
