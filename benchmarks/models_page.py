@@ -15,6 +15,7 @@ GRADIENT = ("bpr-mf", "lightgcn", "cml", "l-cml", "dpcml", "recvae", "ultragcn",
 COLOURS = dict(zip(("cml", "l-cml", "dpcml", "recvae", "ultragcn", "simgcl"),
                    (BLUE, GREEN, PINK, GREY, YELLOW, RED), strict=True))  # fmt: skip
 DATA = ("gowalla", "yelp2018", "pinterest")
+DONE = "no better on the validation pairs"  # of a training that nothing else ended
 
 
 def recorded(name: str, data: str) -> dict[str, Any] | None:
@@ -40,7 +41,8 @@ def cell(record: dict[str, Any] | None) -> str:
     told = f" ({paper:.4f})".replace("0.", ".") if paper else ""
     seconds = record["training"]["cpu seconds"] if "training" in record else record["cpu seconds"]
     good = f"{record['test']['ndcg@10']:.4f}".replace("0.", ".")
-    return f"{good}{told}, {seconds:,.0f}"
+    star = "\\*" if record.get("training", {}).get("stopped", DONE) != DONE else ""
+    return f"{good}{star}{told}, {seconds:,.0f}"
 
 
 def draw() -> None:

@@ -298,6 +298,12 @@ def test_speed_is_told_as_it_was_recorded():
         assert table in page
 
 
+def test_models_are_told_as_they_were_recorded(monkeypatch):
+    monkeypatch.syspath_prepend(ROOT / "benchmarks")
+    table = load_file(ROOT / "benchmarks/models_page.py").table()
+    assert table in (ROOT / "docs/models.md").read_text("utf-8")
+
+
 def size(count):
     return f"{count / 2**30:.1f} GiB"
 
