@@ -29,7 +29,7 @@ def table() -> str:
     for name in (*LINEAR, *GRADIENT):
         cells = [cell(recorded(name, data)) for data in DATA]
         if any(one != "–" for one in cells):
-            rows.append([f"`{name}`", *cells])
+            rows.append([name, *cells])
     return "\n".join(markdown(rows))
 
 
