@@ -90,3 +90,9 @@ def test_threads_are_put_back_after_a_fit(monkeypatch):
     monkeypatch.setenv("CORML_THREADS", str(before + 1))
     models.make("bpr-mf", {"epochs": 1, "size": 4}).fit(random_interactions(0))
     assert torch.get_num_threads() == before
+
+
+def test_a_model_file_tells_which_pytorch_learned_and_where(tmp_path, data):
+    models.make("bpr-mf", {"size": 4, "epochs": 1, "device": "cpu"}).fit(data).save(tmp_path / "m")
+    training = corml.read_model(tmp_path / "m").notes_["training"]
+    assert (training["torch"], training["device"]) == (torch.__version__, "cpu")

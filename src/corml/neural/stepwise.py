@@ -77,7 +77,8 @@ class Stepwise(Recommender):
                 progress=self._progress,
             )
             self.put(learner.arrays())
-        self.notes_["training"] = found | {"valid": None if self._valid is None else METRIC}
+        where = {"torch": torch.__version__, "device": device.type}  # like the seed, they decide the numbers
+        self.notes_["training"] = found | where | {"valid": None if self._valid is None else METRIC}
 
     @abstractmethod
     def _learner(self, X: csr_array, device: "torch.device") -> Learner:
