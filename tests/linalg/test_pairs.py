@@ -32,6 +32,13 @@ def test_the_rows_put_together_are_the_gram_matrix(chunk, monkeypatch):
     assert told[-1] == X.shape[1]
 
 
+def test_users_may_count_differently():
+    X, weights = random_interactions(3).matrix.astype(np.float32), np.linspace(0.5, 2, random_interactions(3).shape[0])
+    made = pairs.over_pairs(X, weights=weights)
+    assert made.dtype == np.float32
+    np.testing.assert_allclose(made.toarray(), X.toarray().T @ np.diag(weights) @ X.toarray(), rtol=1e-6)
+
+
 @given(seed=st.integers(0, 50))
 def test_there_are_never_more_pairs_than_foretold(seed):
     X = random_interactions(seed).matrix

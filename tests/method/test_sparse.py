@@ -231,7 +231,7 @@ def test_numbers_that_leave_the_finite_are_named(R):
 
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_candidates_carry_the_gram_matrices(R, weights, monkeypatch):
-    monkeypatch.setattr(candidates, "CHUNK", 500)
+    monkeypatch.setattr("corml.linalg.pairs.CHUNK", 500)
     d, by_user, _, pairs = ingredients(R, weights)
     dense = R.toarray().astype(float)
     off = ~np.eye(len(d), dtype=bool)

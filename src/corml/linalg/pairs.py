@@ -8,6 +8,7 @@ from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from corml.linalg.scaling import scaled
 from corml.parallel import each, threads
 
 __all__ = ["chunks", "largest_gram", "over_pairs", "strongest"]
@@ -36,13 +37,16 @@ def over_pairs(
     X: csr_array,
     work: Callable[[csr_array, int], csr_array] = lambda rows, _: rows,
     *,
+    weights: NDArray[np.float64] | None = None,
     told: Callable[[int], None] = lambda _: None,
 ) -> csr_array:
     """XᵀX as `work(rows, first)` leaves its rows, which come in chunks and from several threads.
 
-    Rows have the diagonal and are sorted by column; `told` hears how many rows are done.
+    Rows have the diagonal and are sorted by column. `weights` says how much each user counts; `told` hears how many
+    rows are done.
     """
-    turned, ranges = X.T.tocsr(), chunks(X)
+    weighted = X if weights is None else scaled(X, rows=weights).astype(X.dtype)
+    turned, ranges = weighted.T.tocsr(), chunks(X)
 
     def made(number: int) -> csr_array:
         start, stop = ranges[number]
