@@ -80,6 +80,11 @@ class Ids:
     def __repr__(self) -> str:
         return f"Ids({len(self):,} {self.kind}s)"
 
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the labels in their order: what is numbered by rows means the same where it is equal."""
+        return hashlib.sha256(_bytes_of(self.labels)).hexdigest()
+
     def find(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
         """Rows of the labels; −1 where there is none."""
         return np.fromiter((self._row.get(canonical(label), -1) for label in labels), dtype=np.int64)
@@ -178,9 +183,7 @@ class Interactions:
         order = np.lexsort((item, user))
         digest = hashlib.sha256()
         for ids, ranking in ((self.users, user_order), (self.items, item_order)):
-            encoded = [label.encode("utf-8", "surrogatepass") for label in ids.labels[ranking]]
-            digest.update(np.array([len(encoded), *map(len, encoded)], dtype="<i8").tobytes())
-            digest.update(b"".join(encoded))
+            digest.update(_bytes_of(ids.labels[ranking]))
         for column in (user, item, self.times):
             digest.update(b"none" if column is None else np.ascontiguousarray(column[order]).tobytes())
         return digest.hexdigest()
@@ -206,6 +209,12 @@ class Interactions:
     def title(self, label: str) -> str:
         """What to show people for an item: its title, else its id."""
         return self.titles.get(label, label)
+
+
+def _bytes_of(labels: Iterable[str]) -> bytes:
+    """Labels as bytes that no other labels have: their number, their lengths, themselves."""
+    encoded = [label.encode("utf-8", "surrogatepass") for label in labels]
+    return np.array([len(encoded), *map(len, encoded)], dtype="<i8").tobytes() + b"".join(encoded)
 
 
 def _encode(labels: Sequence[Hashable] | NDArray[Any], kind: str) -> tuple[Ids, NDArray[np.int64]]:

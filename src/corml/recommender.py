@@ -18,7 +18,7 @@ from corml.ranking import block_of, top_k
 from corml.recommendations import Recommendations
 from corml.settings import check
 
-__all__ = ["Progress", "Recommender"]
+__all__ = ["Progress", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
 Progress = Callable[[str, int, int], None]
@@ -44,9 +44,9 @@ class Recommender(ABC):
         `valid` are pairs to be found, such as the .valid of a split: models that learn step by step stop when they find
         no more of them. The others do not look at them.
         """
-        _check_is_data(train, "train")
+        check_is_data(train, "train")
         if valid is not None:
-            _check_is_data(valid, "valid")
+            check_is_data(valid, "valid")
         check(self)
         self._progress, self._valid = progress or _silent, valid
         self.notes_: dict[str, Any] = {}
@@ -172,7 +172,8 @@ class Recommender(ABC):
         save_model(self, path, history=history, evaluation=evaluation or self.evaluation_)
 
 
-def _check_is_data(given: object, name: str) -> None:
+def check_is_data(given: object, name: str) -> None:
+    """Refuse what cannot be learned from."""
     if not isinstance(given, Interactions):
         raise UsageError(
             f"fit learns from Interactions, not {type(given).__name__}: use corml.load(…), "

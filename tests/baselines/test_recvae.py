@@ -37,10 +37,10 @@ def step_all(learner, count):
                     tensor.grad = None
 
 
-def encode(P, x):
-    """Mean and log-variance of one history, as the paper writes its encoder."""
+def encode(P, x, raised=1.0):
+    """Mean and log-variance of one history, as the paper writes its encoder; `raised` is what dropout does."""
     P = {name: tensor.detach().numpy().astype(np.float64) for name, tensor in P.items()}
-    inner, total = x / np.sqrt((x**2).sum()) @ P["first"], 0.0
+    inner, total = x * raised / np.sqrt((x**2).sum()) @ P["first"], 0.0
     for layer in range(5):
         if layer:
             inner = inner @ P["layers"][layer - 1] + total
@@ -97,23 +97,31 @@ def test_the_composite_prior_is_the_mixture(tiny):
         np.testing.assert_allclose(found[row], prior(z[row].numpy(), encode(learner.before, x)), rtol=1e-4)
 
 
+@pytest.mark.parametrize("dropout", [0.0, 0.6])
 @pytest.mark.parametrize("gamma", [0.005, 0.3])
-def test_the_loss_is_a_likelihood_and_a_divergence_that_weighs_by_history(tiny, gamma, monkeypatch):
-    _, learner = learner_of(tiny, gamma=gamma, dropout=0.0)
+def test_the_loss_is_a_likelihood_and_a_divergence_that_weighs_by_history(tiny, gamma, dropout, monkeypatch):
+    """The encoder that learns sees a part of each history; prior, likelihood, weight and decoder the whole."""
+    _, learner = learner_of(tiny, gamma=gamma, dropout=dropout)
     step_all(learner, 2)
     noise = torch.randn(6, 3, generator=torch.Generator().manual_seed(1))
     monkeypatch.setattr(recvae, "_drawn", lambda mean, spread, random: mean + noise * torch.exp(spread / 2))
     W, b = (learner.decoder[name].detach().numpy().astype(np.float64) for name in ("item", "bias"))
-    likelihoods, divergences = [], []
-    for row, x in enumerate(tiny.matrix.toarray()):
-        mean, spread = encode(learner.encoder, x)
-        z = mean + noise[row].numpy() * np.exp(spread / 2)
-        likelihoods.append((x * log_softmax(W @ z + b)).sum())
-        divergences.append(x.sum() * gamma * (density(z, mean, spread) - prior(z, encode(learner.before, x))).sum())
+    random = torch.Generator().manual_seed(int(np.random.default_rng(0).integers(2**62)))
+    raised = tiny.matrix.astype(np.float64)
+    raised.data = (torch.rand(raised.nnz, generator=random).numpy() >= dropout) / (1 - dropout)
+    costs = {"encoder": [], "decoder": []}
+    for group, seen in (("encoder", raised.toarray()), ("decoder", np.ones(tiny.shape))):
+        for row, x in enumerate(tiny.matrix.toarray()):
+            mean, spread = encode(learner.encoder, x, seen[row])
+            z = mean + noise[row].numpy() * np.exp(spread / 2)
+            costs[group].append(-(x * log_softmax(W @ z + b)).sum())
+            if group == "encoder":
+                divergence = density(z, mean, spread) - prior(z, encode(learner.before, x))
+                costs[group][-1] += gamma * x.sum() * divergence.sum()
     histories = recvae._Histories(tiny.matrix, torch.device("cpu"))
-    rng = np.random.default_rng(0)
-    for group, expected in (("encoder", np.subtract(divergences, likelihoods)), ("decoder", np.negative(likelihoods))):
-        assert learner._loss(histories, group, rng).item() == pytest.approx(np.mean(expected), rel=1e-4)
+    for group, expected in costs.items():
+        found = learner._loss(histories, group, np.random.default_rng(0)).item()
+        assert found == pytest.approx(np.mean(expected), rel=1e-4)
 
 
 def test_a_part_of_a_history_is_hidden_and_the_rest_raised(tiny):
@@ -135,7 +143,7 @@ def test_encoder_and_decoder_learn_in_turns(tiny):
         moved = {
             name: any(tensor.grad is not None for tensor in named.values()) for name, named in learner.groups().items()
         }
-        assert moved["encoder"] == (group == "encoder")
+        assert moved == {"encoder": group == "encoder", "decoder": group == "decoder"}
         for named in learner.groups().values():
             for tensor in named.values():
                 tensor.grad = None

@@ -42,22 +42,38 @@ def test_the_loss_is_a_ranking_and_a_contrast_of_users_and_of_items(tiny, layers
     assert learner.loss(batch, np.random.default_rng(0)).item() == pytest.approx(expected, rel=1e-4)
 
 
-def noisy_by_hand(learner, X, seed):
-    """Images as published: noise is added to what spreads on, in each layer."""
+def noisy_by_hand(learner, X, seed, nodes):
+    """Images of some nodes as published: noise is added to what spreads on, in each layer."""
     random, here, images = torch.Generator().manual_seed(seed), learner.E.detach(), []
-    for _ in range(learner.layers):
+    for layer in range(1, learner.layers + 1):
         here = torch.from_numpy(spread(here, X, 1)[1]).float()
+        if layer == learner.layers:  # of the last, no other node needs any
+            here = here[nodes]
         drawn = torch.nn.functional.normalize(torch.rand(here.shape, generator=random)) * learner.model.noise
         here = here + torch.sign(here) * drawn
-        images.append(here)
+        images.append(here if layer == learner.layers else here[nodes])
     return torch.stack(images).mean(0)
 
 
+@pytest.mark.parametrize("nodes", [np.arange(14), np.array([1, 4, 5, 7, 12])], ids=["all", "some"])
 @pytest.mark.parametrize("layers", [1, 2, 3])
-def test_what_noise_adds_is_what_spreading_noisy_vectors_adds(tiny, layers):
+def test_what_noise_adds_is_what_spreading_noisy_vectors_adds(tiny, layers, nodes):
     _, learner = learner_of("simgcl", tiny, layers=layers, noise=0.03)
-    noise = learner._noise(learner.spread(), np.arange(14), 3)
-    np.testing.assert_allclose(learner.vectors().detach() + noise, noisy_by_hand(learner, tiny.matrix, 3), atol=1e-6)
+    noise = learner._noise(learner.spread(), nodes, 3)
+    expected = noisy_by_hand(learner, tiny.matrix, 3, nodes)
+    np.testing.assert_allclose(learner.vectors().detach()[nodes] + noise, expected, atol=1e-6)
+
+
+def test_the_contrast_is_between_two_images_with_noise_of_their_own(tiny):
+    model, learner = learner_of("simgcl", tiny, layers=2, noise=0.3, contrast=0.7, batch=5)
+    batch = next(iter(learner.sampler(np.random.default_rng(0))))
+    plain, noisy = (learner.loss(batch, np.random.default_rng(1)).item() for model.contrast in (0.0, 0.7))
+    nodes = np.unique(np.concatenate([batch.users, batch.items + 6]))
+    seeds = np.random.default_rng(1).integers(2**62, size=2)
+    images = [noisy_by_hand(learner, tiny.matrix, int(seed), nodes).numpy() for seed in seeds]
+    users = (nodes < 6).sum()
+    expected = sum(contrast_by_hand(*(image[part] for image in images), 0.2) for part in np.s_[:users, users:])
+    assert noisy - plain == pytest.approx(0.7 * expected, rel=1e-4)
 
 
 def test_noise_has_its_length_and_keeps_signs(tiny):

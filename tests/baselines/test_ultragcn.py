@@ -49,12 +49,14 @@ def test_neighbours_are_those_of_largest_weight(neighbours):
 
 
 @pytest.mark.parametrize(
-    "settings", [{}, {"base": 0.7}, {"negative_weight": 0.0}, {"item_weight": 0.0}, {"l2": 0.5}], ids=str
+    "settings",
+    [{}, {"base": 0.7}, {"negative_weight": 0.0}, {"item_weight": 0.0}, {"l2": 0.5}, {"l2": 0.5, "batch": 5}],
+    ids=str,
 )
 def test_the_loss_is_that_of_the_paper(tiny, settings):
     model, learner = learner_of("ultragcn", tiny, neighbours=3, **settings)
     learner.E.data.copy_(torch.randn(learner.E.shape, generator=torch.Generator().manual_seed(3)))
-    batch = one_batch(learner)
+    batch = next(iter(learner.sampler(np.random.default_rng(0))))
     E, R = learner.E.detach().numpy().astype(np.float64), tiny.matrix.toarray().astype(np.float64)
     U, V = np.split(E, [6])
     B, W = beta(R), omega(R)

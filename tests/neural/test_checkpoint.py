@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 import corml
-from corml import container, models
+from corml import Interactions, container, models
 from corml.errors import DataError, ModelFileError, UsageError
+from corml.neural.checkpoint import Checkpoint
+from corml.neural.training import Place
 from support import random_interactions
 
 SMALL = {
@@ -102,9 +104,59 @@ def test_other_data_are_refused(parts, place):
     make(epochs=1).fit(parts.train, valid=parts.valid, checkpoint=place)
     before = place.read_bytes()
     for train, valid in ((parts.test, parts.valid), (parts.train, parts.test), (parts.train, None)):
-        with pytest.raises(UsageError, match="was trained on other data: choose another file"):
+        with pytest.raises(UsageError, match="was trained on other data, or on these in another order: choose"):
             make(epochs=2).fit(train, valid=valid, checkpoint=place)
     assert place.read_bytes() == before
+
+
+def test_the_same_pairs_in_another_order_are_refused(parts, place):
+    """What a checkpoint keeps is numbered by rows: in another order the rows are those of other people."""
+    make(epochs=1).fit(parts.train, checkpoint=place)
+    labels = parts.train.users.labels[parts.train.user], parts.train.items.labels[parts.train.item]
+    order = np.random.default_rng(0).permutation(len(parts.train))
+    shuffled = Interactions.from_pairs(*(column[order] for column in labels))
+    as_it_was = Interactions(parts.train.users, parts.train.items, parts.train.user, parts.train.item)
+    assert shuffled.fingerprint == as_it_was.compact().fingerprint
+    make(epochs=2).fit(as_it_was, checkpoint=place)
+    with pytest.raises(UsageError, match="or on these in another order"):
+        make(epochs=2).fit(shuffled, checkpoint=place)
+
+
+def test_all_of_a_place_is_kept(place):
+    one = np.arange(3, dtype=np.float32)
+    before = Place(5, 70.5, 60.25, 0.125, 3, [{"epoch": 1, "loss": 0.5}], {"E": one}, {"E": one + 1, "E.step": one[:1]})
+    file = Checkpoint(place, "bpr-mf", {"size": 4}, {"train": "x"})
+    file.write(before)
+    after = file.read()
+    for name in ("epoch", "seconds", "cpu", "best", "best_epoch", "curve"):
+        assert getattr(after, name) == getattr(before, name)
+    for part in ("kept", "now"):
+        np.testing.assert_equal(getattr(after, part), getattr(before, part))
+
+
+def test_an_interrupted_fit_stops_where_it_would_have_stopped(parts, place):
+    given = {"epochs": 200, "patience": 2, "learning_rate": 0.1}
+    whole = make(**given).fit(parts.train, valid=parts.valid)
+    last = whole.notes_["training"]["epochs"]
+    assert whole.notes_["training"]["stopped"] == "no better on the validation pairs"
+
+    def stop(stage, done, total):
+        if stage.split(",")[0] == f"epoch {last}":
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        make(**given).fit(parts.train, valid=parts.valid, checkpoint=place, progress=stop)
+    resumed = make(**given).fit(parts.train, valid=parts.valid, checkpoint=place)
+    assert resumed.notes_["training"]["epochs"] == last
+    assert_same(resumed, whole)
+
+
+def test_fewer_epochs_than_were_learned_are_refused(parts, place):
+    make(epochs=3).fit(parts.train, checkpoint=place)
+    with pytest.raises(
+        UsageError, match="is 3 epochs on and epochs is 2: set it to as many or more, or choose another"
+    ):
+        make(epochs=2).fit(parts.train, checkpoint=place)
 
 
 def test_the_place_of_another_model_and_a_finished_model_are_refused(parts, place, tmp_path):
@@ -145,6 +197,26 @@ def test_a_checkpoint_without_its_parts_is_refused(parts, place):
     arrays = {name: array for name, array in found.arrays.items() if name != "now:E"}
     place.write_bytes(container.pack(arrays, meta))
     with pytest.raises(ModelFileError, match=r"does not hold a place in training \('now:E'\): delete it"):
+        make().fit(parts.train, checkpoint=place)
+
+
+def changed(place, arrays=None, **meta):
+    found = container.read(place)
+    kept = {name: value for name, value in found.meta.items() if name != "format"}
+    place.write_bytes(container.pack(found.arrays | (arrays or {}), kept | meta))
+
+
+def test_a_checkpoint_of_another_layout_is_refused(parts, place):
+    make(epochs=1).fit(parts.train, checkpoint=place)
+    changed(place, made_with={"layout": 0})
+    with pytest.raises(UsageError, match="is a checkpoint of another version of corml: choose another file"):
+        make().fit(parts.train, checkpoint=place)
+
+
+def test_arrays_that_do_not_fit_are_refused(parts, place):
+    make(epochs=1).fit(parts.train, checkpoint=place)
+    changed(place, {"now:E": np.zeros((3, 6), dtype=np.float32)})
+    with pytest.raises(ModelFileError, match="is of another model, its E does not fit: choose another file"):
         make().fit(parts.train, checkpoint=place)
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from corml.neural.graph import Graph, normalised
+from corml.neural.graph import Graph, _tensor, normalised
 from support import random_interactions
 
 CPU = torch.device("cpu")
@@ -16,6 +16,15 @@ def X():
     found.data[found.indices == 4] = 0  # an item nobody met
     found.eliminate_zeros()
     return found
+
+
+@pytest.fixture(params=["kernel", "PyTorch"])
+def graph(request, X):
+    """The graph as it is on a processor, and as it is on a GPU."""
+    made = Graph(X, CPU)
+    if request.param == "PyTorch":
+        made.on_cpu, made.down, made.up = False, _tensor(made.down, CPU), _tensor(made.up, CPU)
+    return made
 
 
 def whole(X):
@@ -34,30 +43,30 @@ def test_weights_are_products_of_roots_of_degrees(X):
     assert np.abs(np.linalg.eigvalsh(A)).max() == pytest.approx(1)
 
 
-def test_a_spread_is_the_product_with_the_whole_matrix(X):
+def test_a_spread_is_the_product_with_the_whole_matrix(X, graph):
     E = torch.randn(sum(X.shape), 5, generator=torch.Generator().manual_seed(0))
-    np.testing.assert_allclose(Graph(X, CPU)(E), whole(X) @ E.numpy(), atol=1e-5)
+    np.testing.assert_allclose(graph(E), whole(X) @ E.numpy(), atol=1e-5)
 
 
-def test_some_nodes_get_what_they_get_of_the_whole(X):
-    E, graph = torch.randn(sum(X.shape), 5, generator=torch.Generator().manual_seed(0)), Graph(X, CPU)
+def test_some_nodes_get_what_they_get_of_the_whole(X, graph):
+    E = torch.randn(sum(X.shape), 5, generator=torch.Generator().manual_seed(0))
     for nodes in ([0, 3, 12, 15], [5], [20], []):
         np.testing.assert_allclose(graph.times(E, np.array(nodes, dtype=np.int64)), graph.times(E)[nodes], atol=1e-6)
 
 
-def test_an_item_nobody_met_gets_and_gives_nothing(X):
-    E, graph = torch.zeros(sum(X.shape), 2), Graph(X, CPU)
+def test_an_item_nobody_met_gets_and_gives_nothing(X, graph):
+    E = torch.zeros(sum(X.shape), 2)
     E[X.shape[0] + 4] = 1
     assert not graph(E).any()
     assert not graph(torch.ones_like(E))[X.shape[0] + 4].any()
 
 
 @pytest.mark.parametrize("layers", [1, 3])
-def test_the_gradient_is_that_of_the_dense_product(X, layers):
+def test_the_gradient_is_that_of_the_dense_product(X, graph, layers):
     random = torch.Generator().manual_seed(1)
     start, aim = (torch.randn(sum(X.shape), 4, generator=random) for _ in range(2))
     gradients = []
-    for spread in (Graph(X, CPU), torch.from_numpy(whole(X)).float().matmul):
+    for spread in (graph, torch.from_numpy(whole(X)).float().matmul):
         E = start.clone().requires_grad_()
         here = E
         for _ in range(layers):
@@ -67,8 +76,7 @@ def test_the_gradient_is_that_of_the_dense_product(X, layers):
     np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-4)
 
 
-def test_the_gradient_is_what_finite_differences_give(X):
-    graph = Graph(X, CPU)
+def test_the_gradient_is_what_finite_differences_give(X, graph):
     E = torch.randn(sum(X.shape), 2, generator=torch.Generator().manual_seed(2)).requires_grad_()
     graph(graph(E)).square().sum().backward()
     for row, column in ((0, 0), (5, 1), (X.shape[0] + 2, 0), (X.shape[0] + 8, 1)):
@@ -79,6 +87,10 @@ def test_the_gradient_is_what_finite_differences_give(X):
         assert E.grad[row, column].item() == pytest.approx((up - down).item(), abs=1e-3)
 
 
-def test_making_a_graph_says_nothing(X, recwarn):
-    Graph(X, CPU)
+def test_making_a_graph_for_a_gpu_says_nothing(X, recwarn):
+    torch.set_warn_always(True)  # not only the first time
+    try:
+        _tensor(normalised(X), CPU)
+    finally:
+        torch.set_warn_always(False)
     assert not recwarn.list

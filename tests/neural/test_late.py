@@ -86,10 +86,17 @@ def test_a_gpu_is_taken_if_there_is_one(monkeypatch):
 
 
 def test_threads_are_put_back_after_a_fit(monkeypatch):
-    before = torch.get_num_threads()
-    monkeypatch.setenv("CORML_THREADS", str(before + 1))
-    models.make("bpr-mf", {"epochs": 1, "size": 4}).fit(random_interactions(0))
-    assert torch.get_num_threads() == before
+    before, during = torch.get_num_threads(), []
+    monkeypatch.setattr("corml.neural.stepwise.MANY", 0)
+    monkeypatch.setenv("CORML_THREADS", "3")
+    torch.set_num_threads(2)
+    try:
+        model = models.make("bpr-mf", {"epochs": 1, "size": 4})
+        model.fit(random_interactions(0), progress=lambda *_: during.append(torch.get_num_threads()))
+        after = torch.get_num_threads()
+    finally:
+        torch.set_num_threads(before)
+    assert (set(during), after) == ({3}, 2)
 
 
 def test_a_model_file_tells_which_pytorch_learned_and_where(tmp_path, data):

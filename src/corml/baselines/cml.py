@@ -19,9 +19,9 @@ __all__ = ["CML"]
 class CML(MetricLoss, Embedded):
     """Vectors in a ball, with what a user met nearer than what the user did not.
 
-    Minimises Σ w·[margin + ‖u − i‖² − min_j ‖u − j‖²]₊ + covariance·C over pairs (u, i), each with some items j that u
-    has not met. w = ln(1 + rank of i), as those j tell it; C are the squares of the covariances between coordinates.
-    All vectors stay in the unit ball. Scores are −‖u − i‖².
+    Minimises the mean of w·[margin + ‖u − i‖² − min_j ‖u − j‖²]₊ over the pairs (u, i) of a mini-batch, each with some
+    items j that u has not met, plus covariance·C. w = ln(1 + rank of i), as those j tell it; C is the sum of the
+    squared covariances between two coordinates, over `size`. All vectors stay in the unit ball. Scores are −‖u − i‖².
     """
 
     NAME: ClassVar[str] = "cml"

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.errors import SettingError
 from corml.neural.embedded import Embedded
 from corml.neural.hardest import hardest, nearest
 from corml.neural.late import torch
@@ -22,9 +23,9 @@ __all__ = ["DPCML"]
 class DPCML(Embedded):
     """Several vectors for each user; an item is as near as the nearest of them.
 
-    Minimises Σ [margin + s(u, i) − min_j s(u, j)]₊ + diversity·ψ(u) over pairs (u, i), each with some items j that u
-    has not met, where s(u, i) = min_c ‖u_c − i‖² and ψ(u) = [low − δ_u]₊ + [δ_u − high]₊ keeps δ_u, half the mean
-    squared distance between two vectors of u, between two bounds. All vectors stay in the unit ball. Scores are −s.
+    Minimises the mean of [margin + s(u, i) − min_j s(u, j)]₊ + diversity·ψ(u) over pairs (u, i), each with some items j
+    that u has not met, where s(u, i) = min_c ‖u_c − i‖² and ψ(u) = [low − δ_u]₊ + [δ_u − high]₊ keeps δ_u, half the
+    mean squared distance of two vectors of u, between two bounds. All vectors stay in the unit ball. Scores are −s.
     """
 
     NAME: ClassVar[str] = "dpcml"
@@ -35,13 +36,22 @@ class DPCML(Embedded):
     DISTANCE: ClassVar[bool] = True
 
     prototypes: int = setting(4, whole(1, 32), symbol="C", search=choice(2, 3, 4, 5), help="vectors of a user")
-    margin: float = setting(1.0, above(0), symbol="λ", search=linear(0.1, 2), help="how much nearer is near enough")
+    margin: float = setting(
+        1.0, above(0, 1e6), symbol="λ", search=linear(0.1, 2), help="how much nearer is near enough"
+    )
     negatives: int = setting(10, whole(1, 1000), search=choice(5, 10, 20), help="items not met drawn for each pair")
     diversity: float = setting(10.0, at_least(0), symbol="η", search=log(0.1, 100), help="weight of the diversity term")
     low: float = setting(0.01, at_least(0), symbol="δ₁", search=linear(0, 0.1), help="least diversity of a user")
     high: float = setting(0.35, at_least(0), symbol="δ₂", search=linear(0.1, 0.5), help="most diversity of a user")
 
+    def _sizes(self, X: csr_array) -> tuple[int, int]:
+        users, items = X.shape
+        _, beside = super()._sizes(X)
+        return (users * self.prototypes + items) * self.size, beside * (self.prototypes + 2) // 3
+
     def _learner(self, X: csr_array, device: "torch.device") -> Pairwise:
+        if self.low > self.high:
+            raise SettingError(f"low of DPCML must not be above high; got {self.low:g} and {self.high:g}.")
         return _Learner(self, X, device)
 
     def score_block(self, people: Any, columns: slice) -> NDArray[np.float32]:

@@ -19,8 +19,9 @@ __all__ = ["LCML"]
 class LCML(MetricLoss, Spreading):
     """CML on the vectors of LightGCN.
 
-    Minimises Σ w·[margin + ‖u − i‖² − min_j ‖u − j‖²]₊ + covariance·C as CML does, where u, i, j are rows of
-    (E + AE + … + A^L E)/(L + 1), seen from the surface of the unit ball if they lie outside. Scores are −‖u − i‖².
+    Minimises what CML does, the mean of w·[margin + ‖u − i‖² − min_j ‖u − j‖²]₊ over a mini-batch plus covariance·C,
+    where u, i, j are rows of (E + AE + … + A^L E)/(L + 1); a row longer than 1 is divided by its length. Scores are
+    −‖u − i‖².
     """
 
     NAME: ClassVar[str] = "l-cml"

@@ -30,7 +30,7 @@ class LightGCN(Spreading):
     )
 
     start: float = setting(
-        0.1, above(0), search=log(1e-2, 1), help="standard deviation of the numbers in the first vectors"
+        0.1, above(0, 100), search=log(1e-2, 1), help="standard deviation of the numbers in the first vectors"
     )
     l2: float = setting(1e-4, at_least(0), symbol="λ", search=log(1e-6, 1e-2), help="ridge on the vectors of a pair")
 

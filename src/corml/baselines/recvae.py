@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.neural.late import torch
-from corml.neural.likelihood import likelihood
+from corml.neural.likelihood import CELLS, likelihood
 from corml.neural.stepwise import Stepwise
 from corml.ranking import band_of
 from corml.settings import above, between, choice, linear, log, optional, setting, whole
@@ -68,6 +68,17 @@ class RecVAE(Stepwise):
     dropout: float = setting(0.5, between(0, 0.95), search=linear(0.2, 0.8), help="share of a history that is hidden")
     turns: int = setting(3, whole(1, 20), search=choice(1, 3), help="epochs of the encoder for one of the decoder")
 
+    def _sizes(self, X: csr_array) -> tuple[int, int]:
+        items, people = X.shape[1], min(self._people(X.shape[0]), X.shape[0])
+        encoder = items * self.hidden + (LAYERS - 1) * self.hidden**2 + 3 * LAYERS * self.hidden
+        encoder += 2 * (self.hidden + 1) * self.size
+        decoder = items * (self.size + 1)
+        return encoder + decoder, encoder + decoder + 10 * LAYERS * people * self.hidden + 4 * max(CELLS, items)
+
+    def _people(self, users: int) -> int:
+        """Users in a mini-batch."""
+        return self.batch or max(1, min(512, users // 10))
+
     def _learner(self, X: csr_array, device: "torch.device") -> "_Learner":
         return _Learner(self, X, device)
 
@@ -107,7 +118,7 @@ class _Learner:
     def __init__(self, model: RecVAE, X: csr_array, device: "torch.device") -> None:
         self.model, self.X, self.device = model, X, device
         self.people = np.flatnonzero(np.diff(X.indptr) > 0)
-        self.batch = model.batch or max(1, min(512, len(self.people) // 10))
+        self.batch = model._people(len(self.people))
         self.steps = (model.turns + 1) * -(-len(self.people) // self.batch)
         items, hidden, size = X.shape[1], model.hidden, model.size
         random = torch.Generator().manual_seed(model.seed)

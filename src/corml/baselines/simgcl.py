@@ -21,10 +21,11 @@ __all__ = ["SimGCL"]
 class SimGCL(Spreading):
     """Vectors spread over the graph, trained to rank pairs and to stay themselves under noise.
 
-    Minimises −Σ ln σ(u·i − u·j) + l2/2 (‖u⁰‖² + ‖i⁰‖² + ‖j⁰‖²) + contrast·C. C is the mean over the users v of a
-    batch of −ln exp(v′·v″/τ) / Σ_w exp(v′·w″/τ), w over the same users, plus the same of its items, where ′ and ″ are
-    two images of the vectors, of length 1, each with noise of length `noise` added in every layer, in the direction
-    that keeps signs: while vectors are short they hear little but C. Vectors are means of layers 1 to L.
+    Minimises the mean of −ln σ(u·i − u·j) + l2/2 (‖u⁰‖² + ‖i⁰‖² + ‖j⁰‖²) over the pairs of a mini-batch, plus
+    contrast·C. C is the mean over its users v of −ln exp(v′·v″/τ) / Σ_w exp(v′·w″/τ), w over the same users, plus the
+    same of its items, where ′ and ″ are two images of the vectors, of length 1, each with noise of length `noise` added
+    in every layer, in the direction that keeps signs. Vectors are means of layers 1 to L. While they are much
+    shorter than the noise, C outweighs the ranking: see `start`.
     """
 
     NAME: ClassVar[str] = "simgcl"
@@ -34,12 +35,18 @@ class SimGCL(Spreading):
     )
 
     start: float = setting(
-        0.1, above(0), search=log(1e-2, 1), help="standard deviation of the numbers in the first vectors"
+        0.1, above(0, 100), search=log(1e-2, 1), help="standard deviation of the numbers in the first vectors"
     )
     l2: float = setting(1e-4, at_least(0), symbol="λ₂", search=log(1e-6, 1e-2), help="ridge on the vectors of a pair")
     contrast: float = setting(0.05, at_least(0), symbol="λ", search=log(0.01, 2), help="weight of the contrastive loss")
     noise: float = setting(0.1, at_least(0), symbol="ε", search=linear(0.01, 0.3), help="length of the noise")
-    temperature: float = setting(0.2, above(0), symbol="τ", search=linear(0.1, 0.3), help="softness of the contrast")
+    temperature: float = setting(
+        0.2, above(1e-3, 100), symbol="τ", search=linear(0.1, 0.3), help="softness of the contrast"
+    )
+
+    def _sizes(self, X: csr_array) -> tuple[int, int]:
+        learned, beside = super()._sizes(X)
+        return learned, beside + 4 * learned  # noise in a layer
 
     def _learner(self, X: csr_array, device: "torch.device") -> SpreadLearner:
         return _Learner(self, X, device)

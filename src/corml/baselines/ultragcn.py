@@ -12,7 +12,7 @@ from corml.linalg.scaling import column_degrees, row_degrees
 from corml.neural.embedded import Embedded
 from corml.neural.late import torch
 from corml.neural.pairwise import Pairwise, rows
-from corml.neural.sampling import Batch
+from corml.neural.sampling import Batch, suggested_batch
 from corml.settings import at_least, choice, log, setting, whole
 
 __all__ = ["UltraGCN"]
@@ -22,12 +22,14 @@ __all__ = ["UltraGCN"]
 class UltraGCN(Embedded):
     """Vectors held to what a graph convolution would converge to, without convolving.
 
-    Minimises, over pairs (u, i) with items j that u has not met and the items k most like i,
+    Minimises the mean over the pairs (u, i) of a mini-batch, with items j that u has not met and the items k most like
+    i, of
 
         −(base + β_ui) ln σ(u·i) − negative_weight·mean_j (base + β_uj) ln σ(−u·j) − item_weight·Σ_k ω_ik ln σ(u·k)
 
-    plus l2/2·‖E‖², where β_ui = √((d_u + 1)/(d_i + 1))/d_u comes from the graph of users and items, and
-    ω_ik = G_ik/(g_i − G_ii)·√(g_i/g_k) from that of items, G = RᵀR, g its row sums. Scores are products.
+    plus l2/2·‖E‖² over their number, E being all vectors. β_ui = √((d_u + 1)/(d_i + 1))/d_u comes from the graph of
+    users and items, ω_ik = G_ik/(g_i − G_ii)·√(g_i/g_k) from that of items, G = RᵀR, g its row sums. Scores are
+    products.
     """
 
     NAME: ClassVar[str] = "ultragcn"
@@ -46,6 +48,11 @@ class UltraGCN(Embedded):
     item_weight: float = setting(1.0, at_least(0), symbol="λ", search=log(0.01, 10), help="weight of like items")
     neighbours: int = setting(10, whole(1, 1000), symbol="K", search=choice(5, 10, 20), help="items like an item")
     l2: float = setting(1e-3, at_least(0), symbol="γ", search=log(1e-6, 1e-2), help="ridge on all vectors")
+
+    def _sizes(self, X: csr_array) -> tuple[int, int]:
+        learned, beside = super()._sizes(X)
+        batch, pool = self.batch or suggested_batch(X.nnz), min(self.negatives, X.shape[1])
+        return learned, beside + batch * (6 * pool + 3 * self.neighbours * self.size)
 
     def _learner(self, X: csr_array, device: "torch.device") -> Pairwise:
         return _Learner(self, X, device)

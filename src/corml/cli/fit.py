@@ -20,7 +20,6 @@ from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
 from corml.evaluation import task
 from corml.interactions import Interactions
 from corml.neural import late
-from corml.neural.checkpoint import Checkpoint
 from corml.neural.embedded import Embedded
 from corml.neural.stepwise import Stepwise
 from corml.recommender import Recommender
@@ -93,7 +92,7 @@ def fit(
         _show_plan(made.plan(make_split(data, splitting).train if splitting else data), as_json)
         return
     begun = time.perf_counter()
-    with _keeping(checkpoint):
+    with _keeping(made, checkpoint):
         record = _learn(made, data, splitting, {"checkpoint": checkpoint} if checkpoint else {})
         made.save(out, history=not no_history, evaluation=record)
     seconds = time.perf_counter() - begun
@@ -137,14 +136,14 @@ class Stopped(CormlError):
 
 
 @contextmanager
-def _keeping(checkpoint: str | None) -> Iterator[None]:
+def _keeping(made: Recommender, checkpoint: str | None) -> Iterator[None]:
     """Say, if the work is stopped, where it will go on."""
     try:
         yield
     except KeyboardInterrupt:
-        if not checkpoint:
+        if not checkpoint or not isinstance(made, Stepwise):
             raise
-        done, name = Checkpoint.epochs_in(checkpoint), ascii_line(checkpoint, 200)
+        done, name = made.epochs_kept, ascii_line(checkpoint, 200)
         if not done:
             raise Stopped("Stopped before the end of the first epoch: nothing was kept. Run it again.") from None
         raise Stopped(f"Stopped after epoch {done}, which {name} keeps. The same command goes on from there.") from None
@@ -158,7 +157,7 @@ def _learn(made: Recommender, data: Interactions, splitting: dict[str, Any], kee
             return {}
         split = make_split(data, splitting)
         _check_can_judge(made, task.make(split, "test", split.train.items))
-        made.fit(split.train, valid=_to_stop_by(made, split), progress=show, **keeping)
+        made.fit(split.train, progress=show, **_to_stop_by(made, split), **keeping)
         return corml.evaluate(made, split, progress=show).record()
 
 
@@ -171,13 +170,15 @@ def _check_can_judge(made: Recommender, job: task.Task) -> None:
         )
 
 
-def _to_stop_by(made: Recommender, split: Split) -> Interactions | None:
-    """The valid part, if it has users who are learned from; else training cannot look at it."""
-    if (split.train.user_degrees[split.valid.user] > 0).any():
-        return split.valid
+def _to_stop_by(made: Recommender, split: Split) -> dict[str, Interactions]:
+    """What training looks at to stop: the valid part, if the model can score its users."""
+    told = split.valid_history if isinstance(made, Stepwise) and made.folds_in else None
+    known = split.train if told is None else told
+    if (known.user_degrees[split.valid.user] > 0).any():
+        return {"valid": split.valid} | ({} if told is None else {"valid_history": told})
     if isinstance(made, Stepwise):
-        tell(f"note: no user of the valid part is in the train part, so all {made.epochs} epochs are learned")
-    return None
+        tell(f"note: nobody of the valid part can be scored, so all {made.epochs} epochs are learned")
+    return {}
 
 
 def _facts(made: Recommender, out: str, record: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -15,6 +15,7 @@ __all__ = ["UNFINISHED", "Checkpoint"]
 
 UNFINISHED = " (unfinished)"  # after the name of a model: no model is called so, and no file with it is taken for one
 PARTS = ("kept", "now")
+LAYOUT = 1  # of what a place is made of; another is not understood
 
 
 @dataclass(frozen=True)
@@ -54,15 +55,10 @@ class Checkpoint:
             "data": dict(self.data),
             "notes": {"place": facts} | {part: sorted(getattr(place, part)) for part in PARTS},
             "evaluation": {},
-            "made_with": {},
+            "made_with": {"layout": LAYOUT},
         }
         arrays = {f"{part}:{name}": array for part in PARTS for name, array in getattr(place, part).items()}
         files.replace(self.path, *container.pieces(arrays, meta))
-
-    @staticmethod
-    def epochs_in(path: str | os.PathLike[str]) -> int:
-        """How many whole epochs a file keeps; none if it is not there."""
-        return int(container.read(path).meta["notes"]["place"]["epoch"]) if os.path.exists(path) else 0
 
     def _check(self, found: container.Contents) -> None:
         """Refuse a place in the training of something else."""
@@ -71,6 +67,8 @@ class Checkpoint:
             kind = "a checkpoint of" if other.endswith(UNFINISHED) else "a finished model,"
             name = ascii_line(other.removesuffix(UNFINISHED))
             raise UsageError(f"{found.name} is no checkpoint of {self.model} but {kind} {name}: choose another file.")
+        if found.meta["made_with"].get("layout") != LAYOUT:
+            raise UsageError(f"{found.name} is a checkpoint of another version of corml: choose another file.")
         for name, value in self.settings.items():
             if found.meta["settings"].get(name) != value:
                 raise UsageError(
@@ -78,4 +76,6 @@ class Checkpoint:
                     "set it back, or choose another file."
                 )
         if found.meta["data"] != dict(self.data):
-            raise UsageError(f"{found.name} was trained on other data: choose another file.")
+            raise UsageError(
+                f"{found.name} was trained on other data, or on these in another order: choose another file."
+            )

@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from corml import queries
 from corml.errors import UsageError
 from corml.interactions import labels_of
+from corml.neural.sampling import suggested_batch
 from corml.neural.stepwise import Stepwise
 from corml.ranking import band_of, top_k
 from corml.recommendations import Recommendations
@@ -29,7 +30,7 @@ class Embedded(Stepwise):
     DISTANCE: ClassVar[bool] = False
 
     start: float = setting(
-        0.01, above(0), search=log(1e-3, 0.2), help="standard deviation of the numbers in the first vectors"
+        0.01, above(0, 100), search=log(1e-3, 0.2), help="standard deviation of the numbers in the first vectors"
     )
 
     user_: Vectors = field(init=False, repr=False)
@@ -46,6 +47,10 @@ class Embedded(Stepwise):
             people[known] = self.user_[users[known]]
         return people
 
+    def _sizes(self, X: csr_array) -> tuple[int, int]:
+        batch = self.batch or suggested_batch(X.nnz)
+        return sum(X.shape) * self.size, 24 * batch * self.size  # vectors of pairs, and their gradients
+
     def _learned_from(self, users: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Which users have a vector that means something: those with a pair in the training data."""
         starts = self.train_.indptr
@@ -60,7 +65,7 @@ class Embedded(Stepwise):
 
     @property
     def folds_in(self) -> bool:
-        """Whether people it did not learn from get a vector from their histories."""
+        """Whether the model can tell a vector from a history."""
         return type(self)._fold_in is not Embedded._fold_in
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from corml.neural.late import torch
 
-__all__ = ["likelihood"]
+__all__ = ["CELLS", "likelihood"]
 
 CELLS = 1 << 20  # scores at a time: they stay near the processor
 

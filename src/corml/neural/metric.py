@@ -20,7 +20,9 @@ __all__ = ["MetricLoss", "clip", "covariance"]
 class MetricLoss(Stepwise):
     """The settings of the loss, and the loss they make."""
 
-    margin: float = setting(1.0, above(0), symbol="m", search=linear(0.1, 2), help="how much nearer is near enough")
+    margin: float = setting(
+        1.0, above(0, 1e6), symbol="m", search=linear(0.1, 2), help="how much nearer is near enough"
+    )
     negatives: int = setting(10, whole(1, 1000), search=choice(5, 10, 20), help="items not met drawn for each pair")
     covariance: float = setting(
         1.0, at_least(0), symbol="λ_c", search=log(0.1, 100), help="weight of the covariance term"

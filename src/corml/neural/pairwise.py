@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from corml.neural.embedded import Embedded
 from corml.neural.late import torch
-from corml.neural.sampling import Batch, Sampler
+from corml.neural.sampling import Batch, Sampler, suggested_batch
 
 __all__ = ["Pairwise", "bpr", "rows", "squares"]
 
@@ -60,11 +60,6 @@ class Pairwise(ABC):
         with torch.no_grad():
             E = self.vectors().cpu().numpy().astype(np.float32)
         return {"user": E[: self.n_users].copy(), "item": E[self.n_users :].copy()}
-
-
-def suggested_batch(pairs: int) -> int:
-    """The paper's 4,096, or so many that an epoch has fifty steps: with few, patience ends before much is learned."""
-    return max(1, min(4096, pairs // 50))
 
 
 def rows(table: "torch.Tensor", numbers: NDArray[np.int64]) -> "torch.Tensor":

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from corml.parallel import over_rows
 
-__all__ = ["Batch", "Sampler", "negatives"]
+__all__ = ["Batch", "Sampler", "negatives", "suggested_batch"]
 
 Whole = NDArray[np.int64]
 AHEAD = 1 << 22  # numbers of items drawn at a time
@@ -55,6 +55,11 @@ class Sampler:
             for start in range(0, len(some), self.size):
                 part = slice(start, start + self.size)
                 yield Batch(users[part], items[part], others[part])
+
+
+def suggested_batch(pairs: int) -> int:
+    """The paper's 4,096, or so many that an epoch has fifty steps: with few, patience ends before much is learned."""
+    return max(1, min(4096, pairs // 50))
 
 
 def negatives(ptr: NDArray[Any], met: NDArray[Any], n_items: int, users: Whole, count: int, seed: int) -> Whole:

@@ -34,6 +34,10 @@ class Spreading(Embedded):
 
     layers: int = setting(2, whole(1, 8), symbol="L", search=choice(1, 2, 3), help="how far vectors spread")
 
+    def _sizes(self, X: csr_array) -> tuple[int, int]:
+        learned, beside = super()._sizes(X)
+        return learned, beside + (2 * self.layers + 4) * learned  # every layer with its gradient, their means
+
     def _fold_in(self, X: csr_array) -> Vectors:
         weights = scaled(X, rows=power(row_degrees(X), -0.5), columns=power(np.maximum(self.counts_, 1), -0.5))
         return np.asarray(weights.astype(np.float32) @ self.spread_)

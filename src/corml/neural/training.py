@@ -10,7 +10,7 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import NumericalError
+from corml.errors import ModelFileError, NumericalError
 from corml.neural.late import torch
 
 __all__ = ["Course", "Learner", "Place", "train"]
@@ -92,11 +92,13 @@ def train(
             found = judge(learner.arrays())
             row["valid"] = round(found, 6)
             if found > place.best:
+                place.kept = {}  # makes room
                 place.best, place.best_epoch, place.kept = found, place.epoch, _parameters(learner)
         place.seconds += time.perf_counter() - begun
         place.cpu += time.process_time() - worked
         place.curve.append(row | {"seconds": round(place.seconds, 2)})
         if keep:
+            place.now = {}
             place.now = _parameters(learner) | _moments(learner, optimisers)
             keep(place)
         why = _over(course, place)
@@ -127,11 +129,17 @@ def _epoch(learner: Learner, optimisers: Any, seed: int, place: Place, tell: Cal
         optimiser.step()
         total, steps = total + float(loss.detach()), steps + 1
         if not math.isfinite(total):
-            raise NumericalError(
-                f"The loss of epoch {place.epoch + 1} is not finite after {steps} steps: lower learning_rate."
-            )
+            raise NumericalError(_not_finite(place.epoch + 1, steps))
         tell(steps)
     return total / max(steps, 1)
+
+
+def _not_finite(epoch: int, steps: int) -> str:
+    if (epoch, steps) == (1, 1):  # nothing has moved yet
+        return "The first loss is not finite: a setting is too large or too small for single precision."
+    return (
+        f"The loss of epoch {epoch} is not finite at step {steps}: lower learning_rate, with a new checkpoint if any."
+    )
 
 
 def _tell(progress: Callable[[str, int, int], None], learner: Learner, course: Course, place: Place, done: int) -> None:
@@ -164,12 +172,15 @@ def _moments(learner: Learner, optimisers: "dict[str, torch.optim.Adam]") -> Arr
 
 
 def _put(learner: Learner, optimisers: "dict[str, torch.optim.Adam]", arrays: Arrays) -> None:
-    """Set parameters, and where an optimiser is given its moments, to what was kept."""
-    for group, named in learner.groups().items():
+    """Set parameters, and where an optimiser is given its moments, to what was kept, if anything was."""
+    for group, named in learner.groups().items() if arrays else ():
         for name, tensor in named.items():
-            if name in arrays:
-                with torch.no_grad():
-                    tensor.copy_(torch.from_numpy(arrays[name]))
+            if name not in arrays or arrays[name].shape != tuple(tensor.shape):
+                raise ModelFileError(
+                    f"The checkpoint is of another model, its {name} does not fit: choose another file."
+                )
+            with torch.no_grad():
+                tensor.copy_(torch.from_numpy(arrays[name]))
             moments = {key[len(name) + 1 :]: key for key in arrays if key.startswith(f"{name}.")}
             if group in optimisers and moments:
                 optimisers[group].state[tensor] = {
