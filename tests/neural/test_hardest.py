@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 import torch
+from scipy.sparse import csr_array
 
+from corml import models
 from corml.neural import hardest as room
 from corml.neural.hardest import hardest, nearest
 from corml.neural.sampling import Batch
@@ -51,3 +53,11 @@ def test_nearest_is_the_distance_to_the_nearest_vector():
         for user, others in zip(batch.users, batch.others, strict=True)
     ]
     np.testing.assert_allclose(nearest(*taken), expected, rtol=1e-4)
+
+
+@pytest.mark.parametrize("name", ["cml", "l-cml", "dpcml"])
+@pytest.mark.parametrize(("items", "drawn"), [(20, 10), (10_999, 10), (41_000, 41)])
+def test_of_a_large_catalogue_more_are_drawn(name, items, drawn):
+    X = csr_array((np.ones(3), ([0, 1, 1], [0, 2, items - 1])), shape=(2, items))
+    assert models.make(name, {"size": 2})._learner(X, torch.device("cpu")).sampler.count == drawn
+    assert models.make(name, {"size": 2, "negatives": 7})._learner(X, torch.device("cpu")).sampler.count == 7

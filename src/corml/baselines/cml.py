@@ -7,6 +7,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from corml.neural.embedded import Embedded
+from corml.neural.hardest import suggested_negatives
 from corml.neural.late import torch
 from corml.neural.metric import MetricLoss, clip
 from corml.neural.pairwise import Pairwise
@@ -34,7 +35,7 @@ class CML(MetricLoss, Embedded):
 
 class _Learner(Pairwise):
     def __init__(self, model: CML, X: csr_array, device: "torch.device") -> None:
-        super().__init__(model, X, device, negatives=model.negatives)
+        super().__init__(model, X, device, negatives=model.negatives or suggested_negatives(X.shape[1]))
         self.model = model
         with torch.no_grad():
             self.after()

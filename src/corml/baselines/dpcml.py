@@ -9,12 +9,12 @@ from scipy.sparse import csr_array
 
 from corml.errors import SettingError
 from corml.neural.embedded import Embedded
-from corml.neural.hardest import hardest, nearest
+from corml.neural.hardest import DRAWN, hardest, nearest, suggested_negatives
 from corml.neural.late import torch
 from corml.neural.metric import clip
 from corml.neural.pairwise import Pairwise, rows
 from corml.neural.sampling import Batch
-from corml.settings import above, at_least, choice, linear, log, setting, whole
+from corml.settings import above, at_least, choice, linear, log, optional, setting, whole
 
 __all__ = ["DPCML"]
 
@@ -39,7 +39,9 @@ class DPCML(Embedded):
     margin: float = setting(
         1.0, above(0, 1e6), symbol="λ", search=linear(0.1, 2), help="how much nearer is near enough"
     )
-    negatives: int = setting(10, whole(1, 1000), search=choice(5, 10, 20), help="items not met drawn for each pair")
+    negatives: int | None = setting(
+        None, optional(whole(1, 1000), DRAWN), search=choice(5, 10, 50), help="items not met drawn for each pair"
+    )
     diversity: float = setting(10.0, at_least(0), symbol="η", search=log(0.1, 100), help="weight of the diversity term")
     low: float = setting(0.01, at_least(0), symbol="δ₁", search=linear(0, 0.1), help="least diversity of a user")
     high: float = setting(0.35, at_least(0), symbol="δ₂", search=linear(0.1, 0.5), help="most diversity of a user")
@@ -68,7 +70,7 @@ class _Learner(Pairwise):
     """The table E holds the items only; the vectors of a user stand in one row of U."""
 
     def __init__(self, model: DPCML, X: csr_array, device: "torch.device") -> None:
-        super().__init__(model, X, device, negatives=model.negatives)
+        super().__init__(model, X, device, negatives=model.negatives or suggested_negatives(X.shape[1]))
         self.model = model
         self.parts = (X.shape[0], model.prototypes, model.size)
         random = torch.Generator().manual_seed(model.seed + 1)

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.neural.hardest import suggested_negatives
 from corml.neural.late import torch
 from corml.neural.metric import MetricLoss
 from corml.neural.sampling import Batch
@@ -38,7 +39,7 @@ class LCML(MetricLoss, Spreading):
 
 class _Learner(SpreadLearner):
     def __init__(self, model: LCML, X: csr_array, device: "torch.device") -> None:
-        super().__init__(model, X, device, negatives=model.negatives)
+        super().__init__(model, X, device, negatives=model.negatives or suggested_negatives(X.shape[1]))
         self.model = model
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":

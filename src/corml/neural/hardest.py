@@ -14,7 +14,14 @@ from corml.neural.late import torch
 from corml.neural.sampling import Batch
 from corml.parallel import over_rows
 
-__all__ = ["hardest", "nearest"]
+__all__ = ["DRAWN", "hardest", "nearest", "suggested_negatives"]
+
+DRAWN = "10, or a thousandth of the items if that is more"
+
+
+def suggested_negatives(items: int) -> int:
+    """How many to draw: the hardest of few among many items is easy, the hardest of many among few is no negative."""
+    return max(10, items // 1000)
 
 
 def hardest(

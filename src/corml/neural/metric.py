@@ -6,12 +6,12 @@ i plus the margin, times the number of items, estimates the rank of i; and a ter
 
 from dataclasses import dataclass
 
-from corml.neural.hardest import hardest
+from corml.neural.hardest import DRAWN, hardest
 from corml.neural.late import torch
 from corml.neural.pairwise import Pairwise
 from corml.neural.sampling import Batch
 from corml.neural.stepwise import Stepwise
-from corml.settings import above, at_least, choice, linear, log, setting, whole
+from corml.settings import above, at_least, choice, linear, log, optional, setting, whole
 
 __all__ = ["MetricLoss", "clip", "covariance"]
 
@@ -23,7 +23,9 @@ class MetricLoss(Stepwise):
     margin: float = setting(
         1.0, above(0, 1e6), symbol="m", search=linear(0.1, 2), help="how much nearer is near enough"
     )
-    negatives: int = setting(10, whole(1, 1000), search=choice(5, 10, 20), help="items not met drawn for each pair")
+    negatives: int | None = setting(
+        None, optional(whole(1, 1000), DRAWN), search=choice(5, 10, 50), help="items not met drawn for each pair"
+    )
     covariance: float = setting(
         1.0, at_least(0), symbol="λ_c", search=log(0.1, 100), help="weight of the covariance term"
     )
@@ -32,7 +34,7 @@ class MetricLoss(Stepwise):
         """What the vectors of a batch cost: users first in the table, then items."""
         batch, within = hardest(table[: learner.n_users], table[learner.n_users :], batch, self.margin)
         users, items, others = learner.taken(table, batch)
-        rank = torch.from_numpy(within * learner.n_items // self.negatives).to(table.device)
+        rank = torch.from_numpy(within * learner.n_items // learner.sampler.count).to(table.device)
         near, far = (users - items).square().sum(-1), (users - others[:, 0]).square().sum(-1)
         found = (torch.log1p(rank) * torch.relu(self.margin + near - far)).mean()
         return found + self.covariance * covariance(torch.cat([users, items]))
