@@ -53,7 +53,8 @@ def draw() -> None:
                 curve = [row for row in record["training"]["curve"] if "valid" in row]
                 minutes, found = [row["seconds"] / 60 for row in curve], [row["valid"] for row in curve]
                 axis.plot(minutes, found, color=colour, label=name, linewidth=1.4)
-        axis.set(title=data, xlabel="minutes", ylim=(0, None), xlim=(0, None))
+        axis.set(title=data, xlabel="minutes", ylim=(0, None), xscale="log")
+        axis.set_xticks([0.1, 1, 10, 60], ["0.1", "1", "10", "60"])
         axis.legend(frameon=False, fontsize=7, loc="lower right")
     axes[0].set_ylabel("NDCG@10 of validation pairs")
     save(figure, "training")

@@ -1,11 +1,13 @@
 """The whole road, from a file to lists, figures and reasons."""
 
 import json
+from pathlib import Path
 
 import pytest
 
 import corml
 
+README = Path(__file__).parents[2] / "README.md"
 QUICK = ["--set", "rank=8", "--set", "max_steps=5", "--set", "tol=0", "--at-least", "4", "--k-core", "20"]
 
 
@@ -29,12 +31,20 @@ def test_from_data_to_lists_figures_and_reasons(run, here, shop, source):
     assert run("verify", "m.corml").code == 0
 
 
+def rows_with_intervals(text):
+    """Lines of a table with ±, as words without lines and stars."""
+    return [line.translate({ord(mark): " " for mark in "|*"}).split() for line in text.splitlines() if "±" in line]
+
+
 def test_the_demo_leaves_a_report_and_a_model_that_verifies(run, here):
     outcome = run("demo", "--out", "shown/here")
     assert outcome.code == 0
     assert "corml recommend shown/here/movies.corml --user" in outcome.out
     report = (here / "shown" / "here" / "report.html").read_text(encoding="utf-8")
     assert "</html>" in report
+    shown = rows_with_intervals(outcome.out)
+    assert [row[0] for row in shown] == ["corml", "popularity"]
+    assert shown == rows_with_intervals(README.read_text(encoding="utf-8"))
     assert run("verify", "shown/here/movies.corml").code == 0
     assert len(run("recommend", "shown/here/movies.corml", "--history", "318,858", "--json").json[0]["items"]) == 10
 
