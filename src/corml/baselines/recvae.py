@@ -57,14 +57,14 @@ class RecVAE(Stepwise):
     item_: Array = field(init=False, repr=False)
     bias_: Array = field(init=False, repr=False)
 
-    hidden: int = setting(600, whole(1, 8192), search=choice(200, 600), help="width of the encoder")
+    hidden: int = setting(200, whole(1, 8192), search=choice(200, 600), help="width of the encoder")
     batch: int | None = setting(
         None,
         optional(whole(1, 1 << 20), "512, or a tenth of the users if that is less"),
         search=choice(256, 512),
         help="users in a mini-batch",
     )
-    gamma: float = setting(0.005, above(0), symbol="γ", search=log(1e-3, 1e-1), help="weight of the prior per item")
+    gamma: float = setting(0.02, above(0), symbol="γ", search=log(2e-3, 5e-2), help="weight of the prior per item")
     dropout: float = setting(0.5, between(0, 0.95), search=linear(0.2, 0.8), help="share of a history that is hidden")
     turns: int = setting(3, whole(1, 20), search=choice(1, 3), help="epochs of the encoder for one of the decoder")
 
