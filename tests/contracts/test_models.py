@@ -173,5 +173,4 @@ def test_it_beats_popularity_on_the_bundled_sample(name):
 def for_small_data(name):
     """Settings of gradient models for thousands of pairs and few epochs; the defaults are for millions and many."""
     common = {"batch": 256, "learning_rate": 0.005, "epochs": 12, "patience": 4}
-    own = {"recvae": {"hidden": 100}}
-    return common | own.get(name, {}) if "epochs" in declared(models.get(name)) else {}
+    return common if "epochs" in declared(models.get(name)) else {}
