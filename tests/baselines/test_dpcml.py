@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from corml import models
+from corml.errors import SettingError
 from support import learner_of, one_batch, random_interactions
 
 torch = pytest.importorskip("torch")
@@ -56,6 +57,13 @@ def test_the_loss_is_that_of_the_paper(tiny, prototypes, low, high):
 def test_diversity_is_kept_between_two_bounds(tiny, vectors, cost):
     _, learner = learner_of("dpcml", tiny, prototypes=2, low=0.1, high=0.5, size=2)
     assert learner._scatter(torch.tensor([vectors])).item() == pytest.approx(cost, abs=1e-6)
+
+
+def test_bounds_that_no_diversity_keeps_are_refused_before_it_begins(tiny):
+    model = models.make("dpcml", {"low": 0.5, "high": 0.1})
+    for ask in (model.plan, model.fit):
+        with pytest.raises(SettingError, match=r"low of DPCML must not be above high; got 0\.5 and 0\.1\."):
+            ask(tiny)
 
 
 def test_nobody_leaves_the_unit_ball(tiny):

@@ -46,14 +46,17 @@ class DPCML(Embedded):
     low: float = setting(0.01, at_least(0), symbol="δ₁", search=linear(0, 0.1), help="least diversity of a user")
     high: float = setting(0.35, at_least(0), symbol="δ₂", search=linear(0.1, 0.5), help="most diversity of a user")
 
+    def _plan(self, X: csr_array) -> dict[str, Any]:
+        if self.low > self.high:
+            raise SettingError(f"low of DPCML must not be above high; got {self.low:g} and {self.high:g}.")
+        return super()._plan(X)
+
     def _sizes(self, X: csr_array) -> tuple[int, int]:
         users, items = X.shape
         _, beside = super()._sizes(X)
         return (users * self.prototypes + items) * self.size, beside * (self.prototypes + 2) // 3
 
     def _learner(self, X: csr_array, device: "torch.device") -> Pairwise:
-        if self.low > self.high:
-            raise SettingError(f"low of DPCML must not be above high; got {self.low:g} and {self.high:g}.")
         return _Learner(self, X, device)
 
     def score_block(self, people: Any, columns: slice) -> NDArray[np.float32]:
