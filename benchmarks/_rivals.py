@@ -18,7 +18,7 @@ from corml.interactions import Ids
 from corml.linalg.products import add_sparse_product
 from corml.linalg.spd import spd_inverse
 from corml.parallel import threads
-from corml.ranking import band_of
+from corml.topn import band_of
 
 ITERATIONS = (1, 2, 4, 8, 16)
 

@@ -11,7 +11,7 @@ from typing import Any
 from _machine import facts, keep, load_split, measured
 
 import corml
-from corml.method.workspace import explained_on, pairs_of
+from corml.method.sparse.fit_cache import explained_on, pairs_of
 
 READINGS = ("elementwise", "factored")
 DATA = ("movielens-small", "pinterest", "gowalla", "yelp2018")

@@ -13,8 +13,8 @@ from _machine import alone, facts, keep, load_split, measured
 
 import corml
 from corml.linalg.scaling import column_degrees
-from corml.method import admm
-from corml.method.partition import partition
+from corml.method.dense import admm
+from corml.method.dense.partition import partition
 from corml.method.problem import dense_problem
 from corml.method.spectral import singular_vectors
 

@@ -15,11 +15,11 @@ from _machine import facts, keep, load_split
 
 import corml
 from corml.linalg.scaling import column_degrees
-from corml.method.candidates import co_occurring
-from corml.method.cross import cross_term
-from corml.method.planning import suggested_ridge
+from corml.method.sparse.candidates import co_occurring
+from corml.method.sparse.cross_term import cross_term
+from corml.method.plan.plan import suggested_ridge
 from corml.method.problem import loss_weights, user_weights
-from corml.method.sparse import PairProblem, _advance, _scaled_product
+from corml.method.sparse.solver import PairProblem, _advance, _scaled_product
 from corml.method.spectral import singular_vectors
 
 Watch = Callable[[np.ndarray], bool]

@@ -13,8 +13,8 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load, save
 from scipy.sparse import csr_array
 
-from corml import container
 from corml.errors import DataError, ModelFileError, ResourceError, UsageError
+from corml.storage import container
 
 FACTS = {"model": "m", "settings": {}, "shape": [1, 1], "data": {}, "notes": {}, "evaluation": {}, "made_with": {}}
 TEXTS = [

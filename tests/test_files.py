@@ -10,8 +10,8 @@ import threading
 
 import pytest
 
-from corml import files
 from corml.errors import DataError
+from corml.storage import atomic
 
 STRAY = ".m.corml.0123456789abcdef.tmp"
 
@@ -28,7 +28,7 @@ def names(path):
 
 
 def test_a_save_makes_the_file_and_nothing_else(tmp_path):
-    files.replace(tmp_path / "new", b"one, ", memoryview(b"two, "), b"", b"three")
+    atomic.replace(tmp_path / "new", b"one, ", memoryview(b"two, "), b"", b"three")
 
     assert (tmp_path / "new").read_bytes() == b"one, two, three"
     assert os.listdir(tmp_path) == ["new"]
@@ -36,20 +36,20 @@ def test_a_save_makes_the_file_and_nothing_else(tmp_path):
 
 def test_a_save_replaces_the_file_and_does_not_write_into_it(path):
     with path.open("rb") as reader:
-        files.replace(path, b"new")
+        atomic.replace(path, b"new")
         assert reader.read() == b"old"
     assert path.read_bytes() == b"new"
 
 
 def test_any_memory_can_be_written(path):
     numbers = memoryview(b"12345678").cast("i")
-    files.replace(path, numbers)
+    atomic.replace(path, numbers)
     assert path.read_bytes() == b"12345678"
 
 
 def test_more_than_a_chunk_is_written_whole(path, monkeypatch):
-    monkeypatch.setattr(files, "CHUNK", 7)
-    files.replace(path, bytes(range(256)))
+    monkeypatch.setattr(atomic, "CHUNK", 7)
+    atomic.replace(path, bytes(range(256)))
     assert path.read_bytes() == bytes(range(256))
 
 
@@ -59,7 +59,7 @@ def test_more_than_a_chunk_is_written_whole(path, monkeypatch):
 def test_a_new_file_follows_the_umask(tmp_path):
     before = os.umask(0o027)
     try:
-        files.replace(tmp_path / "new", b"")
+        atomic.replace(tmp_path / "new", b"")
     finally:
         os.umask(before)
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o640
@@ -68,22 +68,22 @@ def test_a_new_file_follows_the_umask(tmp_path):
 @pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
 def test_a_private_file_stays_private(path, mode):
     path.chmod(mode)
-    files.replace(path, b"new")
+    atomic.replace(path, b"new")
     assert stat.S_IMODE(path.stat().st_mode) == mode
 
 
 def test_a_private_file_is_never_readable_to_others_while_it_is_written(path, monkeypatch):
     path.chmod(0o600)
     seen = []
-    monkeypatch.setattr(files, "_fill", lambda handle, parts: seen.append(stat.S_IMODE(os.fstat(handle).st_mode)))
-    files.replace(path, b"new")
+    monkeypatch.setattr(atomic, "_fill", lambda handle, parts: seen.append(stat.S_IMODE(os.fstat(handle).st_mode)))
+    atomic.replace(path, b"new")
     assert seen == [0o600]
 
 
 def test_a_link_is_replaced_and_what_it_pointed_to_stays(path):
     link = path.with_name("link")
     link.symlink_to(path)
-    files.replace(link, b"new")
+    atomic.replace(link, b"new")
     assert (path.read_bytes(), link.read_bytes(), link.is_symlink()) == (b"old", b"new", False)
 
 
@@ -92,17 +92,17 @@ def test_a_link_is_replaced_and_what_it_pointed_to_stays(path):
 
 def test_a_folder_is_no_target(tmp_path):
     with pytest.raises(DataError, match="is a folder: give the name"):
-        files.replace(tmp_path, b"")
+        atomic.replace(tmp_path, b"")
 
 
 def test_a_missing_folder_is_named(tmp_path):
     with pytest.raises(DataError, match=r"'.*nowhere' does not exist: create it first"):
-        files.target(tmp_path / "nowhere" / "m.corml")
+        atomic.target(tmp_path / "nowhere" / "m.corml")
 
 
 def test_a_path_below_a_file_is_refused(path):
     with pytest.raises(DataError, match=r"m\.corml' is not a folder"):
-        files.replace(path / "deeper", b"")
+        atomic.replace(path / "deeper", b"")
     assert path.read_bytes() == b"old"
 
 
@@ -117,22 +117,22 @@ def test_pipes_and_sockets_are_neither_waited_for_nor_replaced(tmp_path, monkeyp
         os.rename("pipe", "odd") if kind == "pipe" else os.symlink("pipe", "odd")
     before = os.lstat("odd")
     with pytest.raises(DataError, match="a device, a pipe or a socket"):
-        files.replace("odd", b"")
+        atomic.replace("odd", b"")
     assert os.lstat("odd").st_ino == before.st_ino
 
 
 def test_devices_are_not_replaced():
     with pytest.raises(DataError, match="a device"):
-        files.target(os.devnull)
+        atomic.target(os.devnull)
 
 
 def test_a_folder_without_permission_is_refused_before_any_work(path, monkeypatch):
     if os.getuid() == 0:  # root may write anywhere: let the system answer as it would to others
-        monkeypatch.setattr(files.os, "access", lambda *_: False)
+        monkeypatch.setattr(atomic.os, "access", lambda *_: False)
     path.parent.chmod(0o555)
     try:
         with pytest.raises(DataError, match="No permission to write"):
-            files.target(path)
+            atomic.target(path)
     finally:
         path.parent.chmod(0o755)
     assert path.read_bytes() == b"old"
@@ -141,7 +141,7 @@ def test_a_folder_without_permission_is_refused_before_any_work(path, monkeypatc
 @pytest.mark.parametrize("name", ["a\0b", "n" * 300, "n" * 250])
 def test_names_the_system_refuses_are_one_sentence(tmp_path, name):
     with pytest.raises(DataError, match=r"Could not write .* as it was\.$"):
-        files.replace(tmp_path / name, b"")
+        atomic.replace(tmp_path / name, b"")
     assert os.listdir(tmp_path) == []
 
 
@@ -151,7 +151,7 @@ def test_names_the_system_refuses_are_one_sentence(tmp_path, name):
 def test_the_next_save_removes_what_killed_writers_left(path):
     for number in range(3):
         path.with_name(f".m.corml.{number:016x}.tmp").write_bytes(b"half")
-    files.replace(path, b"new")
+    atomic.replace(path, b"new")
     assert names(path) == ["m.corml"]
 
 
@@ -159,9 +159,9 @@ def test_a_living_writer_keeps_its_file(path):
     stray = path.with_name(STRAY)
     with stray.open("wb") as writer:
         fcntl.flock(writer, fcntl.LOCK_EX)
-        files.replace(path, b"new")
+        atomic.replace(path, b"new")
         assert stray.exists()
-    files.replace(path, b"newer")
+    atomic.replace(path, b"newer")
     assert not stray.exists()
 
 
@@ -170,7 +170,7 @@ def test_a_living_writer_keeps_its_file(path):
 )
 def test_files_of_others_are_left_alone(path, name):
     path.with_name(name).write_bytes(b"mine")
-    files.replace(path, b"new")
+    atomic.replace(path, b"new")
     assert path.with_name(name).read_bytes() == b"mine"
 
 
@@ -178,7 +178,7 @@ def test_a_stray_that_cannot_be_removed_does_not_stop_the_save_or_the_sweep(path
     path.with_name(STRAY.replace("0", "1")).mkdir()
     path.with_name(STRAY.replace("0", "2")).symlink_to(path)
     path.with_name(STRAY.replace("0", "3")).write_bytes(b"half")
-    files.replace(path, b"new")
+    atomic.replace(path, b"new")
     assert path.read_bytes() == b"new"
     assert len(names(path)) == 3  # the file, the folder and the link
 
@@ -187,13 +187,13 @@ def test_a_folder_that_cannot_be_listed_can_be_saved_to(path, monkeypatch):
     def refuse(folder):
         raise PermissionError(errno.EACCES, "no")
 
-    monkeypatch.setattr(files.os, "listdir", refuse)
-    files.replace(path, b"new")
+    monkeypatch.setattr(atomic.os, "listdir", refuse)
+    atomic.replace(path, b"new")
     assert path.read_bytes() == b"new"
 
 
 def test_a_file_swept_away_before_it_was_locked_is_made_again(path, monkeypatch):
-    lock, made = files._lock, []
+    lock, made = atomic._lock, []
 
     def sweep_first(handle):
         fresh = [name for name in names(path) if name.endswith(".tmp")]
@@ -202,21 +202,21 @@ def test_a_file_swept_away_before_it_was_locked_is_made_again(path, monkeypatch)
         made.extend(fresh)
         return lock(handle)
 
-    monkeypatch.setattr(files, "_lock", sweep_first)
-    files.replace(path, b"new")
+    monkeypatch.setattr(atomic, "_lock", sweep_first)
+    atomic.replace(path, b"new")
     assert len(set(made)) == 2
     assert (path.read_bytes(), names(path)) == (b"new", ["m.corml"])
 
 
 def test_a_file_that_another_writer_is_about_to_sweep_is_made_again(path, monkeypatch):
-    lock, made = files._lock, []
+    lock, made = atomic._lock, []
 
     def held_by_a_sweeper(handle):
         made.append(handle)
         return False if len(made) == 1 else lock(handle)
 
-    monkeypatch.setattr(files, "_lock", held_by_a_sweeper)
-    files.replace(path, b"new")
+    monkeypatch.setattr(atomic, "_lock", held_by_a_sweeper)
+    atomic.replace(path, b"new")
     assert len(made) == 2
     assert path.read_bytes() == b"new"
 
@@ -227,7 +227,7 @@ def test_many_writers_of_one_file_do_not_disturb_each_other(path):
     def save(letter):
         try:
             for _ in range(25):
-                files.replace(path, letter * 5000)
+                atomic.replace(path, letter * 5000)
         except Exception as fault:
             faults.append(fault)
 
@@ -245,10 +245,10 @@ def test_many_writers_of_one_file_do_not_disturb_each_other(path):
 
 
 def test_systems_without_locks_or_open_folders_save_and_leave_strays(path, monkeypatch):
-    monkeypatch.setattr(files, "POSIX", False)
+    monkeypatch.setattr(atomic, "POSIX", False)
     monkeypatch.setitem(sys.modules, "fcntl", None)
     path.with_name(STRAY).write_bytes(b"perhaps being written")
-    files.replace(path, b"new")
+    atomic.replace(path, b"new")
     assert path.read_bytes() == b"new"
     assert names(path) == [STRAY, "m.corml"]
 
@@ -261,8 +261,8 @@ def test_a_disk_that_cannot_flush_folders_is_no_fault(path, monkeypatch):
             raise OSError(errno.EINVAL, "folders cannot be flushed")
         flush(handle)
 
-    monkeypatch.setattr(files.os, "fsync", only_files)
-    files.replace(path, b"new")
+    monkeypatch.setattr(atomic.os, "fsync", only_files)
+    atomic.replace(path, b"new")
     assert path.read_bytes() == b"new"
 
 
@@ -270,7 +270,7 @@ def test_an_interrupt_leaves_the_old_file_and_no_other(path, monkeypatch):
     def interrupt(handle):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(files.os, "fsync", interrupt)
+    monkeypatch.setattr(atomic.os, "fsync", interrupt)
     with pytest.raises(KeyboardInterrupt):
-        files.replace(path, b"new")
+        atomic.replace(path, b"new")
     assert (path.read_bytes(), names(path)) == (b"old", ["m.corml"])

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, issparse
 
 import corml
-from corml import container, modelfile
 from corml.errors import DataError, ModelFileError, UsageError
+from corml.storage import container, model_file
 from support import random_interactions
 
 ODD = [
@@ -76,8 +76,8 @@ def test_ids_titles_settings_and_facts_come_back(model, path):
     assert back.users_.labels.tolist() == model.users_.labels.tolist()
     assert back.titles_ == model.titles_
     assert len(back.titles_) == 2
-    assert {name: getattr(back, name) for name in modelfile.declared(type(back))} == {
-        name: getattr(model, name) for name in modelfile.declared(type(model))
+    assert {name: getattr(back, name) for name in model_file.declared(type(back))} == {
+        name: getattr(model, name) for name in model_file.declared(type(model))
     }
     assert (back.data_, back.notes_, back.evaluation_) == (model.data_, model.notes_, {"ndcg@10": 0.25})
 
@@ -153,8 +153,8 @@ def test_the_environment_is_told(model, path):
 
 
 def test_a_program_run_from_its_source_folder_can_save(monkeypatch):
-    monkeypatch.setattr(modelfile, "PACKAGES", ("corml", "a-package-nobody-installed"))
-    assert modelfile.environment()["a-package-nobody-installed"] == "unknown"
+    monkeypatch.setattr(model_file, "PACKAGES", ("corml", "a-package-nobody-installed"))
+    assert model_file.environment()["a-package-nobody-installed"] == "unknown"
 
 
 # --- what cannot be read is not written ------------------------------------------------------------------------------
@@ -192,7 +192,7 @@ def test_facts_that_cannot_be_kept_do_not_replace_a_good_model(fitted, path):
 
 
 def test_where_nothing_can_be_written_is_said_before_the_work(fitted, path, monkeypatch):
-    monkeypatch.setattr(modelfile, "encode_ids", None)
+    monkeypatch.setattr(model_file, "encode_ids", None)
     with pytest.raises(DataError, match="does not exist"):
         fitted.save(path / "deeper" / "still")
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from corml.evaluation import Result, evaluate
     from corml.interactions import Interactions
     from corml.method.estimator import CoRML
-    from corml.method.workspace import Workspace
+    from corml.method.sparse.fit_cache import Workspace
     from corml.models import read_model
     from corml.recommendations import Recommendations
     from corml.splits import Split, read_split, split
@@ -33,7 +33,7 @@ _HOMES = {
     "Recommendations": "corml.recommendations",
     "Result": "corml.evaluation",
     "Split": "corml.splits",
-    "Workspace": "corml.method.workspace",
+    "Workspace": "corml.method.sparse.fit_cache",
     "evaluate": "corml.evaluation",
     "load": "corml.datasets",
     "read_model": "corml.models",

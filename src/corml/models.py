@@ -3,11 +3,12 @@
 import os
 from typing import Any
 
-from corml import container, modelfile, plugins
+from corml import plugins
 from corml.errors import ModelFileError, UsageError, ascii_line
 from corml.neural.checkpoint import UNFINISHED
 from corml.recommender import Recommender
 from corml.settings import build, nearest
+from corml.storage import container, model_file
 
 __all__ = ["get", "make", "names", "read_model"]
 
@@ -52,4 +53,4 @@ def read_model(path: str | os.PathLike[str]) -> Recommender:
         model = make(name, contents.meta["settings"])
     except (UsageError, OverflowError) as fault:
         raise ModelFileError(f"{contents.name} was made by another corml: {fault} Fit again.") from None
-    return modelfile.restore(model, contents)
+    return model_file.restore(model, contents)

@@ -10,13 +10,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import queries
+from corml import requests
 from corml.errors import NotFittedError, UsageError
 from corml.explanation import Explanation
 from corml.interactions import Ids, Interactions, labels_of
-from corml.ranking import block_of, top_k
 from corml.recommendations import Recommendations
 from corml.settings import check
+from corml.topn import block_of, top_k
 
 __all__ = ["Progress", "Recommender", "check_is_data"]
 
@@ -113,7 +113,7 @@ class Recommender(ABC):
     def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
         """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
         self.check_fitted()
-        people = self.represent(queries.histories(self.items_, history).matrix, None)
+        people = self.represent(requests.histories(self.items_, history).matrix, None)
         return self.score_block(people, slice(0, len(self.items_)))
 
     def recommend(
@@ -131,18 +131,18 @@ class Recommender(ABC):
         Both take one list for all or one list per row. Every list has k items, or `reasons` says why not.
         """
         self.check_fitted()
-        asked = queries.resolve(self.items_, self.users_, self.train_, users, history)
-        limits = queries.limits(self.items_, asked, exclude, only)
-        queries.check_k(k)
+        asked = requests.resolve(self.items_, self.users_, self.train_, users, history)
+        limits = requests.limits(self.items_, asked, exclude, only)
+        requests.check_k(k)
         best = top_k(self, asked.matrix, k, users=asked.users, seen=limits.seen, allowed=limits.allowed)
-        return queries.answer(self, asked, limits, *best)
+        return requests.answer(self, asked, limits, *best)
 
     def similar(self, items: Labels | str, k: int = 10) -> Recommendations:
         """Items that meeting one item speaks most for: the list of someone who met only that item, for each item."""
         wanted = labels_of(items, "similar")
         self.items.rows(wanted)
         found = self.recommend(history=[[item] for item in wanted], k=k)
-        return queries.relabelled(found, wanted)
+        return requests.relabelled(found, wanted)
 
     def explain(self, history: Labels | str | int, item: Hashable) -> Explanation:
         """Why an item scores as it does: what each item of the history (or of a known user) adds to it."""
@@ -160,13 +160,13 @@ class Recommender(ABC):
     def known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """Item numbers of a list of items (each once) or of a known user, and the ids the model does not know."""
         self.check_fitted()
-        return queries.history_of(self.items_, self.users_, self.train_, history)
+        return requests.history_of(self.items_, self.users_, self.train_, history)
 
     def save(
         self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None
     ) -> None:
         """Write the model as one file, atomically; `history=False` leaves the training users out of it."""
-        from corml.modelfile import save_model
+        from corml.storage.model_file import save_model
 
         self.check_fitted()
         save_model(self, path, history=history, evaluation=evaluation or self.evaluation_)

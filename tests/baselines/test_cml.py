@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from corml import models
-from corml.neural.hardest import hardest
+from corml.neural.hard_negatives import hardest
 from corml.neural.sampling import Batch
 from support import learner_of, one_batch, random_interactions
 

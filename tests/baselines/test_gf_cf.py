@@ -9,7 +9,7 @@ import corml
 from corml.baselines import gf_cf
 from corml.baselines.gf_cf import GFCF
 from corml.errors import ModelFileError, SettingError, UsageError
-from corml.modelfile import save_model
+from corml.storage.model_file import save_model
 from support import random_interactions
 
 

@@ -70,7 +70,7 @@ def test_ctrl_c_before_the_checkpoint_was_looked_at_says_that_nothing_was_kept(r
         raise KeyboardInterrupt
 
     (here / "place").write_bytes(b"something else")
-    monkeypatch.setattr("corml.neural.stepwise.Stepwise.fit", stopped)
+    monkeypatch.setattr("corml.neural.gradient_model.Stepwise.fit", stopped)
     outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "place", *QUICK)
     assert outcome.code == 75
     assert "Stopped before the end of the first epoch: nothing was kept. Run it again." in outcome.err

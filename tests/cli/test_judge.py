@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import corml
-from corml.container import pack, read
+from corml.storage.container import pack, read
 
 SPLITS = {
     "ratio": ["--split-set", "seed=7", "--split-set", "shares=.7,.1,.2"],

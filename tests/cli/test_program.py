@@ -38,8 +38,8 @@ def slow(*arguments, **options):
 """
 STAGES = {
     "reading": WAIT + "import corml.datasets._load as room; room.gather = slow",
-    "fitting": WAIT + "import corml.method.fitting as room; room.run = slow",
-    "writing": WAIT + "import corml.files as room; room._fill = slow",
+    "fitting": WAIT + "import corml.method.fit as room; room.run = slow",
+    "writing": WAIT + "import corml.storage.atomic as room; room._fill = slow",
 }
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from corml.errors import NumericalError
 from corml.linalg.scaling import column_degrees
-from corml.method import admm
+from corml.method.dense import admm
 from corml.method.problem import Problem, Weights, dense_problem
 from corml.method.spectral import singular_vectors
 from support import random_interactions

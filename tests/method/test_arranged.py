@@ -3,7 +3,7 @@
 import numpy as np
 
 import corml
-from corml.method.arranged import Arranged
+from corml.method.sparse.reorder import Arranged
 from corml.method.spectral import singular_vectors
 from support import random_interactions
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 import corml
 from corml import memory
 from corml.errors import ConvergenceWarning, NotFittedError, ResourceError, SettingError, UnknownIdError, UsageError
-from corml.method import fitting, planning
-from corml.ranking import top_k
+from corml.method.plan import plan
+from corml.topn import top_k
 from support import random_interactions
 
 FILTERS = ["elementwise", "factored", "authors"]
@@ -161,7 +161,7 @@ def test_what_does_not_fit_is_refused_before_allocating_and_told_what_would(monk
 
 def test_the_advice_of_a_refusal_fits(monkeypatch):
     data = random_interactions(4, users=600, items=450)
-    allowed = planning.dense_bytes(data.matrix, 400, 16, 4)
+    allowed = plan.dense_bytes(data.matrix, 400, 16, 4)
     monkeypatch.setattr(memory, "budget", lambda: allowed)
     with pytest.raises(ResourceError, match="partition_ratio=") as refused:
         corml.CoRML(solver="admm").fit(data)
@@ -230,7 +230,7 @@ def test_the_rank_follows_the_size_of_the_data(users, items, pairs, rank):
     class Shaped:
         shape, nnz = (users, items), pairs
 
-    assert planning.suggested_rank(Shaped) == rank
+    assert plan.suggested_rank(Shaped) == rank
 
 
 def test_the_ridge_follows_the_mean_item_degree():
@@ -371,6 +371,6 @@ def test_a_handful_of_pairs_gets_a_round_only_where_a_lower_tolerance_asks_for_i
         return how["rounds"]
 
     assert rounds() > 1
-    monkeypatch.setattr(fitting, "FEW", 1.0)  # now any number is a handful
+    monkeypatch.setattr(fit, "FEW", 1.0)  # now any number is a handful
     assert rounds() == 1
     assert rounds(pair_tol=0.05) > 1

@@ -10,7 +10,7 @@ import pytest
 import corml
 from corml import memory
 from corml.errors import ResourceError
-from corml.method import footprint, planning
+from corml.method.plan import memory, plan
 from support import random_interactions
 
 FIT = """
@@ -53,24 +53,22 @@ def test_the_predicted_peak_is_the_real_one(users, items, each, settings):
 def test_where_memory_is_short_fewer_candidates_are_taken(monkeypatch):
     data = random_interactions(3, 3000, 2000, 12)
     monkeypatch.setattr(memory, "resident", lambda: 0)
-    whole = planning.plan(data.matrix, corml.CoRML(solver="sparse"))
-    limit, least = (
-        footprint.sparse_bytes(data.matrix, pairs, whole.rank, clip=False) for pairs in (whole.pairs // 2, 0)
-    )
-    plan = planning.plan(data.matrix, corml.CoRML(solver="sparse", max_memory=str(limit)))
+    whole = plan.plan(data.matrix, corml.CoRML(solver="sparse"))
+    limit, least = (memory.sparse_bytes(data.matrix, pairs, whole.rank, clip=False) for pairs in (whole.pairs // 2, 0))
+    plan = plan.plan(data.matrix, corml.CoRML(solver="sparse", max_memory=str(limit)))
     assert whole.strongest is None
-    assert plan.strongest >= planning.FEWEST
+    assert plan.strongest >= plan.FEWEST
     assert plan.peak <= limit
     with pytest.raises(ResourceError, match="the budget is"):
-        planning.plan(data.matrix, corml.CoRML(solver="sparse", max_memory=str(least)))
+        plan.plan(data.matrix, corml.CoRML(solver="sparse", max_memory=str(least)))
 
 
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("limit", [10**6, 10**7, 10**8])
 def test_the_pairs_that_fit_are_the_most_that_do(clip, limit):
     X = random_interactions(3, 3000, 2000, 12).matrix
-    most = footprint.pairs_that_fit(X, 32, limit, clip=clip)
+    most = memory.pairs_that_fit(X, 32, limit, clip=clip)
     if most:
-        assert footprint.sparse_bytes(X, most, 32, clip=clip) <= limit
+        assert memory.sparse_bytes(X, most, 32, clip=clip) <= limit
     if most < 2000**2:
-        assert footprint.sparse_bytes(X, most + 1, 32, clip=clip) > limit
+        assert memory.sparse_bytes(X, most + 1, 32, clip=clip) > limit

@@ -11,8 +11,9 @@ from scipy.sparse import csr_array
 import corml
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import column_degrees
-from corml.method import admm, prune
-from corml.method.partition import partition
+from corml.method import prune
+from corml.method.dense import admm
+from corml.method.dense.partition import partition
 from corml.method.problem import Weights, dense_problem
 
 HERE = Path(__file__).parents[1] / "golden"

@@ -1,6 +1,6 @@
 import pytest
 
-from corml.method.pace import expected_steps
+from corml.progress import expected_steps
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,13 @@ from corml.errors import NumericalError
 from corml.linalg.normal import Normal
 from corml.linalg.scaling import column_degrees
 from corml.linalg.support import Support
-from corml.method import admm, candidates, forecast, left_out, planning, sparse
-from corml.method.candidates import co_occurring
-from corml.method.cross import cross_term
-from corml.method.forecast import count_pairs
+from corml.method.dense import admm
+from corml.method.plan import plan
+from corml.method.plan.pair_count import count_pairs
 from corml.method.problem import Problem, Weights, dense_problem, loss_weights, user_weights
+from corml.method.sparse.candidates import co_occurring
+from corml.method.sparse.cross_term import cross_term
+from corml.method.sparse.solver import candidates, solver
 from corml.method.spectral import filter_block, singular_vectors
 from support import random_interactions
 
@@ -42,12 +44,12 @@ def ingredients(R, weights, most=None):
 def pair_problem(R, weights, *, clip=True, most=None):
     d, by_user, V, pairs = ingredients(R, weights, most)
     cross = cross_term(R, d, V, by_user, weights.filter_norm, pairs, clip=clip)
-    return sparse.PairProblem.of(R, d, pairs, cross, weights), pairs.complete
+    return solver.PairProblem.of(R, d, pairs, cross, weights), pairs.complete
 
 
 def solved(R, weights, *, clip=True, most=None, **options):
     problem, complete = pair_problem(R, weights, clip=clip, most=most)
-    return sparse.solve(problem, complete=complete, **{"tol": 1e-7, "max_steps": 2000, **options})
+    return solver.solve(problem, complete=complete, **{"tol": 1e-7, "max_steps": 2000, **options})
 
 
 @pytest.mark.parametrize("clip", [True, False], ids=["elementwise", "factored"])
@@ -102,7 +104,7 @@ def test_fewer_candidates_are_said_to_be_fewer_and_cost_little(R):
 @pytest.mark.parametrize("balance", [0.0, 0.6])
 def test_pairs_left_out_are_all_looked_at(R, filter, balance, monkeypatch):
     """What the report says of pairs outside the candidates, against dense matrices."""
-    monkeypatch.setattr(left_out, "EVERY", 1)
+    monkeypatch.setattr(pricing, "EVERY", 1)
     data = random_interactions(0, 300, 80, 8)
     settings = {"filter": filter, "rank": 8, "ridge": 3.0, "user_balance": balance, "user_norm": 0.5, "scale": 0.5}
     model = corml.CoRML(solver="sparse", candidates=6, pair_tol=1, tol=1e-7, max_steps=2000, **settings).fit(data)
@@ -131,7 +133,7 @@ def test_what_gains_most_is_exact_and_how_many_gain_is_told_from_a_sample(monkey
     data = random_interactions(0, 600, 400, 12)
     settings = {"solver": "sparse", "candidates": 6, "pair_tol": 1.0, "rank": 8, "ridge": 3.0}
     sampled = corml.CoRML(**settings).fit(data).solutions_[0].left_out
-    monkeypatch.setattr(left_out, "EVERY", 1)
+    monkeypatch.setattr(pricing, "EVERY", 1)
     whole = corml.CoRML(**settings).fit(data).solutions_[0].left_out
     assert sampled.pairs == whole.pairs
     assert sampled.worst == pytest.approx(whole.worst, rel=1e-5)
@@ -168,8 +170,8 @@ def test_pairs_join_only_above_the_tolerance():
 
 def test_with_little_room_those_that_gain_most_join(monkeypatch):
     data = random_interactions(0, 300, 80, 8)
-    plain = planning.plan
-    monkeypatch.setattr(planning, "plan", lambda *given: replace(plain(*given), room=700))
+    plain = plan.plan
+    monkeypatch.setattr(plan, "plan", lambda *given: replace(plain(*given), room=700))
     (found,) = corml.CoRML(solver="sparse", rank=8, candidates=3, pair_tol=0.0).fit(data).solutions_
     (before,) = corml.CoRML(solver="sparse", rank=8, candidates=3, pair_tol=1.0).fit(data).solutions_
     assert found.certificate.pairs == 350
@@ -178,8 +180,8 @@ def test_with_little_room_those_that_gain_most_join(monkeypatch):
 
 def test_where_there_is_no_room_pairs_stay_out_and_are_reported(monkeypatch):
     data = random_interactions(0, 300, 80, 8)
-    plain = planning.plan
-    monkeypatch.setattr(planning, "plan", lambda *given: replace(plain(*given), room=0))
+    plain = plan.plan
+    monkeypatch.setattr(plan, "plan", lambda *given: replace(plain(*given), room=0))
     (found,) = corml.CoRML(solver="sparse", rank=8, candidates=3, pair_tol=0.0).fit(data).solutions_
     assert found.rounds == 1
     assert found.left_out.worst > 0
@@ -188,9 +190,9 @@ def test_where_there_is_no_room_pairs_stay_out_and_are_reported(monkeypatch):
 def test_a_warm_start_arrives_at_once(R):
     weights = WEIGHTS["usual"]
     problem, complete = pair_problem(R, weights)
-    first = sparse.solve(problem, complete=complete, tol=1e-6)
+    first = solver.solve(problem, complete=complete, tol=1e-6)
     start = problem.support.values(first.H)
-    again = sparse.solve(problem, complete=complete, tol=1e-5, start=start)
+    again = solver.solve(problem, complete=complete, tol=1e-5, start=start)
     assert again.steps == 0
     np.testing.assert_allclose(again.H.toarray(), first.H.toarray(), rtol=1e-5, atol=1e-8)
 
@@ -223,7 +225,7 @@ def test_numbers_that_leave_the_finite_are_named(R):
     problem, _ = pair_problem(R, WEIGHTS["usual"])
     problem.pull[3] = np.inf
     with pytest.raises(NumericalError, match="left the finite numbers"), np.errstate(invalid="ignore"):
-        sparse.solve(problem, complete=True)
+        solver.solve(problem, complete=True)
 
 
 # --- pieces ----------------------------------------------------------------------------------------------------------
@@ -258,7 +260,7 @@ def test_the_strongest_candidates_are_the_strongest(R):
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_the_cross_term_is_a_times_g(R, weights, clip, monkeypatch):
-    monkeypatch.setattr("corml.method.cross.BAND_BYTES", 4 * 13 * 300)
+    monkeypatch.setattr("corml.method.sparse.cross_term.BAND_BYTES", 4 * 13 * 300)
     d, by_user, V, pairs = ingredients(R, weights)
     t, s, items = weights.item_norm, weights.filter_norm, np.arange(len(d))
     P = R.toarray().astype(float) * d**-t
@@ -291,7 +293,7 @@ def test_both_ways_to_multiply_agree(R, long, monkeypatch):
     monkeypatch.setattr("corml.linalg.through_gram.BAND", 3)
     weights = WEIGHTS["balanced"]
     d, _, _, pairs = ingredients(R, weights, most=10)
-    users, whole = (sparse.PairProblem.of(R, d, pairs, None, weights, through_gram=how) for how in (False, True))
+    users, whole = (solver.PairProblem.of(R, d, pairs, None, weights, through_gram=how) for how in (False, True))
     x = np.random.default_rng(0).random(len(pairs.support)).astype(np.float32)
     x = np.maximum(x + x[pairs.support.twin] - 1, 0)
     np.testing.assert_allclose(whole.product(x), users.product(x), rtol=1e-4)
@@ -300,9 +302,9 @@ def test_both_ways_to_multiply_agree(R, long, monkeypatch):
 
 def test_few_items_met_by_many_go_through_the_gram_matrix():
     crowded = random_interactions(3, 3000, 300, 60)
-    plan = planning.plan(crowded.matrix, corml.CoRML(solver="sparse", candidates=10))
+    plan = plan.plan(crowded.matrix, corml.CoRML(solver="sparse", candidates=10))
     assert plan.through_gram
-    assert not planning.plan(random_interactions(3, 500, 400, 4).matrix, corml.CoRML(solver="sparse")).through_gram
+    assert not plan.plan(random_interactions(3, 500, 400, 4).matrix, corml.CoRML(solver="sparse")).through_gram
     model = corml.CoRML(solver="sparse", candidates=10, tol=1e-6).fit(crowded)
     assert model.solutions_[0].converged
 
@@ -327,7 +329,7 @@ def test_pairs_are_predicted_from_a_sample(monkeypatch):
     R = random_interactions(3, 800, 600, 12).matrix
     real = (R.T @ R).nnz - (R.sum(axis=0) > 0).sum()
     assert count_pairs(R).pairs == pytest.approx(real, rel=0.05)
-    monkeypatch.setattr(forecast, "SAMPLE", 60)
+    monkeypatch.setattr(pair_count, "SAMPLE", 60)
     assert count_pairs(R).pairs == pytest.approx(real, rel=0.15)
 
 
@@ -352,24 +354,24 @@ def test_equal_strengths_are_shared_out_in_the_prediction():
 def test_the_plan_goes_by_predicted_time_and_memory(monkeypatch):
     scattered = random_interactions(3, 500, 400, 4).matrix
     crowded = random_interactions(3, 3000, 40, 30).matrix
-    assert planning.plan(scattered, corml.CoRML()).solver == "sparse"
-    assert planning.plan(crowded, corml.CoRML()).solver == "admm"
-    dense = planning.plan(crowded, corml.CoRML())
+    assert plan.plan(scattered, corml.CoRML()).solver == "sparse"
+    assert plan.plan(crowded, corml.CoRML()).solver == "admm"
+    dense = plan.plan(crowded, corml.CoRML())
     monkeypatch.setattr(memory, "budget", lambda: dense.bytes - 1)
-    monkeypatch.setattr(planning, "sparse_bytes", lambda *sizes, clip: 1)
-    assert planning.plan(crowded, corml.CoRML()).solver == "sparse"
+    monkeypatch.setattr(plan, "sparse_bytes", lambda *sizes, clip: 1)
+    assert plan.plan(crowded, corml.CoRML()).solver == "sparse"
 
 
 @pytest.mark.parametrize("asked", [{"rho": 5.0}, {"partition_ratio": 0.5}, {"precision": "double"}, {"solver": "admm"}])
 def test_a_setting_of_the_dense_solver_asks_for_it(asked):
-    assert planning.plan(random_interactions(3, 500, 400, 4).matrix, corml.CoRML(**asked)).solver == "admm"
+    assert plan.plan(random_interactions(3, 500, 400, 4).matrix, corml.CoRML(**asked)).solver == "admm"
 
 
 def test_too_many_pairs_are_cut_to_the_strongest(monkeypatch):
-    monkeypatch.setattr(planning, "MOST_PAIRS", 10)
-    monkeypatch.setattr(planning, "STRONGEST", 7)
+    monkeypatch.setattr(plan, "MOST_PAIRS", 10)
+    monkeypatch.setattr(plan, "STRONGEST", 7)
     data = random_interactions(3, 500, 400, 4)
-    plan = planning.plan(data.matrix, corml.CoRML(solver="sparse"))
+    plan = plan.plan(data.matrix, corml.CoRML(solver="sparse"))
     assert plan.strongest == 7
     model = corml.CoRML(solver="sparse").fit(data)
     assert model.notes_["plan"]["strongest per item"] == 7

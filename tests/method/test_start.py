@@ -5,7 +5,6 @@ import pytest
 
 import corml
 from corml.errors import UsageError
-from corml.method import fitting
 from support import random_interactions
 
 EXACT = {"solver": "sparse", "tol": 1e-6, "max_steps": 2000, "rank": 8}
@@ -18,7 +17,7 @@ def data():
 
 def test_the_same_problem_is_solved_at_once_without_new_singular_vectors(data, monkeypatch):
     first = corml.CoRML(**EXACT).fit(data)
-    monkeypatch.setattr(fitting, "singular_vectors", None)
+    monkeypatch.setattr(fit, "singular_vectors", None)
     again = corml.CoRML(**EXACT | {"tol": 1e-5}).fit(data, start=first)
     assert again.solutions_[0].steps == 0
     np.testing.assert_allclose(again.H_.toarray(), first.H_.toarray(), atol=1e-6)

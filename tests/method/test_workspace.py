@@ -5,8 +5,8 @@ import pytest
 
 import corml
 from corml.errors import UsageError
-from corml.method import workspace as room
-from corml.method.workspace import Workspace
+from corml.method.sparse.fit_cache import Workspace
+from corml.method.sparse.solver import fit_cache as room
 from support import random_interactions
 
 NORMS = {"graph_user_norm": 0.4, "graph_item_norm": 0.4, "filter_norm": 0.4}  # of a fit without a ridge of its own

@@ -4,10 +4,11 @@ import numpy as np
 import pytest
 
 import corml
-from corml import Interactions, container, models
+from corml import Interactions, models
 from corml.errors import DataError, ModelFileError, UsageError
 from corml.neural.checkpoint import Checkpoint
 from corml.neural.training import Place
+from corml.storage import container
 from support import random_interactions
 
 SMALL = {

@@ -6,8 +6,8 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.errors import UsageError
-from corml.neural.embedded import Embedded
-from corml.neural.spreading import Spreading
+from corml.neural.embedding_model import Embedded
+from corml.neural.graph_model import Spreading
 from support import learner_of, random_interactions, spread
 
 EMBEDDED = [name for name in models.names() if issubclass(models.get(name), Embedded)]

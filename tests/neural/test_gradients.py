@@ -6,7 +6,7 @@ import torch
 
 from corml.baselines import dpcml, simgcl, ultragcn
 from corml.neural import pairwise
-from corml.neural.hardest import nearest
+from corml.neural.hard_negatives import nearest
 from corml.neural.metric import covariance
 from support import learner_of, one_batch, random_interactions
 

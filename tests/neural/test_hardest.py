@@ -6,8 +6,8 @@ import torch
 from scipy.sparse import csr_array
 
 from corml import models
-from corml.neural import hardest as room
-from corml.neural.hardest import hardest, nearest
+from corml.neural import hard_negatives as room
+from corml.neural.hard_negatives import hardest, nearest
 from corml.neural.sampling import Batch
 
 ROUTES = [room._looked_at_by_kernel, room._looked_at_by_torch]

@@ -10,7 +10,7 @@ import torch
 import corml
 from corml import models
 from corml.errors import SettingError, UsageError
-from corml.neural.stepwise import Stepwise
+from corml.neural.gradient_model import Stepwise
 from support import random_interactions
 
 NEURAL = [name for name in models.names() if issubclass(models.get(name), Stepwise)]
@@ -78,16 +78,16 @@ def test_a_gpu_that_is_not_there_is_told(monkeypatch, data):
 
 
 def test_a_gpu_is_taken_if_there_is_one(monkeypatch):
-    from corml.neural import late
+    from corml.neural import lazy_torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
-    assert late.device("auto") == late.device("cuda") == torch.device("cuda")
-    assert late.device("cpu") == torch.device("cpu")
+    assert lazy_torch.device("auto") == lazy_torch.device("cuda") == torch.device("cuda")
+    assert lazy_torch.device("cpu") == torch.device("cpu")
 
 
 def test_threads_are_put_back_after_a_fit(monkeypatch):
     before, during = torch.get_num_threads(), []
-    monkeypatch.setattr("corml.neural.stepwise.MANY", 0)
+    monkeypatch.setattr("corml.neural.gradient_model.MANY", 0)
     monkeypatch.setenv("CORML_THREADS", "3")
     torch.set_num_threads(2)
     try:

@@ -5,7 +5,7 @@ import torch
 
 from corml import memory, models
 from corml.errors import NumericalError, ResourceError, SettingError
-from corml.neural.stepwise import Stepwise
+from corml.neural.gradient_model import Stepwise
 from support import random_interactions
 
 NEURAL = [name for name in models.names() if issubclass(models.get(name), Stepwise)]

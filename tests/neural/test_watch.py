@@ -6,7 +6,7 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.errors import DataError, UsageError
-from corml.neural.watch import judge
+from corml.neural.validation import judge
 from support import random_interactions
 
 

@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import corml
-from corml import container
+from corml.storage import container
 
 GOLDEN = Path(__file__).parents[1] / "golden"
 FIXTURES = sorted(GOLDEN.glob("format-*.corml"))

@@ -7,7 +7,8 @@ import time
 
 import pytest
 
-from corml import container, read_model
+from corml import read_model
+from corml.storage import container
 
 SECONDS = float(os.environ.get("CORML_SECONDS", "5"))
 

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import corml
-from corml import container
 from corml.errors import ModelFileError
+from corml.storage import container
 
 
 @pytest.fixture

@@ -8,8 +8,8 @@ import sys
 import pytest
 
 import corml
-from corml import container, files
 from corml.errors import CormlError, DataError
+from corml.storage import container
 
 CALLS = ("open", "write", "chmod", "fsync", "replace", "close", "stat", "listdir")
 
@@ -47,7 +47,7 @@ def saved_with_fault(monkeypatch, model, path, k, fault):
     """The calls made, and the error if there was one."""
     broken = FaultyOS(k, fault)
     with monkeypatch.context() as injected:
-        injected.setattr(files, "os", broken)
+        injected.setattr(atomic, "os", broken)
         try:
             model.save(path)
         except CormlError as error:
@@ -61,7 +61,7 @@ def test_whichever_call_fails_the_model_is_the_old_or_the_new_one(path, old, new
     before = {digest(path): "old"}
     new.save(path)
     before[digest(path)] = "new"
-    monkeypatch.setattr(files, "CHUNK", len(content(new)) // 3)
+    monkeypatch.setattr(atomic, "CHUNK", len(content(new)) // 3)
     failed, k = [], 0
     while True:
         k += 1
@@ -120,7 +120,7 @@ def test_a_disk_that_is_full_from_some_byte_on_leaves_the_old_model(path, new, m
         raise OSError(errno.EROFS, "read-only")
 
     broken.unlink = refuse
-    monkeypatch.setattr(files, "os", broken)
+    monkeypatch.setattr(atomic, "os", broken)
     with pytest.raises(DataError, match="Could not write"):
         new.save(path)
     monkeypatch.undo()

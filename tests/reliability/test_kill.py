@@ -15,7 +15,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import corml
-from corml import container, read_model
+from corml import read_model
+from corml.storage import container
 
 KILLS = int(os.environ.get("CORML_KILLS", "20"))
 ITEMS = 1800  # H is dense: a file of 26 MB

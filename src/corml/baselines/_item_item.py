@@ -12,8 +12,8 @@ from scipy.sparse import csc_array, csr_array, hstack, issparse
 from corml.errors import ModelFileError
 from corml.linalg.products import add_dense_product, add_sparse_product
 from corml.parallel import each
-from corml.ranking import band_of
 from corml.recommender import Recommender
+from corml.topn import band_of
 
 __all__ = ["ItemItem", "chance", "strongest_of_columns"]
 

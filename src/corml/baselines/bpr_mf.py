@@ -6,8 +6,8 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from corml.neural.embedded import Embedded
-from corml.neural.late import torch
+from corml.neural.embedding_model import Embedded
+from corml.neural.lazy_torch import torch
 from corml.neural.pairwise import Pairwise, bpr, squares
 from corml.neural.sampling import Batch
 from corml.settings import at_least, log, setting

@@ -6,9 +6,9 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from corml.neural.embedded import Embedded
-from corml.neural.hardest import suggested_negatives
-from corml.neural.late import torch
+from corml.neural.embedding_model import Embedded
+from corml.neural.hard_negatives import suggested_negatives
+from corml.neural.lazy_torch import torch
 from corml.neural.metric import MetricLoss, clip
 from corml.neural.pairwise import Pairwise
 from corml.neural.sampling import Batch

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import SettingError
-from corml.neural.embedded import Embedded
-from corml.neural.hardest import DRAWN, hardest, nearest, suggested_negatives
-from corml.neural.late import torch
+from corml.neural.embedding_model import Embedded
+from corml.neural.hard_negatives import DRAWN, hardest, nearest, suggested_negatives
+from corml.neural.lazy_torch import torch
 from corml.neural.metric import clip
 from corml.neural.pairwise import Pairwise, rows
 from corml.neural.sampling import Batch

@@ -16,9 +16,9 @@ from corml.linalg.products import add_sparse_product
 from corml.linalg.scaling import column_degrees, narrow, power, row_degrees, scaled
 from corml.linalg.svd import right_singular_vectors
 from corml.parallel import blas
-from corml.ranking import band_of
 from corml.recommender import Recommender
 from corml.settings import at_least, choice, linear, one_of, optional, setting, whole
+from corml.topn import band_of
 
 __all__ = ["GFCF"]
 

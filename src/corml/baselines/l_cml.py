@@ -7,11 +7,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.neural.hardest import suggested_negatives
-from corml.neural.late import torch
+from corml.neural.graph_model import Spreading, SpreadLearner
+from corml.neural.hard_negatives import suggested_negatives
+from corml.neural.lazy_torch import torch
 from corml.neural.metric import MetricLoss
 from corml.neural.sampling import Batch
-from corml.neural.spreading import Spreading, SpreadLearner
 
 __all__ = ["LCML"]
 

@@ -6,10 +6,10 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from corml.neural.late import torch
+from corml.neural.graph_model import Spreading, SpreadLearner
+from corml.neural.lazy_torch import torch
 from corml.neural.pairwise import bpr, squares
 from corml.neural.sampling import Batch
-from corml.neural.spreading import Spreading, SpreadLearner
 from corml.settings import above, at_least, log, setting
 
 __all__ = ["LightGCN"]

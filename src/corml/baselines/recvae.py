@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.neural.late import torch
+from corml.neural.gradient_model import Stepwise
+from corml.neural.lazy_torch import torch
 from corml.neural.likelihood import CELLS, likelihood
-from corml.neural.stepwise import Stepwise
-from corml.ranking import band_of
 from corml.settings import above, between, choice, linear, log, optional, setting, whole
+from corml.topn import band_of
 
 __all__ = ["RecVAE"]
 

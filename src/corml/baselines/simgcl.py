@@ -8,10 +8,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.neural.contrast import info_nce
-from corml.neural.late import torch
+from corml.neural.graph_model import Spreading, SpreadLearner
+from corml.neural.lazy_torch import torch
 from corml.neural.pairwise import bpr, rows, squares
 from corml.neural.sampling import Batch
-from corml.neural.spreading import Spreading, SpreadLearner
 from corml.settings import above, at_least, linear, log, setting
 
 __all__ = ["SimGCL"]

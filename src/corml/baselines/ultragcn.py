@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 from corml.linalg.pairs import over_pairs, strongest
 from corml.linalg.scaling import column_degrees, row_degrees
-from corml.neural.embedded import Embedded
-from corml.neural.late import torch
+from corml.neural.embedding_model import Embedded
+from corml.neural.lazy_torch import torch
 from corml.neural.pairwise import Pairwise, rows
 from corml.neural.sampling import Batch, suggested_batch
 from corml.settings import at_least, choice, log, setting, whole

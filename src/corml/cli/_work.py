@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import corml
-from corml import datasets, files, plugins
+from corml import datasets, plugins
 from corml.cli._console import progress, tell
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.recommender import Recommender
 from corml.splits import Split
 from corml.splits._dispatch import options_of
+from corml.storage import atomic
 
 __all__ = [
     "beware_of_seen",
@@ -54,7 +55,7 @@ def _note(text: str) -> None:
 
 def target(out: str, *inputs: object) -> None:
     """Check, before any long work, that a file can be written, and that it is none of those that are read."""
-    files.target(out)
+    atomic.target(out)
     for path in inputs:
         if isinstance(path, str) and os.path.exists(path) and os.path.exists(out) and os.path.samefile(path, out):
             raise UsageError(f"{ascii_line(out, 200)} is the file to read: choose another name for what is written.")

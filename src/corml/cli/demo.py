@@ -8,15 +8,16 @@ from typing import Any
 import typer
 
 import corml
-from corml import datasets, files, models
+from corml import datasets, models
 from corml.cli._console import progress, say, show_table
 from corml.errors import DataError, ascii_line
 from corml.evaluation import Result
 from corml.interactions import Interactions
-from corml.modelfile import environment
 from corml.recommender import Recommender
 from corml.report import Study, build_page, comparison, sample_users, samples, write_report
 from corml.splits import Split
+from corml.storage import atomic
+from corml.storage.model_file import environment
 
 __all__ = ["demo"]
 
@@ -81,7 +82,7 @@ def _folder(out: str) -> Path:
     except OSError as fault:
         raise DataError(f"Cannot make the folder {ascii_line(out, 200)}: {fault.strerror}.") from None
     for name in (MODEL, REPORT):
-        files.target(folder / name)
+        atomic.target(folder / name)
     return folder
 
 

@@ -5,7 +5,6 @@ from typing import Any
 import typer
 
 import corml
-from corml import files
 from corml.cli._console import progress, say, show_json, tell
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, table_bytes
@@ -14,6 +13,7 @@ from corml.errors import UsageError, ascii_line
 from corml.evaluation.run import DEFAULT
 from corml.metrics import parse_all
 from corml.splits import Split, ready_made
+from corml.storage import atomic
 
 __all__ = ["evaluate"]
 
@@ -63,7 +63,7 @@ def evaluate(
     with progress() as show:
         result = corml.evaluate(loaded, split, wanted, part=part, progress=show)
     if per_user:
-        files.replace(per_user, table_bytes(result.to_frame(), kind))
+        atomic.replace(per_user, table_bytes(result.to_frame(), kind))
         tell(f"wrote {per_user}: {len(result.users):,} users")
     if as_json:
         show_json(result.record())

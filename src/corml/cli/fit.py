@@ -19,9 +19,9 @@ from corml.cli._work import check_split, load, make_split, over, target
 from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
 from corml.evaluation import task
 from corml.interactions import Interactions
-from corml.neural import late
-from corml.neural.embedded import Embedded
-from corml.neural.stepwise import Stepwise
+from corml.neural import lazy_torch
+from corml.neural.embedding_model import Embedded
+from corml.neural.gradient_model import Stepwise
 from corml.recommender import Recommender
 from corml.splits import Split
 
@@ -81,7 +81,7 @@ def fit(
         target(out, source, loading.get("titles"))
     made = _model(given["model"], model, values)
     if isinstance(made, Stepwise) and not plan:
-        late.require(type(made).__name__)
+        lazy_torch.require(type(made).__name__)
     if checkpoint:
         _check_place(made, checkpoint, out, source, loading.get("titles"), settings)
     splitting = over(given["split"], splitting)

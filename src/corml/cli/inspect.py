@@ -5,9 +5,10 @@ from typing import Any
 
 import typer
 
-from corml import container, memory
+from corml import memory
 from corml.cli._console import clean, say, show_json, show_table
 from corml.evaluation.table import lay_out
+from corml.storage import container
 
 __all__ = ["inspect"]
 

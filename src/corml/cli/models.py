@@ -6,7 +6,7 @@ import typer
 
 from corml import models as registry
 from corml.cli._console import say, show_json
-from corml.neural.stepwise import Stepwise
+from corml.neural.gradient_model import Stepwise
 from corml.settings import Declared, declared
 
 __all__ = ["models"]

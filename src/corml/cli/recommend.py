@@ -6,7 +6,6 @@ from typing import Any
 import typer
 
 import corml
-from corml import files
 from corml.cli._console import as_json_text, progress, say, show_json, show_table, tell
 from corml.cli._tables import ending, table_bytes
 from corml.cli._work import ids, target, tell_unknown
@@ -14,6 +13,7 @@ from corml.errors import UsageError, ascii_line
 from corml.method.dial import Dial
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
+from corml.storage import atomic
 
 __all__ = ["recommend"]
 
@@ -93,11 +93,11 @@ def _deliver(found: list[Recommendations], out: str | None, kind: str, as_json: 
         _print(found, as_json)
         return
     if kind == ".json":
-        files.replace(out, as_json_text(_as_json(found)).encode())
+        atomic.replace(out, as_json_text(_as_json(found)).encode())
     else:
         import polars
 
-        files.replace(out, table_bytes(polars.concat([piece.to_frame() for piece in found]), kind))
+        atomic.replace(out, table_bytes(polars.concat([piece.to_frame() for piece in found]), kind))
     lists = sum(map(len, found))
     if as_json:
         show_json({"file": out, "lists": lists})

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml import files
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Ids, Interactions
+from corml.storage import atomic
 
 __all__ = ["write"]
 
@@ -33,14 +33,14 @@ def write(interactions: Interactions, path: str | os.PathLike[str]) -> None:
         raise UsageError(
             f"Cannot tell the format of {ascii_line(path, 200)}: use .csv, .tsv, .inter, .parquet or .npz."
         )
-    files.target(path)
+    atomic.target(path)
     if suffix == ".parquet":
         data = _parquet(interactions)
     elif suffix == ".npz":
         data = _npz(interactions)
     else:
         data = _text(interactions, HEADERS[suffix], "," if suffix == ".csv" else "\t")
-    files.replace(path, data)
+    atomic.replace(path, data)
 
 
 def _text(interactions: Interactions, header: Sequence[str], separator: str) -> bytes:

@@ -13,8 +13,8 @@ from corml.evaluation.bootstrap import intervals as intervals_of
 from corml.evaluation.measure import lists_of, measured
 from corml.evaluation.result import Result
 from corml.metrics import Metric, parse_all
-from corml.ranking import top_k
 from corml.splits import Split
+from corml.topn import top_k
 
 if TYPE_CHECKING:
     from corml.evaluation.given import Given

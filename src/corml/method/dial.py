@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from corml.errors import SettingError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.method.estimator import CoRML
-from corml.method.workspace import Workspace
+from corml.method.sparse.fit_cache import Workspace
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
 from corml.settings import Rule, build, optional, setting

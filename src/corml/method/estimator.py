@@ -12,12 +12,13 @@ from corml import memory
 from corml.errors import ModelFileError, UsageError
 from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees, is_symmetric
-from corml.method import fitting, planning
+from corml.method import fit
+from corml.method.plan import plan
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
+from corml.method.sparse.fit_cache import Workspace
+from corml.method.sparse.warm_start import Start
 from corml.method.spectral import FILTERS, Norms
-from corml.method.start import Start
-from corml.method.workspace import Workspace
 from corml.recommender import Progress, Recommender
 from corml.settings import Rule, above, at_least, between, check, choice, linear, log, one_of, optional, setting, whole
 
@@ -109,7 +110,7 @@ class CoRML(Recommender):
         help="pairs the sparse solver may use for each item, the strongest",
     )
     pair_tol: float = setting(
-        planning.PAIR_TOL,
+        plan.PAIR_TOL,
         between(0, 1),
         help="bring in pairs left out that would gain more than this share of the strongest pair's pull",
     )
@@ -158,7 +159,7 @@ class CoRML(Recommender):
     def plan(self, train: Interactions) -> dict[str, Any]:
         """How a fit would go: solver, rank, pairs, memory and time; refuses what would not fit."""
         check(self)
-        return planning.plan(train.matrix, self).report()
+        return plan.plan(train.matrix, self).report()
 
     def fit(
         self,
@@ -194,9 +195,9 @@ class CoRML(Recommender):
         return Dial(item_norms=tuple(item_norms), of=settings).fit(train)
 
     def _fit(self, X: csr_array) -> None:
-        plan = planning.plan(X, self)
+        plan = plan.plan(X, self)
         self.degrees_ = column_degrees(X)
-        found = fitting.run(X, self.degrees_, self, plan, self._progress, self._start, self._workspace)
+        found = fit.run(X, self.degrees_, self, plan, self._progress, self._start, self._workspace)
         self.V_, self.H_, self.solutions_ = found
         self.notes_ = {"plan": plan.to_keep(), "solver": [solution.report() for solution in self.solutions_]}
 

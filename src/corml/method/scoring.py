@@ -12,11 +12,11 @@ from corml import memory
 from corml.errors import UsageError, ascii_line
 from corml.linalg.products import add_dense_product, add_sparse_product, rows_of
 from corml.linalg.scaling import power, scaled
-from corml.method.distance import Metric, gershgorin
+from corml.method.metric import Metric, gershgorin
 from corml.method.problem import Weights
 from corml.method.spectral import filter_block
 from corml.parallel import blas
-from corml.ranking import BLOCK_BYTES, band_of, block_of
+from corml.topn import BLOCK_BYTES, band_of, block_of
 
 __all__ = ["Scoring"]
 

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from corml import container, files
 from corml.errors import ModelFileError, UsageError, ascii_line
 from corml.neural.training import Place
+from corml.storage import atomic, container
 
 __all__ = ["UNFINISHED", "Checkpoint"]
 
@@ -29,7 +29,7 @@ class Checkpoint:
 
     def read(self) -> Place:
         """Where training was, or its beginning if there is no file yet."""
-        if not os.path.exists(files.target(self.path)):
+        if not os.path.exists(atomic.target(self.path)):
             return Place()
         try:
             found = container.read(self.path)
@@ -58,7 +58,7 @@ class Checkpoint:
             "made_with": {"layout": LAYOUT},
         }
         arrays = {f"{part}:{name}": array for part in PARTS for name, array in getattr(place, part).items()}
-        files.replace(self.path, *container.pieces(arrays, meta))
+        atomic.replace(self.path, *container.pieces(arrays, meta))
 
     def _check(self, found: container.Contents) -> None:
         """Refuse a place in the training of something else."""

@@ -3,7 +3,7 @@
 from functools import cache
 from typing import Any
 
-from corml.neural.late import torch
+from corml.neural.lazy_torch import torch
 
 __all__ = ["info_nce"]
 

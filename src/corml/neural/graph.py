@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import column_degrees, power, row_degrees, scaled
-from corml.neural.late import torch
+from corml.neural.lazy_torch import torch
 
 __all__ = ["Graph"]
 

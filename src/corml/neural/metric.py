@@ -6,11 +6,11 @@ i plus the margin, times the number of items, estimates the rank of i; and a ter
 
 from dataclasses import dataclass
 
-from corml.neural.hardest import DRAWN, hardest
-from corml.neural.late import torch
+from corml.neural.gradient_model import Stepwise
+from corml.neural.hard_negatives import DRAWN, hardest
+from corml.neural.lazy_torch import torch
 from corml.neural.pairwise import Pairwise
 from corml.neural.sampling import Batch
-from corml.neural.stepwise import Stepwise
 from corml.settings import above, at_least, choice, linear, log, optional, setting, whole
 
 __all__ = ["MetricLoss", "clip", "covariance"]

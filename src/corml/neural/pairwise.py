@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.neural.embedded import Embedded
-from corml.neural.late import torch
+from corml.neural.embedding_model import Embedded
+from corml.neural.lazy_torch import torch
 from corml.neural.sampling import Batch, Sampler, suggested_batch
 
 __all__ = ["Pairwise", "bpr", "rows", "squares"]

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import ModelFileError, NumericalError
-from corml.neural.late import torch
+from corml.neural.lazy_torch import torch
 
 __all__ = ["Course", "Learner", "Place", "train"]
 

@@ -5,11 +5,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from corml.modelfile import environment
 from corml.report import _text as text
 from corml.report.page import Details
 from corml.report.study import Study
 from corml.settings import Declared, declared
+from corml.storage.model_file import environment
 
 __all__ = ["details"]
 

@@ -7,7 +7,6 @@ import os
 from functools import singledispatch
 from importlib.resources import files as resources
 
-from corml import files
 from corml.report._text import escaped
 from corml.report.page import (
     Card,
@@ -24,6 +23,7 @@ from corml.report.page import (
     Section,
 )
 from corml.report.tables import Table
+from corml.storage import atomic
 
 __all__ = ["render", "write_report"]
 
@@ -33,7 +33,7 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri
 
 def write_report(path: str | os.PathLike[str], page: Page) -> None:
     """Write a page as one HTML file, atomically: the old file stays until the new one is complete."""
-    files.replace(path, render(page).encode("utf-8"))
+    atomic.replace(path, render(page).encode("utf-8"))
 
 
 def render(page: Page) -> str:

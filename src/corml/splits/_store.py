@@ -14,11 +14,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml import files
-from corml.container import decode_ids, encode_ids
 from corml.errors import DataError, ascii_line
 from corml.interactions import Ids, Interactions
 from corml.splits._split import PARTS, Split
+from corml.storage import atomic
+from corml.storage.container import decode_ids, encode_ids
 
 __all__ = ["read_split", "save_split"]
 
@@ -31,11 +31,11 @@ def save_split(split: Split, path: str | os.PathLike[str]) -> None:
     """Write a split to a file, whole or not at all."""
     from safetensors.numpy import save
 
-    target = files.target(path)
+    target = atomic.target(path)
     arrays = _arrays(split)
     manifest = json.dumps(_manifest(split), sort_keys=True, default=str)
     header = json.dumps({"manifest": manifest, "sha256": _digest(manifest, arrays)}, sort_keys=True)
-    files.replace(target, save(arrays, metadata={KEY: header}))
+    atomic.replace(target, save(arrays, metadata={KEY: header}))
 
 
 def read_split(path: str | os.PathLike[str]) -> Split:

@@ -10,10 +10,10 @@ from scipy.sparse import csr_array
 from corml.errors import UsageError
 from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees
-from corml.method.arranged import Arranged
-from corml.method.candidates import Candidates, co_occurring
-from corml.method.cross import cross_term
 from corml.method.problem import Weights, loss_weights, user_weights
+from corml.method.sparse.candidates import Candidates, co_occurring
+from corml.method.sparse.cross_term import cross_term
+from corml.method.sparse.reorder import Arranged
 from corml.method.spectral import Norms, singular_vectors
 
 __all__ = ["Workspace", "explained_on", "pairs_of"]

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 
 from corml.linalg.scaling import column_degrees, power, row_degrees
 from corml.linalg.support import unsigned
-from corml.method.candidates import TASTE
+from corml.method.sparse.candidates import TASTE
 from corml.parallel import over_rows
 
 __all__ = ["PairCount", "count_pairs"]

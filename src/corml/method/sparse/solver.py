@@ -22,10 +22,10 @@ from corml.linalg.normal import Normal
 from corml.linalg.scaling import power, scaled
 from corml.linalg.support import Support
 from corml.linalg.through_gram import ThroughGram
-from corml.method.candidates import Candidates
-from corml.method.left_out import LeftOut
-from corml.method.pace import expected_steps
 from corml.method.problem import Weights, loss_weights, user_weights
+from corml.method.sparse.candidates import Candidates
+from corml.method.sparse.pricing import LeftOut
+from corml.progress import expected_steps
 
 __all__ = ["Certificate", "PairProblem", "Solution", "solve"]
 

@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow, power, scaled
 from corml.linalg.support import Support
-from corml.method.candidates import Candidates
+from corml.method.sparse.candidates import Candidates
 from corml.parallel import blas, over_rows
 
 __all__ = ["Factors", "band_width", "cross_term"]

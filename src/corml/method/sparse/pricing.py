@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.linalg.support import unsigned
-from corml.method.cross import Factors
+from corml.method.sparse.cross_term import Factors
 from corml.parallel import over_rows
 
 __all__ = ["LeftOut", "Wanted", "look"]

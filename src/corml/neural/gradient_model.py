@@ -17,11 +17,11 @@ from scipy.sparse import csr_array
 from corml import memory, parallel
 from corml.errors import NumericalError, ResourceError, UsageError
 from corml.interactions import Interactions
-from corml.neural import late
+from corml.neural import lazy_torch
 from corml.neural.checkpoint import Checkpoint
-from corml.neural.late import torch
+from corml.neural.lazy_torch import torch
 from corml.neural.training import Course, Learner, Place, train
-from corml.neural.watch import METRIC, judge
+from corml.neural.validation import METRIC, judge
 from corml.recommender import Progress, Recommender, check_is_data
 from corml.settings import above, check, choice, declared, log, one_of, optional, setting, whole
 
@@ -52,7 +52,7 @@ class Stepwise(Recommender):
     every: int = setting(1, whole(1, 1000), help="epochs between two such looks")
     minutes: float | None = setting(None, optional(above(0), "no limit"), help="stop after the epoch that passes this")
     seed: int = setting(0, whole(0, 2**32 - 1), help="of the first parameters, the order and the negatives")
-    device: str = setting("auto", one_of(*late.DEVICES), help="where to learn; auto takes a GPU if there is one")
+    device: str = setting("auto", one_of(*lazy_torch.DEVICES), help="where to learn; auto takes a GPU if there is one")
 
     epochs_kept = 0  # in the checkpoint of a fit, also one that was interrupted
 
@@ -71,7 +71,7 @@ class Stepwise(Recommender):
         users, for models that score histories. `checkpoint` is a file that keeps the place after each epoch; the same
         fit with the same file goes on from it.
         """
-        late.require(type(self).__name__)
+        lazy_torch.require(type(self).__name__)
         if valid_history is not None:
             check_is_data(valid_history, "valid_history")
         self._checkpoint, self._valid_history, self.epochs_kept = checkpoint, valid_history, 0
@@ -81,7 +81,7 @@ class Stepwise(Recommender):
         begun, worked = time.perf_counter(), time.process_time()
         self._plan(X)
         with _torch_threads(X.nnz), _sentence_if_full():
-            device, kept = late.device(self.device), self._place_file()
+            device, kept = lazy_torch.device(self.device), self._place_file()
             place = kept.read() if kept else Place()
             self._check_goes_on(place)
             learner = self._learner(X, device)

@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 from corml.linalg import admm
 from corml.linalg.admm import ARRAYS_ALIVE, Solution, norm
-from corml.method.pace import expected_steps
 from corml.method.problem import Problem
+from corml.progress import expected_steps
 
 __all__ = ["ARRAYS_ALIVE", "Solution", "solve"]
 

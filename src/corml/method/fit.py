@@ -11,15 +11,16 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import ConvergenceWarning, NumericalError
-from corml.method import admm, planning, prune
-from corml.method.arranged import Arranged
-from corml.method.partition import partition
-from corml.method.planning import Plan
+from corml.method import prune
+from corml.method.dense import admm
+from corml.method.dense.partition import partition
+from corml.method.plan.plan import Plan
 from corml.method.problem import dense_problem
-from corml.method.rounds import Rounds
+from corml.method.sparse.column_generation import Rounds
+from corml.method.sparse.fit_cache import Workspace
+from corml.method.sparse.reorder import Arranged
+from corml.method.sparse.warm_start import Start
 from corml.method.spectral import singular_vectors
-from corml.method.start import Start
-from corml.method.workspace import Workspace
 
 if TYPE_CHECKING:
     from corml.method.estimator import CoRML
@@ -77,7 +78,7 @@ def _sparse(
     """H on the pairs that met, in the order of the place, as V is."""
     weights, limits = replace(model.weights, ridge=plan.ridge), (model.pair_tol, model.tol, model.max_steps)
     X, d = place.X, place.taken(d)
-    few = FEW if model.pair_tol >= planning.PAIR_TOL else 0.0
+    few = FEW if model.pair_tol >= plan.PAIR_TOL else 0.0
     rounds = Rounds(
         X, d, V, model.filter, weights, plan.strongest, plan.room, plan.through_gram, few, *limits, progress
     )

@@ -15,13 +15,12 @@ from scipy.sparse import csr_array
 from corml import memory
 from corml.linalg.scaling import power
 from corml.linalg.support import Support
-from corml.method import sparse
-from corml.method.candidates import Candidates, on_pairs
-from corml.method.cross import Factors
-from corml.method.left_out import LeftOut, Wanted, look
 from corml.method.problem import Weights, loss_weights, user_weights
-from corml.method.sparse import PairProblem, Solution
-from corml.method.workspace import Workspace, explained_on, pairs_of
+from corml.method.sparse.candidates import Candidates, on_pairs
+from corml.method.sparse.cross_term import Factors
+from corml.method.sparse.fit_cache import Workspace, explained_on, pairs_of
+from corml.method.sparse.pricing import LeftOut, Wanted, look
+from corml.method.sparse.solver import PairProblem, Solution, solver
 
 __all__ = ["Rounds"]
 
@@ -87,7 +86,7 @@ class Rounds:
         def tell(done: int, total: int) -> None:
             self.progress(stage, done, total)
 
-        return sparse.solve(
+        return solver.solve(
             problem, complete=complete, start=begin, tol=self.tol, max_steps=self.max_steps, progress=tell
         )
 

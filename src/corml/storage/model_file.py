@@ -10,12 +10,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from corml import files
-from corml.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pieces
 from corml.errors import ModelFileError, quoted
 from corml.interactions import Ids
 from corml.parallel import threads
 from corml.settings import declared
+from corml.storage import atomic
+from corml.storage.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pieces
 
 if TYPE_CHECKING:
     from corml.recommender import Recommender
@@ -35,7 +35,7 @@ def save_model(
 
     A model that could not be read back is refused before the file that is there is touched.
     """
-    files.target(path)
+    atomic.target(path)
     model.check_state()
     arrays = encode_ids("items", model.items_.labels) | {"counts": model.counts_}
     if history and len(model.users_):
@@ -56,7 +56,7 @@ def save_model(
         "evaluation": dict(evaluation or {}),
         "made_with": environment(),
     }
-    files.replace(path, *pieces(arrays, meta))
+    atomic.replace(path, *pieces(arrays, meta))
 
 
 def environment() -> dict[str, Any]:

@@ -9,7 +9,8 @@ from scipy.sparse import csr_array
 from corml.linalg import lanczos, svd
 from corml.linalg.pairs import CHUNK
 from corml.linalg.scaling import row_degrees
-from corml.method import admm, cross
+from corml.method.dense import admm
+from corml.method.sparse.solver import cross_term
 from corml.parallel import threads
 
 __all__ = ["dense_bytes", "pairs_that_fit", "sparse_bytes"]
@@ -34,7 +35,7 @@ def dense_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
 def sparse_bytes(X: csr_array, pairs: int, rank: int, *, clip: bool) -> int:
     """Peak of the sparse solver with so many pairs, counted both ways."""
     n = X.shape[1]
-    bands = 6 * sum(X.shape) * cross.band_width(X) if clip else 0
+    bands = 6 * sum(X.shape) * cross_term.band_width(X) if clip else 0
     entries = min(CHUNK, n * n, int((row_degrees(X) ** 2).sum()))
     finding = A_PAIR_FOUND * pairs + max(AN_ENTRY * entries, 8 * n * rank + bands)
     looking = A_PAIR_LOOKED_AT * pairs + (0 if clip else 16 * n * rank)

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import queries
+from corml import requests
 from corml.errors import UsageError
 from corml.interactions import labels_of
+from corml.neural.gradient_model import Stepwise
 from corml.neural.sampling import suggested_batch
-from corml.neural.stepwise import Stepwise
-from corml.ranking import band_of, top_k
 from corml.recommendations import Recommendations
 from corml.settings import above, log, setting
+from corml.topn import band_of, top_k
 
 __all__ = ["Embedded"]
 
@@ -80,11 +80,11 @@ class Embedded(Stepwise):
         """Items whose vectors are most alike: nearest in distance, or in angle where scores are products."""
         wanted = labels_of(items, "similar")
         self.items.rows(wanted)
-        asked = queries.histories(self.items, [[item] for item in wanted])
-        queries.check_k(k)
-        limits = queries.limits(self.items, asked, None, None)
-        found = queries.answer(self, asked, limits, *top_k(_Near(self), asked.matrix, k, seen=limits.seen))
-        return queries.relabelled(found, wanted)
+        asked = requests.histories(self.items, [[item] for item in wanted])
+        requests.check_k(k)
+        limits = requests.limits(self.items, asked, None, None)
+        found = requests.answer(self, asked, limits, *top_k(_Near(self), asked.matrix, k, seen=limits.seen))
+        return requests.relabelled(found, wanted)
 
 
 class _Near:

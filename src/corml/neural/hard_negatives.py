@@ -10,7 +10,7 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from corml.neural.late import torch
+from corml.neural.lazy_torch import torch
 from corml.neural.sampling import Batch
 from corml.parallel import over_rows
 

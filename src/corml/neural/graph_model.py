@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.linalg.scaling import power, row_degrees, scaled
-from corml.neural.embedded import Embedded
+from corml.neural.embedding_model import Embedded
 from corml.neural.graph import Graph
-from corml.neural.late import torch
+from corml.neural.lazy_torch import torch
 from corml.neural.pairwise import Pairwise
 from corml.settings import choice, setting, whole
 

@@ -11,10 +11,10 @@ from corml.errors import DataError
 from corml.interactions import Interactions
 from corml.linalg.cells import filled
 from corml.metrics import Lists, parse
-from corml.ranking import top_k
+from corml.topn import top_k
 
 if TYPE_CHECKING:
-    from corml.neural.stepwise import Stepwise
+    from corml.neural.gradient_model import Stepwise
 
 __all__ = ["METRIC", "judge"]
 

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import SettingError
-from corml.method.footprint import dense_bytes, pairs_that_fit, sparse_bytes
-from corml.method.forecast import count_pairs
+from corml.method.plan.memory import dense_bytes, pairs_that_fit, sparse_bytes
+from corml.method.plan.pair_count import count_pairs
 from corml.method.problem import loss_weights
 from corml.parallel import threads
 

@@ -1,0 +1,1 @@
+"""Problem H on dense matrices, as in the paper."""

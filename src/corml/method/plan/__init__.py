@@ -1,0 +1,1 @@
+"""How a fit will go, decided before anything is allocated."""

@@ -1,0 +1,1 @@
+"""Problem H on co-occurring pairs, without any items × items array."""

@@ -1,0 +1,1 @@
+"""Files: written atomically, checked to the last bit, models among them."""
