@@ -18,12 +18,15 @@ from corml.cli._settings_file import read_settings
 from corml.cli._work import check_split, load, make_split, over, target
 from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
 from corml.evaluation import task
+from corml.fitted import Fitted
 from corml.interactions import Interactions
 from corml.neural import lazy_torch
-from corml.neural.embedding_model import Embedded
-from corml.neural.gradient_model import Stepwise
+from corml.neural.checkpoint import epochs_in
+from corml.neural.embedding_model import EmbeddingModel
+from corml.neural.gradient_model import GradientModel
 from corml.recommender import Recommender
 from corml.splits import Split
+from corml.storage.facts import to_plain
 
 __all__ = ["fit"]
 
@@ -80,7 +83,7 @@ def fit(
     if out:
         target(out, source, loading.get("titles"))
     made = _model(given["model"], model, values)
-    if isinstance(made, Stepwise) and not plan:
+    if isinstance(made, GradientModel) and not plan:
         lazy_torch.require(type(made).__name__)
     if checkpoint:
         _check_place(made, checkpoint, out, source, loading.get("titles"), settings)
@@ -89,7 +92,7 @@ def fit(
         check_split(splitting)
     data = load(source, loading)
     if plan:
-        _show_plan(made.plan(make_split(data, splitting).train if splitting else data), as_json)
+        _show_plan(made.plan(make_split(data, splitting).train if splitting else data).report(), as_json)
         return
     begun = time.perf_counter()
     with _keeping(made, checkpoint):
@@ -121,7 +124,7 @@ def _model(section: dict[str, Any], name: str | None, values: list[str]) -> Reco
 
 def _check_place(made: Recommender, checkpoint: str, out: str | None, *inputs: object) -> None:
     """Refuse a checkpoint that cannot be kept, before the data are read."""
-    if not isinstance(made, Stepwise):
+    if not isinstance(made, GradientModel):
         raise UsageError(f"{made.NAME} is not learned in epochs, so it has no checkpoint: leave out --checkpoint.")
     target(checkpoint, *inputs)
     if out and os.path.abspath(out) == os.path.abspath(checkpoint):
@@ -141,9 +144,9 @@ def _keeping(made: Recommender, checkpoint: str | None) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if not checkpoint or not isinstance(made, Stepwise):
+        if not checkpoint or not isinstance(made, GradientModel):
             raise
-        done, name = made.epochs_kept, ascii_line(checkpoint, 200)
+        done, name = epochs_in(checkpoint, made.NAME), ascii_line(checkpoint, 200)
         if not done:
             raise Stopped("Stopped before the end of the first epoch: nothing was kept. Run it again.") from None
         raise Stopped(f"Stopped after epoch {done}, which {name} keeps. The same command goes on from there.") from None
@@ -163,7 +166,7 @@ def _learn(made: Recommender, data: Interactions, splitting: dict[str, Any], kee
 
 def _check_can_judge(made: Recommender, job: task.Task) -> None:
     learned = job.split.train.user_degrees[job.split.train.users.rows(job.users)] > 0
-    if isinstance(made, Embedded) and not made.folds_in and not learned.all():
+    if isinstance(made, EmbeddingModel) and not made.folds_in and not learned.all():
         raise UsageError(
             f"{made.NAME} has no vector for {np.sum(~learned):,} users this split asks for, because it does not learn "
             "from them: choose another split, or a model that scores histories."
@@ -172,11 +175,11 @@ def _check_can_judge(made: Recommender, job: task.Task) -> None:
 
 def _to_stop_by(made: Recommender, split: Split) -> dict[str, Interactions]:
     """What training looks at to stop: the valid part, if the model can score its users."""
-    told = split.valid_history if isinstance(made, Stepwise) and made.folds_in else None
+    told = split.valid_history if isinstance(made, GradientModel) and made.folds_in else None
     known = split.train if told is None else told
     if (known.user_degrees[split.valid.user] > 0).any():
         return {"valid": split.valid} | ({} if told is None else {"valid_history": told})
-    if isinstance(made, Stepwise):
+    if isinstance(made, GradientModel):
         tell(f"note: nobody of the valid part can be scored, so all {made.epochs} epochs are learned")
     return {}
 
@@ -184,7 +187,12 @@ def _to_stop_by(made: Recommender, split: Split) -> dict[str, Interactions]:
 def _facts(made: Recommender, out: str, record: dict[str, Any], seconds: float) -> dict[str, Any]:
     users, items = made.train_.shape
     facts = {"model": made.NAME, "file": out, "seconds": round(seconds, 3), "users": users, "items": items}
-    return {**facts, "notes": made.notes_, "metrics": record.get("metrics", {})}
+    return {**facts, "notes": _notes(made.fitted_), "metrics": record.get("metrics", {})}
+
+
+def _notes(state: Fitted) -> dict[str, Any]:
+    notes = {"plan": state.plan, "certificates": state.certificates or None, "training": state.training}
+    return {name: to_plain(value, skip=("trace",)) for name, value in notes.items() if value is not None}
 
 
 def _report(made: Recommender, out: str, record: dict[str, Any], seconds: float) -> None:
@@ -192,13 +200,13 @@ def _report(made: Recommender, out: str, record: dict[str, Any], seconds: float)
     for name in ("ndcg@10", "mrr@10", "recall@10", "novelty@10"):
         if name in metrics:
             say(f"{name:>12}  {metrics[name]:.4f}")
-    kept = made.notes_.get("plan", {}).get("strongest per item", "all")
-    if kept != "all":
+    kept = getattr(made.fitted_.plan, "candidates", None)
+    if kept is not None:
         tell(f"note: only the {kept} strongest pairs of each item were used; candidates= changes that")
-    if "training" in made.notes_:
-        learned = made.notes_["training"]
-        best = f", best after {learned['best epoch']}" if "best epoch" in learned else ""
-        tell(f"note: learned {learned['epochs']} epochs{best}: {learned['stopped']}")
+    training = made.fitted_.training
+    if training is not None:
+        best = f", best after {training.best_epoch}" if training.best_epoch else ""
+        tell(f"note: learned {training.epochs} epochs{best}: {training.stopped}")
     users, items = made.train_.shape
     say(f"wrote {out}: {made.NAME} on {users:,} users x {items:,} items in {seconds:.1f} s")
 
