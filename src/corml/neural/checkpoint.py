@@ -28,7 +28,7 @@ ROUNDED = 1e-6  # in the curve, not in the best value
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Facts:
+class Facts:
     """What a checkpoint says of the state, beside its arrays."""
 
     epoch: int
@@ -75,14 +75,14 @@ class Checkpoint:
 
     def write(self, state: TrainingState) -> None:
         """Replace the file by the present state."""
-        facts = {spec.name: getattr(state, spec.name) for spec in fields(_Facts)}
+        facts = {spec.name: getattr(state, spec.name) for spec in fields(Facts)}
         facts |= {"best": state.best if state.best_epoch else None, "curve": tuple(state.curve)}
         meta = {
             "model": self.model + UNFINISHED,
             "settings": dict(self.settings),
             "shape": [],
             "data": dict(self.data),
-            "notes": {"state": to_plain(_Facts(**facts))},
+            "notes": {"state": to_plain(Facts(**facts))},
             "evaluation": {},
             "made_with": {"layout": LAYOUT},
         }
@@ -127,14 +127,14 @@ def epochs_in(path: str | os.PathLike[str], model: str) -> int:
 
 
 def _state(contents: container.Contents) -> TrainingState:
-    facts = from_plain(_Facts, contents.meta["notes"].get("state"))
+    facts = from_plain(Facts, contents.meta["notes"].get("state"))
     _check_facts(facts)
     parts: dict[str, dict[str, NDArray[Any]]] = {CURRENT: {}, BEST: {}}
     for name, array in contents.arrays.items():
-        prefix, _, rest = name.partition(":")
-        if f"{prefix}:" not in parts:
+        prefix = name[: name.find(":") + 1]
+        if prefix not in parts:
             raise ModelFileError(f"its array {ascii_line(name)} is unknown")
-        parts[f"{prefix}:"][rest] = array
+        parts[prefix][name.removeprefix(prefix)] = array
     if parts[BEST] and not facts.best_epoch:
         raise ModelFileError("it has parameters of a best epoch, and no such epoch")
     return TrainingState(
@@ -149,7 +149,7 @@ def _state(contents: container.Contents) -> TrainingState:
     )
 
 
-def _check_facts(facts: _Facts) -> None:
+def _check_facts(facts: Facts) -> None:
     numbers = [facts.seconds, facts.cpu, *(point.seconds for point in facts.curve)]
     if not all(math.isfinite(number) and number >= 0 for number in numbers):
         raise ModelFileError("its seconds are not finite numbers of 0 or more")
@@ -164,7 +164,7 @@ def _check_facts(facts: _Facts) -> None:
         raise ModelFileError("its best epoch is not that of its curve")
 
 
-def _has_best(facts: _Facts, values: list[float]) -> bool:
+def _has_best(facts: Facts, values: list[float]) -> bool:
     """Whether the best value is the first largest of the curve, up to its rounding, or there is none in either."""
     if facts.best is None or not values:
         return facts.best is None and not values and facts.best_epoch == 0
