@@ -5,6 +5,7 @@ import numpy as np
 import pytest
 
 from corml import Interactions, Split
+from corml.fitted import Outcome, learned
 from corml.recommender import Recommender
 from support import random_interactions
 
@@ -14,13 +15,14 @@ class Fixed(Recommender):
     """A model whose score of an item is given by its label, the same for everybody."""
 
     NAME: ClassVar[str] = "fixed"
-    STATE: ClassVar[dict] = {}
+    row_ = learned(np.ndarray, "items")
 
     worth: dict | None = None
 
-    def _fit(self, X):
+    def _fit(self, call):
         worth = self.worth or {}
-        self.row_ = np.array([worth.get(label, 0.0) for label in self.items_.labels], dtype=np.float32)
+        row = np.array([worth.get(label, 0.0) for label in call.train.items.labels], dtype=np.float32)
+        return Outcome(arrays={"row": row})
 
     def score_block(self, X, columns):
         return np.broadcast_to(self.row_[columns], (X.shape[0], columns.stop - columns.start))
