@@ -13,7 +13,7 @@ from corml.errors import ModelFileError, UsageError
 from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method import fit
-from corml.method.plan import plan
+from corml.method.plan import plan as planner
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
 from corml.method.sparse.fit_cache import Workspace
@@ -110,7 +110,7 @@ class CoRML(Recommender):
         help="pairs the sparse solver may use for each item, the strongest",
     )
     pair_tol: float = setting(
-        plan.PAIR_TOL,
+        planner.PAIR_TOL,
         between(0, 1),
         help="bring in pairs left out that would gain more than this share of the strongest pair's pull",
     )
@@ -159,7 +159,7 @@ class CoRML(Recommender):
     def plan(self, train: Interactions) -> dict[str, Any]:
         """How a fit would go: solver, rank, pairs, memory and time; refuses what would not fit."""
         check(self)
-        return plan.plan(train.matrix, self).report()
+        return planner.plan(train.matrix, self).report()
 
     def fit(
         self,
@@ -195,7 +195,7 @@ class CoRML(Recommender):
         return Dial(item_norms=tuple(item_norms), of=settings).fit(train)
 
     def _fit(self, X: csr_array) -> None:
-        plan = plan.plan(X, self)
+        plan = planner.plan(X, self)
         self.degrees_ = column_degrees(X)
         found = fit.run(X, self.degrees_, self, plan, self._progress, self._start, self._workspace)
         self.V_, self.H_, self.solutions_ = found

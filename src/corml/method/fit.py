@@ -14,7 +14,7 @@ from corml.errors import ConvergenceWarning, NumericalError
 from corml.method import prune
 from corml.method.dense import admm
 from corml.method.dense.partition import partition
-from corml.method.plan.plan import Plan
+from corml.method.plan.plan import PAIR_TOL, Plan
 from corml.method.problem import dense_problem
 from corml.method.sparse.column_generation import Rounds
 from corml.method.sparse.fit_cache import Workspace
@@ -78,7 +78,7 @@ def _sparse(
     """H on the pairs that met, in the order of the place, as V is."""
     weights, limits = replace(model.weights, ridge=plan.ridge), (model.pair_tol, model.tol, model.max_steps)
     X, d = place.X, place.taken(d)
-    few = FEW if model.pair_tol >= plan.PAIR_TOL else 0.0
+    few = FEW if model.pair_tol >= PAIR_TOL else 0.0
     rounds = Rounds(
         X, d, V, model.filter, weights, plan.strongest, plan.room, plan.through_gram, few, *limits, progress
     )

@@ -10,7 +10,7 @@ from corml.linalg import lanczos, svd
 from corml.linalg.pairs import CHUNK
 from corml.linalg.scaling import row_degrees
 from corml.method.dense import admm
-from corml.method.sparse.solver import cross_term
+from corml.method.sparse import cross_term
 from corml.parallel import threads
 
 __all__ = ["dense_bytes", "pairs_that_fit", "sparse_bytes"]

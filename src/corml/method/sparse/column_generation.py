@@ -20,7 +20,8 @@ from corml.method.sparse.candidates import Candidates, on_pairs
 from corml.method.sparse.cross_term import Factors
 from corml.method.sparse.fit_cache import Workspace, explained_on, pairs_of
 from corml.method.sparse.pricing import LeftOut, Wanted, look
-from corml.method.sparse.solver import PairProblem, Solution, solver
+from corml.method.sparse import solver
+from corml.method.sparse.solver import PairProblem, Solution
 
 __all__ = ["Rounds"]
 
