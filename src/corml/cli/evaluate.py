@@ -10,7 +10,7 @@ from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, table_bytes
 from corml.cli._work import beware_of_seen, load, recorded_split, target
 from corml.errors import UsageError, ascii_line
-from corml.evaluation.run import DEFAULT
+from corml.evaluation.run import DEFAULT_METRICS
 from corml.metrics import parse_all
 from corml.splits import Split, ready_made
 from corml.storage import atomic
@@ -47,7 +47,7 @@ def evaluate(
     kind = ending(per_user, (".parquet", ".csv", ".tsv")) if per_user else ""
     if per_user:
         target(per_user, model, source, train, valid, test)
-    wanted = [name.strip() for name in metrics.split(",")] if metrics else DEFAULT
+    wanted = [name.strip() for name in metrics.split(",")] if metrics else DEFAULT_METRICS
     parse_all(wanted)
     if part not in ("test", "valid"):
         raise UsageError(f"--part must be test or valid; got {ascii_line(part)}.")
