@@ -163,7 +163,7 @@ def test_a_card_shows_shares_marks_and_notes():
     words = "".join(Reader(render(Page("t", sections=(Samples("s", cards=(card,)),)))).words)
     for expected in (
         "u<1>",
-        "because of: Ronin 32\xa0%, Casino 20\xa0%",
+        "because of: Ronin\xa032\xa0%, Casino\xa020\xa0%",
         "History",
         "Recommended",
         "and 3 more",

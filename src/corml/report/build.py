@@ -135,7 +135,7 @@ def _how_measured(results: Mapping[str, Measured]) -> str:
 def _samples(study: Study) -> Samples:
     about = next(iter(study.models), "the model")
     intro = (
-        f"What {about} recommends to a few users with histories of typical length. Percentages are the shares of "
-        "history items in the positive contributions to a score; ✓ marks held-out items, which the user did choose."
+        f"What {about} recommends to a few users with histories of typical length. Percentages are each history "
+        "item's share of the positive contributions to a score; ✓ marks held-out items, which the user did choose."
     )
     return Samples("Sample recommendations", intro, study.samples)

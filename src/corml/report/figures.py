@@ -92,7 +92,9 @@ def _trade_off(plots: Any, results: Mapping[str, Measured], accurate: str, novel
 def _across_users(plots: Any, results: Mapping[str, Measured], accurate: str) -> Figure:
     per_user = {model: result.per_user[accurate] for model, result in results.items()}
     svg = plots.user_shares(per_user, label=measure(accurate).label)
-    caption = "The share of users above each value: higher curves are better. The left end is the users with any hit."
+    caption = (
+        "The share of users above each value: higher curves are better. The left end is the share of users with a hit."
+    )
     return Figure("users", "Accuracy across users", caption, svg)
 
 
@@ -107,8 +109,8 @@ def _of_lists(plots: Any, study: Study) -> Iterator[Figure]:
     if shares:
         caption = (
             "Items are grouped by popularity, each group with a tenth of all interactions: few popular items on the "
-            "left, many rare ones on the right. The dashed line is the data; a model far above it on the left "
-            "recommends mostly popular items."
+            "left, many rare ones on the right. The dashed line is the share in the data; a model far above it "
+            "on the left recommends mostly popular items."
         )
         yield Figure(
             "popularity", "Popularity of the recommended items", caption, plots.popularity(shares, sizes), wide=True

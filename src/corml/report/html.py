@@ -145,7 +145,7 @@ def _card(card: Card) -> str:
 
 def _pick(pick: Pick) -> str:
     hit = ' <span class="hit" title="held out: the user did choose it">✓</span>' if pick.held_out else ""
-    because = ", ".join(f"<bdi>{escaped(title)}</bdi> {100 * share:.0f}&nbsp;%" for title, share in pick.reasons)
+    because = ", ".join(f"<bdi>{escaped(title)}</bdi>&nbsp;{100 * share:.0f}&nbsp;%" for title, share in pick.reasons)
     why = f'<span class="why">because of: {because}</span>' if because else ""
     return f'<li><bdi>{escaped(pick.title)}</bdi>{hit} <span class="score">{pick.score:.3f}</span>{why}</li>'
 
