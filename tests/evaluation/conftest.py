@@ -12,7 +12,7 @@ from support import random_interactions
 
 @dataclass(kw_only=True, eq=False)
 class Fixed(Recommender):
-    """A model whose score of an item is given by its label, the same for everybody."""
+    """A model whose score of an item is given by its label, the same for all users."""
 
     NAME: ClassVar[str] = "fixed"
     row_ = learned(np.ndarray, "items")
@@ -38,9 +38,9 @@ def pairs():
     """Interactions from a text such as 'ann:ab bob:c'; ids and their order can be those of other interactions."""
 
     def build(text, like=None):
-        found = [(user, item) for user, _, items in (word.partition(":") for word in text.split()) for item in items]
-        made = Interactions.from_pairs([user for user, _ in found], [item for _, item in found])
-        return made if like is None else made.on(like.users, like.items)
+        rows = [(user, item) for user, _, items in (word.partition(":") for word in text.split()) for item in items]
+        data = Interactions.from_pairs([user for user, _ in rows], [item for _, item in rows])
+        return data if like is None else data.on(like.users, like.items)
 
     return build
 
