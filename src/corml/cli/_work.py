@@ -119,7 +119,7 @@ def recorded_split(
     model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
 ) -> Split:
     """The split to evaluate a model on: as the model file recorded it, unless given otherwise."""
-    recorded = model.evaluation_.get("procedure", {})
+    recorded = model.fitted_.evaluation.get("procedure", {})
     if recorded.get("name") == "ready-made" and not splitting:
         raise UsageError(
             f"{ascii_line(path, 200)} was evaluated on parts made elsewhere: give --train and --test again."
@@ -128,7 +128,7 @@ def recorded_split(
     if not options:
         raise UsageError("The model was fitted without a split: say how to split, e.g. --split ratio.")
     check_split(options)
-    origin = model.data_.get("source", {})
+    origin = model.fitted_.source
     reading = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # not evaluated
     return make_split(load(source or _data_of(origin.get("from"), path), {**reading, **loading}), options)
 
@@ -158,7 +158,7 @@ def _data_of(name: object, model: str) -> str:
 
 def warn_if_seen(model: Recommender, split: Split, part: str) -> None:
     """Warn where a model is evaluated on pairs it was fitted on: such figures flatter it."""
-    if split.train.fingerprint == model.data_.get("fingerprint"):
+    if split.train.fingerprint == model.fitted_.fingerprint:
         return
     held_out = split.part(part)[2]
     if not len(model.users_):
