@@ -26,7 +26,7 @@ def get(name: str) -> type[Recommender]:
 
         return CoRML
     if name == "corml-dial":
-        from corml.method.dial import Dial
+        from corml.method.estimator import Dial
 
         return Dial
     if name not in names():
