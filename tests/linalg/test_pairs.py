@@ -40,7 +40,7 @@ def test_users_may_count_differently():
 
 
 @given(seed=st.integers(0, 50))
-def test_there_are_never_more_pairs_than_foretold(seed):
+def test_there_are_never_more_pairs_than_the_bound(seed):
     X = random_interactions(seed).matrix
     assert (X.T @ X).nnz <= pairs.largest_gram(X) <= X.shape[1] ** 2
 
@@ -49,7 +49,7 @@ def test_there_are_never_more_pairs_than_foretold(seed):
     rows=st.lists(st.lists(st.integers(-3, 6), max_size=9), min_size=1, max_size=6),
     most=st.none() | st.integers(1, 10),
 )
-def test_the_strongest_entries_stay_the_first_of_equals(rows, most):
+def test_the_largest_entries_stay_the_first_of_equals(rows, most):
     values = np.array([value for row in rows for value in row], dtype=np.float32)
     places = np.array([place for row in rows for place in range(len(row))], dtype=np.int32)
     ends = np.cumsum([0, *map(len, rows)]).astype(np.int32)

@@ -74,7 +74,7 @@ def study(parts: Split) -> Study:
         split=parts,
         models=judged,
         doctor=Doctor(
-            [("users", 80), ("share of the top", 0.4), ("per user", {"least": 1, "median": 2.0, "most": 9})],
+            [("users", 80), ("share of the top", 0.4), ("per user", {"min": 1, "median": 2.0, "max": 9})],
             [Finding("warning", f"odd {HOSTILE}", "mend it"), Finding("note", "a remark", "")],
         ),
         samples=samples(

@@ -166,9 +166,7 @@ def test_a_newer_file_is_refused_by_its_format(saved):
 )
 def test_arrays_that_do_not_fit_together_are_refused(saved, arrays):
     rewritten(saved, arrays=arrays)
-    with pytest.raises(
-        DataError, match=r"is inconsistent \(labels, rows and facts do not fit together\): make"
-    ):
+    with pytest.raises(DataError, match=r"is inconsistent \(labels, rows and facts do not fit together\): make"):
         read_split(saved)
 
 

@@ -87,8 +87,8 @@ def _facts(study: Study) -> Facts:
 
 def _value(label: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        if {"least", "median", "most"} <= value.keys():
-            low, middle, high = (text.plain(value[key]) for key in ("least", "median", "most"))
+        if {"min", "median", "max"} <= value.keys():
+            low, middle, high = (text.plain(value[key]) for key in ("min", "median", "max"))
             return f"{low} to {high}, median {middle}"
         return ", ".join(f"{key} {text.plain(inner)}" for key, inner in value.items())
     if label.startswith("share") and isinstance(value, float) and math.isfinite(value):
