@@ -29,7 +29,7 @@ def test_the_sample_is_described_in_facts():
 def test_many_singles_are_advised_a_core():
     report = examine("movielens-small")
     (advice,) = [advice for what, advice in said(report).items() if "of items have a single" in what]
-    assert "k_core=5" in findings
+    assert "k_core=5" in advice
 
 
 @pytest.mark.parametrize(
