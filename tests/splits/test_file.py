@@ -138,8 +138,9 @@ def test_a_folder_to_save_in_must_exist(sample, tmp_path):
 
 
 def test_a_newer_file_is_refused_by_its_format(saved):
-    saved.write_bytes(saved.read_bytes().replace(b'format\\": 1,', b'format\\": 9,', 1))
-    with pytest.raises(DataError, match="has format 9, newer than the 1 this corml reads: upgrade corml"):
+    now = container.FORMAT
+    saved.write_bytes(saved.read_bytes().replace(f'format\\": {now},'.encode(), b'format\\": 9,', 1))
+    with pytest.raises(DataError, match=f"has format 9, newer than the {now} this corml reads: upgrade corml"):
         read_split(saved)
 
 
