@@ -133,3 +133,35 @@ def test_importing_corml_is_light():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_a_file_fits_one_sitting(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def imported_files(path):
+    """Dotted names of our files that a file imports, wherever in it; hints for type checkers count as well."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("corml."))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "corml":
+            inner = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (
+                name if (SOURCE.parent / f"{name.replace('.', '/')}.py").exists() else node.module for name in inner
+            )
+
+
+def dotted(path):
+    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_room_reaches_into_the_private_files_of_another(path):
+    for name in imported_files(path):
+        private = any(part.startswith("_") for part in name.split(".")[1:])
+        assert not private or name.split(".")[1] == room_of(path), f"{dotted(path)} imports {name}"
+
+
+@pytest.mark.parametrize("room", ["splits", "datasets", "linalg", "metrics"])
+def test_files_of_a_room_import_each_other_in_one_direction(room):
+    below = {dotted(path): set(imported_files(path)) for path in FILES if room_of(path) == room}
+    while below:
+        free = {name for name, needed in below.items() if not needed & below.keys()}
+        assert free, f"imports go in a circle: {sorted(below)}"
+        below = {name: needed for name, needed in below.items() if name not in free}

@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import corml
-from corml import datasets, plugins
+from corml import datasets, splits
 from corml.cli._console import progress, tell
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.recommender import Recommender
 from corml.splits import Split
-from corml.splits._dispatch import options_of
 from corml.storage import atomic
 
 __all__ = [
@@ -137,7 +136,7 @@ def _recorded_options(recorded: dict[str, Any]) -> dict[str, Any]:
     """Of what a split recorded, the options that reproduce it."""
     if "name" not in recorded:
         return {}
-    known = options_of(plugins.get("corml.splits", str(recorded["name"])))
+    known = splits.options(str(recorded["name"]))
     return {"how": recorded["name"], **{name: recorded[name] for name in known if name in recorded}}
 
 

@@ -8,7 +8,7 @@ from corml.errors import SettingError, UsageError
 from corml.splits import split
 
 
-def test_ratio_is_what_split_does_unless_told(sample):
+def test_ratio_is_what_split_does_by_default(sample):
     assert split(sample).procedure == {
         "name": "ratio",
         "shares": [0.6, 0.2, 0.2],
@@ -33,7 +33,7 @@ def test_an_unknown_option_names_the_nearest(sample):
 
 def test_the_rooms_own_files_are_not_ways_to_split(sample):
     with pytest.raises(UsageError):
-        split(sample, "_store")
+        split(sample, "_file")
 
 
 def test_a_frame_must_be_loaded_first():
@@ -53,3 +53,9 @@ def test_public_names_exist():
 def test_importing_the_room_stays_light():
     code = "import sys, corml.splits; print(sorted({'polars', 'numba', 'safetensors'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"
+
+
+def test_a_plug_in_must_make_a_split(sample, monkeypatch):
+    monkeypatch.setattr("corml.splits.ratio.ratio", lambda data: None)
+    with pytest.raises(UsageError, match=r"The split 'ratio' made a NoneType: it must make a corml\.Split"):
+        split(sample, "ratio")
