@@ -2,13 +2,14 @@
 
 Clipped entry by entry ("elementwise", the paper) the cross term has no factors and is made in bands; unclipped
 ("factored") each pair is one dot product. Everything else is left at its default. Accuracy is that on the validation
-part, because the default filter was chosen by it.
+part, because the default filter was chosen by it. Writes results/corml/filters.json.
 """
 
 import sys
 from typing import Any
 
-from _machine import facts, keep, load_split, measured
+from _machine import load_split, measured
+from _record import begin, write
 
 import corml
 from corml.method.sparse.fit_cache import explained_on, pairs_of
@@ -38,10 +39,10 @@ def compare(name: str) -> dict[str, Any]:
 
 
 def main(names: list[str]) -> None:
-    record: dict[str, Any] = {"machine": facts()}
+    begun, found = begin(*names), {}
     for name in names:
-        record[name] = compare(name)
-        keep("filters", record)
+        found[name] = compare(name)
+        write("corml/filters", begun, {"data": found})
 
 
 if __name__ == "__main__":

@@ -2,14 +2,16 @@
 
 The sparse fit is measured whole: filter, pairs, solver. Of the dense solver, with the authors' partition, what is
 measured is written as measured (the filter, setting up the largest block, two steps on it) and the cost of 50 steps on
-all blocks is extrapolated from these by n³. Times are processor seconds of both cores together.
+all blocks is extrapolated from these by n³. Times are processor seconds of both cores together. Writes
+results/corml/fit-DATA.json.
 """
 
 import sys
 from typing import Any
 
 import numpy as np
-from _machine import alone, facts, keep, load_split, measured
+from _machine import alone, load_split, measured
+from _record import begin, write
 
 import corml
 from corml.linalg.scaling import column_degrees
@@ -63,11 +65,11 @@ def dense(name: str) -> dict[str, Any]:
 
 def main(names: list[str]) -> None:
     for name in names:
-        record: dict[str, Any] = {"data": name, "machine": facts(), "sparse": alone(sparse, name)}
+        begun, record = begin(name), {"data": name, "sparse": alone(sparse, name)}
         record["dense"] = alone(dense, name)
         whole = record["dense"][f"cpu seconds of {STEPS} steps, extrapolated"]
         record["times faster"] = round(whole / record["sparse"]["cpu seconds"], 1)
-        print(keep(f"fit-{name}", record), record["times faster"])
+        print(write(f"corml/fit-{name}", begun, record), record["times faster"])
 
 
 if __name__ == "__main__":

@@ -5,7 +5,6 @@ ranking. scikit-learn has no SLIM, so its ElasticNet is fitted item by item; Len
 both models. What is not installed is left out, and the reason is written down. Writes results/linear/peers.json.
 """
 
-import json
 import os
 import sys
 import warnings
@@ -13,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _machine import alone, facts, load_split, measured
+from _machine import alone, load_split, measured
+from _packages import missing
+from _record import begin, write
 from _rivals import ItemItem, ndcg
-from _versions import missing, versions
-from linear import RESULTS
 from scipy.sparse import csc_matrix, csr_array, csr_matrix, issparse, vstack
 
 import corml
@@ -27,7 +26,7 @@ THREADS = (
     *("CORML_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
     *("LK_NUM_THREADS", "LK_NUM_BACKEND_THREADS"),
 )
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "lenskit", "torch")
+PACKAGES = ("scikit-learn", "lenskit", "torch")
 SETTINGS: dict[str, dict[str, dict[str, float]]] = {
     "ease": {"movielens-small": {"l2": 300.0}, "pinterest": {"l2": 300.0}},
     "slim": {"movielens-small": {"l1": 1.0, "l2": 100.0}, "pinterest": {"l1": 1.0, "l2": 300.0}},
@@ -130,19 +129,17 @@ def measure(name: str, peer: str, data: str) -> dict[str, Any]:
 
 def main(names: list[str]) -> None:
     os.environ.update(dict.fromkeys(THREADS, "1"))
-    record: dict[str, Any] = {"command": "python benchmarks/linear_peers.py " + " ".join(names), "seed": 2026}
-    record |= {"machine": facts(), "versions": versions(*PACKAGES)}
+    begun, measurements = begin(*names, packages=PACKAGES), {}
     for data in names:
-        record[data] = {}
+        measurements[data] = {}
         for name, peers in PEERS.items():
             found: dict[str, Any] = {"settings": SETTINGS[name][data]}
-            record[data][name] = found
+            measurements[data][name] = found
             for peer, (_, package) in peers.items():
                 why = alone(missing, package) if package else None
                 found[peer] = {"skipped": why} if why else alone(measure, name, peer, data)
                 print(data, name, peer, found[peer], flush=True)
-                RESULTS.mkdir(parents=True, exist_ok=True)
-                (RESULTS / "peers.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+                write("linear/peers", begun, {"data": measurements})
 
 
 if __name__ == "__main__":

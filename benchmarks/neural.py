@@ -7,22 +7,19 @@ deleted. Written at the end: results/neural/MODEL-DATA.json with settings, seed,
 `minutes=…` ends a run early; the file then says how far it got.
 """
 
-import json
 import os
-import shlex
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from _machine import facts, load_split
-from _versions import versions
+from _machine import load_split
+from _record import begin, write
 
 import corml
 from corml import models
 from corml.settings import declared
 
-RESULTS = Path(__file__).parent.parent / "results" / "neural"
 PAPER = {  # NDCG@10 of the paper's Table 2
     "cml": {"pinterest": 0.0665, "gowalla": 0.0953, "yelp2018": 0.0521},
     "l-cml": {"pinterest": 0.0766, "gowalla": 0.1093, "yelp2018": 0.0617},
@@ -54,27 +51,22 @@ def run(name: str, data: str, settings: dict[str, str]) -> dict[str, Any]:
     went_on = place.exists()
     model.fit(split.train, valid=split.valid, checkpoint=place, progress=show)
     found = corml.evaluate(model, split, METRICS, intervals=False)
-    arguments = [name, data, *(f"{key}={value}" for key, value in settings.items())]
     return {
-        "command": shlex.join(["python", "benchmarks/neural.py", *arguments]),
         "model": name,
-        "data": {"name": data, "train": split.train.fingerprint, "split": split.fingerprint, "seed": 2026},
+        "data": data,
         "settings": {key: getattr(model, key) for key in declared(type(model))},
         "test": {key: round(value, 5) for key, value in found.means.items()},
         "paper ndcg@10": PAPER.get(name, {}).get(data),
         "training": model.notes_["training"],
         "went on from a checkpoint": went_on,
-        "machine": facts(),
-        "versions": versions("numpy", "scipy", "numba", "torch"),
     }
 
 
 def main(name: str, data: str, *given: str) -> None:
     settings = dict(one.split("=", 1) for one in given)
+    begun = begin(data, packages=("torch",))
     record = run(name, data, settings)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"{name}-{data}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    path = write(f"neural/{name}-{data}", begun, record)
     if record["training"]["stopped"].startswith("no better"):
         checkpoint(name, data, settings).unlink()
     print(path.name, record["test"]["ndcg@10"], "paper", record["paper ndcg@10"], record["training"]["stopped"])

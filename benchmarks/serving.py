@@ -2,8 +2,8 @@
 
 Side by side in one run: CoRML() with everything at its default, the ALS of `implicit` with as many factors, and a plain
 NumPy loop over users (_plain.py) with CoRML's arrays. Lists hold 10 items, none of them seen. The loop is measured on a
-sample of users and extrapolated. Writes results/serving-DATA.json, docs/images/serving-DATA.svg and the table in
-docs/speed.md.
+sample of users and extrapolated. Writes results/speed/serving-DATA.json, docs/images/serving-DATA.svg and the
+table in docs/speed.md.
 """
 
 import sys
@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 from _drawing import BLUE, GREY, RED, panels, save
-from _machine import facts, keep, load_split
-from _page import write_tables
+from _machine import load_split
+from _packages import need
 from _plain import CUTS, Plain
-from _versions import need, versions
+from _record import begin, write
+from pages import write_tables
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
@@ -160,15 +161,13 @@ def draw(record: dict[str, Any]) -> None:
 
 def main(name: str) -> None:
     need("implicit")
-    machine, split = facts(), load_split(name)
+    begun, split = begin(name, packages=("implicit",)), load_split(name)
     model = corml.CoRML().fit(split.train)
     als, plain = fitted_als(csr_matrix(split.train.matrix), model.V_.shape[1]), Plain(model, split)
     counted = np.flatnonzero(split.test.user_degrees > 0)
     users = np.random.default_rng(0).choice(counted, min(SINGLE, len(counted)), replace=False).tolist()
     record: dict[str, Any] = {
         "data": name,
-        "machine": machine,
-        "versions": versions("numpy", "scipy", "numba", "implicit"),
         "users": len(split.train.users),
         "items": len(split.train.items),
         "rank": model.V_.shape[1],
@@ -176,7 +175,7 @@ def main(name: str) -> None:
         "batch": everyone(model, als, plain, users[:SAMPLE]),
         "evaluate": judge(model, split, plain, users[:SAMPLE]),
     }
-    print(keep(f"serving-{name}", record))
+    print(write(f"speed/serving-{name}", begun, record))
     for part in ("single", "batch", "evaluate"):
         print(part, record[part])
     draw(record)

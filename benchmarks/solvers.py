@@ -2,7 +2,7 @@
 
 Objective gap against seconds for the solver corml uses (projected Barzilai–Borwein steps in scaled variables), for
 accelerated projected gradients with a row-sum majoriser, and for conjugate gradients on a moving face (MPRGP).
-Writes results/solvers-DATA.json and docs/images/solvers.svg.
+Writes results/corml/solvers-DATA.json and docs/images/solvers.svg.
 """
 
 import sys
@@ -11,7 +11,8 @@ from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
-from _machine import facts, keep, load_split
+from _machine import load_split
+from _record import begin, write
 
 import corml
 from corml.linalg.scaling import column_degrees
@@ -129,13 +130,13 @@ def draw(curves: dict[str, list[list[float]]], name: str) -> None:
 
 
 def main(name: str) -> None:
-    R = load_split(name).train.matrix
+    begun, R = begin(name), load_split(name).train.matrix
     weights = replace(corml.CoRML().weights, ridge=suggested_ridge(R))
     problem = build(R, weights, 64, most=200)
     problem.product(problem.pull)  # compile before timing
     curves = {label: race(problem, method, 60) for label, method in METHODS.items()}
-    record = {"data": name, "pairs": len(problem.support) // 2, "machine": facts(), "curves": curves}
-    print(keep(f"solvers-{name}", record))
+    record = {"data": name, "pairs": len(problem.support) // 2, "curves": curves}
+    print(write(f"corml/solvers-{name}", begun, record))
     draw(curves, name)
 
 

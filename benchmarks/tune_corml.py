@@ -1,0 +1,87 @@
+"""Settings of CoRML chosen on the validation part (run: python benchmarks/tune_corml.py DATA …).
+
+A search one setting after the other, from the defaults: all values of the grid for one setting while the others stay at
+the best known, then the next setting, and again from the first until a whole pass changes nothing. Judged by NDCG@10 of
+the validation part; the test part is never looked at. Only what differs from a default is given to the model. Writes
+results/corml/tuning-DATA.json with every trial, after each; benchmarks/quality.py takes the best from there.
+"""
+
+import sys
+import time
+from typing import Any
+
+from _machine import load_split
+from _record import begin, write
+
+import corml
+
+METRIC = "ndcg@10"
+PASSES = 3  # at most
+GRID: dict[str, tuple[float, ...]] = {
+    "mix": (0.6, 0.65, 0.7, 0.75, 0.8, 0.85),
+    "rank": (64, 128, 256, 512),
+    "item_norm": (0.0, 0.05, 0.1, 0.15, 0.2),
+    "filter_norm": (0.3, 0.4, 0.5),
+    "graph_user_norm": (0.1, 0.2, 0.3, 0.4, 0.5),
+    "graph_item_norm": (0.3, 0.4, 0.5),
+    "user_balance": (0.0, 0.15, 0.25, 0.35, 0.5),
+    "scale": (0.3, 0.5, 0.8, 1.2),
+    "l2": (0.1, 0.2, 0.3, 0.4, 0.5),
+}
+RIDGE = (0.5, 0.7, 1.0, 1.4, 2.0)  # times the ridge that the data suggest
+
+Settings = dict[str, Any]
+
+
+class Search:
+    """Trials on one data set; a setting that was tried is not fitted again."""
+
+    def __init__(self, name: str) -> None:
+        self.name, self.begun, self.split = name, begin(name), load_split(name)
+        self.work = corml.Workspace(self.split.train)
+        self.trials: list[dict[str, Any]] = []
+        self.model: corml.CoRML | None = None  # the last one: the next fit begins at its H
+
+    def best(self) -> dict[str, Any]:
+        """The first of the best trials."""
+        return max(self.trials, key=lambda trial: trial[METRIC])
+
+    def attempt(self, settings: Settings) -> None:
+        """Fit, judge on the validation part, write down."""
+        if any(trial["settings"] == settings for trial in self.trials):
+            return
+        begun, model = time.perf_counter(), corml.CoRML(**settings)
+        self.model = model.fit(self.split.train, workspace=self.work, warm_start=self.model)
+        result = corml.evaluate(self.model, self.split, METRIC, part="valid", intervals=False)
+        seconds = round(time.perf_counter() - begun, 2)
+        self.trials.append({"settings": settings, METRIC: round(float(result[METRIC]), 6), "seconds": seconds})
+        print(self.name, self.trials[-1], flush=True)
+        found = {"data": self.name, "part": "valid", "metric": METRIC, "best": self.best(), "trials": self.trials}
+        write(f"corml/tuning-{self.name}", self.begun, found)
+
+
+def run(name: str) -> None:
+    search = Search(name)
+    search.attempt({})
+    plan = corml.CoRML().plan(search.split.train)
+    grid = GRID | {"ridge": tuple(round(times * plan["ridge"], 1) for times in RIDGE)}
+    for _ in range(PASSES):
+        before = search.best()["settings"]
+        for setting, values in grid.items():
+            known = search.best()["settings"]
+            for value in values:
+                search.attempt(departures({**known, setting: value}, plan))
+        if search.best()["settings"] == before:
+            break
+
+
+def departures(settings: Settings, plan: dict[str, Any]) -> Settings:
+    """Settings without those that are at their default, or at what the plan takes for one left to the data."""
+    model = corml.CoRML()
+    defaults = {name: getattr(model, name) for name in GRID} | {"rank": plan["rank"], "ridge": round(plan["ridge"], 1)}
+    return {name: value for name, value in settings.items() if value != defaults[name]}
+
+
+if __name__ == "__main__":
+    for data in sys.argv[1:] or ("pinterest", "gowalla", "yelp2018"):
+        run(data)
