@@ -69,9 +69,9 @@ def tuned(name: str, data: str) -> list[dict[str, Any]]:
     def attempt(settings: Settings) -> None:
         nonlocal before
         model = models.make(search.name or name, settings)
-        begin = time.perf_counter()
+        started = time.perf_counter()
         before = model.fit(split.train, start=before) if name == "slim" else model.fit(split.train)
-        seconds = round(time.perf_counter() - begin, 2)
+        seconds = round(time.perf_counter() - started, 2)
         found = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
         tried.append({"settings": settings, "ndcg@10 on valid": round(float(found), 5), "seconds": seconds})
         print(data, name, tried[-1], flush=True)
@@ -95,9 +95,9 @@ def judged(name: str, data: str, settings: Settings) -> dict[str, Any]:
     with measured(record):
         model.fit(split.train)
     record["notes"] = model.notes_
-    begin = time.perf_counter()
+    started = time.perf_counter()
     found = corml.evaluate(model, split, METRICS, intervals=False)
-    record["seconds of evaluation"] = round(time.perf_counter() - begin, 2)
+    record["seconds of evaluation"] = round(time.perf_counter() - started, 2)
     record["test"] = {metric: round(float(value), 5) for metric, value in found.means.items()}
     return record
 
