@@ -1,15 +1,12 @@
-"""The tables of docs/speed.md, made from what was recorded (run: python benchmarks/_page.py)."""
+"""The tables of docs/speed.md."""
 
 import json
-import re
 from collections.abc import Sequence
-from pathlib import Path
-from textwrap import fill
 from typing import Any
 
-WIDTH = 120
-HERE = Path(__file__).parent
-PAGE = HERE.parent / "docs" / "speed.md"
+from _record import RESULTS
+from _tables import gib, markdown, must, paragraph, small, threads
+
 SERVING = {
     "corml": "corml, from the ids of a history",
     "implicit": "implicit ALS, a known user",
@@ -20,37 +17,15 @@ SERVING = {
 
 def tables() -> dict[str, str]:
     """Each table with its caption, by the name it has in the page."""
-    growing = json.loads((HERE / "results" / "growth.json").read_text("utf-8"))
+    races = [json.loads(path.read_text("utf-8")) for path in (RESULTS / "speed").glob("rivals-*.json")]
     return {
-        "serving": serving(recorded("serving-gowalla")),
-        "rivals": rivals(recorded("rivals-*")),
-        "growth": growth(growing),
+        "serving": serving(must("speed/serving-gowalla")),
+        "rivals": rivals(sorted(races, key=lambda record: record["items"])),
+        "growth": growth(must("speed/growth")["series"]),
     }
 
 
-def write_tables() -> None:
-    """Bring docs/speed.md up to date."""
-    put(PAGE, tables())
-
-
-def put(page: Path, tables: dict[str, str]) -> None:
-    """Put tables into a page, each between its two comments."""
-    text = page.read_text("utf-8")
-    for name, table in tables.items():
-        marks = rf"(<!-- {name}: made by benchmarks -->\n).*?(<!-- end of {name} -->)"
-        text, found = re.subn(marks, lambda mark, table=table: mark[1] + table + "\n" + mark[2], text, flags=re.S)
-        assert found == 1, f"{page.name} has no place for {name}"
-    page.write_text(text, encoding="utf-8")
-
-
-def recorded(pattern: str) -> list[dict[str, Any]]:
-    """Results of a name, small catalogues first."""
-    found = [json.loads(path.read_text("utf-8")) for path in sorted((HERE / "results").glob(f"{pattern}.json"))]
-    return sorted(found, key=lambda record: record["items"])
-
-
-def serving(records: Sequence[dict[str, Any]]) -> str:
-    (record,) = records
+def serving(record: dict[str, Any]) -> str:
     rows = [["program", "one list, median ms", "95 of 100 within, ms", "everyone, s", "lists a second"]]
     for name, label in SERVING.items():
         one, many = record["single"][name], record["batch"].get(name)
@@ -63,12 +38,13 @@ def serving(records: Sequence[dict[str, Any]]) -> str:
         f"intervals, take corml {judged['corml']['seconds']:.1f} s. The plain loop, without intervals, would take "
         f"{loop['seconds']:.0f} s, {judged['times faster']:.0f} times as long."
     )
-    small = (
+    caption = (
         f"{record['data']}: {record['users']:,} users, {record['items']:,} items, rank {record['rank']}; "
-        f"implicit {record['versions']['implicit']}. {machine(record)} The plain loop is measured on "
+        f"implicit {record['versions']['implicit']}. {threads(record)}, "
+        f"load {record['machine']['load before']:.1f} before the start. The plain loop is measured on "
         f"{loop['extrapolated from users']} users and extrapolated."
     )
-    return "\n".join([*markdown(rows), "", fill(told, WIDTH), "", fill(f"<sub>{small}</sub>", WIDTH)])
+    return "\n".join([*markdown(rows), "", paragraph(told), "", small(caption)])
 
 
 def rivals(records: Sequence[dict[str, Any]]) -> str:
@@ -81,8 +57,8 @@ def rivals(records: Sequence[dict[str, Any]]) -> str:
                 notes.append(f"{name} on {record['data']}: {why}.")
     packages = ", ".join(f"{name} {version}" for name, version in records[-1]["versions"].items())
     loads = ", ".join(f"{record['machine']['load before']:.1f} before {record['data']}" for record in records)
-    small = [f"{threads(records[-1])}; load {loads}. {packages}.", *notes]
-    return "\n".join([*markdown(rows), "", fill(f"<sub>{' '.join(small)}</sub>", WIDTH)])
+    caption = [f"{threads(records[-1])}; load {loads}. {packages}.", *notes]
+    return "\n".join([*markdown(rows), "", small(" ".join(caption))])
 
 
 def growth(series: dict[str, Any]) -> str:
@@ -90,7 +66,7 @@ def growth(series: dict[str, Any]) -> str:
     told = []
     for degree, one in series.items():
         for row in one["rows"]:
-            sizes = [f"{row[key] / 2**30:.2f} GiB" for key in ("peak bytes", "predicted bytes")]
+            sizes = [gib(row[key], 2) for key in ("peak bytes", "predicted bytes")]
             times = [f"{row[key]:,.1f}" for key in ("seconds", "cpu seconds")]
             rows.append([degree, f"{row['items']:,}", f"{row['interactions']:,}", *times, *sizes])
         slope = one["exponents"]
@@ -98,7 +74,7 @@ def growth(series: dict[str, Any]) -> str:
             f"With {degree} users of an item, processor time grows with interactions^{slope['cpu seconds']:.2f}, "
             f"memory with interactions^{slope['bytes']:.2f}."
         )
-    return "\n".join([*markdown(rows), "", fill(" ".join(told), WIDTH)])
+    return "\n".join([*markdown(rows), "", paragraph(" ".join(told))])
 
 
 def rival(found: dict[str, Any]) -> list[str]:
@@ -108,21 +84,4 @@ def rival(found: dict[str, Any]) -> list[str]:
     setting = ", ".join(f"{key} {value:g}" if key != "factorizer" else value for key, value in found["setting"].items())
     about, quality = ("", f"{found['ndcg@10']:.4f}") if "ndcg@10" in found else ("≈ ", "–")
     times = [f"{about}{found[key]:,.1f}" for key in ("seconds", "cpu seconds")]
-    return [setting or "none", *times, f"{found['peak bytes'] / 2**30:.1f} GiB", quality]
-
-
-def machine(record: dict[str, Any]) -> str:
-    return f"{threads(record)}, load {record['machine']['load before']:.1f} before the start."
-
-
-def threads(record: dict[str, Any]) -> str:
-    return f"{record['machine']['threads']} threads on {record['machine']['cores']} cores"
-
-
-def markdown(rows: list[list[str]]) -> list[str]:
-    head, *body = [f"| {' | '.join(row)} |" for row in rows]
-    return [head, "|" + "---|" * len(rows[0]), *body]
-
-
-if __name__ == "__main__":
-    write_tables()
+    return [setting or "none", *times, gib(found["peak bytes"]), quality]
