@@ -1,6 +1,7 @@
 """Every model by name: CoRML and the files of `baselines`."""
 
 import os
+from dataclasses import replace
 from typing import Any
 
 from corml import plugins
@@ -8,7 +9,7 @@ from corml.errors import ModelFileError, UsageError, ascii_line
 from corml.neural.checkpoint import UNFINISHED
 from corml.recommender import Recommender
 from corml.settings import build, nearest
-from corml.storage import container, model_file
+from corml.storage import container, model_file, upgrade
 
 __all__ = ["get", "make", "names", "read_model"]
 
@@ -43,6 +44,7 @@ def make(name: str, settings: dict[str, Any] | None = None) -> Recommender:
 def read_model(path: str | os.PathLike[str]) -> Recommender:
     """Open a model file: every byte, shape and index is checked before the model is used."""
     contents = container.read(path)
+    contents = replace(contents, meta=upgrade.upgraded(contents.meta))
     name = contents.meta["model"]
     if name.endswith(UNFINISHED):
         raise ModelFileError(

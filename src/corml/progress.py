@@ -1,18 +1,24 @@
-"""How long a solver will still take, for people who wait."""
+"""Progress of long work: one type for all who report it, and an estimate of how long a solver will still take."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
-__all__ = ["expected_steps"]
+__all__ = ["Progress", "expected_steps", "silent"]
+
+Progress = Callable[[str, int, int], None]  # the stage, how much of it is done, and how much there is
 
 
-def expected_steps(residuals: Sequence[float], tol: float, most: int) -> int:
-    """Steps in all at the pace so far, the first residual being the one before any step: they fall geometrically."""
+def silent(stage: str, done: int, total: int) -> None:
+    """Report to nobody."""
+
+
+def expected_steps(residuals: Sequence[float], tol: float, max_steps: int) -> int:
+    """Steps in all at the rate so far, the first residual being the one before any step: they fall geometrically."""
     done, first, now = len(residuals) - 1, residuals[0], residuals[-1]
     if tol <= 0:
-        return most
+        return max_steps
     if now <= tol:
         return done
     if done == 0 or now >= first:
-        return most
-    return min(most, done + math.ceil(math.log(now / tol) / (math.log(first / now) / done)))
+        return max_steps
+    return min(max_steps, done + math.ceil(math.log(now / tol) / (math.log(first / now) / done)))

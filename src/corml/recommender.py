@@ -3,118 +3,195 @@
 import os
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from dataclasses import dataclass, replace
+from typing import Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import requests
-from corml.errors import NotFittedError, UsageError
+from corml.errors import NotFittedError, SettingError, UsageError, ascii_line
 from corml.explanation import Explanation
+from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
 from corml.interactions import Ids, Interactions, labels_of
+from corml.progress import Progress, silent
 from corml.recommendations import Recommendations
-from corml.settings import check
+from corml.settings import check, declared, nearest, values_of
 from corml.topn import block_of, top_k
 
-__all__ = ["Progress", "Recommender", "check_is_data"]
+__all__ = ["FitCall", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
-Progress = Callable[[str, int, int], None]
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, kw_only=True)
+class FitCall:
+    """One call of `fit`: its data and who hears of its progress. Nothing of it outlives the call."""
+
+    train: Interactions
+    fitted: Fitted  # the state the model will have, but for what is learned
+    valid: Interactions | None = None
+    progress: Progress = silent
+
+    @property
+    def X(self) -> csr_array:  # noqa: N802 (the paper's letter)
+        """The binary users × items matrix."""
+        return self.train.matrix
 
 
 @dataclass(kw_only=True, eq=False)
 class Recommender(ABC):
-    """A model of who likes what.
+    """A model of which items users interact with.
 
     A subclass is a dataclass of settings with two methods: `_fit` learns arrays from the binary users × items matrix,
-    and `score_block` scores people. `STATE` names the arrays to keep in a model file with their shapes ("users",
-    "items", or None for any length). People are the rows of their histories, unless `represent` makes something else
-    of them.
+    and `score_block` scores users. It declares its arrays with `learned(…)`: name, type and shape. Users are the rows
+    of their histories, unless `represent` makes something else of them.
+
+    `fit` sets one attribute, the frozen `fitted_`. Everything else is read from it, so the settings a model was fitted
+    with are those it scores and saves with: one that is changed afterwards counts for the next fit.
     """
 
     NAME: ClassVar[str]
     CITATION: ClassVar[str] = ""
-    STATE: ClassVar[Mapping[str, tuple[str | None, ...]]]
+    PLAN: ClassVar[type[Plan]] = Plan
 
     def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Progress | None = None) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
 
-        `valid` are pairs to be found, such as the .valid of a split: models that learn step by step stop when they find
-        no more of them. The others do not look at them.
+        `valid` are held-out pairs, such as the .valid of a split: models that learn in epochs stop early by them. The
+        others do not use them.
         """
+        return self._fit_and_keep(train, valid, progress)
+
+    def _fit_and_keep(
+        self, train: Interactions, valid: Interactions | None, progress: Progress | None, **how: Any
+    ) -> Self:
+        """Fit as asked and keep the state; an earlier one goes first, so that a failed fit leaves none."""
         check_is_data(train, "train")
         if valid is not None:
             check_is_data(valid, "valid")
         check(self)
-        self._progress, self._valid = progress or _silent, valid
-        self.notes_: dict[str, Any] = {}
-        self.evaluation_: dict[str, Any] = {}
-        self.users_, self.items_, self.train_ = train.users, train.items, train.matrix
-        self.counts_ = train.item_degrees
-        self.titles_ = {label: title for label, title in train.titles.items() if label in train.items}
-        self.data_: dict[str, Any] = {"fingerprint": train.fingerprint, "source": dict(train.source)}
-        try:
-            self._fit(train.matrix)
-        except BaseException:  # half a fit is none
-            del self.items_
-            raise
+        vars(self).pop("fitted_", None)
+        vars(self).pop("_derived", None)
+        state = Fitted.on(train, values_of(self))
+        call = FitCall(train=train, fitted=state, valid=valid, progress=progress or silent)
+        outcome = self._fit(call, **how)
+        self.fitted_ = replace(state, **vars(outcome))
         return self
 
-    def plan(self, train: Interactions) -> dict[str, Any]:
-        """How a fit would go, before anything is allocated: empty for models that need no plan."""
+    def plan(self, train: Interactions) -> Plan:
+        """What a fit would choose and how much memory it would take, before anything is allocated."""
         check(self)
-        return {}
+        return Plan()
 
     @abstractmethod
-    def _fit(self, X: csr_array) -> None:
-        """Learn the arrays named in STATE."""
+    def _fit(self, call: FitCall) -> Outcome:
+        """Learn the declared arrays."""
 
     def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
-        """What stands for people when they are scored, one row each: here their histories, whoever they are.
+        """What stands for users when they are scored, one row each: here their histories, whether known or new.
 
-        `users` are the numbers of known users, −1 for somebody of whom only the history is known.
+        `users` are the row numbers of known users, −1 for a new (fold-in) user of whom only the history is known.
         """
         return X
 
     @abstractmethod
-    def score_block(self, people: Any, columns: slice) -> NDArray[np.float32]:
-        """Scores of people, as `represent` gives them, for a range of items."""
+    def score_block(self, users: Any, columns: slice) -> NDArray[np.float32]:
+        """Scores of users, as `represent` gives them, for a range of items."""
 
     def check_state(self) -> None:  # noqa: B027 (most models have nothing to add)
-        """Raise ModelFileError if the arrays of STATE cannot come from a fit: asked before a save, after a load."""
+        """Raise ModelFileError if the learned arrays cannot come from a fit: called before a save, after a load."""
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """How many rows and columns of scores to make at a time."""
         return block_of(*X.shape)
 
-    def state(self) -> Mapping[str, tuple[str | None, ...]]:
-        """The arrays to keep in a model file with their shapes: STATE, unless a setting decides how many there are."""
-        return self.STATE
+    def state(self) -> Mapping[str, LearnedArray[Any]]:
+        """The arrays of a model file by name, as the class declares them."""
+        classes = [vars(one) for one in reversed(type(self).__mro__)]
+        return {array.name: array for one in classes for array in one.values() if isinstance(array, LearnedArray)}
+
+    # --- settings and fitted state -----------------------------------------------------------------------------------
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Settings by name as they stand now, as scikit-learn asks for them."""
+        return values_of(self)
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings for the next fit."""
+        names = declared(type(self))
+        for name, value in settings.items():
+            if name not in names:
+                raise SettingError(f"{type(self).__name__} has no setting {ascii_line(name)}{nearest(name, names)}")
+            setattr(self, name, value)
+        return self
 
     def check_fitted(self) -> None:
         """Refuse to answer before `fit`."""
-        if not hasattr(self, "items_"):
+        if "fitted_" not in vars(self):
             raise NotFittedError(type(self).__name__)
+
+    def _state(self) -> Fitted:
+        self.check_fitted()
+        state: Fitted = self.fitted_
+        return state
+
+    @property
+    def settings_(self) -> Settings:
+        """The settings the model was fitted with, and the values that were chosen where one was left to the data."""
+        return self._state().resolved
 
     @property
     def items(self) -> Ids:
         """The catalogue."""
-        self.check_fitted()
-        return self.items_
+        return self._state().items
+
+    items_ = items
+
+    @property
+    def users_(self) -> Ids:
+        """The users it learned from; none if the model file was saved without them."""
+        return self._state().users
+
+    @property
+    def train_(self) -> csr_array:
+        """The training interactions as a binary users × items matrix."""
+        return self._state().train
+
+    @property
+    def counts_(self) -> NDArray[np.int64]:
+        """Number of training users of each item."""
+        return self._state().counts
+
+    @property
+    def titles_(self) -> Mapping[str, str]:
+        """Titles of items by id, where there are any."""
+        return self._state().titles
 
     @property
     def popularity(self) -> NDArray[np.float32]:
-        """Share of training users who met each item."""
-        self.check_fitted()
+        """Share of the training users of each item."""
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
+
+    def _derive(self, make: Callable[[], T]) -> T:
+        """What is made once for a fitted state and used by every request; a new fit makes it anew."""
+        state = self._state()
+        known: tuple[Fitted, T] | None = vars(self).get("_derived")
+        if known is None or known[0] is not state:
+            known = self._derived = state, make()
+        return known[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_derived"}
+
+    # --- requests ----------------------------------------------------------------------------------------------------
 
     def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
         """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
-        self.check_fitted()
-        people = self.represent(requests.histories(self.items_, history).matrix, None)
-        return self.score_block(people, slice(0, len(self.items_)))
+        users = self.represent(requests.histories(self.items, history).matrix, None)
+        return self.score_block(users, slice(0, len(self.items)))
 
     def recommend(
         self,
@@ -125,31 +202,30 @@ class Recommender(ABC):
         exclude: Labels | Sequence[Labels] | None = None,
         only: Labels | Sequence[Labels] | None = None,
     ) -> Recommendations:
-        """The k best items for known users, or for anyone from the items they met.
+        """The k best items for known users, or for anyone from the items of their history.
 
         Items of the history are never recommended, nor those in `exclude`; `only`, where given, limits the choice.
         Both take one list for all or one list per row. Every list has k items, or `reasons` says why not.
         """
-        self.check_fitted()
-        asked = requests.resolve(self.items_, self.users_, self.train_, users, history)
-        limits = requests.limits(self.items_, asked, exclude, only)
-        requests.check_k(k)
-        best = top_k(self, asked.matrix, k, users=asked.users, seen=limits.seen, allowed=limits.allowed)
-        return requests.answer(self, asked, limits, *best)
+        request = requests.resolve(self.items, self.users_, self.train_, users, history)
+        limits = requests.limits(self.items, request, exclude, only)
+        width = requests.list_length(k, self.items)
+        ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
+        return requests.answer(self, request, limits, *ranked, k=k)
 
     def similar(self, items: Labels | str, k: int = 10) -> Recommendations:
-        """Items that meeting one item speaks most for: the list of someone who met only that item, for each item."""
-        wanted = labels_of(items, "similar")
-        self.items.rows(wanted)
-        found = self.recommend(history=[[item] for item in wanted], k=k)
-        return requests.relabelled(found, wanted)
+        """Items most associated with an item: the list of a user whose history is that item alone, for each item."""
+        targets = labels_of(items, "similar")
+        self.items.rows(targets)
+        lists = self.recommend(history=[[item] for item in targets], k=k)
+        return requests.relabelled(lists, targets)
 
     def explain(self, history: Labels | str | int, item: Hashable) -> Explanation:
-        """Why an item scores as it does: what each item of the history (or of a known user) adds to it."""
+        """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         known, unknown = self.known_history(history)
         target = int(self.items.rows([item])[0])
-        parts = self.contributions(known, target)
-        return Explanation(self.items_.labels[target], tuple(self.items_.labels[known]), parts, unknown, self.titles_)
+        parts, labels = self.contributions(known, target), self.items.labels
+        return Explanation(labels[target], tuple(labels[known]), parts, unknown, self.titles_)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to the target's score, by part; for models that are linear in the history."""
@@ -159,8 +235,7 @@ class Recommender(ABC):
 
     def known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """Item numbers of a list of items (each once) or of a known user, and the ids the model does not know."""
-        self.check_fitted()
-        return requests.history_of(self.items_, self.users_, self.train_, history)
+        return requests.history_of(self.items, self.users_, self.train_, history)
 
     def save(
         self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None
@@ -168,8 +243,7 @@ class Recommender(ABC):
         """Write the model as one file, atomically; `history=False` leaves the training users out of it."""
         from corml.storage.model_file import save_model
 
-        self.check_fitted()
-        save_model(self, path, history=history, evaluation=evaluation or self.evaluation_)
+        save_model(self, path, history=history, evaluation=evaluation or self._state().evaluation)
 
 
 def check_is_data(given: object, name: str) -> None:
@@ -179,7 +253,3 @@ def check_is_data(given: object, name: str) -> None:
             f"fit learns from Interactions, not {type(given).__name__}: use corml.load(…), "
             f"Interactions.from_pairs(users, items), or the .{name} of a split."
         )
-
-
-def _silent(stage: str, done: int, total: int) -> None:
-    pass

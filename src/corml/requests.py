@@ -15,14 +15,14 @@ from corml.recommendations import Recommendations
 if TYPE_CHECKING:
     from corml.recommender import Recommender
 
-__all__ = ["Asked", "Limits", "answer", "check_k", "histories", "history_of", "limits", "relabelled", "resolve"]
+__all__ = ["Limits", "Request", "answer", "histories", "history_of", "limits", "list_length", "relabelled", "resolve"]
 
-MOST_K = 10_000
+MAX_K = 10_000
 
 
 @dataclass(frozen=True)
-class Asked:
-    """Who asked: a name for each row, the known items of its history, the ids nobody knows, and numbers of users."""
+class Request:
+    """Whose lists: a name for each row, the known items of its history, the unknown ids, and row numbers of users."""
 
     names: tuple[str, ...]
     matrix: csr_array
@@ -38,30 +38,31 @@ class Limits:
     allowed: csr_array | None
 
 
-def check_k(k: object) -> None:
-    """K must be a sensible list length."""
-    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= MOST_K:
-        raise UsageError(f"k must be a whole number from 1 to {MOST_K:,}; got {ascii_line(k)}.")
+def list_length(k: object, items: Ids) -> int:
+    """How many columns lists of k items have: no more than the catalogue."""
+    if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= MAX_K:
+        raise UsageError(f"k must be a whole number from 1 to {MAX_K:,}; got {ascii_line(k)}.")
+    return min(int(k), len(items))
 
 
-def resolve(items: Ids, users: Ids, train: csr_array, wanted: Sequence[Hashable] | str | None, history: Any) -> Asked:
+def resolve(items: Ids, users: Ids, train: csr_array, known: Sequence[Hashable] | str | None, history: Any) -> Request:
     """Histories of known users, or the histories given."""
-    if (wanted is None) == (history is None):
+    if (known is None) == (history is None):
         raise UsageError("Say for whom: either users=[…] (known users) or history=[[…], …] (their items).")
     if history is not None:
         return histories(items, history)
-    labels = labels_of(wanted, "recommend")
+    labels = labels_of(known, "recommend")
     numbers = _known_users(users, labels)
     rows = train[numbers]
     rows.sort_indices()
-    return Asked(tuple(map(canonical, labels)), rows, ((),) * len(labels), numbers)
+    return Request(tuple(map(canonical, labels)), rows, ((),) * len(labels), numbers)
 
 
-def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) -> Asked:
+def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) -> Request:
     """Lists of item ids as rows; ids nobody knows are set aside, never mapped to something else."""
     if isinstance(history, Interactions):
         rows = history.on(history.users, items)
-        return Asked(tuple(history.users.labels), rows.matrix, _strangers(history, items))
+        return Request(tuple(history.users.labels), rows.matrix, _unknown_items(history, items))
     if is_one_id(history) or not isinstance(history, Iterable) or any(is_one_id(one) for one in history):
         raise UsageError("history takes one list of item ids per person: for a single person write history=[[…]].")
     lists = [labels_of(one, "history") for one in history]
@@ -70,7 +71,7 @@ def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) 
         tuple(canonical(one[at]) for at in np.flatnonzero(rows < 0)) for one, rows in zip(lists, known, strict=True)
     )
     names = tuple(f"history {number}" for number in range(1, len(lists) + 1))
-    return Asked(names, _pattern([rows[rows >= 0] for rows in known], len(items)), unknown)
+    return Request(names, _pattern([rows[rows >= 0] for rows in known], len(items)), unknown)
 
 
 def history_of(items: Ids, users: Ids, train: csr_array, history: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -83,13 +84,13 @@ def history_of(items: Ids, users: Ids, train: csr_array, history: Any) -> tuple[
     return rows[rows >= 0], tuple(label for label, row in zip(labels, rows, strict=True) if row < 0)
 
 
-def _strangers(history: Interactions, items: Ids) -> tuple[tuple[str, ...], ...]:
-    """Items of each history that the model has never met."""
-    strange: list[list[str]] = [[] for _ in history.users.labels]
+def _unknown_items(history: Interactions, items: Ids) -> tuple[tuple[str, ...], ...]:
+    """Items of each history that are not in the catalogue."""
+    unknown_ids: list[list[str]] = [[] for _ in history.users.labels]
     unknown = items.find(history.items.labels) < 0
     for user, item in zip(history.user[unknown[history.item]], history.item[unknown[history.item]], strict=True):
-        strange[user].append(history.items.labels[item])
-    return tuple(map(tuple, strange))
+        unknown_ids[user].append(history.items.labels[item])
+    return tuple(map(tuple, unknown_ids))
 
 
 def _known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
@@ -98,40 +99,48 @@ def _known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
     return users.rows(labels)
 
 
-def limits(items: Ids, asked: Asked, exclude: Any, only: Any) -> Limits:
+def limits(items: Ids, request: Request, exclude: Any, only: Any) -> Limits:
     """Merge the history with `exclude`, and turn `only` into rows."""
-    seen = asked.matrix
+    seen = request.matrix
     if exclude is not None:
-        seen = _union(seen, _lists(items, exclude, len(asked.names), "exclude"))
-    return Limits(seen, None if only is None else _lists(items, only, len(asked.names), "only"))
+        seen = _union(seen, _lists(items, exclude, len(request.names), "exclude"))
+    return Limits(seen, None if only is None else _lists(items, only, len(request.names), "only"))
 
 
 def answer(
-    model: "Recommender", asked: Asked, bounds: Limits, columns: NDArray[np.int64], scores: NDArray[np.float32]
+    model: "Recommender",
+    request: Request,
+    bounds: Limits,
+    columns: NDArray[np.int64],
+    scores: NDArray[np.float32],
+    *,
+    k: int,
 ) -> Recommendations:
-    """Turn ranked rows into ids; those without a history get what is popular, and are told so."""
-    cold = np.flatnonzero(np.diff(asked.matrix.indptr) == 0)
+    """Turn ranked rows into ids; cold users, without a known item, get what is popular, and `reasons` says so."""
+    cold = np.flatnonzero(np.diff(request.matrix.indptr) == 0)
     if len(cold):
         columns[cold], scores[cold] = _popular(model.popularity, bounds, cold, columns.shape[1])
     missing = columns < 0
     labels = model.items.labels[np.maximum(columns, 0)]
     labels[missing] = None
-    reasons = [_reason(asked, bounds, row, int(missing[row].sum()), columns.shape[1]) for row in range(len(columns))]
+    reasons = [
+        _reason(request, bounds, row, int(missing[row].sum()), columns.shape[1], k) for row in range(len(columns))
+    ]
     sources = np.where(np.isin(np.arange(len(columns)), cold), "popularity", "history")
     return Recommendations(
         items=labels,
         scores=np.where(missing, np.nan, scores).astype(np.float32),
-        users=asked.names,
+        users=request.names,
         sources=tuple(sources.tolist()),
         reasons=tuple(reasons),
-        unknown=asked.unknown,
+        unknown=request.unknown,
         titles=model.titles_,
     )
 
 
-def relabelled(found: Recommendations, names: Sequence[Hashable]) -> Recommendations:
+def relabelled(lists: Recommendations, names: Sequence[Hashable]) -> Recommendations:
     """The same lists under other names."""
-    return replace(found, users=tuple(map(canonical, names)))
+    return replace(lists, users=tuple(map(canonical, names)))
 
 
 def _popular(
@@ -145,18 +154,18 @@ def _popular(
     return best.columns, best.scores
 
 
-def _reason(asked: Asked, bounds: Limits, row: int, missing: int, k: int) -> str | None:
+def _reason(request: Request, bounds: Limits, row: int, missing: int, width: int, k: int) -> str | None:
     parts = []
-    history = asked.matrix.indptr[row + 1] - asked.matrix.indptr[row]
+    history = request.matrix.indptr[row + 1] - request.matrix.indptr[row]
     if history == 0:
-        strange = len(asked.unknown[row])
+        unknown = len(request.unknown[row])
         parts.append(
-            "most popular items: " + (f"none of the {strange} history items is known" if strange else "no history")
+            "most popular items: " + (f"none of the {unknown} history items is known" if unknown else "no history")
         )
-    if missing:
+    if missing or width < k:
         excluded = bounds.seen.indptr[row + 1] - bounds.seen.indptr[row]
         limited = "" if bounds.allowed is None else f" of the {np.diff(bounds.allowed.indptr)[row]} known items allowed"
-        parts.append(f"exhausted: {k - missing} of {k}{limited}, {excluded} seen or excluded")
+        parts.append(f"exhausted: {width - missing} of {k}{limited}, {excluded} seen or excluded")
     return "; ".join(parts) or None
 
 
@@ -171,17 +180,17 @@ def _lists(items: Ids, given: Any, rows: int, name: str) -> csr_array:
         return _pattern([shared[shared >= 0]] * rows, len(items))
     if len(values) != rows:
         raise DataError(f"{name} has {len(values)} lists for {rows} rows: give one list for all, or one per row.")
-    found = [items.find(labels_of(value, name)) for value in values]
-    return _pattern([one[one >= 0] for one in found], len(items))
+    numbers = [items.find(labels_of(value, name)) for value in values]
+    return _pattern([row[row >= 0] for row in numbers], len(items))
 
 
 def _pattern(rows: list[NDArray[np.int64]], columns: int) -> csr_array:
     sorted_rows = [np.unique(row) for row in rows]
     indptr = np.concatenate([[0], np.cumsum([len(row) for row in sorted_rows])]).astype(np.int32)
     indices = np.concatenate([np.zeros(0, dtype=np.int64), *sorted_rows]).astype(np.int32)
-    made = csr_array((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=(len(rows), columns))
-    made.has_sorted_indices = True
-    return made
+    pattern = csr_array((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=(len(rows), columns))
+    pattern.has_sorted_indices = True
+    return pattern
 
 
 def _union(left: csr_array, right: csr_array) -> csr_array:

@@ -9,11 +9,13 @@ import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 from corml.errors import SettingError, ascii_line
 
-__all__ = ["Declared", "Rule", "build", "check", "declared", "nearest", "setting"]
+__all__ = ["Declared", "Rule", "build", "check", "declared", "described", "nearest", "setting", "values_of"]
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -55,6 +57,21 @@ def declared(model: type) -> dict[str, Declared]:
     """All hyper-parameters of a model class, in the order it declares them."""
     fields = [f for f in dataclasses.fields(model) if "setting" in f.metadata]
     return {f.name: Declared(f.name, f.default, *f.metadata["setting"]) for f in fields}
+
+
+def values_of(model: object) -> dict[str, Any]:
+    """The settings of a model by name, as they stand now."""
+    return {name: getattr(model, name) for name in declared(type(model))}
+
+
+def described(model: type[T]) -> type[T]:
+    """Add every setting to the docstring of a model class, so that `help` teaches them; for use above @dataclass."""
+    lines = [(model.__doc__ or "").rstrip(), "", "    Settings", "    --------"]
+    for spec in declared(model).values():
+        symbol = f" ({spec.symbol} in the paper)" if spec.symbol else ""
+        lines += [f"    {spec.name} : {spec.rule.phrase}; default {spec.default}", f"        {spec.help}{symbol}"]
+    model.__doc__ = "\n".join(lines) + "\n"
+    return model
 
 
 def check(model: object) -> None:

@@ -1,7 +1,6 @@
 """What the linear item-item models share: one matrix W of items × items, and scores X W."""
 
 from abc import abstractmethod
-from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -10,33 +9,39 @@ from numpy.typing import NDArray
 from scipy.sparse import csc_array, csr_array, hstack, issparse
 
 from corml.errors import ModelFileError
+from corml.fitted import Outcome, Plan, learned
 from corml.linalg.products import add_dense_product, add_sparse_product
 from corml.parallel import each
-from corml.recommender import Recommender
+from corml.recommender import FitCall, Recommender
 from corml.topn import band_of
 
-__all__ = ["ItemItem", "chance", "strongest_of_columns"]
+__all__ = ["ItemItem", "RidgePlan", "chance", "largest_of_columns"]
 
-BAND = 256  # columns looked at together
+BAND = 256  # columns compared at a time
+
+
+@dataclass(frozen=True, kw_only=True)
+class RidgePlan(Plan):
+    """The ridge of a regression, as given or from the data."""
+
+    l2: float
 
 
 @dataclass(kw_only=True, eq=False)
 class ItemItem(Recommender):
     """Scores are sums over the history: y = x W, with W of items × items, hollow, dense or sparse.
 
-    A row of W is what one item of a history says about all others. The score of a person needs nothing but the
-    history, so new people are no different from known ones, and each item's share in a score can be read off W.
+    A row of W is what one item of a history adds to the scores of all others. The score of a user needs nothing but
+    the history, so new (fold-in) users are no different from known ones, and contributions can be read off W.
     """
 
     CITATION: ClassVar[str]
-    STATE: ClassVar[Mapping[str, tuple[str | None, ...]]] = {"weights": ("items", "items")}
+
+    weights_: ClassVar[Any] = learned(object, "items", "items")  # a csr_array or a C-ordered array, single precision
 
     @abstractmethod
-    def _weights(self, X: csr_array) -> Any:
-        """Learn W: a csr_array or a C-ordered array, single precision, zero on the diagonal."""
-
-    def _fit(self, X: csr_array) -> None:
-        self.weights_ = self._weights(X)
+    def _fit(self, call: FitCall) -> Outcome:
+        """Learn W, with zeros on the diagonal."""
 
     def check_state(self) -> None:
         """Refuse a W with which items would recommend themselves."""
@@ -47,12 +52,12 @@ class ItemItem(Recommender):
         """Bands of whole rows: each item of a history adds one row of W."""
         return band_of(*X.shape)
 
-    def score_block(self, people: csr_array, columns: slice) -> NDArray[np.float32]:
+    def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of histories for a range of items."""
-        out = np.zeros((people.shape[0], columns.stop - columns.start), dtype=np.float32)
+        out = np.zeros((users.shape[0], columns.stop - columns.start), dtype=np.float32)
         whole = out.shape[1] == self.weights_.shape[1]
         W = self.weights_ if whole else self.weights_[:, columns]
-        (add_sparse_product if issparse(W) else add_dense_product)(people, W, out)
+        (add_sparse_product if issparse(W) else add_dense_product)(users, W, out)
         return out
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
@@ -63,28 +68,28 @@ class ItemItem(Recommender):
 
 
 def chance(X: csr_array) -> float:
-    """How far two items' number of shared users strays by chance: what a ridge has to hold back.
+    """Standard deviation of the number of users two independent items share: the noise a ridge has to hold back.
 
-    Two items with d users each, met independently, share d²/users of them, give or take d/√users. Here d is the mean
-    over interactions, so that items count as often as they are met.
+    Two independent items with d users each share d²/users of them, give or take d/√users. Here d is the mean over
+    interactions, so that an item counts as often as it has users.
     """
     d = np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64)
     return float((d @ d) / max(d.sum(), 1.0) / np.sqrt(max(X.shape[0], 1)))
 
 
-def strongest_of_columns(W: NDArray[np.float32], most: int) -> csr_array:
-    """The `most` entries of each column that are largest in size, as a sparse matrix; W is only read."""
+def largest_of_columns(W: NDArray[np.float32], count: int) -> csr_array:
+    """The `count` entries of each column that are largest in size, as a sparse matrix; W is only read."""
     height, width = W.shape
-    kept = min(most, height)
+    kept = min(count, height)
 
     def band(number: int) -> csc_array:
         part = W[:, number * BAND : (number + 1) * BAND].T.copy()
-        places = np.sort(np.argpartition(-np.abs(part), kept - 1, axis=1)[:, :kept], axis=1)
+        rows = np.sort(np.argpartition(-np.abs(part), kept - 1, axis=1)[:, :kept], axis=1)
         ends = np.arange(len(part) + 1) * kept
-        values = np.take_along_axis(part, places, axis=1)
-        return csc_array((values.ravel(), places.ravel().astype(np.int32), ends), shape=(height, len(part)))
+        values = np.take_along_axis(part, rows, axis=1)
+        return csc_array((values.ravel(), rows.ravel().astype(np.int32), ends), shape=(height, len(part)))
 
-    made = csr_array(hstack(list(each(band, -(-width // BAND))), format="csr"))
-    made.eliminate_zeros()
-    made.sort_indices()
-    return made
+    sparse = csr_array(hstack(list(each(band, -(-width // BAND))), format="csr"))
+    sparse.eliminate_zeros()
+    sparse.sort_indices()
+    return sparse

@@ -9,14 +9,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import memory
-from corml.baselines._item_item import ItemItem
+from corml.baselines._item_item import ItemItem, RidgePlan
 from corml.baselines.slim import suggested_l2
 from corml.errors import ConvergenceWarning
+from corml.fitted import Certificate, Outcome, Plan
 from corml.interactions import Interactions
 from corml.linalg import admm
 from corml.linalg.gram import dense_gram
 from corml.linalg.scaling import column_degrees, power, scaled
-from corml.settings import above, at_least, between, check, linear, log, optional, setting, whole, yes_or_no
+from corml.recommender import FitCall
+from corml.settings import above, at_least, between, check, described, linear, log, optional, setting, whole, yes_or_no
 
 __all__ = ["ADMMSLIM"]
 
@@ -24,6 +26,7 @@ SPARE = 1.05  # of the solver's arrays: bands beside them
 ROWS = 256  # thresholded at a time
 
 
+@described
 @dataclass(kw_only=True, eq=False)
 class ADMMSLIM(ItemItem):
     """An elastic net of each item on all others, solved for all at once by ADMM (Steck and others, WSDM 2020).
@@ -36,6 +39,7 @@ class ADMMSLIM(ItemItem):
     """
 
     NAME: ClassVar[str] = "admm-slim"
+    PLAN: ClassVar[type[Plan]] = RidgePlan
     CITATION: ClassVar[str] = (
         "Steck, Dimakopoulou, Riabov and Jebara: ADMM SLIM: Sparse Recommendations for Many Users. WSDM 2020"
     )
@@ -54,51 +58,63 @@ class ADMMSLIM(ItemItem):
     max_steps: int = setting(500, whole(1, 1_000_000), help="most steps of the solver")
     tol: float = setting(1e-3, between(0, 1), help="relative residuals to reach; 0 runs exactly max_steps")
 
-    def plan(self, train: Interactions) -> dict[str, Any]:
+    def plan(self, train: Interactions) -> RidgePlan:
         """Ridge and memory of a fit; refuses what would not fit."""
         check(self)
-        return {"l2": self._l2(train.matrix), "predicted bytes": _need_bytes(train.matrix.shape[1])}
+        return self._plan(train.matrix)
+
+    def _plan(self, X: csr_array) -> RidgePlan:
+        return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X.shape[1]))
 
     def _l2(self, X: csr_array) -> float:
         return suggested_l2(X) if self.l2 is None else float(self.l2)
 
-    def _weights(self, X: csr_array) -> Any:
-        l2, needed = self._l2(X), _need_bytes(X.shape[1])
+    def _fit(self, call: FitCall) -> Outcome:
+        X, plan = call.X, self._plan(call.X)
         d = column_degrees(X)
         d /= d.mean()
         N = scaled(X, columns=power(d, -self.item_norm)) if self.item_norm else X
         B = dense_gram(N, N, np.float32)
         M = B.copy()
-        M[np.diag_indices_from(M)] += np.float32(l2)
-        found = admm.solve(
+        M[np.diag_indices_from(M)] += np.float32(plan.l2)
+        solution = admm.solve(
             M,
             B,
             self._nearest,
             rho=self.rho,
             max_steps=self.max_steps,
             tol=self.tol,
-            progress=lambda trace: self._progress("solve", len(trace), self.max_steps),
+            progress=lambda trace: call.progress("solve", len(trace), self.max_steps),
         )
-        self.notes_ = {"l2": l2, "predicted bytes": needed, "solver": found.report()}
-        self._warn_if_unfinished(found)
-        return _sparse_if_smaller(found.H, d, self.item_norm)
+        self._warn_if_not_converged(solution)
+        certificate = Certificate(
+            steps=solution.steps,
+            converged=solution.converged,
+            residual=solution.residual,
+            primal=solution.primal,
+            dual=solution.dual,
+            rho=solution.rho,
+            trace=solution.trace,
+        )
+        W = _sparse_if_smaller(solution.H, d, self.item_norm)
+        return Outcome(arrays={"weights": W}, plan=plan, certificates=(certificate,))
 
     def _nearest(self, S: NDArray[Any], Z: NDArray[Any], rho: float) -> float:
         """Z ← S with every entry drawn to zero by l1/ρ, negative ones all the way if they may not be."""
-        pull, moved = S.dtype.type(self.l1 / rho), 0.0
+        threshold, moved = S.dtype.type(self.l1 / rho), 0.0
         for start in range(0, len(S), ROWS):
             part = S[start : start + ROWS]
-            new = np.maximum(part - pull, 0)
+            new = np.maximum(part - threshold, 0)
             if not self.nonnegative:
-                new += np.minimum(part + pull, 0)
+                new += np.minimum(part + threshold, 0)
             moved += admm.norm(new - Z[start : start + ROWS]) ** 2
             Z[start : start + ROWS] = new
         return float(np.sqrt(moved))
 
-    def _warn_if_unfinished(self, found: admm.Solution) -> None:
-        if self.tol > 0 and not found.converged:
+    def _warn_if_not_converged(self, solution: admm.Solution) -> None:
+        if self.tol > 0 and not solution.converged:
             warnings.warn(
-                f"The solver stopped after {found.steps} steps at a residual of {found.residual:.1e} "
+                f"The solver stopped after {solution.steps} steps at a residual of {solution.residual:.1e} "
                 f"(tol {self.tol:g}): raise max_steps or tol.",
                 ConvergenceWarning,
                 stacklevel=6,
@@ -111,7 +127,7 @@ def _need_bytes(items: int) -> int:
     memory.require(
         needed,
         what=f"ADMM-SLIM with {admm.ARRAYS_ALIVE} dense arrays of {items:,} × {items:,} items",
-        instead="use the model slim, which solves the same problem on pairs that share a user.",
+        instead="use the model slim, which solves the same problem on co-occurring pairs.",
     )
     return needed
 

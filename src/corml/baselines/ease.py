@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import memory
-from corml.baselines._item_item import ItemItem, chance, strongest_of_columns
+from corml.baselines._item_item import ItemItem, RidgePlan, chance, largest_of_columns
+from corml.fitted import Outcome, Plan
 from corml.interactions import Interactions
 from corml.linalg.gram import dense_gram
 from corml.linalg.local import local_ridge
@@ -17,17 +18,27 @@ from corml.linalg.products import rows_of
 from corml.linalg.scaling import column_degrees
 from corml.linalg.spd import spd_inverse
 from corml.parallel import threads
-from corml.settings import above, check, choice, log, one_of, optional, setting, whole
+from corml.progress import Progress
+from corml.recommender import FitCall
+from corml.settings import above, check, choice, described, log, one_of, optional, setting, whole
 
 __all__ = ["EASE"]
 
 SPARE = 1.1  # of the dense route's one array: panels and tiles beside it
 A_WEIGHT = 28  # bytes for each candidate of an item on the local route
 TIMES_CHANCE = 200
-PATIENCE = 20_000  # items: beyond, the inverse takes minutes, and the local route finds lists as good in one
+MAX_DENSE_ITEMS = 20_000  # beyond, the inverse takes minutes, and the local route gives lists as good in one
 ROUTES = ("auto", "dense", "local")
 
 
+@dataclass(frozen=True, kw_only=True)
+class EASEPlan(RidgePlan):
+    """Which route, and with which ridge."""
+
+    route: str
+
+
+@described
 @dataclass(kw_only=True, eq=False)
 class EASE(ItemItem):
     """Ridge regression of each item on all others (Steck, WWW 2019).
@@ -41,6 +52,7 @@ class EASE(ItemItem):
     """
 
     NAME: ClassVar[str] = "ease"
+    PLAN: ClassVar[type[Plan]] = EASEPlan
     CITATION: ClassVar[str] = "Steck: Embarrassingly Shallow Autoencoders for Sparse Data. WWW 2019"
 
     l2: float | None = setting(
@@ -57,15 +69,15 @@ class EASE(ItemItem):
         help="weights kept for each item, the largest in size",
     )
 
-    def plan(self, train: Interactions) -> dict[str, Any]:
+    def plan(self, train: Interactions) -> EASEPlan:
         """Route, ridge and memory of a fit."""
         check(self)
         return self._plan(train.matrix)
 
-    def _plan(self, X: csr_array) -> dict[str, Any]:
+    def _plan(self, X: csr_array) -> EASEPlan:
         route = self.route
         if route == "auto":
-            route = "dense" if X.shape[1] <= PATIENCE and dense_bytes(X) <= memory.budget() else "local"
+            route = "dense" if X.shape[1] <= MAX_DENSE_ITEMS and dense_bytes(X) <= memory.budget() else "local"
         dense = route == "dense"
         needed = dense_bytes(X) if dense else local_bytes(X, self.candidates)
         memory.require(
@@ -73,40 +85,44 @@ class EASE(ItemItem):
             what=f"EASE of {X.shape[1]:,} items on the {route} route",
             instead="set route=local." if dense else "set fewer candidates.",
         )
-        return {"route": route, "l2": suggested_l2(X) if self.l2 is None else self.l2, "predicted bytes": needed}
+        l2 = suggested_l2(X) if self.l2 is None else float(self.l2)
+        return EASEPlan(route=route, l2=l2, predicted_bytes=needed)
 
-    def _weights(self, X: csr_array) -> Any:
-        self.notes_ = plan = self._plan(X)
-        return (self._dense if plan["route"] == "dense" else self._local)(X, plan["l2"])
+    def _fit(self, call: FitCall) -> Outcome:
+        plan = self._plan(call.X)
+        W = (self._dense if plan.route == "dense" else self._local)(call.X, plan.l2, call.progress)
+        return Outcome(arrays={"weights": W}, plan=plan)
 
-    def _dense(self, X: csr_array, l2: float) -> Any:
-        self._progress("invert", 0, 1)
+    def _dense(self, X: csr_array, l2: float, progress: Progress) -> Any:
+        progress("invert", 0, 1)
         P = dense_gram(X, X, np.float32)
         P[np.diag_indices_from(P)] += np.float32(l2)
         W = _weights_of(spd_inverse(P))
-        self._progress("invert", 1, 1)
-        return W if self.neighbours is None else strongest_of_columns(W, self.neighbours)
+        progress("invert", 1, 1)
+        return W if self.neighbours is None else largest_of_columns(W, self.neighbours)
 
-    def _local(self, X: csr_array, l2: float) -> csr_array:
-        gains = 1 / (column_degrees(X) + l2).astype(np.float32)  # what an item explains alone: c_ij² / 2(d_i + l2)
+    def _local(self, X: csr_array, l2: float, progress: Progress) -> csr_array:
+        explained = 1 / (column_degrees(X) + l2).astype(
+            np.float32
+        )  # the loss an item alone explains: c_ij² / 2(d_i + l2)
 
         def best(rows: csr_array, first: int) -> csr_array:
-            value = rows.data**2 * gains[rows.indices]
+            value = rows.data**2 * explained[rows.indices]
             value[rows.indices == first + rows_of(rows)] = 0
             return strongest(rows, self.candidates, by=value)
 
         items = X.shape[1]
-        chosen = over_pairs(X, best, told=lambda done: self._progress("candidates", done, items))
-        W = local_ridge(X, chosen, l2, told=lambda done: self._progress("solve", done, items))
+        chosen = over_pairs(X, best, told=lambda done: progress("candidates", done, items))
+        W = local_ridge(X, chosen, l2, told=lambda done: progress("solve", done, items))
         if self.neighbours is not None and self.neighbours < self.candidates:
             W = strongest(W, self.neighbours, by=np.abs(W.data))
-        made = csr_array(W.T.tocsr())
-        made.eliminate_zeros()
-        return made
+        transposed = csr_array(W.T.tocsr())
+        transposed.eliminate_zeros()
+        return transposed
 
 
 def suggested_l2(X: csr_array) -> float:
-    """A ridge that grows with what is chance in the data; the factor was chosen on four validation parts."""
+    """A ridge in proportion to the noise of the Gram matrix; the factor was chosen on four validation parts."""
     return TIMES_CHANCE * chance(X)
 
 

@@ -11,13 +11,14 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import ModelFileError, UsageError
+from corml.fitted import Outcome, Plan, learned
 from corml.linalg.pairs import largest_gram, over_pairs
 from corml.linalg.products import add_sparse_product
 from corml.linalg.scaling import column_degrees, narrow, power, row_degrees, scaled
 from corml.linalg.svd import right_singular_vectors
 from corml.parallel import blas
-from corml.recommender import Recommender
-from corml.settings import at_least, choice, linear, one_of, optional, setting, whole
+from corml.recommender import FitCall, Recommender
+from corml.settings import at_least, choice, described, linear, one_of, optional, setting, whole
 from corml.topn import band_of
 
 __all__ = ["GFCF"]
@@ -28,6 +29,15 @@ WORTH_PAIRS = 4  # times the work through users that makes a matrix of pairs wor
 A_PAIR = 24  # bytes for each pair, both ways, while their matrix is put together
 
 
+@dataclass(frozen=True, kw_only=True)
+class GFCFPlan(Plan):
+    """How NᵀN is applied, and how many singular vectors there are."""
+
+    route: str
+    rank: int
+
+
+@described
 @dataclass(kw_only=True, eq=False)
 class GFCF(Recommender):
     """Two filters of the graph of users and items (Shen, Wu, Zhang, Shan, Zhang, Letaief and Li, CIKM 2021).
@@ -40,14 +50,17 @@ class GFCF(Recommender):
     for a row of R.
 
     Memory: V, and while it is made a few times as much. NᵀN is never dense. Scores go through the training users,
-    (R Nᵀ) N, where that is about as fast; where people share most items, NᵀN is kept as a sparse matrix instead.
+    (R Nᵀ) N, where that is about as fast; where users share most items, NᵀN is kept as a sparse matrix instead.
     """
 
     NAME: ClassVar[str] = "gf-cf"
     CITATION: ClassVar[str] = (
         "Shen, Wu, Zhang, Shan, Zhang, Letaief and Li: How Powerful is Graph Convolution for Recommendation? CIKM 2021"
     )
-    STATE: ClassVar[Mapping[str, tuple[str | None, ...]]] = {"V": ("items", None)}
+    PLAN: ClassVar[type[Plan]] = GFCFPlan
+
+    V_ = learned(np.ndarray, "items", None)
+    pairs_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)
 
     rank: int | None = setting(
         None,
@@ -59,25 +72,21 @@ class GFCF(Recommender):
     alpha: float = setting(0.3, at_least(0), symbol="α", search=linear(0, 1), help="weight of the low-pass filter")
     route: str = setting("auto", one_of(*ROUTES), help="how NᵀN is applied: through users, kept as pairs, or by cost")
 
-    def _fit(self, X: csr_array) -> None:
-        N = _normalised(X)
-        self.V_ = np.zeros((X.shape[1], 0), dtype=np.float32)
-        self._progress("filter", 0, 1)
+    def _fit(self, call: FitCall) -> Outcome:
+        X, N = call.X, _normalised(call.X)
+        V = np.zeros((X.shape[1], 0), dtype=np.float32)
+        call.progress("filter", 0, 1)
         if self.alpha > 0:
-            self.V_ = right_singular_vectors(N, self.rank or suggested_rank(X))[0].astype(np.float32)
-        self._progress("filter", 1, 1)
-        self.notes_ = {"route": _route(X, self.route), "rank": self.V_.shape[1]}
-        if self.notes_["route"] == "pairs":
-            self.pairs_ = over_pairs(narrow(N), told=lambda done: self._progress("pairs", done, X.shape[1]))
-
-    def state(self) -> Mapping[str, tuple[str | None, ...]]:
-        """V, and the pairs if they were kept."""
-        pairs: Mapping[str, tuple[str | None, ...]] = {"pairs": ("items", "items")}
-        return {**self.STATE, **pairs} if self.notes_.get("route") == "pairs" else self.STATE
+            V = right_singular_vectors(N, self.rank or suggested_rank(X))[0].astype(np.float32)
+        call.progress("filter", 1, 1)
+        plan, arrays = GFCFPlan(route=_route(X, self.route), rank=V.shape[1]), {"V": V}
+        if plan.route == "pairs":
+            arrays["pairs"] = over_pairs(narrow(N), told=lambda done: call.progress("pairs", done, X.shape[1]))
+        return Outcome(arrays=arrays, plan=plan)
 
     def check_state(self) -> None:
         """Refuse a model whose linear filter is gone."""
-        if self.notes_.get("route") != "pairs" and self.train_.nnz < self.counts_.sum():
+        if self.pairs_ is None and self.train_.nnz < self.counts_.sum():
             raise ModelFileError("it scores through the histories of its users, which it does not have")
 
     def save(
@@ -85,7 +94,7 @@ class GFCF(Recommender):
     ) -> None:
         """Write the model as one file, atomically; without its users only if it does not score through them."""
         self.check_fitted()
-        if not history and self.notes_["route"] != "pairs":
+        if not history and self.pairs_ is None:
             raise UsageError("This GFCF scores through its training users: keep them, or fit with route='pairs'.")
         super().save(path, history=history, evaluation=evaluation)
 
@@ -95,29 +104,25 @@ class GFCF(Recommender):
 
     @property
     def filters(self) -> "_Filters":
-        """V and the data arranged for scoring; made once for the arrays they were made from."""
-        self.check_fitted()
-        made: _Filters | None = getattr(self, "_filters", None)
-        if made is None or made.V is not self.V_ or made.alpha != self.alpha:
-            made = self._filters = _Filters.of(self)
-        return made
+        """V and the data prepared for scoring with the settings of the fit; made once."""
+        return self._derive(lambda: _Filters.of(self))
 
-    def score_block(self, people: csr_array, columns: slice) -> NDArray[np.float32]:
+    def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of histories for a range of items."""
-        made = self.filters
-        with blas(size=min(people.shape)):
-            out: NDArray[np.float32] = (people @ made.left) @ made.right[:, columns]
-        if made.first is not None:
-            people = csr_array(people @ made.first)
-        whole = out.shape[1] == made.last.shape[1]
-        add_sparse_product(people, made.last if whole else made.last[:, columns], out)
+        filters = self.filters
+        with blas(size=min(users.shape)):
+            out: NDArray[np.float32] = (users @ filters.left) @ filters.right[:, columns]
+        if filters.first is not None:
+            users = csr_array(users @ filters.first)
+        whole = out.shape[1] == filters.last.shape[1]
+        add_sparse_product(users, filters.last if whole else filters.last[:, columns], out)
         return out
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to a score: the linear and the low-pass part."""
-        made = self.filters
-        linear = made.last[history] if made.first is None else made.first[history] @ made.last
-        low = made.left[history].astype(np.float64) @ made.right[:, target].astype(np.float64)
+        filters = self.filters
+        linear = filters.last[history] if filters.first is None else filters.first[history] @ filters.last
+        low = filters.left[history].astype(np.float64) @ filters.right[:, target].astype(np.float64)
         return {"linear": linear[:, [target]].toarray()[:, 0].astype(np.float64), "low-pass": low}
 
 
@@ -125,8 +130,6 @@ class GFCF(Recommender):
 class _Filters:
     """Scores are X left right + X first last; without `first` (through users) it is X last (pairs)."""
 
-    V: NDArray[np.float32]
-    alpha: float
     left: NDArray[np.float32]
     right: NDArray[np.float32]
     first: csr_array | None
@@ -136,15 +139,15 @@ class _Filters:
     def of(cls, model: GFCF) -> Self:
         root = np.sqrt(np.maximum(model.counts_, 1)).astype(np.float32)[:, None]
         left = np.asarray(model.V_ / root, dtype=np.float32)
-        right = np.ascontiguousarray((np.float32(model.alpha) * root * model.V_).T)
-        if model.notes_["route"] == "pairs":
-            return cls(model.V_, model.alpha, left, right, None, model.pairs_)
+        right = np.ascontiguousarray((np.float32(model.settings_.alpha) * root * model.V_).T)
+        if model.pairs_ is not None:
+            return cls(left, right, None, model.pairs_)
         N = narrow(_normalised(model.train_))
-        return cls(model.V_, model.alpha, left, right, N.T.tocsr(), N)
+        return cls(left, right, N.T.tocsr(), N)
 
 
 def suggested_rank(X: csr_array) -> int:
-    """One singular vector for 32 users, from 16 to the published 256: with more, V only learns its users by heart."""
+    """One singular vector for 32 users, from 16 to the published 256: with more, V overfits."""
     return min(max(int(X.shape[0]) // USERS_A_VECTOR, 16), 256)
 
 
@@ -153,7 +156,7 @@ def _normalised(X: csr_array) -> csr_array:
 
 
 def _route(X: csr_array, wish: str) -> str:
-    """How to apply NᵀN: of a history item, the items of all its users are read, or the items that it met."""
+    """How to apply NᵀN: of a history item, the items of all its users are read, or the items that co-occur with it."""
     if wish != "auto":
         return wish
     d = column_degrees(X)

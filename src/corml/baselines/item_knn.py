@@ -1,4 +1,4 @@
-"""Item neighbours: what people who met an item also met."""
+"""Item neighbours: items that share users with an item."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,20 +7,23 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from corml.baselines._item_item import ItemItem
+from corml.fitted import Outcome
 from corml.linalg.pairs import over_pairs, strongest
 from corml.linalg.products import rows_of
 from corml.linalg.scaling import column_degrees
-from corml.settings import at_least, choice, log, setting, whole
+from corml.recommender import FitCall
+from corml.settings import at_least, choice, described, log, setting, whole
 
 __all__ = ["ItemKNN"]
 
 
+@described
 @dataclass(kw_only=True, eq=False)
 class ItemKNN(ItemItem):
-    """Each item of a history votes for its nearest neighbours, by the cosine of who met them (Deshpande and Karypis).
+    """Each item of a history votes for its nearest neighbours, by the cosine of their users (Deshpande and Karypis).
 
-    W_ij = c_ij / (√(d_i d_j) + shrink) for the `neighbours` items j nearest to i, where c_ij users met both and d_i met
-    i. Nothing is minimised. Shrinkage holds back pairs of rare items, whose cosine is large by chance.
+    W_ij = c_ij / (√(d_i d_j) + shrink) for the `neighbours` items j nearest to i, where c_ij users have both and d_i
+    have i. Nothing is minimised. Shrinkage holds back pairs of rare items, whose cosine is large by chance.
 
     Memory: neighbours · items entries, and a chunk of rows of XᵀX while they are made.
     """
@@ -35,7 +38,8 @@ class ItemKNN(ItemItem):
         30.0, at_least(0), search=log(1, 200), help="added to the denominator of the cosine, in users"
     )
 
-    def _weights(self, X: csr_array) -> csr_array:
+    def _fit(self, call: FitCall) -> Outcome:
+        X = call.X
         root = np.sqrt(column_degrees(X)).astype(np.float32)
 
         def votes(rows: csr_array, first: int) -> csr_array:
@@ -44,4 +48,5 @@ class ItemKNN(ItemItem):
             rows.data[rows.indices == items] = 0
             return strongest(rows, self.neighbours)
 
-        return over_pairs(X, votes, told=lambda done: self._progress("neighbours", done, X.shape[1]))
+        W = over_pairs(X, votes, told=lambda done: call.progress("neighbours", done, X.shape[1]))
+        return Outcome(arrays={"weights": W})

@@ -2,41 +2,46 @@
 
 import warnings
 from dataclasses import dataclass
-from typing import Any, ClassVar, Self
+from typing import ClassVar, Self
 
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
 from corml import memory
-from corml.baselines._item_item import ItemItem, chance
+from corml.baselines._item_item import ItemItem, RidgePlan, chance
 from corml.errors import ConvergenceWarning, UsageError
+from corml.fitted import Certificate, Fitted, Outcome, Plan, on_items
 from corml.interactions import Interactions
 from corml.linalg.descent import nonnegative_nets
 from corml.linalg.pairs import largest_gram, over_pairs
-from corml.recommender import Progress
-from corml.settings import above, at_least, check, log, optional, setting, whole
+from corml.progress import Progress
+from corml.recommender import FitCall
+from corml.settings import above, at_least, check, described, log, optional, setting, whole
 
 __all__ = ["SLIM"]
 
 TIMES_CHANCE = 125
 
 
+@described
 @dataclass(kw_only=True, eq=False)
 class SLIM(ItemItem):
     """A non-negative elastic net of each item on all others (Ning and Karypis, ICDM 2011).
 
     Minimises, for each column w of W, ½‖x_j − Xw‖² + l2/2·‖w‖² + l1·‖w‖₁ subject to w ≥ 0, w_j = 0.
 
-    Only items that met j more than l1 times can have a weight. At the optimum the slope of a positive weight is zero:
+    Only items that share more than l1 users with j can have a weight. At the optimum the gradient of a positive weight
+    is zero:
     (Xᵀx_j)_i = l1 + l2·w_i + (XᵀXw)_i, and as neither XᵀX nor w has a negative entry, the right side is more than l1.
-    So all other pairs are left out before anything is solved, and the answer is the exact one. `candidates` leaves out
-    more, the pairs that would gain least by themselves; then it is the exact answer for those that stay.
+    So all other pairs are excluded before anything is solved, and the answer is the exact one. `candidates` excludes
+    more, the pairs that explain least by themselves; then it is the exact answer for those that stay.
 
     Memory: XᵀX as a sparse matrix, 8 bytes for each pair of items that share a user, counted both ways, and three times
     that while it is put together; where a quarter of all pairs do, a dense copy of it as well.
     """
 
     NAME: ClassVar[str] = "slim"
+    PLAN: ClassVar[type[Plan]] = RidgePlan
     CITATION: ClassVar[str] = "Ning and Karypis: SLIM: Sparse Linear Methods for Top-N Recommender Systems. ICDM 2011"
 
     l1: float = setting(1.0, at_least(0), search=log(0.1, 20), help="weight of Σw: more makes W sparser")
@@ -54,44 +59,45 @@ class SLIM(ItemItem):
         train: Interactions,
         *,
         valid: Interactions | None = None,
-        start: "SLIM | None" = None,
+        warm_start: "SLIM | None" = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
 
-        `start` is a fitted SLIM to begin from, such as one with a larger l1: it saves time and changes nothing else.
+        `warm_start` is a fitted SLIM to begin from, such as one with a larger l1: it saves time and changes nothing else.
         Items are matched by id, so the data may have grown.
         """
         known = isinstance(train, Interactions)  # what is not is refused by the fit itself
-        self._start = _moved(start, train) if start is not None and known else None
-        try:
-            return super().fit(train, valid=valid, progress=progress)
-        finally:
-            self._start = None
+        weights = _weights_on(warm_start, train) if warm_start is not None and known else None
+        return self._fit_and_keep(train, valid, progress, weights=weights)
 
-    def plan(self, train: Interactions) -> dict[str, Any]:
+    def plan(self, train: Interactions) -> RidgePlan:
         """Ridge and memory of a fit; refuses what would not fit."""
         check(self)
-        return {"l2": self._l2(train.matrix), "predicted bytes": _need_bytes(train.matrix)}
+        return self._plan(train.matrix)
+
+    def _plan(self, X: csr_array) -> RidgePlan:
+        return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X))
 
     def _l2(self, X: csr_array) -> float:
         return suggested_l2(X) if self.l2 is None else float(self.l2)
 
-    def _weights(self, X: csr_array) -> csr_array:
-        items, l2 = X.shape[1], self._l2(X)
-        self.notes_ = {"l2": l2, "predicted bytes": _need_bytes(X)}
-        G = over_pairs(X, told=lambda done: self._progress("pairs", done, items))
-        found, unfinished = nonnegative_nets(
+    def _fit(self, call: FitCall, *, weights: csc_array | None = None) -> Outcome:
+        plan, items = self._plan(call.X), call.X.shape[1]
+        G = over_pairs(call.X, told=lambda done: call.progress("pairs", done, items))
+        solved, unfinished = nonnegative_nets(
             G,
             l1=self.l1,
-            l2=l2,
-            start=csc_array((items, items), dtype=np.float32) if self._start is None else self._start,
+            l2=plan.l2,
+            start=csc_array((items, items), dtype=np.float32) if weights is None else weights,
             most=self.candidates,
             tol=self.tol,
             max_steps=self.max_steps,
-            told=lambda done: self._progress("solve", done, items),
+            told=lambda done: call.progress("solve", done, items),
         )
-        self.notes_ |= {"unfinished items": unfinished}
+        certificate = Certificate(
+            steps=self.max_steps, converged=not unfinished, residual=self.tol, unfinished_items=unfinished
+        )
         if unfinished:
             warnings.warn(
                 f"{unfinished:,} of {items:,} items stopped after {self.max_steps} passes (tol {self.tol:g}): "
@@ -99,13 +105,13 @@ class SLIM(ItemItem):
                 ConvergenceWarning,
                 stacklevel=5,
             )
-        W = csr_array(found.tocsr())
+        W = csr_array(solved.tocsr())
         W.sort_indices()
-        return W
+        return Outcome(arrays={"weights": W}, plan=plan, certificates=(certificate,))
 
 
 def suggested_l2(X: csr_array) -> float:
-    """A ridge that grows with what is chance in the data; the factor was chosen on four validation parts."""
+    """A ridge in proportion to the noise of the Gram matrix; the factor was chosen on four validation parts."""
     return TIMES_CHANCE * chance(X)
 
 
@@ -120,11 +126,9 @@ def _need_bytes(X: csr_array) -> int:
     return needed
 
 
-def _moved(earlier: object, train: Interactions) -> csc_array:
-    """The weights of an earlier model where the items of the data have their places."""
-    if not isinstance(earlier, SLIM) or not hasattr(earlier, "weights_"):
-        raise UsageError("start must be a fitted SLIM: fit it first, or leave it out.")
-    place, W = train.items.find(earlier.items_.labels), earlier.weights_.tocoo()
-    rows, columns = place[W.row], place[W.col]
-    known = (rows >= 0) & (columns >= 0)
-    return csc_array((W.data[known], (rows[known], columns[known])), shape=2 * (len(train.items),))
+def _weights_on(earlier: object, train: Interactions) -> csc_array:
+    """The weights of an earlier fit for the items of these data."""
+    state: Fitted | None = vars(earlier).get("fitted_") if isinstance(earlier, SLIM) else None
+    if state is None:
+        raise UsageError("warm_start must be a fitted SLIM: fit it first, or leave it out.")
+    return csc_array(on_items(state.arrays["weights"], state.items, train.items))

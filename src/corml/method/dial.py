@@ -1,7 +1,7 @@
 """The novelty dial: CoRML at several item_norms in one model, to be chosen when lists are made."""
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
 
@@ -9,32 +9,35 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml import fitted
 from corml.errors import SettingError, UsageError, ascii_line
+from corml.fitted import Certificate, Fitted, LearnedArray, Outcome, Settings, learned
 from corml.interactions import Interactions
 from corml.method.estimator import CoRML
+from corml.method.plan.plan import Plan
 from corml.method.sparse.fit_cache import Workspace
 from corml.recommendations import Recommendations
-from corml.recommender import Recommender
-from corml.settings import Rule, build, optional, setting
+from corml.recommender import FitCall, Recommender
+from corml.settings import Rule, build, described, optional, setting, values_of
 
 __all__ = ["Dial"]
 
-MOST = 21
-SHARES = ("users_", "items_", "train_", "counts_", "titles_", "data_", "notes_", "evaluation_", "V_", "degrees_")
+MAX_POSITIONS = 21
 MIDDLE = 0.5  # where the dial stands unless asked
 
 
 def _are_norms(values: Any) -> bool:
     numbers = isinstance(values, list | tuple) and all(type(v) in (int, float) and -1 <= v <= 1 for v in values)
-    return numbers and 2 <= len(values) <= MOST and all(a < b for a, b in pairwise(values))
+    return numbers and 2 <= len(values) <= MAX_POSITIONS and all(a < b for a, b in pairwise(values))
 
 
 NORMS = Rule(
-    f"2 to {MOST} ascending numbers from -1 to 1", _are_norms, lambda text: [float(x) for x in text.split(",")]
+    f"2 to {MAX_POSITIONS} ascending numbers from -1 to 1", _are_norms, lambda text: [float(x) for x in text.split(",")]
 )
 SHARED = Rule("a mapping of CoRML settings", lambda value: isinstance(value, Mapping), str)
 
 
+@described
 @dataclass(kw_only=True, eq=False)
 class Dial(Recommender):
     """CoRML from novel to popular: one H for each item_norm, sharing filter, ids and histories.
@@ -45,7 +48,10 @@ class Dial(Recommender):
     """
 
     NAME: ClassVar[str] = "corml-dial"
-    STATE: ClassVar[Mapping[str, tuple[str | None, ...]]] = {"V": ("items", None), "degrees": ("items",)}
+    PLAN: ClassVar[type[fitted.Plan]] = Plan
+
+    V_ = learned(np.ndarray, "items", None)
+    degrees_ = learned(np.ndarray, "items")
 
     item_norms: Sequence[float] = setting(
         (-0.2, -0.1, 0.0, 0.1, 0.2), NORMS, symbol="t", help="positions of the dial, novel to popular"
@@ -54,41 +60,49 @@ class Dial(Recommender):
         None, optional(SHARED, "the defaults"), help="CoRML settings that all positions share"
     )
 
-    def state(self) -> Mapping[str, tuple[str | None, ...]]:
+    def state(self) -> Mapping[str, LearnedArray[Any]]:
         """One H for each position beside what they share."""
-        return {**self.STATE, **{f"H{place}": ("items", "items") for place in range(len(self.item_norms))}}
+        norms = self.fitted_.settings.item_norms if "fitted_" in vars(self) else self.item_norms
+        return {**super().state(), **{f"H{position}": CoRML.H_ for position in range(len(norms))}}
 
-    def _fit(self, X: csr_array) -> None:
+    def _fit(self, call: FitCall) -> Outcome:
         if "item_norm" in (self.of or {}):
             raise SettingError("A dial has its own item_norms: leave item_norm out of the settings it shares.")
-        train = self._train()
         last: CoRML | None = None
-        workspace = Workspace(train)
-        for place, t in enumerate(self.item_norms):
-            self._stage = f"position {place + 1} of {len(self.item_norms)}"
-            last = self._member(t).fit(train, start=last, workspace=workspace, progress=self._tell)
-            setattr(self, f"H{place}_", last.H_)
-            self.notes_[f"item_norm {t:g}"] = last.notes_
-        assert last is not None
-        self.V_, self.degrees_ = last.V_, last.degrees_
+        workspace = Workspace(call.train)
+        arrays: dict[str, Any] = {}
+        certificates: list[Certificate] = []
+        for position, t in enumerate(self.item_norms):
+            stage = f"position {position + 1} of {len(self.item_norms)}"
 
-    def _tell(self, what: str, done: int, total: int) -> None:
-        self._progress(f"{self._stage}: {what}", done, total)
+            def report(part: str, done: int, total: int, stage: str = stage) -> None:
+                call.progress(f"{stage}: {part}", done, total)
+
+            last = _member(self.of, t).fit(call.train, warm_start=last, workspace=workspace, progress=report)
+            arrays[f"H{position}"] = last.H_
+            certificates += last.fitted_.certificates
+        assert last is not None
+        arrays |= {"V": last.V_, "degrees": last.degrees_}
+        return Outcome(arrays=arrays, plan=last.fitted_.plan, certificates=tuple(certificates))
 
     def at(self, novelty: float) -> CoRML:
         """The position for a novelty between 0 (popular) and 1 (novel), as a CoRML."""
         self.check_fitted()
         if isinstance(novelty, bool) or not isinstance(novelty, int | float) or not 0 <= novelty <= 1:
             raise UsageError(f"novelty must be a number from 0 (popular) to 1 (novel); got {ascii_line(novelty)}.")
-        place = round((1 - novelty) * (len(self.item_norms) - 1))
-        made: dict[int, CoRML] = self.__dict__.setdefault("_positions", {})
-        H = getattr(self, f"H{place}_")
-        if place not in made or made[place].H_ is not H:
-            made[place] = self._member(self.item_norms[place])
-            for name in SHARES:
-                setattr(made[place], name, getattr(self, name))
-            made[place].H_ = H
-        return made[place]
+        positions = self._derive(self._positions)
+        return positions[round((1 - novelty) * (len(positions) - 1))]
+
+    def _positions(self) -> list[CoRML]:
+        """Every position as a CoRML that shares all but its H with the others."""
+        state: Fitted = self.fitted_
+        positions = []
+        for position, t in enumerate(state.settings.item_norms):
+            member = _member(state.settings.of, t)
+            arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_}
+            member.fitted_ = replace(state, settings=Settings(values_of(member)), arrays=arrays)
+            positions.append(member)
+        return positions
 
     def recommend(
         self,
@@ -107,9 +121,9 @@ class Dial(Recommender):
         """As the middle position has it."""
         return self.at(MIDDLE).block_shape(X)
 
-    def score_block(self, people: csr_array, columns: slice) -> NDArray[np.float32]:
+    def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of the middle position."""
-        return self.at(MIDDLE).score_block(people, columns)
+        return self.at(MIDDLE).score_block(users, columns)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """Contributions at the middle position."""
@@ -117,14 +131,10 @@ class Dial(Recommender):
 
     def check_state(self) -> None:
         """Every position must be a sound CoRML."""
-        for place in range(len(self.item_norms)):
-            self.at(1 - place / (len(self.item_norms) - 1)).check_state()
+        for member in self._derive(self._positions):
+            member.check_state()
 
-    def _member(self, t: float) -> CoRML:
-        made: CoRML = build(CoRML, {**(self.of or {}), "item_norm": float(t)})
-        return made
 
-    def _train(self) -> Interactions:
-        """The training data as they were given to `fit`, without their provenance."""
-        rows = np.repeat(np.arange(self.train_.shape[0], dtype=np.int32), np.diff(self.train_.indptr))
-        return Interactions(self.users_, self.items_, rows, self.train_.indices.astype(np.int32), titles=self.titles_)
+def _member(shared: Mapping[str, Any] | None, t: float) -> CoRML:
+    member: CoRML = build(CoRML, {**(shared or {}), "item_norm": float(t)})
+    return member

@@ -1,9 +1,9 @@
-"""The metric behind the scores: a Mahalanobis distance between people and items.
+"""The metric behind the scores: a Mahalanobis distance between users and items.
 
     W = H + ω D^{-2t},   ω = max_i d_i^{2t} Σ_j |H_ij|          positive semi-definite (Gershgorin)
     d(u, i)² = (p_u − q_i)ᵀ W (p_u − q_i),   p_u = r_u D^{-t},   q_i = d_i^t e_i
 
-Among items a person has not met, the order of d is exactly the order of the H part of the scores (Conclusion 1 of
+Among items a user has not seen, the order of d is exactly the order of the H part of the scores (Conclusion 1 of
 the paper). G has the same metric at t = ½. The two together are one metric only if t = ½, so one asks for a part.
 """
 
@@ -34,7 +34,7 @@ class Metric:
         return self.omega * power(self.degrees, -2 * self.exponent)
 
     def between(self, history: NDArray[np.integer[Any]], target: int, inside: NDArray[Any], row: NDArray[Any]) -> float:
-        """Distance from a person with this history to an item.
+        """Distance from a user with this history to an item.
 
         `inside` is the hollow matrix among the history items and `row` its row from the history to the target.
         """

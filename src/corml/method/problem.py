@@ -1,33 +1,32 @@
 """Problem H: which symmetric, non-negative, hollow H fits the interactions beyond what G explains.
 
-    minimise  ½⟨H, M H⟩ − ⟨B, H⟩     subject to   H = Hᵀ,  H ≥ 0,  diag(H) = 0
+    minimise  ½⟨H, M H⟩ − ⟨B, H⟩     subject to   H = Hᵀ,  H ≥ 0,  diag(H) = 0                     eqs. (11)–(13)
 
-    P  = Ω^{½} R D^{-t}               A = Pᵀ diag((d_u / max d_u)^{-t_u}) P
+    P  = Ω^{½} R D^{-t}               A = Pᵀ Φ P
     M  = εA + l2·D + ridge·I          G' = D^{t−s} G D^{s−t}
     B  = (1/2λ) PᵀP − ε(1/λ − 1) A G'
 
-With Ω = I it is the paper's ADMM problem divided by 2λ². Ω = diag((d_u / mean d_u)^{-balance}) is ours: it weighs the
-loss of each user, so that those with long histories do not speak for all.
+    Φ = diag((d_u / max d_u)^{-t_u})           the ranking weight of each user                       eq. (9)
+    Ω = diag((d_u / mean d_u)^{-balance})      how much each user's loss counts; ours, the paper has I
+
+With Ω = I, ridge = 0 and s = ½ it is the paper's ADMM problem divided by 2λ². The dense solver makes M and B as they
+stand (`dense/problem.py`), the sparse one on co-occurring pairs only (`sparse/problem.py`).
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping
+from dataclasses import dataclass, fields
+from typing import Any, Self
 
 import numpy as np
-from numpy.typing import DTypeLike, NDArray
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.gram import dense_gram
-from corml.linalg.scaling import power, row_degrees, scaled
-from corml.method.spectral import filter_block
-from corml.parallel import blas
+from corml.linalg.scaling import power, row_degrees
 
-__all__ = ["Problem", "Weights", "dense_problem", "loss_weights", "user_weights"]
-
-CHUNK = 1024  # columns of G' made at a time
+__all__ = ["UserWeights", "Weights"]
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Weights:
     """The numbers of problem H that are not data: the paper's λ, t, ε, t_u, θ, and our ridge, balance and s."""
 
@@ -40,66 +39,51 @@ class Weights:
     user_balance: float = 0.0
     filter_norm: float = 0.5
 
+    @classmethod
+    def of(cls, settings: Mapping[str, Any]) -> Self:
+        """Read from the resolved settings of a CoRML."""
+        return cls(**{spec.name: settings[spec.name] for spec in fields(cls)})
+
     @property
     def filter_weight(self) -> float:
-        """1/λ − 1: how much G counts beside H."""
+        """1/λ − 1: how much G counts beside H in the scores."""
         return 1 / self.mix - 1
+
+    @property
+    def gram_factor(self) -> float:
+        """1/2λ: the factor of PᵀP in B."""
+        return 1 / (2 * self.mix)
+
+    @property
+    def cross_factor(self) -> float:
+        """ε(1/λ − 1): the factor of A G' in B."""
+        return self.scale * self.filter_weight
+
+    def diagonal(self, d: NDArray[np.float64]) -> NDArray[np.float64]:
+        """l2·d + ridge: what M has on its diagonal beside εA."""
+        return np.asarray(self.l2 * d + self.ridge)
 
 
 @dataclass(frozen=True)
-class Problem:
-    """M and B of problem H as dense arrays."""
+class UserWeights:
+    """Ω and Φ as one number for each user."""
 
-    M: NDArray[Any]
-    B: NDArray[Any]
+    loss: NDArray[np.float64]
+    ranking: NDArray[np.float64]
 
+    @classmethod
+    def of(cls, R: csr_array, *, user_balance: float, user_norm: float) -> Self:
+        """Weights by the degrees of users in R."""
+        d_u = row_degrees(R)
+        loss = power(d_u / max(float(d_u.mean()), 1.0), -user_balance) if len(d_u) else d_u
+        return cls(loss, power(d_u / d_u.max(initial=1.0), -user_norm))
 
-def dense_problem(
-    R: csr_array, d: NDArray[np.float64], V: NDArray[Any], weights: Weights, *, clip: bool = True, dtype: DTypeLike
-) -> Problem:
-    """Set up problem H for the items of R; keeps two dense n × n arrays.
+    @property
+    def both(self) -> NDArray[np.float64]:
+        """ΩΦ: the weight of each user in A."""
+        return np.asarray(self.loss * self.ranking)
 
-    `d` holds item degrees and V rows of those items. User degrees are counted inside R, so that a block of items
-    sees only its own interactions.
-    """
-    P = scaled(R, rows=np.sqrt(loss_weights(R, weights.user_balance)), columns=power(d, -weights.item_norm))
-    Φ = user_weights(R, weights.user_norm)
-    B = dense_gram(P, P, dtype)
-    A = B.copy() if weights.user_norm == 0 else dense_gram(scaled(P, rows=Φ), P, dtype)
-    B *= 1 / (2 * weights.mix)
-    if weights.filter_weight > 0:
-        _subtract_filter(B, A, d, V.astype(dtype, copy=False), weights, clip=clip)
-    A *= weights.scale
-    A[np.diag_indices_from(A)] += (weights.l2 * d + weights.ridge).astype(dtype)
-    return Problem(M=A, B=B)
-
-
-def user_weights(R: csr_array, user_norm: float) -> NDArray[np.float64]:
-    """(d_u / max d_u)^{-t_u}: the ranking weight of each user."""
-    d_u = row_degrees(R)
-    return power(d_u / d_u.max(initial=1.0), -user_norm)
-
-
-def loss_weights(R: csr_array, user_balance: float) -> NDArray[np.float64]:
-    """(d_u / mean d_u)^{-balance}: how much each user's loss counts."""
-    d_u = row_degrees(R)
-    return power(d_u / max(float(d_u.mean()), 1.0), -user_balance) if len(d_u) else d_u
-
-
-def _subtract_filter(
-    B: NDArray[Any], A: NDArray[Any], d: NDArray[np.float64], V: NDArray[Any], weights: Weights, *, clip: bool
-) -> None:
-    """B ← B − ε(1/λ − 1) A G', a band of columns at a time."""
-    items = np.arange(len(d))
-    left = power(d, weights.item_norm - weights.filter_norm)[:, None].astype(A.dtype)
-    right = (weights.scale * weights.filter_weight * power(d, weights.filter_norm - weights.item_norm)).astype(A.dtype)
-    with blas(size=len(d)):
-        for start in range(0, len(d), CHUNK):
-            band = items[start : start + CHUNK]
-            G = filter_block(V, items, band, clip=clip)
-            G *= left
-            G *= right[band]
-            target = B[:, start : start + CHUNK]
-            never = target == 0
-            target -= A @ G
-            np.minimum(target, 0, out=target, where=never)  # pairs that never met have no weight, by definition
+    @property
+    def ranks_alike(self) -> bool:
+        """Whether every user has ranking weight 1, so that A = PᵀP."""
+        return bool((self.ranking == 1).all())

@@ -23,19 +23,19 @@ def storage(H: csr_array) -> int:
 def to_budget(H: csr_array, size: int, users: int, degrees: NDArray[np.float64] | None = None) -> csr_array:
     """Keep the pairs of H that matter most such that it is stored in at most size·(users + items) numbers.
 
-    A weight counts in the scores of everybody who met one of its items, so the same weight matters more between
-    popular items: with `degrees` weights are compared times (d_i d_j)^¼.
+    A weight counts in the scores of every user of one of its items, so the same weight matters more between popular
+    items: with `degrees` weights are compared times (d_i d_j)^¼.
     """
-    most = max(0, (size * (users + H.shape[0]) - H.shape[0] - 1) // 2 * 2)
-    if H.nnz <= most:
+    max_entries = max(0, (size * (users + H.shape[0]) - H.shape[0] - 1) // 2 * 2)
+    if H.nnz <= max_entries:
         return H
     kept = np.zeros(H.nnz, dtype=bool)
-    if most:
-        matters = H.data if degrees is None else H.data * _popularity(H, power(degrees, 0.25))
-        threshold = np.partition(matters, H.nnz - most)[H.nnz - most]
-        kept = matters > threshold  # equal entries go together, or symmetry would break
-        if int((matters >= threshold).sum()) <= most:
-            kept = matters >= threshold
+    if max_entries:
+        importance = H.data if degrees is None else H.data * _popularity(H, power(degrees, 0.25))
+        threshold = np.partition(importance, H.nnz - max_entries)[H.nnz - max_entries]
+        kept = importance > threshold  # equal entries go together, or symmetry would break
+        if int((importance >= threshold).sum()) <= max_entries:
+            kept = importance >= threshold
     return _only(H, kept)
 
 
@@ -60,7 +60,7 @@ def authors_rule(H: csr_array, users: int, *, prune: bool = True) -> csr_array:
 
 
 def _only(H: csr_array, kept: np.ndarray) -> csr_array:
-    made = H.copy()
-    made.data[~kept] = 0
-    made.eliminate_zeros()
-    return made
+    pruned = H.copy()
+    pruned.data[~kept] = 0
+    pruned.eliminate_zeros()
+    return pruned

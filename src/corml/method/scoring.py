@@ -20,7 +20,7 @@ from corml.topn import BLOCK_BYTES, band_of, block_of
 
 __all__ = ["Scoring"]
 
-NOISE = 1e-7  # what rounding leaves of scores that are nothing, as between groups that never meet
+NOISE = 1e-7  # what rounding leaves of scores that are zero, as between groups of items that never co-occur
 BAND = 1024  # rows of G made at a time when its row sums are needed
 
 Items = NDArray[np.integer[Any]]
@@ -46,7 +46,7 @@ class Scoring:
 
     @classmethod
     def of(cls, H: csr_array, V: NDArray[Any], d: NDArray[np.float64], weights: Weights, filter: str) -> Self:
-        """Arrange a fitted model's arrays."""
+        """Prepare the arrays of a fitted model."""
         t = weights.item_norm
         H_scaled = scaled(H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
         left = (V * power(d, -weights.filter_norm)[:, None]).astype(np.float32)
@@ -55,10 +55,6 @@ class Scoring:
         )
         own = np.einsum("ij,ji->i", left, right)
         return cls(H, V, d, weights, filter, H_scaled, left, right, own)
-
-    def is_of(self, H: csr_array, V: NDArray[Any], weights: Weights, filter: str) -> bool:
-        """Whether it was made from these very arrays and settings."""
-        return self.H is H and self.V is V and self.weights == weights and self.filter == filter
 
     @property
     def clips_entries(self) -> bool:
@@ -76,8 +72,8 @@ class Scoring:
         if not (self.filters and self.clips_entries):
             return band_of(rows, columns)
         height, width = block_of(rows, columns)
-        met = max(1, min(X.nnz, columns))  # the band of G has a row for each item met
-        return height, min(width, max(64, BLOCK_BYTES // 4 // met))
+        items = max(1, min(X.nnz, columns))  # the band of G has a row for each item of a history
+        return height, min(width, max(64, BLOCK_BYTES // 4 // items))
 
     def block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of histories X for a range of items."""
@@ -98,22 +94,22 @@ class Scoring:
         with blas(size=min(X.shape)):
             if self.clips_entries:
                 return self._clipped_by_entry(X, columns)
-            made: NDArray[np.float32] = (X @ self.left) @ self.right[:, columns]
+            scores: NDArray[np.float32] = (X @ self.left) @ self.right[:, columns]
         here = (X.indices >= columns.start) & (X.indices < columns.stop)
         own = X.indices[here]
-        made[rows_of(X)[here], own - columns.start] -= self.own[own]
-        return np.maximum(made, 0, out=made) if self.filter == "authors" else made
+        scores[rows_of(X)[here], own - columns.start] -= self.own[own]
+        return np.maximum(scores, 0, out=scores) if self.filter == "authors" else scores
 
     def _clipped_by_entry(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
-        met, compact = np.unique(X.indices, return_inverse=True)
-        band = self.left[met] @ self.right[:, columns]
-        asked = np.arange(columns.start, columns.stop)
-        _, here, there = np.intersect1d(met, asked, assume_unique=True, return_indices=True)
-        band[here, there] = 0
-        made = np.zeros((X.shape[0], band.shape[1]), dtype=np.float32)
-        rows = csr_array((X.data, compact, X.indptr), shape=(X.shape[0], len(met)))
-        add_dense_product(rows, np.maximum(band, 0, out=band), made)
-        return made
+        seen, compact = np.unique(X.indices, return_inverse=True)
+        band = self.left[seen] @ self.right[:, columns]
+        targets = np.arange(columns.start, columns.stop)
+        _, row, column = np.intersect1d(seen, targets, assume_unique=True, return_indices=True)
+        band[row, column] = 0
+        scores = np.zeros((X.shape[0], band.shape[1]), dtype=np.float32)
+        rows = csr_array((X.data, compact, X.indptr), shape=(X.shape[0], len(seen)))
+        add_dense_product(rows, np.maximum(band, 0, out=band), scores)
+        return scores
 
     # --- why, and how far --------------------------------------------------------------------------------------------
 
@@ -164,10 +160,10 @@ class Scoring:
         return filter_block(self.V.astype(np.float64), rows, columns, clip=self.clips_entries)
 
     def _hollow(self, items: Items, part: str) -> NDArray[np.float64]:
-        """H or G among some items (an item may stand twice: it has no tie to itself)."""
-        distinct, back = np.unique(items, return_inverse=True)
+        """H or G among some items (an item may stand twice: its entry with itself is zero)."""
+        distinct, position = np.unique(items, return_inverse=True)
         if part == "g":
             among = self._filter(distinct, distinct)
         else:
             among = self.H[distinct][:, distinct].toarray().astype(np.float64)
-        return among[np.ix_(back, back)]
+        return among[np.ix_(position, position)]

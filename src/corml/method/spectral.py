@@ -27,7 +27,7 @@ def singular_vectors(R: csr_array, rank: int, norms: Norms = (0.5, 0.5)) -> NDAr
     """V of the degree-normalised interactions; `norms` are the exponents a of users and b of items."""
     N = scaled(R, rows=power(row_degrees(R), -norms[0]), columns=power(column_degrees(R), -norms[1]))
     V, _ = right_singular_vectors(N, rank)
-    V[np.bincount(R.indices, minlength=R.shape[1]) == 0] = 0  # nobody met them: rounding may say otherwise
+    V[np.bincount(R.indices, minlength=R.shape[1]) == 0] = 0  # they have no user: rounding may say otherwise
     return V
 
 
@@ -36,6 +36,6 @@ def filter_block(
 ) -> NDArray[Any]:
     """G restricted to some rows and columns (sorted item numbers)."""
     G: NDArray[Any] = V[rows] @ V[columns].T
-    _, here, there = np.intersect1d(rows, columns, assume_unique=True, return_indices=True)
-    G[here, there] = 0
+    _, row, column = np.intersect1d(rows, columns, assume_unique=True, return_indices=True)
+    G[row, column] = 0
     return np.maximum(G, 0, out=G) if clip else G

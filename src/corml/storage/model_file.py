@@ -4,18 +4,20 @@ import importlib.metadata
 import os
 import platform
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from corml.errors import ModelFileError, quoted
+from corml.fitted import Certificate, Fitted, LearnedArray, Settings, Training
 from corml.interactions import Ids
 from corml.parallel import threads
-from corml.settings import declared
+from corml.settings import values_of
 from corml.storage import atomic
 from corml.storage.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pieces
+from corml.storage.facts import from_plain, to_plain
 
 if TYPE_CHECKING:
     from corml.recommender import Recommender
@@ -23,40 +25,56 @@ if TYPE_CHECKING:
 __all__ = ["environment", "restore", "save_model"]
 
 PACKAGES = ("corml", "numpy", "scipy", "numba")
-MOST_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
+MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
+COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
 
 Arrays = Mapping[str, NDArray[Any]]
+T = TypeVar("T")
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
 
 
 def save_model(
-    model: "Recommender", path: str | os.PathLike[str], *, history: bool, evaluation: Mapping[str, Any] | None
+    model: "Recommender", path: str | os.PathLike[str], *, history: bool, evaluation: Mapping[str, Any]
 ) -> None:
-    """Write a fitted model with its ids, settings, provenance and, if wanted and known, its users' histories.
+    """Write a fitted model with its ids, settings, provenance and, if it has and may keep them, its users' histories.
 
     A model that could not be read back is refused before the file that is there is touched.
     """
     atomic.target(path)
+    model.check_fitted()
     model.check_state()
-    arrays = encode_ids("items", model.items_.labels) | {"counts": model.counts_}
-    if history and len(model.users_):
-        arrays |= encode_ids("users", model.users_.labels) | encode_sparse("train", model.train_, values=False)
-    if model.titles_:
-        arrays |= encode_ids("titles", [model.titles_.get(label, "") for label in model.items_.labels])
-    for name, dims in model.state().items():
-        if "users" in dims and "users.bytes" not in arrays:  # who left no history leaves nothing else either
-            continue
-        value = getattr(model, name + "_")
-        arrays |= encode_sparse(name, value) if issparse(value) else {name: value}
-    meta = {
+    state: Fitted = model.fitted_
+    facts = {
         "model": model.NAME,
-        "settings": {name: getattr(model, name) for name in declared(type(model))},
-        "shape": list(model.train_.shape),
-        "data": model.data_,
-        "notes": model.notes_,
-        "evaluation": dict(evaluation or {}),
+        "settings": dict(state.settings),
+        "shape": list(state.train.shape),
+        "data": {"fingerprint": state.fingerprint, "source": dict(state.source)},
+        "notes": _notes(state),
+        "evaluation": dict(evaluation),
         "made_with": environment(),
     }
-    atomic.replace(path, *pieces(arrays, meta))
+    atomic.replace(path, *pieces(_arrays(model, state, history=history and len(state.users) > 0), facts))
+
+
+def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, NDArray[Any]]:
+    arrays = encode_ids("items", state.items.labels) | {"counts": state.counts}
+    if history:
+        arrays |= encode_ids("users", state.users.labels) | encode_sparse("train", state.train, values=False)
+    if state.titles:
+        arrays |= encode_ids("titles", [state.titles.get(label, "") for label in state.items.labels])
+    for name, array in model.state().items():
+        value = state.arrays.get(name)
+        if value is None or ("users" in array.shape and not history):  # no histories, no vectors of users either
+            continue
+        arrays |= encode_sparse(name, value) if issparse(value) else {name: value}
+    return arrays
+
+
+def _notes(state: Fitted) -> dict[str, Any]:
+    notes = {"plan": state.plan, "certificates": state.certificates or None, "training": state.training}
+    return {name: to_plain(value, skip=("trace",)) for name, value in notes.items() if value is not None}
 
 
 def environment() -> dict[str, Any]:
@@ -72,39 +90,75 @@ def _version(package: str) -> str:
         return "unknown"
 
 
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
 def restore(model: "Recommender", contents: Contents) -> "Recommender":
     """Fill an unfitted model with what a file holds, checking that all parts fit together."""
     try:
-        _fill(model, contents.arrays, contents.meta)
+        model.fitted_ = _read(model, contents.arrays, contents.meta)
         model.check_state()
     except ModelFileError as fault:
         raise ModelFileError(f"{contents.name} cannot be trusted: {fault}. Fit again.") from None
     return model
 
 
-def _fill(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> None:
-    model.data_, model.notes_, model.evaluation_ = meta["data"], meta["notes"], meta["evaluation"]
+def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitted:
     n_users, n_items = _shape(meta["shape"])
     labels = decode_ids(arrays, "items")
     if len(labels) != n_items:
         raise ModelFileError(f"it names {len(labels):,} items and says {n_items:,}")
-    model.items_, model.titles_ = _ids(labels, "item"), _titles(arrays, labels)
-    used = {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"}
-    used |= _restore_history(model, arrays, n_users)
+    users, train, used = _history(arrays, n_users, n_items)
     sizes = {"users": n_users, "items": n_items, None: None}
-    for name, dims in {"counts": ("items",), **model.state()}.items():
-        if "users" in dims and "users.bytes" not in used:
+    state: dict[str, Any] = {}
+    for name, array in {"counts": COUNTS, **model.state()}.items():
+        if "users" in array.shape and not len(users):
             continue
-        found, parts = _state(arrays, name, [sizes[dim] for dim in dims], kind="i" if name == "counts" else "f")
-        setattr(model, name + "_", found)
+        value, parts = _array(arrays, name, array, [sizes[dim] for dim in array.shape])
         used |= parts
-    _check_counts(model, n_users, history="users.bytes" in used)
+        if parts:
+            state[name] = value
+    used |= {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"}
     if set(arrays) - used:
         raise ModelFileError(f"it holds arrays that no {model.NAME} model has: {quoted(sorted(set(arrays) - used))}")
+    counts = state.pop("counts")
+    _check_counts(counts, train, n_users, history=len(users) > 0)
+    notes, data = meta["notes"], meta["data"]
+    return Fitted(
+        users=users,
+        items=_ids(labels, "item"),
+        train=train,
+        counts=counts,
+        titles=_titles(arrays, labels),
+        fingerprint=str(data.get("fingerprint", "")),
+        source=_mapping(data.get("source", {}), "source"),
+        settings=Settings(values_of(model)),
+        arrays=state,
+        plan=_optional(model.PLAN, notes.get("plan")),
+        certificates=_certificates(notes.get("certificates", [])),
+        training=_optional(Training, notes.get("training")),
+        evaluation=meta["evaluation"],
+    )
+
+
+def _optional(kind: type[T], plain: object) -> T | None:
+    return None if plain is None else from_plain(kind, plain)
+
+
+def _certificates(plain: object) -> tuple[Certificate, ...]:
+    if not isinstance(plain, list):
+        raise ModelFileError("its certificates are not a list")
+    return tuple(from_plain(Certificate, one) for one in plain)
+
+
+def _mapping(value: object, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ModelFileError(f"its {name} is not a mapping")
+    return value
 
 
 def _shape(shape: list[Any]) -> tuple[int, int]:
-    if len(shape) != 2 or not all(type(length) is int and 0 < length <= MOST_USERS for length in shape):
+    if len(shape) != 2 or not all(type(length) is int and 0 < length <= MAX_USERS for length in shape):
         raise ModelFileError(f"its shape {quoted(shape)} is not a number of users and one of items")
     return shape[0], shape[1]
 
@@ -124,39 +178,38 @@ def _titles(arrays: Arrays, labels: list[str]) -> dict[str, str]:
     return {label: title for label, title in zip(labels, titles, strict=True) if title}
 
 
-def _restore_history(model: "Recommender", arrays: Arrays, n_users: int) -> set[str]:
-    """Users and what they met, if the file has them; the names of the arrays they were in."""
-    n_items = len(model.items_)
+def _history(arrays: Arrays, n_users: int, n_items: int) -> tuple[Ids, csr_array, set[str]]:
+    """Users and their items, if the file has them, and the names of the arrays they were in."""
     if "users.bytes" in arrays:
-        model.users_ = _ids(decode_ids(arrays, "users"), "user")
-        if len(model.users_) != n_users:
-            raise ModelFileError(f"it names {len(model.users_):,} users and says {n_users:,}")
-        model.train_ = decode_sparse(arrays, "train", (n_users, n_items), values=False)
-        return {"users.bytes", "users.offsets", "train.indptr", "train.indices"}
-    model.users_ = Ids([], kind="user")
+        users = _ids(decode_ids(arrays, "users"), "user")
+        if len(users) != n_users:
+            raise ModelFileError(f"it names {len(users):,} users and says {n_users:,}")
+        train = decode_sparse(arrays, "train", (n_users, n_items), values=False)
+        return users, train, {"users.bytes", "users.offsets", "train.indptr", "train.indices"}
     nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), n_users + 1)  # one zero, seen as many
-    model.train_ = csr_array((nothing.astype(np.float32), nothing, starts), shape=(n_users, n_items))
-    return set()
+    empty = csr_array((nothing.astype(np.float32), nothing, starts), shape=(n_users, n_items))
+    return Ids([], kind="user"), empty, set()
 
 
-def _state(arrays: Arrays, name: str, shape: list[int | None], *, kind: str) -> tuple[Any, set[str]]:
+def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[int | None]) -> tuple[Any, set[str]]:
     """One array or matrix of a model, and the names of the arrays it was in."""
     if f"{name}.indptr" in arrays and len(shape) == 2:
-        found = decode_sparse(arrays, name, (int(shape[0] or 0), int(shape[1] or 0)))
-        return found, {f"{name}.{part}" for part in ("indptr", "indices", "data")}
+        matrix = decode_sparse(arrays, name, (int(shape[0] or 0), int(shape[1] or 0)))
+        return matrix, {f"{name}.{part}" for part in ("indptr", "indices", "data")}
     if name not in arrays:
+        if declared.optional:
+            return None, set()
         raise ModelFileError(f"its array {name} is missing")
-    found = arrays[name]
-    if found.ndim != len(shape) or any(want not in (None, got) for want, got in zip(shape, found.shape, strict=True)):
-        raise ModelFileError(f"its array {name} has the wrong shape {found.shape}")
-    if found.dtype.kind != kind:
-        raise ModelFileError(f"its array {name} has the wrong type {found.dtype}")
-    return found, {name}
+    array = arrays[name]
+    if array.ndim != len(shape) or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
+        raise ModelFileError(f"its array {name} has the wrong shape {array.shape}")
+    if array.dtype.kind != ("i" if name == "counts" else "f"):
+        raise ModelFileError(f"its array {name} has the wrong type {array.dtype}")
+    return array, {name}
 
 
-def _check_counts(model: "Recommender", n_users: int, *, history: bool) -> None:
-    counts = model.counts_
+def _check_counts(counts: NDArray[Any], train: csr_array, n_users: int, *, history: bool) -> None:
     if counts.min() < 0 or counts.max() > n_users:
         raise ModelFileError("its counts are not numbers of users")
-    if history and not np.array_equal(counts, np.bincount(model.train_.indices, minlength=len(counts))):
+    if history and not np.array_equal(counts, np.bincount(train.indices, minlength=len(counts))):
         raise ModelFileError("its counts are not those of its histories")

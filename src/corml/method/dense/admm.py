@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from corml.linalg import admm
 from corml.linalg.admm import ARRAYS_ALIVE, Solution, norm
-from corml.method.problem import Problem
+from corml.method.dense.problem import DenseProblem
 from corml.progress import expected_steps
 
 __all__ = ["ARRAYS_ALIVE", "Solution", "solve"]
@@ -19,16 +19,16 @@ __all__ = ["ARRAYS_ALIVE", "Solution", "solve"]
 TILE = 1024
 
 Matrix = NDArray[Any]
-Progress = Callable[[int, int], None]
+Report = Callable[[int, int], None]
 
 
 def solve(
-    problem: Problem,
+    problem: DenseProblem,
     *,
     rho: float | None = None,
     max_steps: int = 500,
     tol: float = 1e-4,
-    progress: Progress | None = None,
+    progress: Report | None = None,
 ) -> Solution:
     """Minimise ½⟨H, MH⟩ − ⟨B, H⟩ over symmetric H ≥ 0 with diag(H) = 0; overwrites the problem's M.
 
@@ -36,11 +36,11 @@ def solve(
     `tol=0` runs exactly `max_steps`.
     """
 
-    def tell(trace: list[tuple[float, float]]) -> None:
+    def report(trace: list[tuple[float, float]]) -> None:
         if progress:
             progress(len(trace), expected_steps([1.0, *map(max, trace)], tol, max_steps))
 
-    return admm.solve(problem.M, problem.B, _project, rho=rho, max_steps=max_steps, tol=tol, progress=tell)
+    return admm.solve(problem.M, problem.B, _project, rho=rho, max_steps=max_steps, tol=tol, progress=report)
 
 
 def _project(S: Matrix, Z: Matrix, rho: float) -> float:

@@ -10,7 +10,7 @@ from corml.linalg import lanczos, svd
 from corml.linalg.pairs import CHUNK
 from corml.linalg.scaling import row_degrees
 from corml.method.dense import admm
-from corml.method.sparse.solver import cross_term
+from corml.method.sparse import cross_term
 from corml.parallel import threads
 
 __all__ = ["dense_bytes", "pairs_that_fit", "sparse_bytes"]
@@ -19,7 +19,7 @@ SPARE = 1.06  # of what was counted: the allocator's own
 AN_INTERACTION = 16  # bytes: copies of the data with weights and by item
 A_PAIR_FOUND = 36  # bytes for each pair, both ways, while candidates are gathered
 A_PAIR_SOLVED = 54  # bytes for each pair, both ways, in the solver, beside 4 for each thread
-A_PAIR_LOOKED_AT = 16  # bytes for each pair, both ways, while those left out are looked at
+A_PAIR_PRICED = 16  # bytes for each pair, both ways, while the excluded ones are priced
 AN_ENTRY = 8  # bytes for each entry of a chunk of rows of the Gram matrix
 ALWAYS, MANY = 1 << 25, 10_000  # bytes of threads and compiled code, for more than so many interactions
 SMALL_ARRAY, GAPS = 1 << 25, 14  # bytes; and for each pair
@@ -38,12 +38,12 @@ def sparse_bytes(X: csr_array, pairs: int, rank: int, *, clip: bool) -> int:
     bands = 6 * sum(X.shape) * cross_term.band_width(X) if clip else 0
     entries = min(CHUNK, n * n, int((row_degrees(X) ** 2).sum()))
     finding = A_PAIR_FOUND * pairs + max(AN_ENTRY * entries, 8 * n * rank + bands)
-    looking = A_PAIR_LOOKED_AT * pairs + (0 if clip else 16 * n * rank)
-    return int(SPARE * max(filter_bytes(X, rank), _kept(X, rank) + max(finding, _pair(pairs) * pairs, looking)))
+    pricing = A_PAIR_PRICED * pairs + (0 if clip else 16 * n * rank)
+    return int(SPARE * max(filter_bytes(X, rank), _kept(X, rank) + max(finding, _pair(pairs) * pairs, pricing)))
 
 
 def pairs_that_fit(X: csr_array, rank: int, limit: int, *, clip: bool) -> int:
-    """The most pairs, counted both ways, whose peak stays below a limit."""
+    """The largest number of pairs, counted both ways, whose peak stays below a limit."""
     if sparse_bytes(X, 0, rank, clip=clip) > limit:
         return 0
     low, high = 0, int(X.shape[1]) ** 2

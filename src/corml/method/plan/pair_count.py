@@ -1,4 +1,4 @@
-"""How many candidates there will be, predicted from a sample of items, before any of them is kept."""
+"""How many candidates there will be, predicted from a sample of items before any of them is made."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from scipy.sparse import csr_array
 
 from corml.linalg.scaling import column_degrees, power, row_degrees
 from corml.linalg.support import unsigned
-from corml.method.sparse.candidates import TASTE
+from corml.method.sparse.candidates import POPULARITY_EXPONENT
 from corml.parallel import over_rows
 
 __all__ = ["PairCount", "count_pairs"]
 
 SAMPLE = 400  # items whose pairs are counted
-PARTNERS = 4  # of each of these, asked whether the choice is mutual
-MOST_WORK = 3e8  # additions that asking may take: about half a second
+PARTNERS = 4  # of each of these, checked whether the choice is mutual
+MAX_WORK = 3e8  # additions that checking may take: about half a second
 
 Vector = NDArray[np.float64]
 Items = NDArray[np.int64]
@@ -31,11 +31,11 @@ class PairCount:
     squares: float  # of a step with A kept whole: the sum of squares of the items' numbers of pairs
 
 
-def count_pairs(R: csr_array, *, loss: Vector | None = None, most: int | None = None) -> PairCount:
+def count_pairs(R: csr_array, *, loss: Vector | None = None, max_per_item: int | None = None) -> PairCount:
     """Predict the number of candidates from items spread evenly over their degrees.
 
-    With `most` a pair is kept if it is among the strongest of either item. So each item brings its own choice twice,
-    there and back, less those pairs of which the other item thinks alike: some partners are asked.
+    With `max_per_item` a pair is a candidate if either item selects it. So each selection of an item counts twice, for
+    both directions, less the pairs that both items select: that is checked for some partners.
     """
     degrees = column_degrees(R)
     order = np.argsort(degrees, kind="stable")
@@ -43,40 +43,41 @@ def count_pairs(R: csr_array, *, loss: Vector | None = None, most: int | None = 
     items = order[(edges[:-1] + edges[1:]) // 2]
     stands_for = np.diff(edges)
     rows = Rows.of(R, np.ones(R.shape[0]) if loss is None else loss)
-    chosen = [rows.strongest(int(item), R.shape[1] if most is None else most) for item in items]
-    own = np.array([len(others) for others, _ in chosen], dtype=np.float64)
-    back, burden = np.zeros(len(items)), np.zeros(len(items))  # what comes back, and the degrees it comes back to
-    if most is not None and own.max(initial=0) >= most:
-        back, burden = _one_sided(rows, items, chosen, most, degrees)
+    selected = [rows.select(int(item), R.shape[1] if max_per_item is None else max_per_item) for item in items]
+    own = np.array([len(partners) for partners, _ in selected], dtype=np.float64)
+    one_sided, degree_sum = np.zeros(len(items)), np.zeros(len(items))
+    if max_per_item is not None and own.max(initial=0) >= max_per_item:
+        one_sided, degree_sum = _one_sided(rows, items, selected, max_per_item, degrees)
     total = np.concatenate([[0.0], np.cumsum(degrees[order])])
-    met = total[edges[1:]] - total[edges[:-1]]
-    pairs = float(np.dot(own * (1 + back), stands_for))
-    squares = float(np.dot((own * (1 + back)) ** 2, stands_for))
-    return PairCount(int(pairs), 2.0 * float(np.dot(own, met) + np.dot(own * burden, stands_for)), squares)
+    interactions = total[edges[1:]] - total[edges[:-1]]
+    pairs = float(np.dot(own * (1 + one_sided), stands_for))
+    squares = float(np.dot((own * (1 + one_sided)) ** 2, stands_for))
+    return PairCount(int(pairs), 2.0 * float(np.dot(own, interactions) + np.dot(own * degree_sum, stands_for)), squares)
 
 
 def _one_sided(
-    rows: "Rows", items: Items, chosen: list[tuple[Items, Vector]], most: int, degrees: Vector
+    rows: "Rows", items: Items, selected: list[tuple[Items, Vector]], max_per_item: int, degrees: Vector
 ) -> tuple[Vector, Vector]:
-    """Of the partners each item chose: the share that did not choose it, and the mean of their degrees times that."""
+    """Of the partners each item selects: the share that does not select it, and the mean of their degrees times that."""
     rng = np.random.default_rng(0)
-    asked = [rng.choice(len(others), min(PARTNERS, len(others)), replace=False) for others, _ in chosen]
-    place = np.repeat(np.arange(len(items)), [len(some) for some in asked])
-    partner = np.concatenate([others[some] for (others, _), some in zip(chosen, asked, strict=True)])
-    together = np.concatenate([values[some] for (_, values), some in zip(chosen, asked, strict=True)])
-    shuffled = rng.permutation(len(place))
-    affordable = shuffled[np.cumsum(rows.cost[partner[shuffled]]) <= MOST_WORK]
+    checked = [rng.choice(len(partners), min(PARTNERS, len(partners)), replace=False) for partners, _ in selected]
+    item = np.repeat(np.arange(len(items)), [len(some) for some in checked])
+    partner = np.concatenate([partners[some] for (partners, _), some in zip(selected, checked, strict=True)])
+    shared = np.concatenate([values[some] for (_, values), some in zip(selected, checked, strict=True)])
+    shuffled = rng.permutation(len(item))
+    affordable = shuffled[np.cumsum(rows.cost[partner[shuffled]]) <= MAX_WORK]
     affordable = affordable if len(affordable) else shuffled[:1]
-    place, partner, together = place[affordable], partner[affordable], together[affordable]
-    strengths, (bar, ties) = (together * rows.strength[items[place]]).astype(np.float32), rows.thresholds(partner, most)
-    refused = np.where(strengths == bar, 1 - ties, (strengths < bar).astype(np.float64))
-    return _smooth(place, refused, len(items)), _smooth(place, refused * degrees[partner], len(items))
+    item, partner, shared = item[affordable], partner[affordable], shared[affordable]
+    strengths = (shared * rows.strength[items[item]]).astype(np.float32)
+    threshold, ties = rows.thresholds(partner, max_per_item)
+    refused = np.where(strengths == threshold, 1 - ties, (strengths < threshold).astype(np.float64))
+    return _smooth(item, refused, len(items)), _smooth(item, refused * degrees[partner], len(items))
 
 
-def _smooth(place: Items, values: Vector, size: int, width: int = 20) -> Vector:
-    """Mean of the values near each place: single ones say little."""
-    sums = np.bincount(place, weights=values, minlength=size)
-    counts = np.bincount(place, minlength=size).astype(np.float64)
+def _smooth(position: Items, values: Vector, size: int, width: int = 20) -> Vector:
+    """Mean of the values near each position: single ones say little."""
+    sums = np.bincount(position, weights=values, minlength=size)
+    counts = np.bincount(position, minlength=size).astype(np.float64)
     window = np.ones(min(width, size))
     known = np.convolve(counts, window, "same")
     overall = values.mean() if len(values) else 0.0
@@ -99,39 +100,43 @@ class Rows:
         """Rows for these weights of users."""
         by_item = R.T.tocsr()
         cost = np.asarray(by_item @ row_degrees(R))
-        return cls(R, by_item, loss.astype(np.float32), power(column_degrees(R), -TASTE).astype(np.float32), cost)
+        return cls(
+            R, by_item, loss.astype(np.float32), power(column_degrees(R), -POPULARITY_EXPONENT).astype(np.float32), cost
+        )
 
-    def strongest(self, item: int, most: int) -> tuple[Items, Vector]:
-        """The strongest others of an item, and what they have together."""
+    def select(self, item: int, max_per_item: int) -> tuple[Items, Vector]:
+        """The candidates of an item, and the users they share with it."""
         row = np.zeros(self.R.shape[1], dtype=np.float32)
         self._add(np.array([item]), np.zeros((1, 2)), row, 0, 1)
         row[item] = 0
-        others = np.nonzero(row)[0]
-        if len(others) > most:
-            weak = len(others) - most
-            others = others[np.argpartition(row[others] * self.strength[others], weak)[weak:]]
-        return others, row[others].astype(np.float64)
+        partners = np.nonzero(row)[0]
+        if len(partners) > max_per_item:
+            weak = len(partners) - max_per_item
+            partners = partners[np.argpartition(row[partners] * self.strength[partners], weak)[weak:]]
+        return partners, row[partners].astype(np.float64)
 
-    def thresholds(self, items: Items, most: int) -> tuple[Vector, Vector]:
-        """For each item the strength of the weakest it keeps, and which share of just that strength."""
-        found = np.zeros((len(items), 2))
+    def thresholds(self, items: Items, max_per_item: int) -> tuple[Vector, Vector]:
+        """The strength of the weakest partner each item selects, and which share of the ties at that strength."""
+        limits = np.zeros((len(items), 2))
 
         def work(a: int, b: int) -> None:
-            self._add(items, found, np.zeros(self.R.shape[1], dtype=np.float32), a, b, most)
+            self._add(items, limits, np.zeros(self.R.shape[1], dtype=np.float32), a, b, max_per_item)
 
         over_rows(work, len(items), smallest=8)
-        return found[:, 0], found[:, 1]
+        return limits[:, 0], limits[:, 1]
 
-    def _add(self, items: Items, found: Vector, row: NDArray[np.float32], a: int, b: int, most: int = 0) -> None:
+    def _add(
+        self, items: Items, limits: Vector, row: NDArray[np.float32], a: int, b: int, max_per_item: int = 0
+    ) -> None:
         users, columns = (
             (self.by_item.indptr, unsigned(self.by_item.indices)),
             (self.R.indptr, unsigned(self.R.indices)),
         )
-        _rows(*users, *columns, self.loss, self.strength, items, most, found, row, a, b)
+        _rows(*users, *columns, self.loss, self.strength, items, max_per_item, limits, row, a, b)
 
 
 @njit(cache=True, nogil=True)
-def _rows(i_ptr, i_users, ptr, cols, loss, strength, items, most, found, row, start, stop):  # type: ignore[no-untyped-def]
+def _rows(i_ptr, i_users, ptr, cols, loss, strength, items, max_per_item, limits, row, start, stop):  # type: ignore[no-untyped-def]
     """Make rows one after the other; `row` holds the last."""
     for number in range(start, stop):
         item = items[number]
@@ -139,12 +144,12 @@ def _rows(i_ptr, i_users, ptr, cols, loss, strength, items, most, found, row, st
         for at in range(i_ptr[item], i_ptr[item + 1]):
             user = i_users[at]
             weight = loss[user]
-            for place in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
-                row[cols[place]] += weight
-        if most > 0:
+            for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
+                row[cols[entry]] += weight
+        if max_per_item > 0:
             row[item] = 0
             strengths = (row * strength)[row > 0]
-            if len(strengths) > most:
-                bar = np.partition(strengths, len(strengths) - most)[len(strengths) - most]
-                found[number, 0] = bar
-                found[number, 1] = (most - (strengths > bar).sum()) / (strengths == bar).sum()
+            if len(strengths) > max_per_item:
+                limit = np.partition(strengths, len(strengths) - max_per_item)[len(strengths) - max_per_item]
+                limits[number, 0] = limit
+                limits[number, 1] = (max_per_item - (strengths > limit).sum()) / (strengths == limit).sum()

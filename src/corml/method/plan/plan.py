@@ -2,175 +2,209 @@
 
 from bisect import bisect_right
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from scipy.sparse import csr_array
 
-from corml import memory
+from corml import fitted, memory
 from corml.errors import SettingError
+from corml.fitted import Settings
 from corml.method.plan.memory import dense_bytes, pairs_that_fit, sparse_bytes
-from corml.method.plan.pair_count import count_pairs
-from corml.method.problem import loss_weights
+from corml.method.plan.pair_count import PairCount, count_pairs
+from corml.method.problem import UserWeights
 from corml.parallel import threads
 
-if TYPE_CHECKING:
-    from corml.method.estimator import CoRML
+__all__ = ["PAIR_TOL", "Plan", "allowed_bytes", "make_plan", "suggested_rank", "suggested_ridge"]
 
-__all__ = ["PAIR_TOL", "Plan", "allowed", "plan", "suggested_rank", "suggested_ridge"]
-
-MOST_PAIRS = 4_000_000  # both ways: above it only the strongest pairs of each item are used
-STRONGEST = 200  # pairs kept for each item where all pairs would be too many
-JOINING = 0.1  # share of the candidates that may join them later
-PAIR_TOL = 0.1  # of the strongest pair's pull: above it a pair left out is worth another round of the solver
-MOST_FOR_GRAM = 8 << 30  # bytes of a fit that keeps A whole
-FEWEST = 20  # with fewer a model is not worth its name: rather refuse
+MAX_PAIRS = 4_000_000  # both ways: above it each item has so many candidates only
+MAX_PER_ITEM = 200  # candidates of an item where all co-occurring pairs would be too many
+MIN_PER_ITEM = 20  # with fewer a model is not worth its name: rather refuse
+ADDED = 0.1  # share of the candidates that column generation may add
+PAIR_TOL = 0.1  # of the largest linear term: a KKT violation above it is worth solving again
+MAX_GRAM_BYTES = 8 << 30  # of a fit that keeps A whole
 DENSE_RATE, SPARSE_RATE = 4e10, 4e8  # multiplications a second and thread: of GEMM, and of gathering
 DENSE_STEPS, SPARSE_STEPS = 40, 15  # that fits usually take
 
 
-@dataclass(frozen=True)
-class Plan:
-    """The choices of a fit; `pairs` is the predicted number of pairs, both ways, and 0 for the dense solver."""
+@dataclass(frozen=True, kw_only=True)
+class Plan(fitted.Plan):
+    """The choices of a fit, and what they will cost."""
 
     solver: str
     rank: int
     ridge: float
-    largest_block: int
-    pairs: int
-    strongest: int | None
-    bytes: int  # beside those the process has already
-    seconds: float
-    peak: int  # of the whole process
-    room: int = 0  # pairs, both ways, up to which those left out may join
-    through_gram: bool = False  # whether the sparse solver keeps A whole
-
-    def to_keep(self) -> dict[str, Any]:
-        """The report for a model file: equal for equal data, so without what else is in memory."""
-        return {**self.report(), "predicted bytes": self.bytes}
+    candidates: int | None = None  # pairs of an item to begin with; None: all co-occurring ones
+    largest_block: int = 0  # items, for the dense solver
+    pairs: int = 0  # predicted, both ways, for the sparse one
+    max_pairs: int = 0  # both ways, up to which column generation may add some
+    keep_gram: bool = False  # whether the sparse solver keeps A whole
+    predicted_seconds: float = 0.0
 
     def report(self) -> dict[str, Any]:
-        """Plain numbers for a table."""
-        made = {"solver": self.solver, "rank": self.rank, "ridge": self.ridge, "predicted bytes": self.peak}
-        made |= {"predicted seconds": round(self.seconds, 2)}
+        """Plain facts for a table; bytes are the peak of the whole process."""
+        facts = {"solver": self.solver, "rank": self.rank, "ridge": self.ridge}
+        facts |= {"predicted bytes": memory.resident() + self.predicted_bytes}
+        facts |= {"predicted seconds": round(self.predicted_seconds, 2)}
         if self.solver == "sparse":
-            return made | {"predicted pairs": self.pairs // 2, "strongest per item": self.strongest or "all"}
-        return made | {"largest block": self.largest_block}
+            return facts | {"predicted pairs": self.pairs // 2, "max pairs per item": self.candidates or "all"}
+        return facts | {"largest block": self.largest_block}
 
 
-def plan(X: csr_array, model: "CoRML") -> Plan:
+def make_plan(X: csr_array, settings: Settings) -> Plan:
     """Choose by predicted time among what fits in memory; refuse, with advice, where nothing does.
 
     A setting that only the dense solver has (rho, partition_ratio, double precision) asks for that solver.
     """
-    n = X.shape[1]
-    if model.partition_ratio < 1 and model.partition_ratio * n <= 1:
-        raise SettingError(f"partition_ratio must be above 1/items = {1 / n:.3g}; got {model.partition_ratio:g}.")
-    rank = min(model.rank or suggested_rank(X), *X.shape)
-    _refuse_contradictions(model)
-    asks_for_dense = model.rho is not None or model.partition_ratio < 1 or model.precision == "double"
-    if model.solver == "admm" or (model.solver == "auto" and asks_for_dense):
-        return _refused_if_too_large(_dense(X, model, rank), X, model)
-    sparse = _sparse(X, model, rank)
-    if model.solver == "sparse" or model.candidates is not None:
-        return _refused_if_too_large(sparse, X, model)
-    dense = _dense(X, model, rank)
-    fitting = [one for one in (dense, sparse) if one.bytes <= allowed(model)]
-    return min(fitting or [_refused_if_too_large(sparse, X, model)], key=lambda one: one.seconds)
+    n, ratio = X.shape[1], settings.partition_ratio
+    if ratio < 1 and ratio * n <= 1:
+        raise SettingError(f"partition_ratio must be above 1/items = {1 / n:.3g}; got {ratio:g}.")
+    _refuse_contradictions(settings)
+    if settings.solver == "admm" or (settings.solver == "auto" and _of_dense_solver(settings)):
+        return _refused_if_too_large(_dense(X, settings), X, settings)
+    sparse = _sparse(X, settings)
+    if settings.solver == "sparse" or settings.candidates is not None:
+        return _refused_if_too_large(sparse, X, settings)
+    plans = [plan for plan in (_dense(X, settings), sparse) if plan.predicted_bytes <= allowed_bytes(settings)]
+    return min(plans or [_refused_if_too_large(sparse, X, settings)], key=lambda plan: plan.predicted_seconds)
 
 
-def _refuse_contradictions(model: "CoRML") -> None:
-    dense = {"rho": model.rho is not None, "partition_ratio": model.partition_ratio < 1}
-    dense["precision"] = model.precision == "double"
-    used = [name for name, given in dense.items() if given]
-    if model.candidates is not None and (used or model.solver == "admm"):
+def _of_dense_solver(settings: Settings) -> list[str]:
+    """Settings given that only the dense solver has."""
+    given = {
+        "rho": settings.rho is not None,
+        "partition_ratio": settings.partition_ratio < 1,
+        "precision": settings.precision == "double",
+    }
+    return [name for name, is_given in given.items() if is_given]
+
+
+def _refuse_contradictions(settings: Settings) -> None:
+    dense = _of_dense_solver(settings)
+    if settings.candidates is not None and (dense or settings.solver == "admm"):
         raise SettingError(
-            f"candidates is of the sparse solver: do not combine it with {(used or ['solver=admm'])[0]}."
+            f"candidates is of the sparse solver: do not combine it with {(dense or ['solver=admm'])[0]}."
         )
-    if model.solver == "sparse" and used:
-        raise SettingError(f"{used[0]} is of the dense solver: leave it out, or set solver=admm.")
+    if settings.solver == "sparse" and dense:
+        raise SettingError(f"{dense[0]} is of the dense solver: leave it out, or set solver=admm.")
 
 
-def allowed(model: "CoRML") -> int:
-    """Bytes a fit may take beside what the process has already: what is free, or up to the limit the model was told."""
+def allowed_bytes(settings: Settings) -> int:
+    """Bytes a fit may take beside what the process has already: what is free, or up to `max_memory`."""
     free = memory.budget()
-    if model.max_memory is None:
+    if settings.max_memory is None:
         return free
-    return max(0, min(free, memory.read_size(model.max_memory) - memory.resident()))
+    return max(0, min(free, memory.read_size(settings.max_memory) - memory.resident()))
+
+
+# --- what is left to the data ----------------------------------------------------------------------------------------
+
+
+def _rank(X: csr_array, settings: Settings) -> int:
+    return int(min(settings.rank or suggested_rank(X), *X.shape))
+
+
+def _ridge(X: csr_array, settings: Settings) -> float:
+    return suggested_ridge(X) if settings.ridge is None else float(settings.ridge)
 
 
 def suggested_rank(X: csr_array) -> int:
     """Singular vectors worth keeping: more for a catalogue that is large beside a history, fewer for few users.
 
-    The power of two nearest to the least of 2/3 · items / (items of a mean history) and users / 32, from 16 to 256.
+    The power of two nearest to the smaller of 2/3 · items / (items of a mean history) and users / 32, from 16 to 256.
     """
     users, items = X.shape
     history = max(X.nnz / max(users, 1), 1.0)
-    wish = max(min(items / history / 1.5, users / 32), 1.0)
-    return int(2 ** np.clip(np.round(np.log2(wish)), 4, 8))
-
-
-def ridge_of(X: csr_array, model: "CoRML") -> float:
-    """The ridge asked for, or the one the data suggest."""
-    return suggested_ridge(X) if model.ridge is None else float(model.ridge)
+    target = max(min(items / history / 1.5, users / 32), 1.0)
+    return int(2 ** np.clip(np.round(np.log2(target)), 4, 8))
 
 
 def suggested_ridge(X: csr_array) -> float:
-    """A ridge that grows with the root of the mean item degree: 10·√(interactions per item)."""
-    return float(10 * np.sqrt(max(X.nnz, 1) / max(X.shape[1], 1)))
+    """A ridge that grows with the root of the mean item degree: 10·√(interactions per item that has any)."""
+    items = np.count_nonzero(np.bincount(X.indices, minlength=1))
+    return float(10 * np.sqrt(max(X.nnz, 1) / max(items, 1)))
 
 
-def _dense(X: csr_array, model: "CoRML", rank: int) -> Plan:
-    largest = max(1, int(model.partition_ratio * X.shape[1]))
-    needed = dense_bytes(X, largest, rank, 4 if model.precision == "single" else 8)
-    seconds = DENSE_STEPS * 2.0 * largest**3 / model.partition_ratio / (DENSE_RATE * threads())
-    return Plan("admm", rank, ridge_of(X, model), largest, 0, None, needed, seconds, memory.resident() + needed)
+# --- the two solvers -------------------------------------------------------------------------------------------------
 
 
-def _sparse(X: csr_array, model: "CoRML", rank: int) -> Plan:
-    """All pairs, or the strongest of each item where those are too many; fewer of them where memory is short."""
-    clip = model.filter != "factored"
-    loss = loss_weights(X, model.weights.user_balance)
-    found, strongest = count_pairs(X, loss=loss), None
-    every = found.pairs
-    room = pairs_that_fit(X, rank, allowed(model), clip=clip)
-    if model.candidates is not None:
-        found, strongest = count_pairs(X, loss=loss, most=model.candidates), model.candidates
-    elif found.pairs > min(MOST_PAIRS, room):
-        strongest = STRONGEST
-        found = count_pairs(X, loss=loss, most=strongest)
-        while found.pairs > room and strongest > FEWEST:
-            strongest = max(FEWEST, min(strongest - 1, int(0.95 * strongest * room / found.pairs)))
-            found = count_pairs(X, loss=loss, most=strongest)
-    most = _pairs_at_the_end(found.pairs, every, strongest, room, model.pair_tol)
-    needed, work, whole = sparse_bytes(X, most, rank, clip=clip), found.work, 4 * X.shape[1] ** 2
-    through_gram = 4 * found.squares < work and whole + needed <= min(allowed(model), MOST_FOR_GRAM)
-    if through_gram:
-        needed, work = needed + int(1.06 * whole), found.squares
-    seconds = SPARSE_STEPS * work / (SPARSE_RATE * threads())
-    ridge, peak = ridge_of(X, model), memory.resident() + needed
-    return Plan("sparse", rank, ridge, X.shape[1], found.pairs, strongest, needed, seconds, peak, most, through_gram)
+def _dense(X: csr_array, settings: Settings) -> Plan:
+    largest, rank = max(1, int(settings.partition_ratio * X.shape[1])), _rank(X, settings)
+    return Plan(
+        solver="admm",
+        rank=rank,
+        ridge=_ridge(X, settings),
+        largest_block=largest,
+        predicted_bytes=dense_bytes(X, largest, rank, _item_size(settings)),
+        predicted_seconds=DENSE_STEPS * 2.0 * largest**3 / settings.partition_ratio / (DENSE_RATE * threads()),
+    )
 
 
-def _pairs_at_the_end(pairs: int, every: int, strongest: int | None, room: int, pair_tol: float) -> int:
-    """How many pairs there may be when those that gain have joined: a tenth more, or as many as one asks for."""
-    if strongest is None or pair_tol >= 1:
+def _sparse(X: csr_array, settings: Settings) -> Plan:
+    """All co-occurring pairs, or so many candidates of each item where those are too many or memory is short."""
+    clip, rank, allowed = settings.filter != "factored", _rank(X, settings), allowed_bytes(settings)
+    room = pairs_that_fit(X, rank, allowed, clip=clip)
+    count, candidates, every = _candidates(X, settings, room)
+    max_pairs = _pairs_at_the_end(count.pairs, every, candidates, room, settings.pair_tol)
+    needed, work, whole = sparse_bytes(X, max_pairs, rank, clip=clip), count.work, 4 * X.shape[1] ** 2
+    keep_gram = 4 * count.squares < work and whole + needed <= min(allowed, MAX_GRAM_BYTES)
+    if keep_gram:
+        needed, work = needed + int(1.06 * whole), count.squares
+    return Plan(
+        solver="sparse",
+        rank=rank,
+        ridge=_ridge(X, settings),
+        candidates=candidates,
+        pairs=count.pairs,
+        max_pairs=max_pairs,
+        keep_gram=keep_gram,
+        predicted_bytes=needed,
+        predicted_seconds=SPARSE_STEPS * work / (SPARSE_RATE * threads()),
+    )
+
+
+def _candidates(X: csr_array, settings: Settings, room: int) -> tuple[PairCount, int | None, int]:
+    """The predicted pairs, the candidates of an item (None: all), and how many pairs co-occur in all."""
+    loss = UserWeights.of(X, user_balance=settings.user_balance, user_norm=0.0).loss
+    count = count_pairs(X, loss=loss)
+    every, candidates = count.pairs, settings.candidates
+    if candidates is not None:
+        return count_pairs(X, loss=loss, max_per_item=candidates), candidates, every
+    if every <= min(MAX_PAIRS, room):
+        return count, None, every
+    candidates = MAX_PER_ITEM
+    count = count_pairs(X, loss=loss, max_per_item=candidates)
+    while count.pairs > room and candidates > MIN_PER_ITEM:
+        candidates = max(MIN_PER_ITEM, min(candidates - 1, int(0.95 * candidates * room / count.pairs)))
+        count = count_pairs(X, loss=loss, max_per_item=candidates)
+    return count, candidates, every
+
+
+def _pairs_at_the_end(pairs: int, every: int, candidates: int | None, room: int, pair_tol: float) -> int:
+    """How many pairs there may be after column generation: a tenth more, or as many as a low `pair_tol` asks for."""
+    if candidates is None or pair_tol >= 1:
         return pairs
-    return max(pairs, min(every, room, every if pair_tol < PAIR_TOL else int((1 + JOINING) * pairs)))
+    return max(pairs, min(every, room, every if pair_tol < PAIR_TOL else int((1 + ADDED) * pairs)))
 
 
-def _refused_if_too_large(chosen: Plan, X: csr_array, model: "CoRML") -> Plan:
-    if chosen.solver == "sparse":
-        what = f"The sparse solver with {chosen.pairs // 2:,} pairs"
-        instead = "set candidates to fewer pairs an item." if model.candidates else "free some memory, or lower rank."
+def _item_size(settings: Settings) -> int:
+    return 4 if settings.precision == "single" else 8
+
+
+def _refused_if_too_large(plan: Plan, X: csr_array, settings: Settings) -> Plan:
+    if plan.solver == "sparse":
+        what = f"The sparse solver with {plan.pairs // 2:,} pairs"
+        instead = (
+            "set candidates to fewer pairs an item." if settings.candidates else "free some memory, or lower rank."
+        )
     else:
-        what = f"The dense solver with {chosen.largest_block:,} items in a block"
-        instead = _what_fits(X, chosen.rank, 4 if model.precision == "single" else 8, allowed(model))
-    if model.max_memory is not None:
-        limit = memory.read_size(model.max_memory)
-        memory.require(chosen.peak, what=f"{what}, beside what is in memory,", instead=instead, limit=limit)
-    memory.require(chosen.bytes, what=what, instead=instead)
-    return chosen
+        what = f"The dense solver with {plan.largest_block:,} items in a block"
+        instead = _what_fits(X, plan.rank, _item_size(settings), allowed_bytes(settings))
+    if settings.max_memory is not None:
+        peak, limit = memory.resident() + plan.predicted_bytes, memory.read_size(settings.max_memory)
+        memory.require(peak, what=f"{what}, beside what is in memory,", instead=instead, limit=limit)
+    memory.require(plan.predicted_bytes, what=what, instead=instead)
+    return plan
 
 
 def _what_fits(X: csr_array, rank: int, item_size: int, room: int) -> str:

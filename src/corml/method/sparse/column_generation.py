@@ -1,11 +1,12 @@
-"""Problem H on candidates, then on those left out that would gain from a weight, until none gains much.
+"""Problem H by column generation: on candidates, then on the excluded pairs that violate its KKT conditions too.
 
-Which pairs get a weight is not known before the problem is solved. So it is solved on the strongest pairs; every other
-pair that met is looked at; those whose gain is above a tolerance join, and it is solved again from where it stood.
+Which pairs get a weight is not known before the problem is solved. So it is solved on the pairs that co-occur most;
+every other co-occurring pair is priced; those whose violation is above a tolerance become variables, and it is solved
+again from where it stood.
 """
 
-from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -13,121 +14,165 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import memory
+from corml.fitted import Settings
 from corml.linalg.scaling import power
 from corml.linalg.support import Support
-from corml.method.problem import Weights, loss_weights, user_weights
-from corml.method.sparse.candidates import Candidates, on_pairs
-from corml.method.sparse.cross_term import Factors
-from corml.method.sparse.fit_cache import Workspace, explained_on, pairs_of
-from corml.method.sparse.pricing import LeftOut, Wanted, look
-from corml.method.sparse.solver import PairProblem, Solution, solver
+from corml.method.plan.plan import PAIR_TOL, Plan
+from corml.method.problem import UserWeights, Weights
+from corml.method.sparse import solver
+from corml.method.sparse.candidates import Candidates, co_occurring, on_support
+from corml.method.sparse.cross_term import Factors, cross_term
+from corml.method.sparse.fit_cache import Workspace
+from corml.method.sparse.pricing import Selection, Violations, price
+from corml.method.sparse.problem import PairProblem, Values
+from corml.method.sparse.solver import Solution
+from corml.progress import Progress
 
-__all__ = ["Rounds"]
+__all__ = ["ColumnGeneration"]
 
-MOST = 30  # rounds: each brings in the pairs that gain most, so few are needed
+MAX_ITERATIONS = 30  # each adds the pairs that violate most, so few are needed
+NEGLIGIBLE = 1e-4  # of the pairs: so few more change no list, so they are added only where a lower pair_tol asks for it
 
-Progress = Callable[[str, int, int], None]
 
-
-@dataclass(frozen=True)
-class Rounds:
-    """A sparse fit of problem H: its data, its numbers and where to stop."""
+@dataclass(frozen=True, kw_only=True)
+class ColumnGeneration:
+    """A sparse fit of problem H: data and V in one order of items, the resolved settings and the plan."""
 
     X: csr_array
     d: NDArray[np.float64]
     V: NDArray[Any]
-    filter: str
-    weights: Weights
-    strongest: int | None  # pairs of each item to begin with, and most that join in a round; None: all that met
-    room: int  # pairs, both ways, up to which they may join
-    through_gram: bool  # whether to keep A whole
-    few: float  # share of the pairs; that many more are not worth another round
-    pair_tol: float
-    tol: float
-    max_steps: int
+    settings: Settings
+    plan: Plan
     progress: Progress
 
     def solve(self, start: csr_array | None = None, workspace: Workspace | None = None) -> Solution:
-        """Solve, look at what was left out, and solve again with what gains; `start` is an H to begin from."""
+        """Solve, price what was excluded, and solve again with what violates; `start` is an H to begin from."""
         self.progress("pairs", 0, 1)
-        problem, complete = self._first(workspace)
+        problem, complete = self._first_problem(workspace)
         self.progress("pairs", 1, 1)
         begin = None if start is None else problem.support.values(start)
-        found = self._solve(problem, begin, complete=complete)
+        solution = self._solve(problem, begin, complete=complete)
         while not complete:
             support, curvature = problem.support, problem.item_curvature()
             del problem  # what is not needed gives way to what comes: memory is counted that way
-            outside = self._look(found, curvature)
-            found = replace(found, left_out=outside)
-            if len(outside.first) <= self.few * len(support):
+            violations = self._price(solution, curvature)
+            certificate = replace(solution.certificate, excluded=violations.excluded)
+            solution = replace(solution, certificate=certificate)
+            if len(violations.first) <= self._negligible * len(support):
                 break
-            support = support.joined(outside.first, outside.second)
-            begin, steps, rounds = support.values(found.H), found.steps, found.rounds
-            del found, outside
+            support = support.joined(violations.first, violations.second)
+            begin = support.values(solution.H)
+            del solution, violations
             memory.release()
-            problem = self._on(support)
-            found = self._solve(problem, begin, complete=False, number=rounds + 1)
-            found = replace(found, steps=steps + found.steps, rounds=rounds + 1)
-        return found
+            problem = self._problem_on(support)
+            iterations = (certificate.column_generation or 1) + 1
+            solution = self._solve(problem, begin, complete=False, iteration=iterations)
+            solution = _continued(solution, certificate.steps, iterations)
+        return solution
 
-    def within(self, kept: csr_array, found: Solution) -> Solution:
+    def within(self, kept: csr_array, solution: Solution) -> Solution:
         """Solve once more where only some pairs may stay, so that they take over from those that go."""
-        support = Support.of(kept)
-        again = self._solve(self._on(support), support.values(kept), complete=False, number=found.rounds + 1)
-        gone = found.certificate.pairs - again.certificate.pairs
-        return replace(again, steps=found.steps + again.steps, rounds=found.rounds + 1, pruned=gone)
+        support, before = Support.of(kept), solution.certificate
+        iterations = (before.column_generation or 1) + 1
+        again = self._solve(self._problem_on(support), support.values(kept), complete=False, iteration=iterations)
+        again = _continued(again, before.steps, iterations)
+        pruned = (before.pairs or 0) - (again.certificate.pairs or 0)
+        return replace(again, certificate=replace(again.certificate, pruned=pruned))
 
-    def _solve(
-        self, problem: PairProblem, begin: NDArray[np.float32] | None, *, complete: bool, number: int = 1
-    ) -> Solution:
-        stage = "solve" if number == 1 else f"solve, round {number}"
+    @cached_property
+    def weights(self) -> Weights:
+        """The numbers of problem H."""
+        return Weights.of(self.settings)
+
+    @cached_property
+    def users(self) -> UserWeights:
+        """Ω and Φ."""
+        return UserWeights.of(self.X, user_balance=self.weights.user_balance, user_norm=self.weights.user_norm)
+
+    @property
+    def _negligible(self) -> float:
+        return NEGLIGIBLE if self.settings.pair_tol >= PAIR_TOL else 0.0
+
+    @property
+    def _clip(self) -> bool:
+        return bool(self.settings.filter != "factored")
+
+    def _solve(self, problem: PairProblem, begin: Values | None, *, complete: bool, iteration: int = 1) -> Solution:
+        stage = "solve" if iteration == 1 else f"solve, column generation {iteration}"
         memory.release()
-
-        def tell(done: int, total: int) -> None:
-            self.progress(stage, done, total)
-
         return solver.solve(
-            problem, complete=complete, start=begin, tol=self.tol, max_steps=self.max_steps, progress=tell
+            problem,
+            complete=complete,
+            start=begin,
+            tol=self.settings.tol,
+            max_steps=self.settings.max_steps,
+            progress=lambda done, total: self.progress(stage, done, total),
         )
 
-    def _first(self, workspace: Workspace | None) -> tuple[PairProblem, bool]:
+    def _first_problem(self, workspace: Workspace | None) -> tuple[PairProblem, bool]:
         """The problem on the candidates to begin with; only a workspace keeps what it was made from."""
+        count, cross = self.plan.candidates, None
         if workspace is None:
-            pairs = pairs_of(self.X, self.weights, self.strongest)
-            explained = explained_on(pairs, self.X, self.V, self.filter, self.weights)
+            pairs = co_occurring(self.X, self.users, max_per_item=count)
+            cross = self._cross_on(pairs)
         else:
-            pairs = workspace.pairs(self.weights, self.strongest)
-            explained = workspace.explained(self.V, self.filter, self.weights, self.strongest)
-        return self._problem(pairs, explained), pairs.complete
+            pairs = workspace.pairs(self.weights, self.users, count)
+            if self.weights.filter_weight:
+                cross = workspace.cross(
+                    self.V, clip=self._clip, weights=self.weights, users=self.users, max_per_item=count
+                )
+        return self._problem(pairs, cross), pairs.complete
 
-    def _look(self, found: Solution, curvature: NDArray[np.float64]) -> LeftOut:
-        """Every pair left out, and which of them to bring in next."""
+    def _problem_on(self, support: Support) -> PairProblem:
+        pairs = on_support(self.X, self.users, support)
+        return self._problem(pairs, self._cross_on(pairs))
+
+    def _problem(self, pairs: Candidates, cross: Values | None) -> PairProblem:
+        return PairProblem.of(
+            self.X,
+            self.d,
+            pairs,
+            cross=cross,
+            users=self.users,
+            weights=self.weights,
+            keep_gram=self.plan.keep_gram,
+        )
+
+    def _cross_on(self, pairs: Candidates) -> Values | None:
+        """The cross term on some pairs; none where the filter does not count."""
+        if self.weights.filter_weight == 0:
+            return None
+        s = self.weights.filter_norm
+        return cross_term(self.X, self.d, self.V, self.users.both, s, pairs, clip=self._clip)
+
+    def _price(self, solution: Solution, curvature: NDArray[np.float64]) -> Violations:
+        """Price every excluded pair, and select those to add next."""
         memory.release()
-        self.progress("pairs left out", 0, 1)
-        weights, n = self.weights, self.X.shape[1]
-        p = power(self.d, -weights.item_norm)
-        unclipped = self.V if self.filter == "factored" else self.V[:, :0]
-        factors = Factors.of(self.X, self.d, unclipped, self.loss * self.ranking, weights.filter_norm)
-        room = max(0, self.room - found.H.nnz) // 2 if found.rounds < MOST else 0
-        wanted = Wanted(self.pair_tol * found.certificate.largest, min(self.strongest or n, room), room)
-        numbers = {"mix": weights.mix, "scale": weights.scale, "filter_weight": weights.filter_weight}
-        seen = look(self.X, found.H, p, self.loss, self.ranking, curvature, factors, **numbers, wanted=wanted)
-        self.progress("pairs left out", 1, 1)
-        return seen
+        self.progress("pricing", 0, 1)
+        certificate, weights = solution.certificate, self.weights
+        unclipped = self.V[:, :0] if self._clip else self.V
+        done = (certificate.column_generation or 1) >= MAX_ITERATIONS
+        room = 0 if done else max(0, self.plan.max_pairs - solution.H.nnz) // 2
+        violations = price(
+            self.X,
+            solution.H,
+            p=power(self.d, -weights.item_norm),
+            users=self.users,
+            curvature=curvature,
+            factors=Factors.of(self.X, self.d, unclipped, self.users.both, weights.filter_norm),
+            weights=weights,
+            selection=Selection(
+                threshold=self.settings.pair_tol * (certificate.linear_max or 0.0),
+                per_item=min(self.plan.candidates or self.X.shape[1], room),
+                total=room,
+            ),
+        )
+        self.progress("pricing", 1, 1)
+        return violations
 
-    def _on(self, support: Support) -> PairProblem:
-        pairs = on_pairs(self.X, self.loss, self.ranking, support)
-        return self._problem(pairs, explained_on(pairs, self.X, self.V, self.filter, self.weights))
 
-    @property
-    def loss(self) -> NDArray[np.float64]:
-        """How much each user's loss counts."""
-        return loss_weights(self.X, self.weights.user_balance)
-
-    @property
-    def ranking(self) -> NDArray[np.float64]:
-        """The ranking weight of each user."""
-        return user_weights(self.X, self.weights.user_norm)
-
-    def _problem(self, pairs: Candidates, explained: NDArray[np.float32] | None) -> PairProblem:
-        return PairProblem.of(self.X, self.d, pairs, explained, self.weights, through_gram=self.through_gram)
+def _continued(solution: Solution, steps: int, iterations: int) -> Solution:
+    """A solution that began where another ended."""
+    certificate = solution.certificate
+    total = replace(certificate, steps=steps + certificate.steps, column_generation=iterations)
+    return replace(solution, certificate=total)

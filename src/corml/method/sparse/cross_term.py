@@ -24,7 +24,7 @@ from corml.parallel import blas, over_rows
 __all__ = ["Factors", "band_width", "cross_term"]
 
 COLUMNS = 32  # of V carried through the users at a time
-BAND_BYTES = 1 << 26  # of a band of G or of what users hear of it
+BAND_BYTES = 1 << 26  # of a band of G or of its product with R
 
 Vector = NDArray[np.float64]
 
@@ -40,15 +40,15 @@ class Factors:
     @classmethod
     def of(cls, R: csr_array, d: Vector, V: NDArray[Any], user_weights: Vector, filter_norm: float) -> "Factors":
         """Factors for a filter with these singular vectors; without any they are empty."""
-        by_item, heard = narrow(R.T.tocsr()), narrow(scaled(R, rows=user_weights, columns=power(d, -filter_norm)))
+        by_item, weighted = narrow(R.T.tocsr()), narrow(scaled(R, rows=user_weights, columns=power(d, -filter_norm)))
         left = np.zeros(V.shape, dtype=np.float32)
         for start in range(0, V.shape[1], COLUMNS):
-            some = slice(start, start + COLUMNS)
-            met = np.zeros((R.shape[0], len(range(*some.indices(V.shape[1])))), dtype=np.float32)
-            add_dense_product(heard, np.ascontiguousarray(V[:, some], dtype=np.float32), met)
-            part = np.zeros((V.shape[0], met.shape[1]), dtype=np.float32)
-            add_dense_product(by_item, met, part)
-            left[:, some] = part
+            columns = slice(start, min(start + COLUMNS, V.shape[1]))
+            of_users = np.zeros((R.shape[0], columns.stop - start), dtype=np.float32)
+            add_dense_product(weighted, np.ascontiguousarray(V[:, columns], dtype=np.float32), of_users)
+            of_items = np.zeros((V.shape[0], of_users.shape[1]), dtype=np.float32)
+            add_dense_product(by_item, of_users, of_items)
+            left[:, columns] = of_items
         right = (V * power(d, filter_norm)[:, None]).astype(np.float32)
         return cls(left, right, np.einsum("ij,ij->i", V, V).astype(np.float32))
 
@@ -70,10 +70,10 @@ def _factored(
 ) -> NDArray[np.float32]:
     """One dot product for each pair, less RᵀΩΦR·diag(VVᵀ)."""
     parts = Factors.of(R, d, V, user_weights, s)
-    support, made = pairs.support, np.empty(len(pairs.support), dtype=np.float32)
-    over_rows(lambda a, b: _dots(support.indptr, support.indices, parts.left, parts.right, made, a, b), support.items)
-    made -= pairs.weighted * parts.own[support.indices]
-    return made
+    support, cross = pairs.support, np.empty(len(pairs.support), dtype=np.float32)
+    over_rows(lambda a, b: _dots(support.indptr, support.indices, parts.left, parts.right, cross, a, b), support.items)
+    cross -= pairs.weighted * parts.own[support.indices]
+    return cross
 
 
 def _clipped(
@@ -83,7 +83,7 @@ def _clipped(
     left = np.ascontiguousarray(V * power(d, -s)[:, None], dtype=np.float32)
     right = np.ascontiguousarray(V * power(d, s)[:, None], dtype=np.float32)
     support, by_item, weights = pairs.support, R.T.tocsr(), user_weights.astype(np.float32)
-    made = np.zeros(len(support), dtype=np.float32)
+    cross = np.zeros(len(support), dtype=np.float32)
     width = band_width(R)
     for start in range(0, support.items, width):
         stop = min(start + width, support.items)
@@ -93,8 +93,8 @@ def _clipped(
         G[np.arange(start, stop), np.arange(stop - start)] = 0
         W = np.zeros((R.shape[0], stop - start), dtype=np.float32)
         add_dense_product(R, G, W)
-        _read_band(support, by_item, weights, W, start, made)
-    return made
+        _read_band(support, by_item, weights, W, start, cross)
+    return cross
 
 
 def band_width(R: csr_array) -> int:
@@ -115,12 +115,12 @@ def _read_band(
 def _dots(ptr, cols, left, right, out, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         a = left[row]
-        for place in range(ptr[row], ptr[row + 1]):
-            b = right[cols[place]]
+        for pair in range(ptr[row], ptr[row + 1]):
+            b = right[cols[pair]]
             total = np.float32(0)
             for k in range(len(a)):
                 total += a[k] * b[k]
-            out[place] = total
+            out[pair] = total
 
 
 @njit(cache=True, nogil=True)
@@ -134,5 +134,5 @@ def _gather(ptr, cols, u_ptr, users, weights, W, first, out, start, stop):  # ty
         for at in range(u_ptr[row], u_ptr[row + 1]):
             user = users[at]
             weight = weights[user]
-            for place in range(low, high):
-                out[place] += weight * W[user, cols[place] - first]
+            for pair in range(low, high):
+                out[pair] += weight * W[user, cols[pair] - first]

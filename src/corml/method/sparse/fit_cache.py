@@ -5,18 +5,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from corml.errors import UsageError
 from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees
-from corml.method.problem import Weights, loss_weights, user_weights
+from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.candidates import Candidates, co_occurring
 from corml.method.sparse.cross_term import cross_term
-from corml.method.sparse.reorder import Arranged
+from corml.method.sparse.reorder import Reordered
 from corml.method.spectral import Norms, singular_vectors
 
-__all__ = ["Workspace", "explained_on", "pairs_of"]
+__all__ = ["Workspace"]
 
 T = TypeVar("T")
 
@@ -31,71 +30,63 @@ class Workspace:
     """
 
     def __init__(self, train: Interactions) -> None:
-        self.fingerprint, self.X = train.fingerprint, train.matrix
+        self.fingerprint, self.users, self.items, self.X = train.fingerprint, train.users, train.items, train.matrix
         self._V: tuple[int, Norms, NDArray[Any]] | None = None  # with the rank asked for: there may be fewer directions
-        self._place: Arranged | None = None
-        self._kept: dict[str, tuple[Hashable, Any]] = {}
+        self._version = 0  # of V, so that nothing made from another one is taken for its own
+        self._order: Reordered | None = None
+        self._last: dict[str, tuple[Hashable, Any]] = {}
 
     def check_is_of(self, train: Interactions) -> None:
         """Refuse to serve other data."""
         if train.fingerprint != self.fingerprint:
             raise UsageError("This workspace was made for other interactions: make one with Workspace(train).")
+        if train.users != self.users or train.items != self.items:
+            raise UsageError(
+                "This workspace was made for these interactions in another order: make one with Workspace(train)."
+            )
 
-    def vectors(self, rank: int, norms: Norms) -> NDArray[Any]:
-        """V of a rank; a larger one kept from before is cut, for singular vectors are nested."""
+    def vectors(self, rank: int, norms: Norms, offered: NDArray[Any] | None = None) -> NDArray[Any]:
+        """V of a rank: the first columns of the one kept, the one offered by a warm start, or a new one."""
         if self._V is None or self._V[0] < rank or self._V[1] != norms:
-            self._V = rank, norms, singular_vectors(self.X, rank, norms)
+            V = singular_vectors(self.X, rank, norms) if offered is None else offered
+            self._V, self._version = (rank, norms, V), self._version + 1
         return self._V[2][:, :rank]
 
-    def arranged(self, V: NDArray[Any]) -> Arranged:
+    def reordered(self, V: NDArray[Any]) -> Reordered:
         """The data in an order in which H is learned fast; any is good, so the first stays."""
-        if self._place is None:
-            self._place = Arranged.of(self.X, V)
-        return self._place
+        if self._order is None:
+            self._order = Reordered.of(self.X, V)
+        return self._order
 
-    def pairs(self, weights: Weights, most: int | None) -> Candidates:
-        """The candidates with their Gram matrices."""
-        key = weights.user_balance, weights.user_norm, most
-        return self._last("pairs", key, lambda: pairs_of(self._arranged_data, weights, most))
+    def pairs(self, weights: Weights, users: UserWeights, max_per_item: int | None) -> Candidates:
+        """The candidates with their Gram matrices, in the order of the data here; `users` are in that order."""
+        key = weights.user_balance, weights.user_norm, max_per_item
+        return self._kept("pairs", key, lambda: co_occurring(self._data.X, users, max_per_item=max_per_item))
 
-    def explained(self, V: NDArray[Any], filter: str, weights: Weights, most: int | None) -> Any:
-        """What the filter explains of each of these pairs; V is the last one made."""
-        pairs, clip = self.pairs(weights, most), filter != "factored"
-        key = (
-            V.shape[1],
-            None if self._V is None else self._V[1],
-            clip,
-            weights.filter_norm,
-            weights.user_balance,
-            weights.user_norm,
-            most,
-            weights.filter_weight > 0,
-        )
-        return self._last("explained", key, lambda: explained_on(pairs, self._arranged_data, V, filter, weights))
+    def cross(
+        self,
+        V: NDArray[Any],
+        *,
+        clip: bool,
+        weights: Weights,
+        users: UserWeights,
+        max_per_item: int | None,
+    ) -> NDArray[np.float32]:
+        """The cross term on these pairs; V is the last one given out, in the order of the data here."""
+        pairs, X = self.pairs(weights, users, max_per_item), self._data.X
+        of_pairs = weights.user_balance, weights.user_norm, max_per_item
+        key = self._version, V.shape[1], clip, weights.filter_norm, of_pairs
+        d, s = column_degrees(X), weights.filter_norm
+        return self._kept("cross", key, lambda: cross_term(X, d, V, users.both, s, pairs, clip=clip))
 
     @property
-    def _arranged_data(self) -> csr_array:
-        assert self._place
-        return self._place.X
+    def _data(self) -> Reordered:
+        assert self._order
+        return self._order
 
-    def _last(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
-        if self._kept.get(name, (None, None))[0] != key:
-            self._kept.pop(name, None)  # before the next is made: both at once may not fit
-            self._kept[name] = key, make()
-        found: T = self._kept[name][1]
-        return found
-
-
-def pairs_of(X: csr_array, weights: Weights, most: int | None) -> Candidates:
-    """The candidates for these weights."""
-    return co_occurring(X, loss_weights(X, weights.user_balance), user_weights(X, weights.user_norm), most=most)
-
-
-def explained_on(
-    pairs: Candidates, X: csr_array, V: NDArray[Any], filter: str, weights: Weights
-) -> NDArray[np.float32] | None:
-    """The cross term on some pairs; nothing where the filter does not count."""
-    if weights.filter_weight == 0:
-        return None
-    by_user = loss_weights(X, weights.user_balance) * user_weights(X, weights.user_norm)
-    return cross_term(X, column_degrees(X), V, by_user, weights.filter_norm, pairs, clip=filter != "factored")
+    def _kept(self, name: str, key: Hashable, make: Callable[[], T]) -> T:
+        if self._last.get(name, (None, None))[0] != key:
+            self._last.pop(name, None)  # before the next is made: both at once may not fit
+            self._last[name] = key, make()
+        value: T = self._last[name][1]
+        return value

@@ -1,171 +1,173 @@
-"""Pairs that met but were not candidates, and what they would gain from a weight.
+"""Pricing: how far co-occurring pairs that are no variables of the problem violate its KKT conditions.
 
-At zero a pair gains if its slope (MH + HM − B − Bᵀ)_ij is negative. All of them are looked at, item by item, and only
-those that gain most are kept: memory does not grow with their number. For a clipped filter, whose part of B cannot be
-had pair by pair, that part is left out; it only makes slopes larger, so what is reported is then an upper bound.
+An excluded pair has weight zero, which is optimal unless its gradient (MH + HM − B − Bᵀ)_ij, its reduced cost, is
+negative. All of them are priced, item by item, and only the worst violations are kept: memory does not grow with their
+number. For a clipped filter, whose part of B cannot be had pair by pair, that part is omitted; it only makes gradients
+larger, so what is reported is then an upper bound.
 """
 
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.fitted import ExcludedPairs
 from corml.linalg.support import unsigned
+from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.cross_term import Factors
 from corml.parallel import over_rows
 
-__all__ = ["LeftOut", "Wanted", "look"]
+__all__ = ["Selection", "Violations", "price"]
 
-EVERY = 16  # of so many items one is looked at in full, to tell how many pairs gain; others only for the largest gains
+EVERY = 16  # one item in so many is priced in full, to estimate how many pairs violate; others for the worst only
 
 Vector = NDArray[np.float64]
 Items = NDArray[np.int32]
 
 
-@dataclass(frozen=True)
-class Wanted:
-    """Which of them to bring in: those that gain most, above `gain`, so many for each item and in all."""
+@dataclass(frozen=True, kw_only=True)
+class Selection:
+    """Which excluded pairs to add: the worst violations above `threshold`, so many for each item and in all."""
 
-    gain: float
-    most: int
-    in_all: int
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """What the pairs outside the candidates would gain; sizes are in the solver's scaled variables."""
-
-    pairs: int
-    gaining: int  # told from one item in sixteen
-    worst: float  # the largest gain of a single pair
-    norm: float  # of all gains together
-    first: Items = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)  # the pairs wanted
-    second: Items = field(default_factory=lambda: np.zeros(0, np.int32), repr=False)
-
-    def report(self) -> dict[str, Any]:
-        """Plain numbers for a model file or a table."""
-        return {"left out": self.pairs, "of these gaining": self.gaining, "worst gain": self.worst}
+    threshold: float
+    per_item: int
+    total: int
 
 
-def look(
-    R: csr_array, H: csr_array, p: Vector, loss: Vector, ranking: Vector, curvature: Vector, factors: Factors,
-    *, mix: float, scale: float, filter_weight: float, wanted: Wanted,
-) -> LeftOut:  # fmt: skip
-    """Look at every pair that met and that H has no place for (H keeps explicit zeros for candidates)."""
+@dataclass(frozen=True, kw_only=True)
+class Violations:
+    """What pricing found, in the solver's scaled variables, and the pairs that were selected."""
+
+    excluded: ExcludedPairs
+    first: Items
+    second: Items
+
+
+def price(
+    R: csr_array, H: csr_array, *, p: Vector, users: UserWeights, curvature: Vector, factors: Factors,
+    weights: Weights, selection: Selection,
+) -> Violations:  # fmt: skip
+    """Price every co-occurring pair that H has no entry for (H keeps explicit zeros for candidates)."""
     by_item, n = R.T.tocsr(), R.shape[1]
-    numbers = tuple(x.astype(np.float32) for x in (p, loss, loss * ranking, curvature))
-    constants = np.array([1 / mix, scale, scale * filter_weight, wanted.gain, EVERY], dtype=np.float32)
-    found, kept = np.zeros((n, 4)), []
-    users, items = (R.indptr, unsigned(R.indices)), (by_item.indptr, unsigned(by_item.indices))
-    weights = H.indptr, unsigned(H.indices), H.data
+    numbers = tuple(x.astype(np.float32) for x in (p, users.loss, users.both, curvature))
+    constants = np.array(
+        [1 / weights.mix, weights.scale, weights.cross_factor, selection.threshold, EVERY], dtype=np.float32
+    )
+    sums, chunks = np.zeros((n, 3)), []  # of each item: its excluded pairs, those that violate, the worst violation
+    rows, columns = (R.indptr, unsigned(R.indices)), (by_item.indptr, unsigned(by_item.indices))
+    entries = H.indptr, unsigned(H.indices), H.data
     parts = np.hstack([factors.left, factors.right]), factors.own
 
     def work(a: int, b: int) -> None:
-        partners, gains = np.full((b - a, wanted.most), -1, np.int32), np.zeros((b - a, wanted.most), np.float32)
-        _look(users, items, weights, numbers, parts, constants, found, partners, gains, a, b)
-        rows, places = np.nonzero(partners >= 0)
-        kept.append((a, (rows + a).astype(np.int32), partners[rows, places], gains[rows, places]))
+        partners = np.full((b - a, selection.per_item), -1, np.int32)
+        violations = np.zeros((b - a, selection.per_item), np.float32)
+        _price(rows, columns, entries, numbers, parts, constants, sums, partners, violations, a, b)
+        item, slot = np.nonzero(partners >= 0)
+        chunks.append((a, (item + a).astype(np.int32), partners[item, slot], violations[item, slot]))
 
     over_rows(work, n)
-    pairs, (seen, gaining, _, squares) = found[:, 0].sum(), found[::EVERY].sum(axis=0)
-    share = pairs / max(seen, 1)
-    kept.sort(key=lambda part: part[0])
-    first, second, gain = (np.concatenate([part[which] for part in kept]) for which in (1, 2, 3))
-    best = _largest(gain, wanted.in_all)
-    worst = float(found[:, 2].max(initial=0.0))
-    return LeftOut(int(pairs), int(share * gaining), worst, float(np.sqrt(share * squares)), first[best], second[best])
+    pairs, (sampled, violating, _) = sums[:, 0].sum(), sums[::EVERY].sum(axis=0)
+    chunks.sort(key=lambda chunk: chunk[0])
+    first, second, violation = (np.concatenate([chunk[column] for chunk in chunks]) for column in (1, 2, 3))
+    selected = _largest(violation, selection.total)
+    excluded = ExcludedPairs(
+        pairs=int(pairs),
+        violating=int(pairs / max(sampled, 1) * violating),
+        worst=float(sums[:, 2].max(initial=0.0)),
+    )
+    return Violations(excluded=excluded, first=first[selected], second=second[selected])
 
 
-def _largest(values: NDArray[np.float32], most: int) -> NDArray[np.int64]:
-    """Where the largest values stand, in order of place."""
-    if len(values) <= most:
+def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
+    """Positions of the largest values, in ascending order."""
+    if len(values) <= count:
         return np.arange(len(values))
-    return np.sort(np.argpartition(values, len(values) - most)[len(values) - most :]) if most else np.arange(0)
+    return np.sort(np.argpartition(values, len(values) - count)[len(values) - count :]) if count else np.arange(0)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _look(by_rows, by_columns, weights, numbers, factors, constants, found, partners, gains, start, stop):  # type: ignore[no-untyped-def]
-    (ptr, cols), (u_ptr, users), (h_ptr, h_cols, h) = by_rows, by_columns, weights
+def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, partners, violations, start, stop):  # type: ignore[no-untyped-def]
+    (ptr, cols), (u_ptr, users), (h_ptr, h_cols, h) = by_rows, by_columns, entries
     (p, loss, both, curvature), (left_right, own) = numbers, factors
     n, rank = len(p), left_right.shape[1] // 2
-    counts, met, mark = np.zeros(n, np.float32), np.zeros(n, np.float32), np.zeros(n, np.int8)
-    heard, order, right_left = np.zeros(len(loss), np.float32), np.empty(n, np.uint32), np.empty(2 * rank, np.float32)
-    best, every = np.float32(0), int(constants[4])
+    gram, weighted, mark = np.zeros(n, np.float32), np.zeros(n, np.float32), np.zeros(n, np.int8)
+    by_user, order, right_left = np.zeros(len(loss), np.float32), np.empty(n, np.uint32), np.empty(2 * rank, np.float32)
+    worst, every = np.float32(0), int(constants[4])
     for j in range(start, stop):
-        size, whole = 0, j % every == 0
-        for at in range(np.uint64(u_ptr[j]), np.uint64(u_ptr[j + 1])):  # counts = (RᵀΩR)_j·, met = (RᵀΩΦR D^{-t})_j·
+        size, in_full = 0, j % every == 0
+        # gram = (RᵀΩR)_j·, weighted = (RᵀΩΦR D^{-t})_j·
+        for at in range(np.uint64(u_ptr[j]), np.uint64(u_ptr[j + 1])):
             user = users[at]
-            for place in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
-                i = cols[place]
+            for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
+                i = cols[entry]
                 if mark[i] == 0:
                     mark[i] = 1
                     order[size] = i
                     size += 1
-                counts[i] += loss[user]
-                met[i] += both[user] * p[i]
-        for place in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):  # heard = Φ P H_j
-            i = h_cols[place]
+                gram[i] += loss[user]
+                weighted[i] += both[user] * p[i]
+        for entry in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):  # by_user = ΩΦ P H_j
+            i = h_cols[entry]
             mark[i] = 2
-            weight = p[i] * h[place]
+            weight = p[i] * h[entry]
             if weight != 0:
                 for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
-                    heard[users[at]] += weight * both[users[at]]
+                    by_user[users[at]] += weight * both[users[at]]
         right_left[:rank] = left_right[j, rank:]
         right_left[rank:] = left_right[j, :rank]
         for step in range(size):
             i = order[step]
             if mark[i] == 2 or i <= j:
                 continue
-            found[j, 0] += 1
-            one_way, back, cross = np.float32(0), np.float32(0), np.float32(0)
+            sums[j, 0] += 1
+            to_j, to_i, cross = np.float32(0), np.float32(0), np.float32(0)
             mine = left_right[i]
             for k in range(2 * rank):
                 cross += mine[k] * right_left[k]
             if rank:
-                cross -= met[i] / p[i] * (own[i] + own[j])
-            pull = p[i] * p[j] * (constants[0] * counts[i] - constants[2] * cross)
-            root = np.sqrt(curvature[i] + curvature[j])
-            if not whole and pull <= min(best, constants[3]) * root:  # H and A are not negative: it gains no more
+                cross -= weighted[i] / p[i] * (own[i] + own[j])
+            linear = p[i] * p[j] * (constants[0] * gram[i] - constants[2] * cross)
+            scaling = np.sqrt(curvature[i] + curvature[j])
+            # H and A are not negative, so the violation is at most linear / scaling.
+            if not in_full and linear <= min(worst, constants[3]) * scaling:
                 continue
             for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
-                one_way += heard[users[at]]
-            for place in range(np.uint64(h_ptr[i]), np.uint64(h_ptr[i + 1])):
-                back += h[place] * met[h_cols[place]]
-            slope = constants[1] * (p[i] * one_way + p[j] * back) - pull
-            if slope < 0:
-                gain = -slope / root
-                best = max(best, gain)
-                found[j, 1] += 1
-                found[j, 2] = max(found[j, 2], gain)
-                found[j, 3] += gain * gain
-                if gain > constants[3]:
-                    _keep(partners[j - start], gains[j - start], i, gain)
-        for place in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):
-            i = h_cols[place]
+                to_j += by_user[users[at]]
+            for entry in range(np.uint64(h_ptr[i]), np.uint64(h_ptr[i + 1])):
+                to_i += h[entry] * weighted[h_cols[entry]]
+            gradient = constants[1] * (p[i] * to_j + p[j] * to_i) - linear
+            if gradient < 0:
+                violation = -gradient / scaling
+                worst = max(worst, violation)
+                sums[j, 1] += 1
+                sums[j, 2] = max(sums[j, 2], violation)
+                if violation > constants[3]:
+                    _keep(partners[j - start], violations[j - start], i, violation)
+        for entry in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):
+            i = h_cols[entry]
             mark[i] = 0
-            if h[place] != 0:
+            if h[entry] != 0:
                 for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
-                    heard[users[at]] = 0
+                    by_user[users[at]] = 0
         for step in range(size):
             mark[order[step]] = 0
-            counts[order[step]] = 0
-            met[order[step]] = 0
+            gram[order[step]] = 0
+            weighted[order[step]] = 0
 
 
 @njit(cache=True, nogil=True)
-def _keep(partners, gains, item, gain):  # type: ignore[no-untyped-def]
-    """Put an item in the place of the one that gains least, if it gains more."""
-    if len(gains) == 0:
+def _keep(partners, violations, item, violation):  # type: ignore[no-untyped-def]
+    """Replace the smallest violation kept, if this one is larger."""
+    if len(violations) == 0:
         return
-    least = 0
-    for place in range(len(gains)):
-        if gains[place] < gains[least]:
-            least = place
-        if gains[least] == 0:
+    smallest = 0
+    for slot in range(len(violations)):
+        if violations[slot] < violations[smallest]:
+            smallest = slot
+        if violations[smallest] == 0:
             break
-    if gain > gains[least]:
-        gains[least] = gain
-        partners[least] = item
+    if violation > violations[smallest]:
+        violations[smallest] = violation
+        partners[smallest] = item

@@ -1,24 +1,24 @@
 """What a new fit can take over from an earlier one."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
-import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import UsageError
-from corml.interactions import Ids, Interactions
+from corml.fitted import Fitted, on_items
+from corml.interactions import Interactions
 from corml.method.spectral import Norms
 
 if TYPE_CHECKING:
-    from corml.method.estimator import CoRML
+    from corml.recommender import Recommender
 
-__all__ = ["Start"]
+__all__ = ["WarmStart"]
 
 
 @dataclass(frozen=True)
-class Start:
+class WarmStart:
     """An earlier H on the items of the new data, and V where the data are the same."""
 
     H: csr_array
@@ -26,27 +26,18 @@ class Start:
     norms: Norms
 
     @classmethod
-    def of(cls, earlier: "CoRML", train: Interactions) -> "Start":
-        """Take over from a fitted model; items it does not know begin at nothing."""
-        if not hasattr(earlier, "H_"):
-            raise UsageError("start must be a fitted CoRML: fit it first, or leave it out.")
-        same = earlier.data_.get("fingerprint") == train.fingerprint and earlier.items_ == train.items
-        H = _moved(earlier.H_, earlier.items_, train.items)
-        return cls(H, earlier.V_ if same else None, earlier.graph_norms)
+    def of(cls, model: "Recommender", train: Interactions) -> Self:
+        """Take over from a fitted CoRML; items it does not know begin with no weights."""
+        state: Fitted | None = vars(model).get("fitted_")
+        if state is None or "H" not in state.arrays:
+            raise UsageError("warm_start must be a fitted CoRML: fit it first, or leave it out.")
+        same = state.fingerprint == train.fingerprint and state.items == train.items
+        H = on_items(state.arrays["H"], state.items, train.items)
+        norms = state.settings.graph_user_norm, state.settings.graph_item_norm
+        return cls(H, state.arrays["V"] if same else None, norms)
 
     def vectors(self, rank: int, norms: Norms) -> NDArray[Any] | None:
-        """V of the rank wanted, if there are that many (they are nested: the first are the largest)."""
+        """V of a rank, if there are that many (they are nested: the first are the largest)."""
         if self.V is None or self.norms != norms or self.V.shape[1] < rank:
             return None
         return self.V[:, :rank]
-
-
-def _moved(H: csr_array, old: Ids, new: Ids) -> csr_array:
-    """H with its rows and columns where the new ids have them."""
-    place = new.find(old.labels)
-    rows = place[np.repeat(np.arange(len(old)), np.diff(H.indptr))]
-    columns = place[H.indices]
-    known = (rows >= 0) & (columns >= 0)
-    made = csr_array((H.data[known], (rows[known], columns[known])), shape=(len(new), len(new)))
-    made.sort_indices()
-    return made

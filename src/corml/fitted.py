@@ -1,0 +1,246 @@
+"""What a fit leaves behind: one frozen object, typed, and nothing of the call that made it.
+
+    Fitted                 ids, training matrix, counts, titles, source, settings, and what was learned:
+      settings: Settings     as they were when `fit` was called
+      arrays                 as the model declares them with `learned(…)`
+      plan: Plan             what was chosen and predicted before anything was allocated
+      certificates           how near each solver came to the optimum
+      training: Training     the curve of a model that learns in epochs
+
+A model scores and saves with these, so that a setting changed afterwards counts for the next fit only.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any, Generic, Self, TypeVar, overload
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml import memory
+from corml.interactions import Ids, Interactions
+
+__all__ = [
+    "Certificate",
+    "Epoch",
+    "ExcludedPairs",
+    "Fitted",
+    "LearnedArray",
+    "Outcome",
+    "Plan",
+    "Settings",
+    "Shape",
+    "Training",
+    "learned",
+    "on_items",
+]
+
+Shape = tuple[str | None, ...]  # "users", "items", or None for any length
+T = TypeVar("T")
+
+
+class Settings(Mapping[str, Any]):
+    """Settings of a model by name, frozen: `settings.rank` is `settings["rank"]`."""
+
+    __slots__ = ("_values",)
+
+    def __init__(self, values: Mapping[str, Any]) -> None:
+        object.__setattr__(self, "_values", dict(values))
+
+    def __getitem__(self, name: str) -> Any:
+        return self._values[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._values)
+
+    def __len__(self) -> int:
+        return len(self._values)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_"):  # asked by pickle before there are any
+            raise AttributeError(name)
+        try:
+            return self._values[name]
+        except KeyError:
+            raise AttributeError(f"there is no setting {name!r}") from None
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError("the settings of a fit do not change: set them on the model, and fit again")
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Settings, (self._values,)
+
+    def __repr__(self) -> str:
+        return f"Settings({', '.join(f'{name}={value!r}' for name, value in self.items())})"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What a model chooses and predicts before a fit; a field with the name of a setting is its resolved value."""
+
+    predicted_bytes: int = 0  # beside what the process has already
+
+    def resolved(self, settings: Mapping[str, Any]) -> Settings:
+        """The settings with what was left to the data filled in."""
+        chosen = {spec.name: getattr(self, spec.name) for spec in fields(self) if spec.name in settings}
+        return Settings({**settings, **chosen})
+
+    def report(self) -> dict[str, Any]:
+        """Plain facts for a table; bytes are the peak of the whole process."""
+        facts = {spec.name.replace("_", " "): getattr(self, spec.name) for spec in fields(self)}
+        return {**facts, "predicted bytes": memory.resident() + self.predicted_bytes}
+
+
+@dataclass(frozen=True, kw_only=True)
+class ExcludedPairs:
+    """Co-occurring pairs that were no variables of the problem, and how far they violate its KKT conditions."""
+
+    pairs: int
+    violating: int  # estimated from one item in sixteen
+    worst: float  # the largest violation of a single pair, in the solver's scaled variables
+
+
+@dataclass(frozen=True, kw_only=True)
+class Certificate:
+    """How near a solver came to the optimum, and of which problem; fields that a solver does not have are None."""
+
+    steps: int
+    converged: bool
+    residual: float
+    primal: float | None = None  # residuals of ADMM, relative
+    dual: float | None = None
+    rho: float | None = None
+    objective: float | None = None
+    pairs: int | None = None  # pairs of items the problem was solved on
+    complete: bool | None = None  # whether these are all co-occurring pairs, so that it is the whole problem
+    linear_norm: float | None = None  # of the linear term in scaled variables: residuals are relative to it
+    linear_max: float | None = None  # its largest entry: KKT violations are relative to it
+    column_generation: int | None = None  # how often the problem was solved, each time on more pairs
+    excluded: ExcludedPairs | None = None
+    pruned: int | None = None  # pairs removed to stay within a budget
+    unfinished_items: int | None = None  # where each item is a problem of its own
+    trace: tuple[tuple[float, ...], ...] = field(default=(), repr=False)  # residuals step by step; not in files
+
+    def report(self) -> dict[str, Any]:
+        """Plain facts for a table."""
+        facts = {spec.name.replace("_", " "): getattr(self, spec.name) for spec in fields(self) if spec.name != "trace"}
+        if self.excluded is not None:
+            outside = self.excluded
+            facts["excluded"] = {"pairs": outside.pairs, "violating": outside.violating, "worst": outside.worst}
+        return {name: value for name, value in facts.items() if value is not None}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Epoch:
+    """One point of a training curve: the mean loss, seconds so far and, if it was measured, the validation metric."""
+
+    epoch: int
+    loss: float
+    seconds: float
+    valid: float | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Training:
+    """How a model learned in epochs; PyTorch and the device decide its numbers as the seed does."""
+
+    epochs: int
+    seconds: float
+    cpu_seconds: float
+    stopped: str
+    curve: tuple[Epoch, ...] = field(repr=False)
+    best_epoch: int | None = None
+    metric: str | None = None
+    torch: str = ""
+    device: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """What `_fit` returns: arrays by name, and how they were learned."""
+
+    arrays: Mapping[str, Any]
+    plan: Plan | None = None
+    certificates: tuple[Certificate, ...] = ()
+    training: Training | None = None
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Fitted:
+    """Everything a fitted model knows."""
+
+    users: Ids
+    items: Ids
+    train: csr_array
+    counts: NDArray[np.int64]  # users of each item
+    titles: Mapping[str, str]
+    fingerprint: str
+    source: Mapping[str, Any]
+    settings: Settings
+    arrays: Mapping[str, Any] = field(default_factory=dict, repr=False)
+    plan: Plan | None = None
+    certificates: tuple[Certificate, ...] = ()
+    training: Training | None = None
+    evaluation: Mapping[str, Any] = field(default_factory=dict)
+
+    @classmethod
+    def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
+        """The state of a model that is about to learn from these interactions."""
+        return cls(
+            users=train.users,
+            items=train.items,
+            train=train.matrix,
+            counts=train.item_degrees,
+            titles={label: title for label, title in train.titles.items() if label in train.items},
+            fingerprint=train.fingerprint,
+            source=dict(train.source),
+            settings=Settings(settings),
+        )
+
+    @property
+    def resolved(self) -> Settings:
+        """The settings with what was left to the data filled in, as the plan did it."""
+        return self.settings if self.plan is None else self.plan.resolved(self.settings)
+
+
+# --- arrays ----------------------------------------------------------------------------------------------------------
+
+
+class LearnedArray(Generic[T]):
+    """An array of a fitted model, declared with its shape; it is read from the fitted state and cannot be set."""
+
+    def __init__(self, kind: type[T], shape: Shape, *, optional: bool) -> None:
+        self.kind, self.shape, self.optional = kind, shape, optional
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self.name = name.removesuffix("_")
+
+    @overload
+    def __get__(self, model: None, owner: type) -> Self: ...
+    @overload
+    def __get__(self, model: Any, owner: type) -> T: ...
+    def __get__(self, model: Any, owner: type) -> Any:
+        if model is None:
+            return self
+        model.check_fitted()
+        return model.fitted_.arrays.get(self.name)
+
+    def __set__(self, model: object, value: object) -> None:
+        raise AttributeError(f"{self.name}_ is what a fit learned: it cannot be set")
+
+
+def learned(kind: type[T], *shape: str | None, optional: bool = False) -> LearnedArray[T]:
+    """Declare an array that is read from the fitted state and kept in the model file: a type and the shape."""
+    return LearnedArray(kind, shape, optional=optional)
+
+
+def on_items(W: csr_array, old: Ids, new: Ids) -> csr_array:
+    """Items × items weights of an earlier fit where the items of new data have their rows; unknown items have none."""
+    position = new.find(old.labels)
+    rows = position[np.repeat(np.arange(len(old)), np.diff(W.indptr))]
+    columns = position[W.indices]
+    known = (rows >= 0) & (columns >= 0)
+    moved = csr_array((W.data[known], (rows[known], columns[known])), shape=(len(new), len(new)))
+    moved.sort_indices()
+    return moved

@@ -1,0 +1,86 @@
+"""Problem H (see `method/problem.py`) on a support of pairs: no n × n array.
+
+Over pairs x = H_ij it is a quadratic with bounds, x ≥ 0, and
+
+    gradient_ij = (MH + HM − B − Bᵀ)_ij,     M = εA + diag(l2·d + ridge)
+"""
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.linalg.gram import dense_gram
+from corml.linalg.normal import Normal
+from corml.linalg.scaling import power, scaled
+from corml.linalg.support import Support
+from corml.linalg.through_gram import ThroughGram
+from corml.method.problem import UserWeights, Weights
+from corml.method.sparse.candidates import Candidates
+
+__all__ = ["PairProblem", "Values"]
+
+Values = NDArray[np.float32]
+
+
+@dataclass(frozen=True, kw_only=True)
+class PairProblem:
+    """Problem H on a support: `linear` is B + Bᵀ, `ridge` is l2·d + ridge for each item."""
+
+    support: Support
+    normal: Normal | ThroughGram
+    scale: float
+    ridge: NDArray[np.float64]
+    linear: Values
+
+    @classmethod
+    def of(
+        cls,
+        R: csr_array,
+        d: NDArray[np.float64],
+        pairs: Candidates,
+        *,
+        cross: Values | None,
+        users: UserWeights,
+        weights: Weights,
+        keep_gram: bool = False,
+    ) -> Self:
+        """The problem for these weights on some candidates; `cross` is the cross term on them.
+
+        `keep_gram` keeps A = PᵀΦP whole, for few items of which nearly all co-occur.
+        """
+        support, p = pairs.support, power(d, -weights.item_norm)
+        linear = pairs.gram / np.float32(weights.mix)  # 1/2λ, for B and for Bᵀ
+        if cross is not None:
+            linear -= np.float32(weights.cross_factor) * cross
+        linear *= support.product_of(p)
+        normal: Normal | ThroughGram
+        if keep_gram:
+            P = scaled(R, columns=p)
+            normal = ThroughGram(dense_gram(scaled(P, rows=users.both), P, np.float32), support)
+        else:
+            normal = Normal(R, p, users.both, support)
+        return cls(support=support, normal=normal, scale=weights.scale, ridge=weights.diagonal(d), linear=linear)
+
+    def item_curvature(self) -> NDArray[np.float64]:
+        """Diagonal of M."""
+        return self.scale * self.normal.diagonal() + self.ridge
+
+    def curvature(self) -> Values:
+        """Second derivative for each pair: M_ii + M_jj."""
+        return self.support.sum_of(self.item_curvature())
+
+    def product(self, x: Values) -> Values:
+        """MH + HM on the support."""
+        product = self.normal(x)
+        product *= np.float32(self.scale)
+        product += self.ridge_sum * x
+        return product
+
+    @cached_property
+    def ridge_sum(self) -> Values:
+        """Ridges of both items of each pair."""
+        return self.support.sum_of(self.ridge)

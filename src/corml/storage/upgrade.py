@@ -1,0 +1,52 @@
+"""Facts of model files in format 1 as format 2 has them.
+
+In format 1 a given `ridge` switched four other settings of CoRML to the paper's values while the file still said none;
+what was chosen and how training went stood in notes without types. What was used is written out here.
+"""
+
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["upgraded"]
+
+SWITCHED = {  # setting: where the ridge was left to the data, and where it was given
+    "user_balance": (0.25, 0.0),
+    "graph_user_norm": (0.4, 0.5),
+    "graph_item_norm": (0.4, 0.5),
+    "filter_norm": (0.4, 0.5),
+}
+PLAN_NAMES = {"predicted pairs": "pairs", "strongest per item": "candidates"}
+TRAINING_NAMES = {"cpu seconds": "cpu_seconds", "best epoch": "best_epoch", "valid": "metric"}
+
+
+def upgraded(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """The facts of a file, in the present format."""
+    if meta.get("format") != 1:
+        return dict(meta)
+    settings, notes = dict(meta["settings"]), meta["notes"]
+    if meta["model"] == "corml":
+        settings = _with_used(settings)
+    if meta["model"] == "corml-dial" and isinstance(settings.get("of"), Mapping):
+        settings["of"] = _with_used(dict(settings["of"]))
+    return {**meta, "settings": settings, "notes": _notes(notes)}
+
+
+def _with_used(settings: dict[str, Any]) -> dict[str, Any]:
+    given = settings.get("ridge") is not None
+    used = {name: values[given] for name, values in SWITCHED.items() if settings.get(name) is None}
+    return {**settings, **used}
+
+
+def _notes(notes: Mapping[str, Any]) -> dict[str, Any]:
+    training, plan = notes.get("training"), notes.get("plan")
+    upgraded: dict[str, Any] = {}
+    if isinstance(training, Mapping):
+        upgraded["training"] = {TRAINING_NAMES.get(name, name): value for name, value in training.items()}
+    if isinstance(plan, Mapping):
+        renamed = {PLAN_NAMES.get(name, name.replace(" ", "_")): value for name, value in plan.items()}
+        if renamed.get("candidates") == "all":
+            del renamed["candidates"]
+        if isinstance(renamed.get("pairs"), int):  # were counted one way
+            renamed["pairs"] *= 2
+        upgraded["plan"] = renamed
+    return upgraded
