@@ -4,10 +4,12 @@ import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict
 from multiprocessing import get_context
 from typing import Any
 
 import corml
+from corml.recommender import Recommender
 
 SEED = 2026  # of every split
 
@@ -32,6 +34,15 @@ def alone(work: Callable[..., Any], *arguments: Any) -> Any:
     """Run in a process of its own, so that its peak of memory is its own."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         return pool.submit(work, *arguments).result()
+
+
+def notes(model: Recommender) -> dict[str, Any]:
+    """How a fit went, as plain facts: the plan, the certificates of the solver, the training."""
+    state = model.fitted_
+    facts = {"plan": state.plan and state.plan.report(), "solver": [one.report() for one in state.certificates]}
+    if state.training:
+        facts["training"] = {name.replace("_", " "): value for name, value in asdict(state.training).items()}
+    return {name: value for name, value in facts.items() if value}
 
 
 def load_split(name: str) -> corml.Split:

@@ -33,7 +33,12 @@ def generate(items: int, degree: int, path: str) -> None:
 
 def about() -> dict[str, Any]:
     """Where the figures come from."""
-    how = {"by": "benchmarks/growth.py, generate(items, degree)", "mean history": HISTORY, **asdict(Habits()), "seed": 0}
+    how = {
+        "by": "benchmarks/growth.py, generate(items, degree)",
+        "mean history": HISTORY,
+        **asdict(Habits()),
+        "seed": 0,
+    }
     return begin(generated=how, seed=0)
 
 

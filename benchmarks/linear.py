@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from _machine import alone, load_split, measured
+from _machine import alone, load_split, measured, notes
 from _record import begin, read, write
 
 import corml
@@ -70,7 +70,7 @@ def tuned(name: str, data: str) -> list[dict[str, Any]]:
         nonlocal before
         model = models.make(search.name or name, settings)
         started = time.perf_counter()
-        before = model.fit(split.train, start=before) if name == "slim" else model.fit(split.train)
+        before = model.fit(split.train, warm_start=before) if name == "slim" else model.fit(split.train)
         seconds = round(time.perf_counter() - started, 2)
         found = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
         tried.append({"settings": settings, "ndcg@10 on valid": round(float(found), 5), "seconds": seconds})
@@ -94,7 +94,7 @@ def judged(name: str, data: str, settings: Settings) -> dict[str, Any]:
     record: dict[str, Any] = {"settings": settings}
     with measured(record):
         model.fit(split.train)
-    record["notes"] = model.notes_
+    record["notes"] = notes(model)
     started = time.perf_counter()
     found = corml.evaluate(model, split, METRICS, intervals=False)
     record["seconds of evaluation"] = round(time.perf_counter() - started, 2)

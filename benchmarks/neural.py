@@ -13,7 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from _machine import load_split
+from _machine import load_split, notes
 from _record import begin, write
 
 import corml
@@ -57,7 +57,7 @@ def run(name: str, data: str, settings: dict[str, str]) -> dict[str, Any]:
         "settings": {key: getattr(model, key) for key in declared(type(model))},
         "test": {key: round(value, 5) for key, value in found.means.items()},
         "paper ndcg@10": PAPER.get(name, {}).get(data),
-        "training": model.notes_["training"],
+        "training": notes(model)["training"],
         "went on from a checkpoint": went_on,
     }
 

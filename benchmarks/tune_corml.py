@@ -63,7 +63,7 @@ class Search:
 def run(name: str) -> None:
     search = Search(name)
     search.attempt({})
-    plan = corml.CoRML().plan(search.split.train)
+    plan = corml.CoRML().plan(search.split.train).report()
     grid = GRID | {"ridge": tuple(round(times * plan["ridge"], 1) for times in RIDGE)}
     for _ in range(PASSES):
         before = search.best()["settings"]
