@@ -1,8 +1,8 @@
 """Settings of CoRML chosen on the validation part (run: python benchmarks/tune_corml.py DATA …).
 
 A search one setting after the other, from the defaults: all values of the grid for one setting while the others stay at
-the best known, then the next setting, and again from the first until a whole pass changes nothing. Judged by NDCG@10 of
-the validation part; the test part is never looked at. Only what differs from a default is given to the model. Writes
+the best known, then the next setting, and all once more unless a whole pass changed nothing. Judged by NDCG@10 of the
+validation part; the test part is never looked at. Only what differs from a default is given to the model. Writes
 results/corml/tuning-DATA.json with every trial, after each; benchmarks/quality.py takes the best from there.
 """
 
@@ -16,10 +16,9 @@ from _record import begin, write
 import corml
 
 METRIC = "ndcg@10"
-PASSES = 3  # at most
+PASSES = 2  # at most
 GRID: dict[str, tuple[float, ...]] = {
     "mix": (0.6, 0.65, 0.7, 0.75, 0.8, 0.85),
-    "rank": (64, 128, 256, 512),
     "item_norm": (0.0, 0.05, 0.1, 0.15, 0.2),
     "filter_norm": (0.3, 0.4, 0.5),
     "graph_user_norm": (0.1, 0.2, 0.3, 0.4, 0.5),
@@ -28,7 +27,7 @@ GRID: dict[str, tuple[float, ...]] = {
     "scale": (0.3, 0.5, 0.8, 1.2),
     "l2": (0.1, 0.2, 0.3, 0.4, 0.5),
 }
-RIDGE = (0.5, 0.7, 1.0, 1.4, 2.0)  # times the ridge that the data suggest
+RANK, RIDGE = (0.5, 1.0, 2.0), (0.5, 0.7, 1.0, 1.4, 2.0)  # times what the plan takes
 
 Settings = dict[str, Any]
 
@@ -63,23 +62,20 @@ class Search:
 def run(name: str) -> None:
     search = Search(name)
     search.attempt({})
-    plan = corml.CoRML().plan(search.split.train).report()
-    grid = GRID | {"ridge": tuple(round(times * plan["ridge"], 1) for times in RIDGE)}
+    plan = corml.CoRML().plan(search.split.train)
+    ranks = tuple(int(times * plan.rank) for times in RANK)
+    ridges = tuple(round(times * plan.ridge, 1) for times in RIDGE)
+    defaults = {name: getattr(corml.CoRML(), name) for name in GRID} | {"rank": ranks[1], "ridge": ridges[2]}
+    grid = GRID | {"rank": ranks, "ridge": ridges}
     for _ in range(PASSES):
         before = search.best()["settings"]
         for setting, values in grid.items():
             known = search.best()["settings"]
             for value in values:
-                search.attempt(departures({**known, setting: value}, plan))
+                given = {**known, setting: value}
+                search.attempt({name: one for name, one in given.items() if one != defaults[name]})
         if search.best()["settings"] == before:
             break
-
-
-def departures(settings: Settings, plan: dict[str, Any]) -> Settings:
-    """Settings without those that are at their default, or at what the plan takes for one left to the data."""
-    model = corml.CoRML()
-    defaults = {name: getattr(model, name) for name in GRID} | {"rank": plan["rank"], "ridge": round(plan["ridge"], 1)}
-    return {name: value for name, value in settings.items() if value != defaults[name]}
 
 
 if __name__ == "__main__":
