@@ -1,5 +1,8 @@
 """Small data for tests."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 
 from corml import Interactions, models
@@ -16,6 +19,13 @@ def random_interactions(seed, users=40, items=25, mean=6):
     who = [f"u{user}" for user, row in enumerate(chosen) for _ in row]
     what = [f"i{item}" for row in chosen for item in row]
     return Interactions.from_pairs(who, what)
+
+
+def with_arrays(model, **arrays):
+    """The same fitted model with other arrays: what no fit would leave behind, or what another program learned."""
+    changed = copy.copy(model)
+    changed.fitted_ = replace(model.fitted_, arrays={**model.fitted_.arrays, **arrays})
+    return changed
 
 
 def learner_of(name, data, **settings):

@@ -64,8 +64,8 @@ class SLIM(ItemItem):
     ) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
 
-        `warm_start` is a fitted SLIM to begin from, such as one with a larger l1: it saves time and changes nothing else.
-        Items are matched by id, so the data may have grown.
+        `warm_start` is a fitted SLIM to begin from, such as one with a larger l1: it saves time and changes nothing
+        else. Items are matched by id, so the data may have grown.
         """
         known = isinstance(train, Interactions)  # what is not is refused by the fit itself
         weights = _weights_on(warm_start, train) if warm_start is not None and known else None

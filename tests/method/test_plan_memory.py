@@ -10,7 +10,8 @@ import pytest
 import corml
 from corml import memory
 from corml.errors import ResourceError
-from corml.method.plan import memory, plan
+from corml.method.plan import plan
+from corml.method.plan.memory import pairs_that_fit, sparse_bytes
 from support import random_interactions
 
 FIT = """
@@ -25,7 +26,7 @@ FIT = """
     corml.CoRML(**{**settings, "rank": 2}).fit(small)  # compiled code is not what a fit takes
     del popular, small
     model = corml.CoRML(**settings)
-    predicted = model.plan(train)["predicted bytes"]
+    predicted = model.plan(train).report()["predicted bytes"]
     model.fit(train)
     peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024
     print(predicted / peak)
@@ -53,22 +54,22 @@ def test_the_predicted_peak_is_the_real_one(users, items, each, settings):
 def test_where_memory_is_short_fewer_candidates_are_taken(monkeypatch):
     data = random_interactions(3, 3000, 2000, 12)
     monkeypatch.setattr(memory, "resident", lambda: 0)
-    whole = plan.plan(data.matrix, corml.CoRML(solver="sparse"))
-    limit, least = (memory.sparse_bytes(data.matrix, pairs, whole.rank, clip=False) for pairs in (whole.pairs // 2, 0))
-    plan = plan.plan(data.matrix, corml.CoRML(solver="sparse", max_memory=str(limit)))
-    assert whole.strongest is None
-    assert plan.strongest >= plan.FEWEST
-    assert plan.peak <= limit
+    whole = corml.CoRML(solver="sparse").plan(data)
+    limit, too_little = (sparse_bytes(data.matrix, pairs, whole.rank, clip=False) for pairs in (whole.pairs // 2, 0))
+    short = corml.CoRML(solver="sparse", max_memory=str(limit)).plan(data)
+    assert whole.candidates is None
+    assert short.candidates >= plan.MIN_PER_ITEM
+    assert short.predicted_bytes <= limit
     with pytest.raises(ResourceError, match="the budget is"):
-        plan.plan(data.matrix, corml.CoRML(solver="sparse", max_memory=str(least)))
+        corml.CoRML(solver="sparse", max_memory=str(too_little)).plan(data)
 
 
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("limit", [10**6, 10**7, 10**8])
-def test_the_pairs_that_fit_are_the_most_that_do(clip, limit):
+def test_the_pairs_that_fit_are_as_many_as_do(clip, limit):
     X = random_interactions(3, 3000, 2000, 12).matrix
-    most = memory.pairs_that_fit(X, 32, limit, clip=clip)
-    if most:
-        assert memory.sparse_bytes(X, most, 32, clip=clip) <= limit
-    if most < 2000**2:
-        assert memory.sparse_bytes(X, most + 1, 32, clip=clip) > limit
+    pairs = pairs_that_fit(X, 32, limit, clip=clip)
+    if pairs:
+        assert sparse_bytes(X, pairs, 32, clip=clip) <= limit
+    if pairs < 2000**2:
+        assert sparse_bytes(X, pairs + 1, 32, clip=clip) > limit
