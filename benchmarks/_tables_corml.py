@@ -58,8 +58,9 @@ def tuned() -> str:
     )
     return paragraph(
         f"With settings chosen on the validation part (`benchmarks/tune_corml.py`) NDCG@10 is {all_of('tuned')}, and "
-        f"pruned to the storage of a factor model of size 64 it is {all_of('tuned and pruned')}. Storage is counted as in the "
-        "authors' program: two numbers for an entry of the upper triangle of H and one for a row; V is not counted. "
+        f"pruned to the storage of a factor model of size 64 it is {all_of('tuned and pruned')}. Storage is "
+        "counted as in the authors' program: two numbers for an entry of the upper triangle of H and one for a row; V is "
+        "not counted. "
         f"{passed} (`benchmarks/quality.py`, `results/corml`)."
     )
 

@@ -246,6 +246,19 @@ def test_every_public_name_is_in_the_index(name):
     assert mentioned(f"`{name}`", ROOT / "docs/index.md")
 
 
+def test_departures_name_the_defaults():
+    page = (ROOT / "docs/models.md").read_text("utf-8")
+    section = page.partition("\n## Departures from the papers\n")[2].partition("\n## ")[0]
+    common, *entries = re.split(r"^- ", section, flags=re.M)
+    named = {re.match(r"`([\w-]+)`:", entry)[1]: entry for entry in entries}
+    assert set(named) == set(models.names()) - {"corml", "corml-dial", "popularity"}
+    for name, entry in named.items():
+        defaults = declared(models.get(name))
+        text = entry + common * ("learning_rate" in defaults)
+        for setting, value in re.findall(r"`(\w+)=([\d.]+)`", text):
+            assert defaults[setting].default == float(value), f"{name}: {setting} is not {value} by default"
+
+
 def test_every_exit_code_is_explained():
     page = (ROOT / "docs/command-line.md").read_text("utf-8")
     codes = {kind.exit_code for kind in vars(corml.errors).values() if hasattr(kind, "exit_code")}
