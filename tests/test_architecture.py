@@ -28,7 +28,7 @@ ROWS = [
     {"storage"},
     {"linalg"},
     {"interactions"},
-    {"memory", "parallel", "progress"},
+    {"memory", "parallel", "progress", "compiled"},
     {"plugins"},
     {"settings"},
     {"errors"},

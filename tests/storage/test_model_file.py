@@ -13,7 +13,7 @@ from scipy.sparse import csr_array, issparse
 import corml
 from corml.errors import DataError, ModelFileError, UsageError
 from corml.storage import container, model_file
-from support import random_interactions
+from support import random_interactions, with_arrays
 
 ODD = [
     "NA",
@@ -76,15 +76,19 @@ def test_ids_titles_settings_and_facts_come_back(model, path):
     assert back.users_.labels.tolist() == model.users_.labels.tolist()
     assert back.titles_ == model.titles_
     assert len(back.titles_) == 2
-    assert {name: getattr(back, name) for name in model_file.declared(type(back))} == {
-        name: getattr(model, name) for name in model_file.declared(type(model))
-    }
-    assert (back.data_, back.notes_, back.evaluation_) == (model.data_, model.notes_, {"ndcg@10": 0.25})
+    assert back.get_params() == model.get_params()
+    one, other = back.fitted_, model.fitted_
+    assert dict(one.settings) == dict(other.settings)
+    assert (one.fingerprint, one.source, one.plan) == (other.fingerprint, other.source, other.plan)
+    assert [certificate.report() for certificate in one.certificates] == [
+        certificate.report() for certificate in other.certificates
+    ]
+    assert one.evaluation == {"ndcg@10": 0.25}
 
 
 def test_every_array_comes_back_bit_by_bit(model, path):
     back = saved(model, path)
-    for name in ("train", "counts", *model.STATE):
+    for name in ("train", "counts", *model.state()):
         one, other = getattr(model, name + "_"), getattr(back, name + "_")
         parts = ("data", "indices", "indptr") if issparse(one) else ("view",)
         for part in parts:
@@ -168,9 +172,9 @@ def fitted(odd_data):
 def test_a_model_that_is_not_finite_does_not_replace_a_good_one(fitted, path):
     fitted.save(path)
     before = path.read_bytes()
-    fitted.V_ = np.full_like(fitted.V_, np.nan)
+    broken = with_arrays(fitted, V=np.full_like(fitted.V_, np.nan))
     with pytest.raises(ModelFileError, match="in 'V' that are not finite"):
-        fitted.save(path)
+        broken.save(path)
     assert path.read_bytes() == before
 
 

@@ -1,4 +1,4 @@
-"""corml models: which models there are, where they come from and what can be set."""
+"""corml models: the models, their papers and their settings."""
 
 from typing import Any
 
@@ -13,12 +13,12 @@ __all__ = ["models"]
 
 
 def models(
-    name: str = typer.Argument(None, metavar="MODEL", help="Only this model."),
+    name: str = typer.Argument(None, metavar="MODEL", help="Show only this model."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """List the models with their papers and all their settings.
 
-    Each setting with its symbol, default and meaning and, for a single model, what it may be; set them with
+    Each setting with its symbol, default and meaning and, for a single model, its valid values; set them with
     corml fit --set NAME=VALUE.
 
     \b
@@ -26,12 +26,12 @@ def models(
       corml models
       corml models corml
     """
-    listed = {one: _about(one) for one in ([name] if name else registry.names())}
+    listed = {key: _about(key) for key in ([name] if name else registry.names())}
     if as_json:
         show_json(listed)
         return
-    for one, about in listed.items():
-        say(f"{one}: {about['about']}")
+    for key, about in listed.items():
+        say(f"{key}: {about['about']}")
         if about["citation"]:
             say(f"  {about['citation']}")
         if about["extra"]:

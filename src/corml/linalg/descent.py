@@ -14,9 +14,9 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from scipy.sparse import csc_array, csr_array
 
+from corml.compiled import njit
 from corml.linalg.support import unsigned
 from corml.parallel import each, threads
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import DTypeLike, NDArray
 from scipy.sparse import csr_array
 
+from corml.compiled import njit
 from corml.linalg.support import unsigned
 from corml.parallel import over_rows
 

@@ -7,11 +7,11 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse import csr_array
 
+from corml.compiled import njit
 from corml.errors import NumericalError
 from corml.linalg.scaling import column_degrees
 from corml.parallel import each

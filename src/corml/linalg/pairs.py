@@ -4,10 +4,10 @@ from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from corml.compiled import njit
 from corml.linalg.scaling import scaled
 from corml.parallel import each, threads
 

@@ -3,10 +3,10 @@
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.compiled import njit
 from corml.parallel import over_rows
 
 __all__ = ["add_dense_product", "add_sparse_product", "rows_of"]

@@ -5,9 +5,10 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
+
+from corml.compiled import njit
 
 __all__ = ["Support", "unsigned"]
 

@@ -8,9 +8,9 @@ products instead.
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from corml.compiled import njit
 from corml.linalg.support import Support, unsigned
 from corml.parallel import blas, over_rows
 

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.compiled import njit
 from corml.linalg.scaling import column_degrees, power, row_degrees
 from corml.linalg.support import unsigned
 from corml.method.sparse.candidates import POPULARITY_EXPONENT

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.compiled import njit
 from corml.linalg.pairs import over_pairs, strongest
 from corml.linalg.products import rows_of
 from corml.linalg.scaling import column_degrees, narrow, power

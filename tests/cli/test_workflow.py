@@ -1,4 +1,4 @@
-"""The whole road, from a file to lists, figures and reasons."""
+"""The whole workflow, from a file to lists, metrics and explanations."""
 
 import json
 from pathlib import Path
@@ -12,7 +12,7 @@ QUICK = ["--set", "rank=8", "--set", "max_steps=5", "--set", "tol=0", "--at-leas
 
 
 @pytest.mark.parametrize("source", ["ratings.csv", "movielens-small"])
-def test_from_data_to_lists_figures_and_reasons(run, here, shop, source):
+def test_from_data_to_lists_metrics_and_explanations(run, here, shop, source):
     (here / "ratings.csv").write_text((shop / "ratings.csv").read_text())
     given = QUICK if source == "movielens-small" else []
     assert run("data", "info", source, *given[6:]).code == 0
@@ -49,7 +49,7 @@ def test_the_demo_leaves_a_report_and_a_model_that_verifies(run, here):
     assert len(run("recommend", "shown/here/movies.corml", "--history", "318,858", "--json").json[0]["items"]) == 10
 
 
-def test_the_demo_refuses_a_place_it_cannot_write_to_before_it_begins(run, here, monkeypatch):
+def test_the_demo_refuses_a_folder_it_cannot_write_to_before_it_begins(run, here, monkeypatch):
     monkeypatch.setattr(corml, "load", lambda *_, **__: pytest.fail("work was done"), raising=False)
     (here / "taken").write_text("")
     assert run("demo", "--out", "taken").code == 3
@@ -58,7 +58,7 @@ def test_the_demo_refuses_a_place_it_cannot_write_to_before_it_begins(run, here,
 
 
 def test_json_commands_print_nothing_but_json(run, here, shop):
-    model, source = shop / "judged.corml", shop / "ratings.csv"
+    model, source = shop / "split.corml", shop / "ratings.csv"
     for words in (
         ["data", "list"],
         ["data", "info", source],

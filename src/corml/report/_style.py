@@ -1,10 +1,10 @@
-"""How drawings look: colours, sizes, and as little ink beside the data as possible."""
+"""The style of figures: colours, sizes, and as little ink beside the data as possible."""
 
 from typing import Any
 
 __all__ = ["COLOURS", "FAINT", "HALF", "HEIGHT", "INK", "MARKERS", "STYLE", "WIDE"]
 
-# Okabe and Ito's palette: told apart with any colour vision, and on paper by its lightness.
+# Okabe and Ito's palette: distinct with any colour vision, and on paper by its lightness.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#555555")
 MARKERS = ("o", "s", "^", "D", "v", "P", "X")
 INK, FAINT, GRID = "#333333", "#8a8a8a", "#e6e6e6"
