@@ -73,13 +73,13 @@ def fingerprint(name: str) -> dict[str, str]:
 
 def versions(*packages: str) -> dict[str, str]:
     """Versions of those that are installed."""
-    found = {}
+    installed = {}
     for package in packages:
         try:
-            found[package] = importlib.metadata.version(package)
+            installed[package] = importlib.metadata.version(package)
         except importlib.metadata.PackageNotFoundError:
             continue
-    return found
+    return installed
 
 
 def commit() -> str:

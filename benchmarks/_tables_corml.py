@@ -26,10 +26,10 @@ def quality() -> str:
     rows = [head]
     for data in PAPERS:
         fit, paper = must(f"corml/fit-{data}")["sparse"], must(f"corml/quality-{data}")["paper"]
-        found = fit["metrics"]
-        figures = [f"{found['ndcg@10']:.4f}", f"{paper['ndcg@10']:.4f}", f"{found['mrr@10']:.4f}"]
+        metrics = fit["metrics"]
+        figures = [f"{metrics['ndcg@10']:.4f}", f"{paper['ndcg@10']:.4f}", f"{metrics['mrr@10']:.4f}"]
         costs = [f"{fit[key]:.0f}" for key in ("seconds", "cpu seconds")]
-        rows.append([TITLES[data], *figures, f"{found['novelty@10']:.3f}", *costs])
+        rows.append([TITLES[data], *figures, f"{metrics['novelty@10']:.3f}", *costs])
     return "\n".join(markdown(rows))
 
 
@@ -59,9 +59,8 @@ def tuned() -> str:
     return paragraph(
         f"With settings chosen on the validation part (`benchmarks/tune_corml.py`) NDCG@10 is {all_of('tuned')}, and "
         f"pruned to the storage of a factor model of size 64 it is {all_of('tuned and pruned')}. Storage is "
-        "counted as in the authors' program: two numbers for an entry of the upper triangle of H and one for a row; V is "
-        "not counted. "
-        f"{passed} (`benchmarks/quality.py`, `results/corml`)."
+        "counted as in the authors' program: two numbers for an entry of the upper triangle of H and one for a row; V "
+        f"is not counted. {passed} (`benchmarks/quality.py`, `results/corml`)."
     )
 
 
@@ -99,8 +98,8 @@ def fits() -> str:
 
 def filters() -> str:
     rows = [["data", *(f"{one}, s" for one in READINGS), *(f"{one}, NDCG@10" for one in READINGS)]]
-    for data, found in must("corml/filters")["data"].items():
-        costs = [f"{found[one]['cross term']['cpu seconds']:.1f}" for one in READINGS]
-        worth = [f"{found[one]['metrics']['ndcg@10']:.4f}" for one in READINGS]
+    for data, readings in must("corml/filters")["data"].items():
+        costs = [f"{readings[one]['cross term']['cpu seconds']:.1f}" for one in READINGS]
+        worth = [f"{readings[one]['metrics']['ndcg@10']:.4f}" for one in READINGS]
         rows.append([TITLES[data], *costs, *worth])
     return "\n".join(markdown(rows))

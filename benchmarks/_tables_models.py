@@ -38,7 +38,7 @@ def models() -> str:
     reasons: list[str] = []
     for name in ("corml", *LINEAR, *GRADIENT):
         records = {data: recorded(name, data) for data in PAPERS}
-        rows.append([f"`{name}`", *(cell(record) for record in records.values())])
+        rows.append([name, *(cell(record) for record in records.values())])
         missing = [data for data, record in records.items() if record is None]
         reasons += [why for data in missing if (why := reason(name, data)) not in reasons]
     return "\n".join([*markdown(rows), "", paragraph(" ".join(["Not run:", *reasons]))])
@@ -49,10 +49,10 @@ def cell(record: Record | None) -> str:
     if record is None:
         return "not run"
     paper = record.get("paper ndcg@10", record.get("paper's ndcg@10"))
-    told = f" ({short(paper)})" if paper else ""
+    reported = f" ({short(paper)})" if paper else ""
     seconds = record.get("training", record)["cpu seconds"]
     star = "\\*" if record.get("training", {}).get("stopped", DONE) != DONE else ""
-    return f"{short(record['test']['ndcg@10'])}{star}{told}, {seconds:,.0f}"
+    return f"{short(record['test']['ndcg@10'])}{star}{reported}, {seconds:,.0f}"
 
 
 def reason(name: str, data: str) -> str:
@@ -69,12 +69,12 @@ def reason(name: str, data: str) -> str:
 
 
 def trainings() -> str:
-    head = ["model", "data", "patience", "most epochs", "time limit", "other settings", "epochs", "best", "ended by"]
+    head = ["model", "data", "patience", "max epochs", "time limit", "other settings", "epochs", "best", "ended by"]
     rows = [head]
     for name in GRADIENT:
         for data in PAPERS:
             if record := recorded(name, data):
-                rows.append([f"`{name}`", TITLES[data], *training(record)])
+                rows.append([name, TITLES[data], *training(record)])
     return "\n".join(markdown(rows))
 
 

@@ -38,17 +38,17 @@ def compare(name: str) -> dict[str, Any]:
         cross_term(R[:1], d, V, users.both[:1], s, pairs, clip=clip)  # compile before timing
         with measured(cost):
             cross_term(R, d, V, users.both, s, pairs, clip=clip)
-        found = corml.evaluate(model.fit(split.train, workspace=work), split, part="valid", intervals=False)
-        record[reading] = {"cross term": cost, "pairs": len(pairs.support) // 2, "metrics": dict(found.means)}
-        print(name, reading, cost["cpu seconds"], round(found["ndcg@10"], 4), flush=True)
+        result = corml.evaluate(model.fit(split.train, workspace=work), split, part="valid", intervals=False)
+        record[reading] = {"cross term": cost, "pairs": len(pairs.support) // 2, "metrics": dict(result.means)}
+        print(name, reading, cost["cpu seconds"], round(result["ndcg@10"], 4), flush=True)
     return record
 
 
 def main(names: list[str]) -> None:
-    begun, found = begin(*names), {}
+    begun, costs = begin(*names), {}
     for name in names:
-        found[name] = compare(name)
-        write("corml/filters", begun, {"data": found})
+        costs[name] = compare(name)
+        write("corml/filters", begun, {"data": costs})
 
 
 if __name__ == "__main__":

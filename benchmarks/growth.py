@@ -26,9 +26,9 @@ HISTORY = 20  # items of a mean user, about as many as of Gowalla
 
 def generate(items: int, degree: int, path: str) -> None:
     total = items * degree
-    popularity = degrees(power_law(items, 0.45), total, least=1)
-    activity = degrees(power_law(total // HISTORY, 0.25), total, least=5)
-    np.savez(path, **draw(popularity, activity, Habits(), least=1))
+    popularity = degrees(power_law(items, 0.45), total, min_degree=1)
+    activity = degrees(power_law(total // HISTORY, 0.25), total, min_degree=5)
+    np.savez(path, **draw(popularity, activity, Habits(), min_degree=1))
 
 
 def about() -> dict[str, Any]:
@@ -64,12 +64,14 @@ def exponents(rows: list[dict[str, Any]]) -> dict[str, float]:
 def picture(series: dict[str, Any]) -> None:
     figure, (time, memory) = panels(2, height=3.2)
     for color, (degree, one) in zip(("#0072B2", "#D55E00"), series.items(), strict=False):
-        rows, slope = one["rows"], one.get("exponents", {})
+        rows, exponent = one["rows"], one.get("exponents", {})
         size = [row["interactions"] for row in rows]
         look = {"color": color, "marker": "o", "markersize": 3}
         label = f"degree {degree}, exponent {{}}"
-        time.loglog(size, [row["cpu seconds"] for row in rows], label=label.format(slope.get("cpu seconds")), **look)
-        memory.loglog(size, [row["peak bytes"] / 2**30 for row in rows], label=label.format(slope.get("bytes")), **look)
+        time.loglog(size, [row["cpu seconds"] for row in rows], label=label.format(exponent.get("cpu seconds")), **look)
+        memory.loglog(
+            size, [row["peak bytes"] / 2**30 for row in rows], label=label.format(exponent.get("bytes")), **look
+        )
         memory.loglog(size, [row["predicted bytes"] / 2**30 for row in rows], ":", color=color)
     time.set(xlabel="interactions", ylabel="processor seconds")
     memory.set(xlabel="interactions", ylabel="GiB at the peak (dotted: predicted)")
@@ -83,11 +85,11 @@ def main(arguments: list[int]) -> None:
     series: dict[str, Any] = {str(degree): {"rows": []} for degree in DEGREES}
     if arguments and (before := read("speed/growth")):
         series |= before["series"]
-    wanted = [(items, arguments[0]) for items in arguments[1:]]
-    for items, degree in wanted or [(items, degree) for items in ITEMS for degree in DEGREES]:
+    chosen = [(items, arguments[0]) for items in arguments[1:]]
+    for items, degree in chosen or [(items, degree) for items in ITEMS for degree in DEGREES]:
         one = series.setdefault(str(degree), {"rows": []})
-        others = [row for row in one["rows"] if row["items"] != items]
-        one["rows"] = sorted([*others, measure(items, degree)], key=lambda row: row["items"])
+        kept_rows = [row for row in one["rows"] if row["items"] != items]
+        one["rows"] = sorted([*kept_rows, measure(items, degree)], key=lambda row: row["items"])
         if len(one["rows"]) > 1:
             one["exponents"] = exponents(one["rows"])
         print(write("speed/growth", begun, {"series": series}), items, degree, one.get("exponents"), flush=True)

@@ -1,7 +1,7 @@
 """Linear baselines at full size (run: python benchmarks/linear.py [MODEL …] [DATA …]).
 
-Each model gets the settings below, tried in this order and judged by NDCG@10 on the valid part; `then` are a few more
-beside the best of them. The best is fitted once more, measured in a process of its own, and judged on the test part.
+Each model gets the settings below, tried in this order and compared by NDCG@10 on the valid part; `then` are a few more
+beside the best of them. The best is fitted once more, measured in a process of its own, and evaluated on the test part.
 Two are no other problem than one before them, only another way to solve it, and take what was chosen there: ease-dense
 is EASE by the dense route, admm-slim is SLIM by ADMM. Writes results/linear/MODEL-DATA.json with all that was tried.
 """
@@ -72,8 +72,8 @@ def tuned(name: str, data: str) -> list[dict[str, Any]]:
         started = time.perf_counter()
         before = model.fit(split.train, warm_start=before) if name == "slim" else model.fit(split.train)
         seconds = round(time.perf_counter() - started, 2)
-        found = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
-        tried.append({"settings": settings, "ndcg@10 on valid": round(float(found), 5), "seconds": seconds})
+        result = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
+        tried.append({"settings": settings, "ndcg@10 on valid": round(float(result), 5), "seconds": seconds})
         print(data, name, tried[-1], flush=True)
 
     for settings in search.first:
@@ -87,7 +87,7 @@ def _quality(one: dict[str, Any]) -> float:
     return float(one["ndcg@10 on valid"])
 
 
-def judged(name: str, data: str, settings: Settings) -> dict[str, Any]:
+def evaluated(name: str, data: str, settings: Settings) -> dict[str, Any]:
     """Cost of a fit and its quality on the test part."""
     split, model = load_split(data), models.make(SEARCHES[name].name or name, settings)
     _compile(type(model), settings)
@@ -96,9 +96,9 @@ def judged(name: str, data: str, settings: Settings) -> dict[str, Any]:
         model.fit(split.train)
     record["notes"] = notes(model)
     started = time.perf_counter()
-    found = corml.evaluate(model, split, METRICS, intervals=False)
+    result = corml.evaluate(model, split, METRICS, intervals=False)
     record["seconds of evaluation"] = round(time.perf_counter() - started, 2)
-    record["test"] = {metric: round(float(value), 5) for metric, value in found.means.items()}
+    record["test"] = {metric: round(float(value), 5) for metric, value in result.means.items()}
     return record
 
 
@@ -128,7 +128,7 @@ def run(name: str, data: str) -> None:
         "data": data,
         "budget": f"{len(tried)} settings, chosen by NDCG@10 on the valid part" if tried else f"as {SAME[name][0]}",
     }
-    record |= alone(judged, name, data, settings)
+    record |= alone(evaluated, name, data, settings)
     record["tried"] = tried
     if paper := PAPER.get(SEARCHES[name].name or name, {}).get(data):
         record["paper's ndcg@10"] = paper

@@ -38,8 +38,8 @@ def shared(split: corml.Split, settings: dict[str, Any]) -> float:
 
 def main(name: str) -> None:
     begun, split = begin(name), load_split(name)
-    found = {what: round(shared(split, settings), 4) for what, settings in SETTINGS.items()}
-    print(write(f"corml/metric-{name}", begun, {"data": name, "users": SAMPLE, "top": TOP, "shared": found}), found)
+    shares = {what: round(shared(split, settings), 4) for what, settings in SETTINGS.items()}
+    print(write(f"corml/metric-{name}", begun, {"data": name, "users": SAMPLE, "top": TOP, "shared": shares}), shares)
 
 
 if __name__ == "__main__":

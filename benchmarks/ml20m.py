@@ -19,20 +19,20 @@ from _record import begin, write
 from scipy.special import ndtri
 
 USERS, ITEMS, PAIRS = 136_674, 13_680, 9_977_451
-LEAST = 5  # items of a user and users of an item
+MIN_DEGREE = 5  # items of a user and users of an item
 HABITS = Habits(size=500, stay=30, loyal=0.5)
 
 
 def generate(path: str) -> dict[str, Any]:
     """Histories are log-normal, popularity falls off behind a plateau of blockbusters; says what came out."""
     rank = np.arange(ITEMS)
-    popularity = degrees((rank + 75.0) ** -1.8, PAIRS, least=LEAST)
+    popularity = degrees((rank + 75.0) ** -1.8, PAIRS, min_degree=MIN_DEGREE)
     spread = np.exp(1.15 * ndtri((np.arange(USERS) + 0.5) / USERS))
-    activity = degrees(np.minimum(spread, 60), PAIRS, least=LEAST)
-    pairs = draw(popularity, activity, HABITS, least=LEAST)
+    activity = degrees(np.minimum(spread, 60), PAIRS, min_degree=MIN_DEGREE)
+    pairs = draw(popularity, activity, HABITS, min_degree=MIN_DEGREE)
     by_user, by_item = np.bincount(pairs["user"], minlength=USERS), np.bincount(pairs["item"], minlength=ITEMS)
     assert len(pairs["user"]) == PAIRS
-    assert min(by_user.min(), by_item.min()) >= LEAST
+    assert min(by_user.min(), by_item.min()) >= MIN_DEGREE
     np.savez(path, **pairs)
     return {
         "users": USERS,
@@ -47,7 +47,7 @@ def generate(path: str) -> dict[str, Any]:
 
 def main(solver: str) -> None:
     how = {"by": "benchmarks/ml20m.py, generate()", "users": USERS, "items": ITEMS, "interactions": PAIRS}
-    begun = begin(generated={**how, "min degree": LEAST, **asdict(HABITS), "seed": 0}, seed=0)
+    begun = begin(generated={**how, "min degree": MIN_DEGREE, **asdict(HABITS), "seed": 0}, seed=0)
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/data.npz"
         record = {"data": alone(generate, path)}

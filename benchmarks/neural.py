@@ -1,8 +1,8 @@
-"""Train a gradient model as the paper did and judge it (run: python benchmarks/neural.py MODEL DATA [NAME=VALUE …]).
+"""Train a gradient model as the paper did and evaluate it (run: python benchmarks/neural.py MODEL DATA [NAME=VALUE …]).
 
-Learns from the train part, stops by the validation part, is judged on the test part. The place in training is kept in
+Learns from the train part, stops by the validation part, is evaluated on the test part. A checkpoint is saved in
 CORML_CHECKPOINTS (default: a folder of the system's temporary files) after each epoch, so a run that was stopped goes
-on when it is started again, with `minutes` or `epochs` raised if these ended it; the place of one that stopped early is
+on when it is started again, with `minutes` or `epochs` raised if these ended it; that of one that stopped early is
 deleted. Written at the end: results/neural/MODEL-DATA.json with settings, seed, curve, cost and what the paper reports.
 `minutes=…` ends a run early; the file then says how far it got.
 """
@@ -47,15 +47,15 @@ def checkpoint(name: str, data: str, settings: dict[str, str]) -> Path:
 
 
 def run(name: str, data: str, settings: dict[str, str]) -> dict[str, Any]:
-    split, model, place = load_split(data), models.make(name, settings), checkpoint(name, data, settings)
-    went_on = place.exists()
-    model.fit(split.train, valid=split.valid, checkpoint=place, progress=show)
-    found = corml.evaluate(model, split, METRICS, intervals=False)
+    split, model, path = load_split(data), models.make(name, settings), checkpoint(name, data, settings)
+    went_on = path.exists()
+    model.fit(split.train, valid=split.valid, checkpoint=path, progress=show)
+    result = corml.evaluate(model, split, METRICS, intervals=False)
     return {
         "model": name,
         "data": data,
         "settings": {key: getattr(model, key) for key in declared(type(model))},
-        "test": {key: round(value, 5) for key, value in found.means.items()},
+        "test": {key: round(value, 5) for key, value in result.means.items()},
         "paper ndcg@10": PAPER.get(name, {}).get(data),
         "training": notes(model)["training"],
         "went on from a checkpoint": went_on,

@@ -1,6 +1,6 @@
 """Lists against the paper's table (run: python benchmarks/quality.py [DATA …]).
 
-Three fits of each data set, judged on the test part: everything at its default; with the settings that
+Three fits of each data set, evaluated on the test part: everything at its default; with the settings that
 benchmarks/tune_corml.py chose on the validation part; and that one pruned to the paper's storage, the size of a factor
 model of 64. Writes results/corml/quality-DATA.json.
 """
@@ -31,7 +31,7 @@ def tuned(name: str) -> dict[str, Any]:
     return settings
 
 
-def judged(split: corml.Split, settings: dict[str, Any], workspace: corml.Workspace) -> dict[str, Any]:
+def evaluated(split: corml.Split, settings: dict[str, Any], workspace: corml.Workspace) -> dict[str, Any]:
     record: dict[str, Any] = {"settings": settings}
     with measured(record):
         model = corml.CoRML(**settings).fit(split.train, workspace=workspace)
@@ -45,7 +45,7 @@ def compare(name: str, chosen: dict[str, Any]) -> dict[str, Any]:
     split = load_split(name)
     work = corml.Workspace(split.train)
     fits = {"default": {}, "tuned": chosen, "tuned and pruned": {**chosen, "budget": BUDGET}}
-    record: dict[str, Any] = {what: judged(split, settings, work) for what, settings in fits.items()}
+    record: dict[str, Any] = {what: evaluated(split, settings, work) for what, settings in fits.items()}
     record["paper"] = {f"{metric}@{cut}": value for metric in PAPER[name]
                        for cut, value in zip(CUTS, PAPER[name][metric], strict=True)}  # fmt: skip
     for what in fits:

@@ -1,7 +1,7 @@
 """NDCG@10 against the seconds of a fit, for CoRML and others (run: python benchmarks/rivals.py [DATA …]).
 
 CoRML() has everything at its default. The others (_rivals.py) get the best of a few settings by NDCG@10 on the valid
-part; then that fit is measured, each in a process of its own, and judged on the test part. What is not installed or
+part; then that fit is measured, each in a process of its own, and evaluated on the test part. What is not installed or
 would not fit is left out, and the reason is written down. Writes results/speed/rivals-DATA.json after each model, and
 from all such files docs/images/rivals.svg and the tables in docs/speed.md.
 """
@@ -160,10 +160,10 @@ def draw() -> None:
     figure, axes = panels(len(records), width=2.9 * len(records), height=3.3)
     for ax, record in zip(axes, records, strict=True):
         for name, rival in RIVALS.items():
-            found = record["rivals"].get(name, {})
-            if "ndcg@10" not in found:
+            result = record["rivals"].get(name, {})
+            if "ndcg@10" not in result:
                 continue
-            seconds, _, quality = zip(*found[CURVE], strict=True)
+            seconds, _, quality = zip(*result[CURVE], strict=True)
             if name == "popularity":
                 ax.axhline(quality[-1], color=rival.colour, linestyle="dotted", label=name)
             else:
@@ -187,10 +187,10 @@ def main(names: list[str]) -> None:
         begun = begin(data, packages=PACKAGES)
         record: dict[str, Any] = {"data": data, "users": users, "items": items, "train": pairs, "rivals": {}}
         for name in RIVALS:
-            record["rivals"][name] = found = compare(name, data, items)
+            record["rivals"][name] = result = compare(name, data, items)
             write(f"speed/rivals-{data}", begun, record)
-            told = found.get("skipped") or {key: found.get(key) for key in ("seconds", "cpu seconds", "ndcg@10")}
-            print(data, name, told, flush=True)
+            summary = result.get("skipped") or {key: result.get(key) for key in ("seconds", "cpu seconds", "ndcg@10")}
+            print(data, name, summary, flush=True)
     draw()
     write_tables()
 

@@ -1,7 +1,7 @@
 """Settings of CoRML chosen on the validation part (run: python benchmarks/tune_corml.py DATA …).
 
 A search one setting after the other, from the defaults: all values of the grid for one setting while the others stay at
-the best known, then the next setting, and all once more unless a whole pass changed nothing. Judged by NDCG@10 of the
+the best known, then the next setting, and all once more unless a whole pass changed nothing. Compared by NDCG@10 of the
 validation part; the test part is never looked at. Only what differs from a default is given to the model. Writes
 results/corml/tuning-DATA.json with every trial, after each; benchmarks/quality.py takes the best from there.
 """
@@ -46,7 +46,7 @@ class Search:
         return max(self.trials, key=lambda trial: trial[METRIC])
 
     def attempt(self, settings: Settings) -> None:
-        """Fit, judge on the validation part, write down."""
+        """Fit, evaluate on the validation part, write down."""
         if any(trial["settings"] == settings for trial in self.trials):
             return
         begun, model = time.perf_counter(), corml.CoRML(**settings)
@@ -55,8 +55,8 @@ class Search:
         seconds = round(time.perf_counter() - begun, 2)
         self.trials.append({"settings": settings, METRIC: round(float(result[METRIC]), 6), "seconds": seconds})
         print(self.name, self.trials[-1], flush=True)
-        found = {"data": self.name, "part": "valid", "metric": METRIC, "best": self.best(), "trials": self.trials}
-        write(f"corml/tuning-{self.name}", self.begun, found)
+        record = {"data": self.name, "part": "valid", "metric": METRIC, "best": self.best(), "trials": self.trials}
+        write(f"corml/tuning-{self.name}", self.begun, record)
 
 
 def run(name: str) -> None:
