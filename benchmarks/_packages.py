@@ -1,7 +1,6 @@
-"""Which other programs are there, and in which version."""
+"""Which other programs are there."""
 
 import importlib
-import importlib.metadata
 import sys
 
 MODULES = {"scikit-learn": "sklearn"}
@@ -22,14 +21,3 @@ def need(package: str) -> None:
     """Stop with a sentence if a package cannot be used."""
     if reason := missing(package):
         sys.exit(reason)
-
-
-def versions(*packages: str) -> dict[str, str]:
-    """Versions of those that are installed."""
-    found = {}
-    for package in packages:
-        try:
-            found[package] = importlib.metadata.version(package)
-        except importlib.metadata.PackageNotFoundError:
-            continue
-    return found
