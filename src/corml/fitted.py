@@ -89,6 +89,8 @@ class Plan:
     def report(self) -> dict[str, Any]:
         """Plain facts for a table; bytes are the peak of the whole process."""
         facts = {spec.name.replace("_", " "): getattr(self, spec.name) for spec in fields(self)}
+        if not self.predicted_bytes:  # nothing was predicted
+            return {name: value for name, value in facts.items() if name != "predicted bytes"}
         return {**facts, "predicted bytes": memory.resident() + self.predicted_bytes}
 
 
