@@ -1,5 +1,8 @@
 """Small data for tests."""
 
+import copy
+from dataclasses import replace
+
 import numpy as np
 
 from corml import Interactions, models
@@ -24,6 +27,13 @@ def new_learner(model, X):
     import torch
 
     return model._learner(X, model._plan(X).resolved(values_of(model)), torch.device("cpu"))
+
+
+def with_arrays(model, **arrays):
+    """The same fitted model with other arrays: what no fit would leave behind, or what another program learned."""
+    changed = copy.copy(model)
+    changed.fitted_ = replace(model.fitted_, arrays={**model.fitted_.arrays, **arrays})
+    return changed
 
 
 def learner_of(name, data, **settings):

@@ -116,8 +116,8 @@ def test_more_ridge_means_smaller_weights(data):
 def test_the_ridge_left_to_the_data_is_told_and_used(data):
     model = EASE().fit(data)
     assert model.l2 is None
-    assert model.notes_["l2"] == ease.suggested_l2(data.matrix)
-    np.testing.assert_array_equal(EASE(l2=model.notes_["l2"]).fit(data).weights_, model.weights_)
+    assert model.settings_.l2 == model.fitted_.plan.l2 == ease.suggested_l2(data.matrix)
+    np.testing.assert_array_equal(EASE(l2=model.settings_.l2).fit(data).weights_, model.weights_)
 
 
 def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):
@@ -129,12 +129,12 @@ def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):
 
 
 def test_where_the_dense_route_does_not_fit_or_takes_long_the_local_one_is_taken(data, monkeypatch):
-    assert EASE().plan(data)["route"] == "dense"
+    assert EASE().plan(data).route == "dense"
     with monkeypatch.context() as patch:
-        patch.setattr(ease, "PATIENCE", 24)
-        assert EASE().plan(data)["route"] == "local"
+        patch.setattr(ease, "MAX_DENSE_ITEMS", 24)
+        assert EASE().plan(data).route == "local"
     monkeypatch.setattr(ease, "dense_bytes", lambda X: 1 << 60)
-    assert EASE().plan(data)["route"] == "local"
+    assert EASE().plan(data).route == "local"
     assert issparse(EASE().fit(data).weights_)
 
 

@@ -1,4 +1,4 @@
-"""The program run inside the test, small data to run it on, and models to ask."""
+"""The program run inside the test, small data to run it on, and fitted models."""
 
 import contextlib
 import io
@@ -30,11 +30,11 @@ def call(*words):
     out, err = io.StringIO(), io.StringIO()
     with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err), pytest.raises(SystemExit) as left:
         main([str(word) for word in words])
-    made = Outcome(left.value.code, out.getvalue(), err.getvalue())
-    errors = [line for line in made.err.splitlines() if line.startswith("error[")]
-    assert len(errors) == (made.code != 0), made
-    assert "Traceback" not in made.err
-    return made
+    outcome = Outcome(left.value.code, out.getvalue(), err.getvalue())
+    errors = [line for line in outcome.err.splitlines() if line.startswith("error[")]
+    assert len(errors) == (outcome.code != 0), outcome
+    assert "Traceback" not in outcome.err
+    return outcome
 
 
 @pytest.fixture
@@ -60,11 +60,11 @@ def ratings(seed=0, users=40, items=25):
 
 @pytest.fixture(scope="session")
 def shop(tmp_path_factory) -> Path:
-    """A folder with ratings.csv, titles.csv, all.corml (fitted on everything) and judged.corml (fitted on a split)."""
+    """A folder with ratings.csv, titles.csv, all.corml (fitted on everything) and split.corml (fitted on a split)."""
     folder = tmp_path_factory.mktemp("shop")
     (folder / "ratings.csv").write_text(ratings())
     (folder / "titles.csv").write_text("item,title\n" + "".join(f"i{n},Thing number {n}\n" for n in range(25)))
     data = folder / "ratings.csv"
     assert call("fit", data, "-o", folder / "all.corml", "--titles", folder / "titles.csv").code == 0
-    assert call("fit", data, "-o", folder / "judged.corml", "--split", "ratio", "--at-least", "2").code == 0
+    assert call("fit", data, "-o", folder / "split.corml", "--split", "ratio", "--at-least", "2").code == 0
     return folder

@@ -121,7 +121,7 @@ def test_row_1_what_is_no_readable_file_is_refused_within_a_second(run, here, sh
         "data info": ["data", "info", "{}"],
         "data convert": ["data", "convert", "{}", "out.csv"],
         "data split": ["data", "split", "{}", "out.split"],
-        "evaluate": ["evaluate", shop / "judged.corml", "{}"],
+        "evaluate": ["evaluate", shop / "split.corml", "{}"],
     }[command]
     for name, reason in (("none.csv", "no file"), (".", "a folder"), ("pipe.csv", "pipe")):
         begun = time.monotonic()
@@ -196,17 +196,17 @@ def test_rows_10_to_13_odd_ids_are_kept_as_they_are_and_escaped_on_the_screen(ru
 def test_row_13_lists_with_odd_ids_survive_the_trip_through_a_file(run, here, ending):
     odd_file(here / "odd.csv")
     run("fit", "odd.csv", "-o", "odd.corml")
-    wanted = {(one["user"], item["item"]) for one in run("recommend", "odd.corml", "--all", "--json").json
+    expected = {(one["user"], item["item"]) for one in run("recommend", "odd.corml", "--all", "--json").json
               for item in one["items"]}  # fmt: skip
     assert run("recommend", "odd.corml", "--all", "--out", f"lists.{ending}").code == 0
     if ending == "json":
         import json
 
-        found = json.loads((here / "lists.json").read_text())
-        assert {(one["user"], item["item"]) for one in found for item in one["items"]} == wanted
+        lists = json.loads((here / "lists.json").read_text())
+        assert {(one["user"], item["item"]) for one in lists for item in one["items"]} == expected
         return
     back = corml.load(f"lists.{ending}", user="user", item="item", rating=False)
-    assert set(zip(back.users.labels[back.user], back.items.labels[back.item], strict=True)) == wanted
+    assert set(zip(back.users.labels[back.user], back.items.labels[back.item], strict=True)) == expected
 
 
 def fingerprint(run, path, *options):
@@ -228,7 +228,7 @@ def test_rows_14_and_15_marks_and_line_ends_do_not_change_the_data(run, here):
         assert fingerprint(run, f"{name}.csv") == fingerprint(run, "lf.csv"), name
 
 
-def test_row_17_a_bomb_is_refused_unless_expansion_is_allowed(run, here, monkeypatch):
+def test_row_17_an_extreme_compression_ratio_is_refused_unless_allowed(run, here, monkeypatch):
     monkeypatch.setattr("corml.datasets._packed.BOMB_SIZE", 100_000)
     monkeypatch.setattr("corml.datasets._packed.BOMB_RATIO", 100)
     monkeypatch.setattr("corml.datasets._packed.CHUNK", 10_000)
@@ -273,29 +273,29 @@ def test_rows_20_to_24_tiny_and_degenerate_data_give_finite_lists(run, here, row
 
 
 @pytest.mark.parametrize("rows", DEGENERATE.values(), ids=DEGENERATE)
-def test_rows_20_to_26_they_are_judged_or_refused_before_anything_is_written(run, here, rows):
+def test_rows_20_to_26_they_are_evaluated_or_refused_before_anything_is_written(run, here, rows):
     (here / "tiny.csv").write_text("user,item\n" + rows)
     fitted = run("fit", "tiny.csv", "-o", "m.corml", "--split", "ratio")
     if fitted.code:
         assert fitted.code == DATA
-        assert "Nobody can be evaluated" in fitted.err
+        assert "No user can be evaluated" in fitted.err
         assert os.listdir(here) == ["tiny.csv"]
     else:
-        judged = run("evaluate", "m.corml", "--json").json
-        assert all(0 <= judged["metrics"][name] <= 1 for name in ("ndcg@10", "recall@10", "coverage@10"))
+        evaluated = run("evaluate", "m.corml", "--json").json
+        assert all(0 <= evaluated["metrics"][name] <= 1 for name in ("ndcg@10", "recall@10", "coverage@10"))
 
 
 def test_row_22_items_without_train_pairs_stay_in_the_catalogue(run, here):
     rows = "".join(f"u{n},i{n % 5}\nu{n},rare{n}\n" for n in range(12))
     (here / "cold.csv").write_text("user,item\n" + rows)
-    made = run("data", "split", "cold.csv", "parts.split", "--json").json
-    assert made["counts"]["cold items"] > 0
+    result = run("data", "split", "cold.csv", "parts.split", "--json").json
+    assert result["counts"]["cold items"] > 0
     fitted = run("fit", "cold.csv", "-o", "m.corml", "--split", "ratio", "--set", "partition_ratio=0.3", "--json")
     assert fitted.code == 0
     assert fitted.json["items"] == 17
 
 
-def test_rows_25_and_26_strangers_in_a_test_file_are_counted_and_left_out(run, here, shop):
+def test_rows_25_and_26_unknown_users_and_items_in_a_test_file_are_counted_and_left_out(run, here, shop):
     (here / "train.csv").write_text((shop / "ratings.csv").read_text())
     (here / "test.csv").write_text("user,item\nu1,never seen\nnobody,i1\n" + "".join(f"u2,i{n}\n" for n in range(25)))
     outcome = run("evaluate", shop / "all.corml", "--train", "train.csv", "--test", "test.csv", "--json")

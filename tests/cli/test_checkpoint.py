@@ -1,4 +1,4 @@
-"""corml fit --checkpoint: stopped work goes on, and a file that must not be written is refused early."""
+"""corml fit --checkpoint: interrupted training continues, and a file that must not be written is refused early."""
 
 import os
 import signal
@@ -26,21 +26,21 @@ def interrupt(monkeypatch, *, epoch):
 
     whole = training._epoch
 
-    def stopped(learner, optimisers, seed, state, report):
+    def stopped(learner, optimisers, seed, state, *rest):
         if state.epoch + 1 == epoch:
             raise KeyboardInterrupt
-        return whole(learner, optimisers, seed, state, report)
+        return whole(learner, optimisers, seed, state, *rest)
 
     monkeypatch.setattr(training, "_epoch", stopped)
 
 
-def test_ctrl_c_says_after_which_epoch_and_the_same_command_goes_on(run, here, csv, monkeypatch):
-    command = ["fit", csv, "-o", "m.corml", "--checkpoint", "place", "--split", "ratio", *QUICK]
+def test_ctrl_c_says_after_which_epoch_and_the_same_command_continues(run, here, csv, monkeypatch):
+    command = ["fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", "--split", "ratio", *QUICK]
     with monkeypatch.context() as patched:
         interrupt(patched, epoch=3)
         outcome = run(*command)
     assert outcome.code == 75
-    sentence = "Stopped after epoch 2, which 'place' keeps. The same command goes on from there."
+    sentence = "Stopped after epoch 2, saved in 'checkpoint'. The same command continues from there."
     assert f"error[interrupted]: {sentence}" in outcome.err
     assert not (here / "m.corml").exists()
     assert run(*command).code == 0
@@ -52,9 +52,9 @@ def test_ctrl_c_says_after_which_epoch_and_the_same_command_goes_on(run, here, c
 
 def test_ctrl_c_in_the_first_epoch_says_so(run, here, csv, monkeypatch):
     interrupt(monkeypatch, epoch=1)
-    outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "place", *QUICK)
+    outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", *QUICK)
     assert outcome.code == 75
-    assert "Stopped before the end of the first epoch: nothing was kept. Run it again." in outcome.err
+    assert "Stopped before the end of the first epoch: nothing was saved. Run it again." in outcome.err
     assert os.listdir(here) == ["ratings.csv"]
 
 
@@ -65,25 +65,25 @@ def test_ctrl_c_without_a_checkpoint_says_the_usual(run, here, csv, monkeypatch)
     assert "Stopped before the end; every file is whole or as it was. Run it again." in outcome.err
 
 
-def test_ctrl_c_before_the_checkpoint_was_looked_at_says_that_nothing_was_kept(run, here, csv, monkeypatch):
+def test_ctrl_c_before_the_checkpoint_was_read_says_that_nothing_was_saved(run, here, csv, monkeypatch):
     def stopped(*_, **__):
         raise KeyboardInterrupt
 
-    (here / "place").write_bytes(b"something else")
+    (here / "checkpoint").write_bytes(b"something else")
     monkeypatch.setattr("corml.neural.gradient_model.GradientModel.fit", stopped)
-    outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "place", *QUICK)
+    outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", *QUICK)
     assert outcome.code == 75
-    assert "Stopped before the end of the first epoch: nothing was kept. Run it again." in outcome.err
+    assert "Stopped before the end of the first epoch: nothing was saved. Run it again." in outcome.err
 
 
-def test_a_plan_tells_the_memory_of_a_training(run, here, csv):
+def test_a_plan_has_the_memory_of_a_training(run, here, csv):
     outcome = run("fit", csv, "--plan", "--json", *QUICK)
     assert set(outcome.json) == {"parameters", "batch", "predicted bytes"}
 
 
 def test_the_outcome_says_how_training_ended(run, here, csv):
     outcome = run("fit", csv, "-o", "m.corml", *QUICK)
-    assert "note: learned 4 epochs: all epochs done" in outcome.err
+    assert "note: trained 4 epochs: all epochs done" in outcome.err
     facts = run("fit", csv, "-o", "m.corml", "--split", "ratio", "--json", *QUICK).json
     assert len(facts["notes"]["training"]["curve"]) == 4
 
@@ -91,14 +91,17 @@ def test_the_outcome_says_how_training_ended(run, here, csv):
 @pytest.mark.parametrize(
     ("flags", "fragment"),
     [
-        (["--checkpoint", "place"], "corml is not learned in epochs, so it has no checkpoint: leave out --checkpoint"),
-        (["--checkpoint", "place", "--model", "ease"], "ease is not learned in epochs"),
+        (
+            ["--checkpoint", "checkpoint"],
+            "corml is not trained in epochs, so it has no checkpoint: leave out --checkpoint",
+        ),
+        (["--checkpoint", "checkpoint", "--model", "ease"], "ease is not trained in epochs"),
         (["--checkpoint", "ratings.csv", *QUICK], "is the file to read"),
         (["--checkpoint", "m.corml", *QUICK], "The checkpoint and the model are two files"),
         (["--checkpoint", "./m.corml", *QUICK], "The checkpoint and the model are two files"),
     ],
 )
-def test_a_checkpoint_that_cannot_be_is_refused_before_the_data_are_read(run, here, csv, monkeypatch, flags, fragment):
+def test_an_impossible_checkpoint_is_refused_before_the_data_are_read(run, here, csv, monkeypatch, flags, fragment):
     monkeypatch.setattr("corml.cli._work.corml.load", lambda *_, **__: pytest.fail("the data were read"))
     outcome = run("fit", csv, "-o", "m.corml", *flags)
     assert outcome.code == 2
@@ -106,36 +109,36 @@ def test_a_checkpoint_that_cannot_be_is_refused_before_the_data_are_read(run, he
 
 
 def test_a_damaged_checkpoint_is_one_line_and_stays_as_it_was(run, here, csv):
-    (here / "place").write_bytes(b"nothing of the kind")
-    outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "place", *QUICK)
+    (here / "checkpoint").write_bytes(b"nothing of the kind")
+    outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", *QUICK)
     assert outcome.code == 5
-    assert "No checkpoint to go on from: 'place' is not a corml model file" in outcome.err
-    assert (here / "place").read_bytes() == b"nothing of the kind"
+    assert "No checkpoint to go on from: 'checkpoint' is not a corml model file" in outcome.err
+    assert (here / "checkpoint").read_bytes() == b"nothing of the kind"
 
 
 def test_a_checkpoint_is_not_taken_for_a_model(run, here, csv):
-    run("fit", csv, "-o", "m.corml", "--checkpoint", "place", *QUICK)
-    outcome = run("recommend", "place", "--user", "u0")
+    run("fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", *QUICK)
+    outcome = run("recommend", "checkpoint", "--user", "u0")
     assert outcome.code == 5
     assert "is the checkpoint of an unfinished fit of 'bpr-mf'" in outcome.err
-    assert "bpr-mf (unfinished) model" in run("inspect", "place").out
+    assert "bpr-mf (unfinished) model" in run("inspect", "checkpoint").out
 
 
-def test_users_nobody_learned_from_are_told_before_the_work(run, here, csv):
+def test_users_without_training_pairs_are_refused_before_the_work(run, here, csv):
     outcome = run("fit", csv, "-o", "m.corml", "--split", "new-users", *QUICK)
     assert outcome.code == 2
-    assert "bpr-mf has no vector for 4 users this split asks for" in outcome.err
+    assert "bpr-mf has no vector for 4 users of the test part" in outcome.err
     other = [word if word != "bpr-mf" else "lightgcn" for word in QUICK]
     outcome = run("fit", csv, "-o", "m.corml", "--split", "new-users", *other)
     assert outcome.code == 0
     assert "best after" in outcome.err  # it scores histories, those of the valid part too
 
 
-def test_a_split_without_a_valid_part_learns_all_epochs(run, here, csv):
+def test_a_split_without_a_valid_part_runs_all_epochs(run, here, csv):
     given = ["--split", "ratio", "--split-set", "shares=.8,0,.2"]
     outcome = run("fit", csv, "-o", "m.corml", *given, *QUICK)
     assert outcome.code == 0
-    assert "note: learned 4 epochs: all epochs done" in outcome.err
+    assert "note: trained 4 epochs: all epochs done" in outcome.err
 
 
 def test_without_pytorch_a_fit_is_one_line(here, csv):
@@ -151,22 +154,22 @@ def test_without_pytorch_a_fit_is_one_line(here, csv):
 
 
 @pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
-def test_a_killed_training_goes_on(run, here, csv):
+def test_a_killed_training_continues(run, here, csv):
     """SIGTERM from outside, in the middle of the third epoch."""
     slow = """
 import sys, time
 from corml.neural import training
 whole = training._epoch
-def slow(learner, optimisers, seed, state, report):
+def slow(learner, optimisers, seed, state, *rest):
     if state.epoch == 2:
         print("reached", flush=True)
         time.sleep(30)
-    return whole(learner, optimisers, seed, state, report)
+    return whole(learner, optimisers, seed, state, *rest)
 training._epoch = slow
 from corml.cli import main
 main(sys.argv[1:])
 """
-    command = ["fit", csv, "-o", "m.corml", "--checkpoint", "place", *QUICK]
+    command = ["fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", *QUICK]
     process = subprocess.Popen(
         [sys.executable, "-c", slow, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -178,5 +181,5 @@ main(sys.argv[1:])
         process.kill()
         process.wait()
     assert process.returncode == 75
-    assert "Stopped after epoch 2, which 'place' keeps" in said
-    assert "learned 4 epochs" in run(*command).err
+    assert "Stopped after epoch 2, saved in 'checkpoint'" in said
+    assert "trained 4 epochs" in run(*command).err

@@ -74,7 +74,7 @@ def test_progress_is_a_line_now_and_then_in_a_log(monkeypatch, capsys):
     assert capsys.readouterr().err == "fit: 5 of 10, about 19 s left\n"
 
 
-def test_all_epochs_are_one_bar_that_says_how_it_goes(monkeypatch):
+def test_all_epochs_are_one_bar_with_the_latest_score(monkeypatch):
     monkeypatch.setattr(sys, "stderr", Terminal())
     monkeypatch.setenv("TERM", "xterm")
     with _console.progress() as show:
@@ -89,7 +89,7 @@ def test_the_time_left_of_training_is_that_of_all_epochs_even_after_a_pause(monk
     clock = iter([0.0, 0.0, 0.0, 5.0, 10.0])
     monkeypatch.setattr(_console.time, "monotonic", lambda: next(clock))
     with _console.progress() as show:
-        show("epoch 101", 1001, 2000)  # goes on from a checkpoint
+        show("epoch 101", 1001, 2000)  # continues from a checkpoint
         show("epoch 101", 1005, 2000)
         show("epoch 102, valid 0.1", 1010, 2000)
     assert capsys.readouterr().err == "epoch 102, valid 0.1: 1010 of 2000, about 990 s left\n"
@@ -97,7 +97,7 @@ def test_the_time_left_of_training_is_that_of_all_epochs_even_after_a_pause(monk
 
 @pytest.fixture
 def broken(monkeypatch):
-    """A command that fails in a way of one's choice."""
+    """A command that fails in a chosen way."""
 
     def choose(fault):
         def fail(*_, **__):
@@ -115,13 +115,13 @@ def broken(monkeypatch):
         (MemoryError(), 4, "error[memory]: There was not enough memory."),
         (OSError(28, "No space left on device", "x"), 3, "error[system]: No space left on device (x)."),
         (OSError("odd"), 3, "error[system]: odd."),
-        (ZeroDivisionError("oh"), 1, "error[unexpected]: ZeroDivisionError: oh. This is a mistake in corml"),
+        (ZeroDivisionError("oh"), 1, "error[unexpected]: ZeroDivisionError: oh. This is a bug in corml"),
         (KeyboardInterrupt(), 75, "error[interrupted]: Stopped before the end"),
         (EOFError(), 75, "error[interrupted]: Stopped before the end"),
     ],
 )
 def test_whatever_goes_wrong_is_one_line_and_a_code(run, broken, monkeypatch, fault, code, sentence):
-    monkeypatch.setattr(_main, "_forget_output", lambda: None)
+    monkeypatch.setattr(_main, "_discard_output", lambda: None)
     broken(fault)
     outcome = run("metrics")
     assert outcome.code == code
@@ -129,11 +129,11 @@ def test_whatever_goes_wrong_is_one_line_and_a_code(run, broken, monkeypatch, fa
 
 
 def test_a_reader_that_went_away_is_no_failure(run, broken, monkeypatch):
-    forgotten = []
-    monkeypatch.setattr(_main, "_forget_output", lambda: forgotten.append(True))
+    discarded = []
+    monkeypatch.setattr(_main, "_discard_output", lambda: discarded.append(True))
     broken(BrokenPipeError(32, "Broken pipe"))
     assert run("metrics").code == 0
-    assert forgotten
+    assert discarded
 
 
 def test_an_interrupt_before_the_start_is_polite_too(monkeypatch, capsys):

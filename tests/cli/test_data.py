@@ -18,19 +18,19 @@ def test_known_sets_are_listed_with_their_terms(run, here, monkeypatch):
     assert str(here / "kept") in shown
 
 
-def test_the_doctor_speaks_to_people_and_to_scripts(run, here):
+def test_checks_are_shown_as_text_and_as_json(run, here):
     (here / "a.csv").write_text("user,item\nu1,i1\nu1,i1\nu2,i1\nu2, i1\nu3,i2\n")
     shown = run("data", "info", "a.csv").out
     assert "note: 1 rows repeat a pair" in shown
     assert "→ nothing to do" in shown
-    told = run("data", "info", "a.csv", "--json").json
-    assert told["facts"]["interactions"] == 4
-    assert any("blank" in finding["what"] for finding in told["findings"])
+    report = run("data", "info", "a.csv", "--json").json
+    assert report["facts"]["interactions"] == 4
+    assert any("blank" in finding["what"] for finding in report["findings"])
 
 
 def test_the_doctor_has_nothing_to_say_about_sound_data(run, here):
     (here / "a.csv").write_text("user,item\n" + "".join(f"u{n % 20},i{n % 7}\n" for n in range(140)))
-    assert "nothing to complain about" in run("data", "info", "a.csv").out
+    assert "No problems found." in run("data", "info", "a.csv").out
 
 
 @pytest.mark.parametrize("ending", ["csv", "tsv", "parquet", "inter", "npz"])
@@ -51,10 +51,10 @@ def test_conversions_that_cannot_be_meant_are_refused_at_once(run, here):
 
 def test_a_split_is_kept_and_can_be_read(run, here, shop):
     source = shop / "ratings.csv"
-    made = run("data", "split", source, "a.split", "--split", "k-fold", "--split-set", "fold=3", "--json").json
-    assert corml.read_split("a.split").fingerprint == made["fingerprint"]
-    assert made["procedure"]["fold"] == 3
-    assert made["counts"]["test"]["pairs"] > 0
+    result = run("data", "split", source, "a.split", "--split", "k-fold", "--split-set", "fold=3", "--json").json
+    assert corml.read_split("a.split").fingerprint == result["fingerprint"]
+    assert result["procedure"]["fold"] == 3
+    assert result["counts"]["test"]["pairs"] > 0
 
 
 def test_a_split_is_shown_as_a_table_with_what_it_leaves_out(run, here):

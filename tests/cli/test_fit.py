@@ -31,10 +31,10 @@ def test_the_next_step_works_for_odd_ids_and_without_users(run, here):
     assert "--history 'x y'" in run("fit", "a.csv", "-o", "m.corml", "--no-history").err
 
 
-def test_fit_with_a_split_shows_and_keeps_the_figures(run, here, csv):
+def test_fit_with_a_split_shows_and_records_the_metrics(run, here, csv):
     assert "ndcg@10" in run("fit", csv, "-o", "m.corml", "--split", "ratio").out
     outcome = run("fit", csv, "-o", "m.corml", "--split", "ratio", "--json").json
-    assert outcome["metrics"] == corml.read_model("m.corml").evaluation_["metrics"]
+    assert outcome["metrics"] == corml.read_model("m.corml").fitted_.evaluation["metrics"]
     assert outcome["file"] == "m.corml"
 
 
@@ -46,27 +46,27 @@ def test_flags_win_over_the_settings_file(run, here, csv):
     )
     given = ["--settings", "fit.toml", "-o", "m.corml"]
     assert run("fit", csv, *given, "--at-least", "2", "--set", "mix=0.6", "--split-set", "seed=8").code == 0
-    made = corml.read_model("m.corml")
-    assert (made.mix, made.scale, made.rank, made.rho, made.budget) == (0.6, 0.9, None, None, None)
-    assert made.data_["source"]["options"] == {"at_least": 2.0}
-    procedure = made.evaluation_["procedure"]
+    model = corml.read_model("m.corml")
+    assert (model.mix, model.scale, model.rank, model.rho, model.budget) == (0.6, 0.9, None, None, None)
+    assert model.fitted_.source["options"] == {"at_least": 2.0}
+    procedure = model.fitted_.evaluation["procedure"]
     assert (procedure["seed"], procedure["shares"]) == (8, [0.8, 0.1, 0.1])
-    assert made.data_["source"]["from"] == csv
+    assert model.fitted_.source["from"] == csv
 
 
 def test_options_of_another_split_or_model_do_not_carry_over(run, here, csv):
     (here / "fit.toml").write_text("[split]\nhow = 'ratio'\nshares = [0.8, 0.2]\n[model]\nmix = 0.5\n")
     given = ["fit", csv, "--settings", "fit.toml", "-o", "m.corml"]
     assert run(*given, "--split", "k-fold", "--split-set", "folds=4", "--model", "popularity").code == 0
-    made = corml.read_model("m.corml")
-    assert made.NAME == "popularity"
-    assert made.evaluation_["procedure"]["folds"] == 4
+    model = corml.read_model("m.corml")
+    assert model.NAME == "popularity"
+    assert model.fitted_.evaluation["procedure"]["folds"] == 4
 
 
 def test_a_settings_file_may_say_everything(run, here, csv):
     (here / "fit.toml").write_text("[data]\nsource = 'ratings.csv'\nrating = false\n[model]\nname = 'popularity'\n")
     assert run("fit", "--settings", "fit.toml", "-o", "m.corml").code == 0
-    assert corml.read_model("m.corml").data_["source"]["options"] == {"rating": False}
+    assert corml.read_model("m.corml").fitted_.source["options"] == {"rating": False}
 
 
 @pytest.mark.parametrize(
@@ -140,7 +140,7 @@ def test_a_mistake_in_the_flags_is_named_before_the_data_are_read(run, here, csv
         ("titles.csv", 2, "is the file to read"),
     ],
 )
-def test_a_place_that_must_not_be_written_is_refused_before_the_data_are_read(
+def test_a_file_that_must_not_be_written_is_refused_before_the_data_are_read(
     run, here, shop, csv, monkeypatch, out, code, fragment
 ):
     (here / "titles.csv").write_text((shop / "titles.csv").read_text())

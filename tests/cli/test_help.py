@@ -1,12 +1,14 @@
 """What a newcomer sees first."""
 
 import re
+import subprocess
+import sys
 
 import pytest
 
 import corml
-from corml import metrics, models, plugins
-from corml.cli._main import ROAD
+from corml import metrics, models, plugins, splits
+from corml.cli._commands import ORDER, short_help
 from corml.settings import declared
 
 COMMANDS = [[name] for name in plugins.names("corml.cli")]
@@ -17,7 +19,7 @@ def words(text):
     return " ".join(text.split())
 
 
-def test_the_program_without_a_word_shows_its_help(run):
+def test_the_program_without_arguments_shows_its_help(run):
     assert run().out == run("--help").out == run("-h").out
     assert run("data").out == run("data", "--help").out
 
@@ -28,10 +30,35 @@ def test_the_version_is_that_of_the_package(run):
 
 def test_help_lists_every_command_in_the_order_of_use_and_cuts_no_line(run):
     listed = re.findall(r"^  ([a-z]+) {2,}(\S.*)$", run("--help").out.partition("Commands:")[2], re.MULTILINE)
-    assert [name for name, _ in listed] == list(ROAD)
-    assert set(ROAD) == set(plugins.names("corml.cli"))
+    assert [name for name, _ in listed] == list(ORDER)
+    assert set(ORDER) == set(plugins.names("corml.cli"))
     assert all(line.endswith(".") and not line.endswith("...") for _, line in listed)
     assert "..." not in run("data", "--help").out.partition("Commands:")[2]
+
+
+@pytest.mark.parametrize("name", plugins.names("corml.cli"))
+def test_the_short_help_of_a_command_is_the_first_line_of_its_help(run, name):
+    listed = words(run("--help").out.partition("Commands:")[2])
+    first = run(name, "--help").out.split("\n\n")[1]
+    assert short_help(name) == words(first)
+    assert f" {name} {short_help(name)}" in f" {listed}"
+
+
+@pytest.mark.parametrize("given", [["--version"], ["--help"], []], ids=["version", "help", "nothing"])
+def test_version_and_help_load_no_command_and_no_heavy_module(given):
+    code = f"""
+import sys
+from corml.cli import main
+try:
+    main({given!r})
+finally:
+    print(*sys.modules, file=sys.stderr)
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    loaded = set(done.stderr.split())
+    assert done.stdout.startswith("corml " if given == ["--version"] else "Usage: corml ")
+    assert not loaded & {"numpy", "scipy", "numba", "polars", "narwhals", "rich", "torch", "matplotlib", "pydantic"}
+    assert not loaded & {f"corml.cli.{name}" for name in plugins.names("corml.cli")}
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
@@ -52,12 +79,10 @@ def test_help_fits_a_narrow_terminal(run, command, monkeypatch):
 
 
 def test_help_on_splitting_names_every_split_and_every_option(run):
-    from corml.splits._dispatch import options_of
-
     shown = words(run("fit", "--help").out).replace("new- users", "new-users")
     for name in plugins.names("corml.splits"):
         assert name.replace("_", "-") in shown
-        assert all(f"{option}=" in shown for option in options_of(plugins.get("corml.splits", name)))
+        assert all(f"{option}=" in shown for option in splits.options(name))
 
 
 def test_metrics_are_shown_with_a_formula(run):
@@ -89,7 +114,7 @@ def test_the_settings_of_a_model_are_one_aligned_table(run):
     assert len({row.index(meaning) for row, meaning in zip(rows, meanings, strict=True)}) == 1
 
 
-def test_what_a_setting_may_be_is_told_of_a_single_model(run):
+def test_valid_values_of_settings_are_shown_for_a_single_model(run):
     assert run("models", "simgcl").out.count("must be ") == len(declared(models.get("simgcl")))
     assert "must be " not in run("models").out
 
@@ -106,7 +131,7 @@ def test_what_a_setting_may_be_is_told_of_a_single_model(run):
         (["data", "fetch", "ml-100"], "did you mean 'ml"),
     ],
 )
-def test_a_slip_of_the_keyboard_is_told_what_was_meant(run, given, sentence):
+def test_a_typing_mistake_gets_a_suggestion(run, given, sentence):
     outcome = run(*given)
     assert outcome.code == 2
     assert sentence in outcome.err

@@ -1,4 +1,4 @@
-"""corml fit --plan: how a fit would go, without going."""
+"""corml fit --plan: the plan of a fit, without fitting."""
 
 import json
 
@@ -15,10 +15,10 @@ def ratings(tmp_path):
 
 def test_the_plan_is_printed_and_nothing_written(run, ratings, tmp_path):
     before = sorted(tmp_path.iterdir())
-    found = run("fit", ratings, "--plan")
-    assert found.code == 0
+    outcome = run("fit", ratings, "--plan")
+    assert outcome.code == 0
     for word in ("solver", "rank", "ridge", "predicted bytes", "predicted seconds"):
-        assert word in found.out
+        assert word in outcome.out
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -29,34 +29,34 @@ def test_scripts_get_the_plan_as_json(run, ratings):
 
 
 def test_a_plan_that_does_not_fit_is_refused(run, ratings):
-    found = run("fit", ratings, "--plan", "--set", "max_memory=10k")
-    assert found.code == 4
-    assert "beside what is in memory, needs" in found.err
-    assert "the budget is 10.0 KiB" in found.err
+    outcome = run("fit", ratings, "--plan", "--set", "max_memory=10k")
+    assert outcome.code == 4
+    assert "beside what is in memory, needs" in outcome.err
+    assert "the budget is 10.0 KiB" in outcome.err
 
 
 def test_a_memory_limit_must_be_a_size(run, ratings):
-    found = run("fit", ratings, "--plan", "--set", "max_memory=lots")
-    assert found.code == 2
-    assert "a size such as '8GB'" in found.err
+    outcome = run("fit", ratings, "--plan", "--set", "max_memory=lots")
+    assert outcome.code == 2
+    assert "a size such as '8GB'" in outcome.err
 
 
 def test_a_model_without_a_plan_says_nothing(run, ratings):
-    found = run("fit", ratings, "--plan", "--model", "popularity")
-    assert (found.code, found.out) == (0, "")
+    outcome = run("fit", ratings, "--plan", "--model", "popularity")
+    assert (outcome.code, outcome.out) == (0, "")
 
 
-def test_a_fit_on_the_strongest_pairs_only_says_so(run, ratings, tmp_path):
-    model = str(tmp_path / "some.corml")
-    assert "only the 3 strongest pairs of each item" in run("fit", ratings, "--set", "candidates=3", "--out", model).err
-    assert "strongest pairs" not in run("fit", ratings, "--set", "solver=sparse", "--out", model).err
+def test_a_fit_with_a_maximum_of_pairs_per_item_says_so(run, ratings, tmp_path):
+    model = str(tmp_path / "capped.corml")
+    assert "3 candidate pairs per item were used" in run("fit", ratings, "--set", "candidates=3", "--out", model).err
+    assert "pairs per item" not in run("fit", ratings, "--set", "solver=sparse", "--out", model).err
 
 
 def test_a_dial_is_fitted_saved_and_turned(run, ratings, tmp_path):
     model = str(tmp_path / "dial.corml")
     assert run("fit", ratings, "--model", "corml-dial", "--set", "item_norms=-0.4,0.4", "--out", model).code == 0
     lists = [json.loads(run("recommend", model, "--user", "u1", "--novelty", n, "--json").out) for n in ("0", "1")]
-    assert all(len(found[0]["items"]) == 10 for found in lists)
+    assert all(len(outcome[0]["items"]) == 10 for outcome in lists)
     assert run("recommend", model, "--user", "u1", "--novelty", "2").code == 2
     plain = str(tmp_path / "plain.corml")
     run("fit", ratings, "--out", plain)

@@ -25,9 +25,9 @@ def test_json_has_one_entry_per_list_in_the_order_asked_even_for_one_name_twice(
 
 def test_json_says_what_the_model_says(run, shop):
     (one,) = run("recommend", shop / "all.corml", "--history", "i1,i2", "-k", "5", "--json").json
-    found = corml.read_model(shop / "all.corml").recommend(history=[["i1", "i2"]], k=5)
-    assert [item["item"] for item in one["items"]] == list(found.items[0])
-    assert [item["title"] for item in one["items"]] == [found.titles[item] for item in found.items[0]]
+    lists = corml.read_model(shop / "all.corml").recommend(history=[["i1", "i2"]], k=5)
+    assert [item["item"] for item in one["items"]] == list(lists.items[0])
+    assert [item["title"] for item in one["items"]] == [lists.titles[item] for item in lists.items[0]]
 
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv", "json"])
@@ -36,15 +36,15 @@ def test_everybodys_lists_go_to_a_file_in_pieces_as_in_one(run, here, shop, monk
     outcome = run("recommend", shop / "all.corml", "--all", "-o", f"lists.{ending}", "-k", "3", "--json")
     assert outcome.json == {"file": f"lists.{ending}", "lists": 40}
     model = corml.read_model(shop / "all.corml")
-    wanted = [[row["user"], row["item"]] for row in model.recommend(list(model.users_.labels), k=3).rows()]
+    expected = [[row["user"], row["item"]] for row in model.recommend(list(model.users_.labels), k=3).rows()]
     if ending == "json":
         entries = json.loads((here / "lists.json").read_text())
-        assert [[one["user"], item["item"]] for one in entries for item in one["items"]] == wanted
+        assert [[one["user"], item["item"]] for one in entries for item in one["items"]] == expected
         return
     readers = {"parquet": pl.read_parquet, "csv": pl.read_csv, "tsv": lambda path: pl.read_csv(path, separator="\t")}
     frame = readers[ending](here / f"lists.{ending}")
     assert frame.columns == ["user", "rank", "item", "score", "title"]
-    assert [list(row) for row in frame.select("user", "item").iter_rows()] == wanted
+    assert [list(row) for row in frame.select("user", "item").iter_rows()] == expected
 
 
 def test_the_bundled_sample_gives_everybody_a_list(run, here):
@@ -66,7 +66,7 @@ def test_users_and_items_may_come_from_files(run, here, shop):
     assert "exhausted" in one["reason"]
 
 
-def test_what_the_model_does_not_know_is_told(run, shop):
+def test_what_the_model_does_not_know_is_named(run, shop):
     outcome = run("recommend", shop / "all.corml", "--history", "i1,zzz", "--exclude", "i2,yyy", "-k", "2", "--json")
     assert "does not know 'zzz' (history 1)" in outcome.err
     assert "does not know 'yyy' (--exclude)" in outcome.err
@@ -75,7 +75,7 @@ def test_what_the_model_does_not_know_is_told(run, shop):
     assert "and 20 more" in many.err
 
 
-def test_reasons_are_told_one_by_one_for_a_few_lists_and_summed_up_for_many(run, shop):
+def test_reasons_are_printed_one_by_one_for_a_few_lists_and_summed_up_for_many(run, shop):
     model = shop / "all.corml"
     assert "note: u1: exhausted" in run("recommend", model, "-u", "u1", "--only", "i1").err
     assert "note: 40 lists are short or not personal" in run("recommend", model, "--all", "--only", "i1").err
@@ -122,10 +122,12 @@ def test_similar_lists_what_goes_with_each_item(run, shop):
 
 
 def test_an_explanation_adds_up(run, shop):
-    told = run("explain", shop / "all.corml", "i1", "--history", "i2,i3,zzz", "--json")
-    assert sum(part["contribution"] for part in told.json["contributions"]) == pytest.approx(told.json["score"])
-    assert told.json["unknown"] == ["zzz"]
-    assert "does not know 'zzz'" in told.err
+    explained = run("explain", shop / "all.corml", "i1", "--history", "i2,i3,zzz", "--json")
+    assert sum(part["contribution"] for part in explained.json["contributions"]) == pytest.approx(
+        explained.json["score"]
+    )
+    assert explained.json["unknown"] == ["zzz"]
+    assert "does not know 'zzz'" in explained.err
     shown = run("explain", shop / "all.corml", "i1", "-u", "u1", "--top", "2").out.splitlines()
     assert shown[0].startswith("Thing number 1: score ")
     assert len([line for line in shown[3:] if line]) == 2
@@ -144,14 +146,24 @@ def test_popularity_has_nothing_to_explain(run, here, shop):
     assert "nothing to explain" in run("explain", "p.corml", "i1", "-u", "u1").err
 
 
-def test_inspect_shows_settings_split_figures_and_versions(run, shop):
-    shown = run("inspect", shop / "judged.corml").out
-    for fragment in ("corml model, format 1", "40 users x 25 items", "mix", "procedure seed", "ndcg", "numpy", "@10"):
+def test_inspect_shows_settings_split_metrics_and_versions(run, shop):
+    shown = run("inspect", shop / "split.corml").out
+    for fragment in (
+        "corml model, format 2",
+        "evaluation",
+        "versions",
+        "40 users x 25 items",
+        "mix",
+        "procedure seed",
+        "ndcg",
+        "numpy",
+        "@10",
+    ):
         assert fragment in shown
-    facts = run("inspect", shop / "judged.corml", "--json").json
+    facts = run("inspect", shop / "split.corml", "--json").json
     assert facts["evaluation"]["procedure"]["name"] == "ratio"
     assert facts["arrays"]["counts"] == ["int64", 25]
-    assert "judged" not in run("inspect", shop / "all.corml").out
+    assert "evaluation" not in run("inspect", shop / "all.corml").out
 
 
 def test_a_hostile_title_cannot_touch_the_terminal(run, here):

@@ -5,22 +5,24 @@ import numpy as np
 import pytest
 
 from corml import Interactions, Split
+from corml.fitted import Outcome, learned
 from corml.recommender import Recommender
 from support import random_interactions
 
 
 @dataclass(kw_only=True, eq=False)
 class Fixed(Recommender):
-    """A model whose score of an item is given by its label, the same for everybody."""
+    """A model whose score of an item is given by its label, the same for all users."""
 
     NAME: ClassVar[str] = "fixed"
-    STATE: ClassVar[dict] = {}
+    row_ = learned(np.ndarray, "items")
 
     worth: dict | None = None
 
-    def _fit(self, X):
+    def _fit(self, call):
         worth = self.worth or {}
-        self.row_ = np.array([worth.get(label, 0.0) for label in self.items_.labels], dtype=np.float32)
+        row = np.array([worth.get(label, 0.0) for label in call.train.items.labels], dtype=np.float32)
+        return Outcome(arrays={"row": row})
 
     def score_block(self, X, columns):
         return np.broadcast_to(self.row_[columns], (X.shape[0], columns.stop - columns.start))
@@ -36,9 +38,9 @@ def pairs():
     """Interactions from a text such as 'ann:ab bob:c'; ids and their order can be those of other interactions."""
 
     def build(text, like=None):
-        found = [(user, item) for user, _, items in (word.partition(":") for word in text.split()) for item in items]
-        made = Interactions.from_pairs([user for user, _ in found], [item for _, item in found])
-        return made if like is None else made.on(like.users, like.items)
+        rows = [(user, item) for user, _, items in (word.partition(":") for word in text.split()) for item in items]
+        data = Interactions.from_pairs([user for user, _ in rows], [item for _, item in rows])
+        return data if like is None else data.on(like.users, like.items)
 
     return build
 

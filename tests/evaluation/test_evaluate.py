@@ -11,7 +11,7 @@ import pytest
 import corml
 from corml import CoRML, Popularity, Split, evaluate, metrics
 from corml.errors import UsageError
-from corml.evaluation.run import DEFAULT
+from corml.evaluation.run import DEFAULT_METRICS
 
 EVERYTHING = [f"{name}@{k}" for name, k in itertools.product(metrics.names(), (5, 10, 20))]
 
@@ -32,11 +32,11 @@ def brute_force(model, split, k):
     scores[split.train.matrix.toarray() > 0] = -np.inf
     scores[split.valid.matrix.toarray() > 0] = -np.inf
     best = np.argsort(-scores, axis=1, kind="stable")[:, :k]
-    wanted = split.test.matrix.toarray()
-    hits = np.take_along_axis(wanted, best, axis=1).sum(axis=1)
-    told = split.train.user_degrees > 0
-    counts = wanted.sum(axis=1)
-    return (hits / np.maximum(counts, 1))[(counts > 0) & told]
+    targets = split.test.matrix.toarray()
+    hits = np.take_along_axis(targets, best, axis=1).sum(axis=1)
+    known = split.train.user_degrees > 0
+    counts = targets.sum(axis=1)
+    return (hits / np.maximum(counts, 1))[(counts > 0) & known]
 
 
 def test_equals_a_full_sort_of_dense_scores(model, split, result):
@@ -70,10 +70,10 @@ def test_the_order_of_users_does_not_matter(model, split):
     assert evaluate(model, Split(**moved)).means == pytest.approx(evaluate(model, split).means)
 
 
-def test_the_default_asks_for_accuracy_novelty_and_coverage(split):
-    found = evaluate(Popularity().fit(split.train), split)
-    assert tuple(found) == DEFAULT
-    assert {"ndcg@10", "mrr@5", "recall@20", "novelty@10", "coverage@20"} <= set(found)
+def test_the_default_metrics_measure_accuracy_novelty_and_coverage(split):
+    result = evaluate(Popularity().fit(split.train), split)
+    assert tuple(result) == DEFAULT_METRICS
+    assert {"ndcg@10", "mrr@5", "recall@20", "novelty@10", "coverage@20"} <= set(result)
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "5"])
@@ -91,16 +91,16 @@ def test_intervals_are_drawn_from_the_seed(model, split):
 
 
 def test_intervals_can_be_left_out(model, split):
-    found = evaluate(model, split, "ndcg@10", intervals=False)
-    assert found.intervals == {}
-    assert "interval" not in found.table()
+    result = evaluate(model, split, "ndcg@10", intervals=False)
+    assert result.intervals == {}
+    assert "interval" not in result.table()
 
 
 def test_a_model_from_a_file_gives_the_same(model, split, result, tmp_path):
     model.save(str(tmp_path / "model.corml"), history=False, evaluation=result.record())
     loaded = corml.read_model(str(tmp_path / "model.corml"))
     assert evaluate(loaded, split, EVERYTHING).record() == result.record()
-    assert loaded.evaluation_ == json.loads(json.dumps(result.record()))
+    assert loaded.fitted_.evaluation == json.loads(json.dumps(result.record()))
 
 
 def test_metrics_are_looked_up_as_people_write_them(result):

@@ -9,6 +9,7 @@ import pytest
 from scipy.sparse import csr_array
 
 from corml import CoRML, Interactions, Split, evaluate, metrics
+from corml.fitted import Outcome
 from corml.memory import GIB
 from corml.method.spectral import singular_vectors
 
@@ -40,10 +41,9 @@ def filter_alone(train, vectors, kind, monkeypatch):
     """CoRML with an empty H; fitting H is not what is tested here."""
     model = CoRML(filter=kind, rank=256)
     empty = csr_array((len(train.items),) * 2, dtype=np.float32)
-    monkeypatch.setattr(CoRML, "_fit", lambda self, X: None)
-    model.fit(train)
-    model.V_, model.H_, model.degrees_ = vectors, empty, np.maximum(train.item_degrees, 1).astype(float)
-    return model
+    arrays = {"V": vectors, "H": empty, "degrees": np.maximum(train.item_degrees, 1).astype(float)}
+    monkeypatch.setattr(CoRML, "_fit", lambda self, call, **how: Outcome(arrays=arrays, plan=self.plan(train)))
+    return model.fit(train)
 
 
 @pytest.mark.parametrize("kind", ["factored", "elementwise"])

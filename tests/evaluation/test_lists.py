@@ -1,4 +1,4 @@
-"""Lists made elsewhere are judged by the same code."""
+"""Lists of another program are measured by the same code."""
 
 import pandas
 import polars
@@ -42,7 +42,7 @@ def test_a_frame_without_ranks_is_read_in_its_order(small, library):
     assert list(evaluate_lists(frame, small, "mrr@5").per_user["mrr@5"]) == [0.5, 1]
 
 
-def test_whoever_has_no_list_counts_as_nought_and_is_counted(small):
+def test_a_user_without_a_list_counts_as_zero_and_is_counted(small):
     result = evaluate_lists({"ann": ["d"], "dora": ["a"]}, small, ["mrr@5", "novelty@5"])
     assert list(result.per_user["mrr@5"]) == [1, 0]
     assert list(result.per_user["novelty@5"] == 0) == [False, True]
@@ -70,6 +70,6 @@ def test_items_already_seen_are_misses_and_counted(small):
         (polars.DataFrame({"user": ["ann"], "rank": [1]}), DataError, "no column item"),
     ],
 )
-def test_lists_that_cannot_be_meant_are_refused(small, lists, error, message):
+def test_lists_that_make_no_sense_are_refused(small, lists, error, message):
     with pytest.raises(error, match=message):
         evaluate_lists(lists, small, "ndcg@5")

@@ -1,4 +1,4 @@
-"""Who counts, what the model is told, and what it may not give."""
+"""Which users are evaluated, what the model scores, and what it may not recommend."""
 
 import numpy as np
 import pytest
@@ -24,22 +24,22 @@ def test_worked_out_by_hand(small, fixed):
     assert result["mrr@1"] == 1
     assert list(result.per_user["recall@1"]) == [1, 0.5]
     assert result["coverage@1"] == 2 / 5
-    assert list(result.per_user["popularity@1"]) == [0, 0]  # nobody trained on c or d
+    assert list(result.per_user["popularity@1"]) == [0, 0]  # no training pair of c or d
     assert result.notes == {"users without targets": 1}
 
 
-def test_on_valid_only_what_was_told_is_masked(small, fixed):
+def test_on_valid_only_the_history_is_masked(small, fixed):
     model = fixed(worth=dict(zip("abcde", (5, 4, 3, 2, 1), strict=True))).fit(small.train)
     result = evaluate(model, small, "mrr@3", part="valid")
     assert dict(zip(result.users, result.per_user["mrr@3"], strict=True)) == {"ann": 1, "bob": 1}
 
 
-def test_the_model_is_told_the_history_and_nothing_else(small, fixed, monkeypatch):
-    model, told = fixed().fit(small.train), []
+def test_the_model_scores_the_history_and_nothing_else(small, fixed, monkeypatch):
+    model, scored = fixed().fit(small.train), []
     score = model.score_block
-    monkeypatch.setattr(model, "score_block", lambda X, columns: told.append(X.toarray()) or score(X, columns))
+    monkeypatch.setattr(model, "score_block", lambda X, columns: scored.append(X.toarray()) or score(X, columns))
     evaluate(model, small, "ndcg@3")
-    np.testing.assert_array_equal(told[0], small.train.matrix.toarray()[:2])
+    np.testing.assert_array_equal(scored[0], small.train.matrix.toarray()[:2])
 
 
 def test_degrees_come_from_the_training_part_and_so_does_the_number_of_users(small, fixed):
@@ -47,7 +47,7 @@ def test_degrees_come_from_the_training_part_and_so_does_the_number_of_users(sma
     assert evaluate(model, small, "popularity@1").per_user["popularity@1"][0] == pytest.approx(2 / 3)  # e: Bob, Cid
 
 
-def test_items_without_training_pairs_stay_and_can_be_found(pairs, fixed):
+def test_items_without_training_pairs_stay_and_can_be_hits(pairs, fixed):
     all_pairs = pairs("ann:ab bob:bc")
     split = Split(train=pairs("ann:a bob:b", like=all_pairs), test=pairs("bob:c", like=all_pairs))
     assert evaluate(fixed(worth={"c": 9}).fit(split.train), split, "mrr@5")["mrr@5"] == 1
@@ -71,7 +71,7 @@ def test_targets_the_model_does_not_have_are_left_out_and_counted(pairs, fixed):
     result = evaluate(model, split, "recall@1")
     assert list(result.users) == ["ann"]
     assert result["recall@1"] == 1  # of the one target that is in the catalogue
-    # Bob has met all the model knows, so there was nothing left to recommend
+    # Bob has seen all the model knows, so there was nothing left to recommend
     assert result.notes == {"targets not in the catalogue": 2, "users with nothing left to recommend": 1}
 
 
@@ -99,7 +99,7 @@ def test_a_user_who_has_everything_is_left_out_and_counted(pairs, fixed):
     assert result.notes["users with nothing left to recommend"] == 1
 
 
-def test_a_user_of_whom_nothing_is_known_is_left_out_and_counted(pairs, fixed):
+def test_a_user_without_a_known_history_is_left_out_and_counted(pairs, fixed):
     all_pairs = pairs("ann:ab bob:ab")
     split = Split(train=pairs("ann:a", like=all_pairs), test=pairs("ann:b bob:b", like=all_pairs))
     result = evaluate(fixed().fit(split.train), split, "recall@1")
@@ -112,7 +112,7 @@ def test_what_the_split_left_out_is_counted_too(pairs, fixed):
     assert evaluate(fixed().fit(split.train), split, "recall@1").notes["targets left out by the split"] == 1
 
 
-def test_a_history_of_its_own_is_told_and_masked(pairs, fixed):
+def test_a_history_of_its_own_is_scored_and_masked(pairs, fixed):
     everything = pairs("ann:abc bob:abc new:abc")
     parts = {"train": "ann:abc bob:ab", "history": "new:a", "test": "new:b"}
     split = Split(**{name: pairs(text, like=everything) for name, text in parts.items()})
@@ -121,13 +121,13 @@ def test_a_history_of_its_own_is_told_and_masked(pairs, fixed):
     assert result["mrr@2"] == 1
 
 
-def test_nobody_to_evaluate_is_an_error_that_says_why(small, pairs, fixed):
+def test_no_user_to_evaluate_is_an_error_that_says_why(small, pairs, fixed):
     model = fixed().fit(small.train)
     with pytest.raises(DataError, match="3 users without targets"):
         evaluate(model, Split(train=small.train), "ndcg@5")
-    stranger = fixed().fit(pairs("x:yz"))
+    unrelated = fixed().fit(pairs("x:yz"))
     with pytest.raises(DataError, match=r"3 targets not in the catalogue.*same data"):
-        evaluate(stranger, small, "ndcg@5")
+        evaluate(unrelated, small, "ndcg@5")
 
 
 def test_an_empty_split_says_so(fixed, small):
@@ -137,7 +137,7 @@ def test_an_empty_split_says_so(fixed, small):
         evaluate(fixed().fit(small.train), Split(train=empty), "ndcg@5")
 
 
-def test_wrong_questions_are_refused_before_any_work(small, fixed):
+def test_wrong_arguments_are_refused_before_any_work(small, fixed):
     model = fixed().fit(small.train)
     with pytest.raises(UsageError, match="did you mean 'ndcg'"):
         evaluate(model, small, ["ndgc@5"])

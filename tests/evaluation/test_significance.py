@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from corml import CoRML, Popularity, evaluate
 from corml.errors import UsageError
 from corml.evaluation import Result
-from corml.evaluation.significance import paired_t_test
+from corml.evaluation.significance import LEVEL, is_significant, paired_t_test, verdict
 
 
 def result(values, users=None, split="s", metric="ndcg@10"):
@@ -25,27 +25,28 @@ def test_p_is_that_of_scipys_paired_t_test(seed, users):
 
 def test_difference_interval_and_p_of_two_models(split):
     corml, popular = (evaluate(m.fit(split.train), split) for m in (CoRML(max_steps=20, tol=0), Popularity()))
-    found = corml.compare(popular)
-    assert set(found) == set(corml.per_user)
-    for label, one in found.items():
-        assert one.difference == pytest.approx(corml[label] - popular[label])
-        assert one.interval[0] <= one.difference <= one.interval[1]
-        assert one.users == len(corml.users)
-    turned = popular.compare(corml)["ndcg@10"]
-    assert turned.difference == pytest.approx(-found["ndcg@10"].difference)
-    assert turned.p == pytest.approx(found["ndcg@10"].p)
+    compared = corml.compare(popular)
+    assert set(compared) == set(corml.per_user)
+    for label, comparison in compared.items():
+        assert comparison.difference == pytest.approx(corml[label] - popular[label])
+        assert comparison.interval[0] <= comparison.difference <= comparison.interval[1]
+        assert comparison.users == len(corml.users)
+        assert comparison.significant == (comparison.p < LEVEL)
+    reverse = popular.compare(corml)["ndcg@10"]
+    assert reverse.difference == pytest.approx(-compared["ndcg@10"].difference)
+    assert reverse.p == pytest.approx(compared["ndcg@10"].p)
 
 
 def test_users_are_paired_by_their_ids():
     one, other = result([1, 0, 0.5], ["a", "b", "c"]), result([0, 0.5, 1, 1], ["b", "c", "a", "d"])
-    found = one.compare(other)["ndcg@10"]
-    assert found.users == 3
-    assert found.difference == 0
-    assert found.interval == (0, 0)
-    assert found.p == 1
+    comparison = one.compare(other)["ndcg@10"]
+    assert comparison.users == 3
+    assert comparison.difference == 0
+    assert comparison.interval == (0, 0)
+    assert comparison.p == 1
 
 
-def test_a_gain_that_everyone_has_is_no_chance_and_one_user_proves_nothing():
+def test_a_gain_of_every_user_is_no_chance_and_one_user_proves_nothing():
     assert result([1, 1, 1]).compare(result([0, 0, 0]))["ndcg@10"].p == 0
     assert result([1]).compare(result([0]))["ndcg@10"].p == 1
 
@@ -54,6 +55,16 @@ def test_results_that_cannot_be_compared_are_refused():
     with pytest.raises(UsageError, match="same split"):
         result([1]).compare(result([1], split="other"))
     with pytest.raises(UsageError, match="in common"):
-        result([1]).compare(result([1], users=["stranger"]))
+        result([1]).compare(result([1], users=["other"]))
     with pytest.raises(UsageError, match="in common"):
         result([1]).compare(result([1], metric="mrr@10"))
+
+
+def test_one_level_decides_what_is_significant_and_what_is_said():
+    rng = np.random.default_rng(0)
+    clear, unclear = rng.normal(1, 1, 50), rng.normal(0, 1, 50)
+    assert is_significant(clear)
+    assert not is_significant(unclear)
+    assert "unlikely to be chance" in verdict(significant=True)
+    assert "may be chance" in verdict(significant=False)
+    assert all(f"{LEVEL:g}" in verdict(significant=significant) for significant in (True, False))

@@ -8,7 +8,8 @@ import pytest
 from corml.errors import NumericalError
 from corml.linalg.scaling import column_degrees
 from corml.method.dense import admm
-from corml.method.problem import Problem, Weights, dense_problem
+from corml.method.dense.problem import DenseProblem, dense_problem
+from corml.method.problem import Weights
 from corml.method.spectral import singular_vectors
 from support import random_interactions
 
@@ -19,7 +20,7 @@ def problem_of(weights, seed=0, dtype=np.float64, users=60, items=30, clip=True)
 
 
 def solved(problem, **options):
-    return admm.solve(Problem(problem.M.copy(), problem.B), **{"tol": 1e-10, "max_steps": 20_000, **options})
+    return admm.solve(DenseProblem(problem.M.copy(), problem.B), **{"tol": 1e-10, "max_steps": 20_000, **options})
 
 
 WEIGHTS = [
@@ -36,8 +37,8 @@ def problem(request):
 
 def test_the_solution_is_feasible_and_optimal(problem):
     H = solved(problem).H
-    slope = problem.M @ H - problem.B
-    slope = (slope + slope.T) / 2
+    gradient = problem.M @ H - problem.B
+    gradient = (gradient + gradient.T) / 2
     pairs = ~np.eye(len(H), dtype=bool)
     size = np.abs(problem.B).max()
 
@@ -45,8 +46,8 @@ def test_the_solution_is_feasible_and_optimal(problem):
     assert (H >= 0).all()
     assert not np.diag(H).any()
     assert (H > 0).sum() > 20
-    assert np.abs(slope[pairs & (H > 0)]).max() < 1e-6 * size  # no gain from moving a positive weight
-    assert slope[pairs & (H == 0)].min() > -1e-6 * size  # no gain from raising a zero one
+    assert np.abs(gradient[pairs & (H > 0)]).max() < 1e-6 * size  # no gain from moving a positive weight
+    assert gradient[pairs & (H == 0)].min() > -1e-6 * size  # no gain from raising a zero one
 
 
 def test_no_feasible_neighbour_is_better(problem):
@@ -123,7 +124,7 @@ def test_tiles_do_not_change_the_answer(monkeypatch):
 
 
 def test_where_nothing_helps_nothing_is_learned():
-    solution = solved(Problem(np.eye(4), -np.ones((4, 4))))
+    solution = solved(DenseProblem(np.eye(4), -np.ones((4, 4))))
     assert not solution.H.any()
     assert solution.converged
 
@@ -132,7 +133,7 @@ def test_numbers_that_leave_the_finite_are_named():
     B = np.ones((3, 3))
     B[0, 1] = np.inf
     with pytest.raises(NumericalError, match="step 1"), np.errstate(invalid="ignore"):
-        admm.solve(Problem(np.eye(3), B))
+        admm.solve(DenseProblem(np.eye(3), B))
 
 
 def test_at_most_seven_square_arrays_are_alive():

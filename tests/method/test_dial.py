@@ -6,7 +6,7 @@ import pytest
 import corml
 from corml import models
 from corml.errors import ModelFileError, SettingError, UsageError
-from support import random_interactions
+from support import random_interactions, with_arrays
 
 
 @pytest.fixture(scope="module")
@@ -51,7 +51,7 @@ def test_one_file_holds_the_whole_dial(dial, tmp_path):
 
 def test_a_position_that_is_no_metric_is_not_saved(data, tmp_path):
     dial = corml.CoRML.dial(data, item_norms=(0.0, 0.1), rank=4)
-    dial.H1_ = -dial.H1_
+    dial = with_arrays(dial, H1=-dial.fitted_.arrays["H1"])
     with pytest.raises(ModelFileError):
         dial.save(tmp_path / "d.corml")
 

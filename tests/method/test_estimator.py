@@ -11,7 +11,9 @@ from hypothesis import strategies as st
 import corml
 from corml import memory
 from corml.errors import ConvergenceWarning, NotFittedError, ResourceError, SettingError, UnknownIdError, UsageError
+from corml.interactions import Ids
 from corml.method.plan import plan
+from corml.method.sparse import column_generation
 from corml.topn import top_k
 from support import random_interactions
 
@@ -27,7 +29,7 @@ def model(request):
 def dense_scores(model):
     """Section 1 of the paper, written with dense matrices."""
     R, d, V = model.train_.toarray(), model.degrees_, model.V_.astype(float)
-    t, s, weight = model.item_norm, model.weights.filter_norm, 1 / model.mix - 1
+    t, s, weight = model.item_norm, model.filter_norm, 1 / model.mix - 1
     G = V @ V.T
     np.fill_diagonal(G, 0)
     H_part = R @ np.diag(d**-t) @ model.H_.toarray() @ np.diag(d**t)
@@ -142,13 +144,13 @@ def test_a_solver_that_stops_early_says_so_once():
     with pytest.warns(ConvergenceWarning, match="stopped after 2 steps.*raise max_steps") as caught:
         model = corml.CoRML(max_steps=2, tol=1e-9).fit(random_interactions(4))
     assert len(caught) == 1
-    assert model.notes_["solver"][0]["converged"] is False
+    assert model.fitted_.certificates[0].converged is False
 
 
 def test_a_fixed_number_of_steps_is_no_reason_to_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert corml.CoRML(max_steps=2, tol=0).fit(random_interactions(4)).solutions_[0].steps == 2
+        assert corml.CoRML(max_steps=2, tol=0).fit(random_interactions(4)).fitted_.certificates[0].steps == 2
 
 
 def test_what_does_not_fit_is_refused_before_allocating_and_told_what_would(monkeypatch):
@@ -235,15 +237,16 @@ def test_the_rank_follows_the_size_of_the_data(users, items, pairs, rank):
 
 def test_the_ridge_follows_the_mean_item_degree():
     data = random_interactions(4)
-    found = corml.CoRML().fit(data).notes_["plan"]["ridge"]
-    assert found == pytest.approx(10 * np.sqrt(len(data) / data.shape[1]))
-    assert corml.CoRML(ridge=7).fit(data).notes_["plan"]["ridge"] == 7
+    assert corml.CoRML().plan(data).ridge == pytest.approx(10 * np.sqrt(len(data) / data.shape[1]))
+    assert corml.CoRML(ridge=7).fit(data).fitted_.plan.ridge == 7
 
 
-def test_who_gives_a_ridge_gets_the_loss_of_the_paper():
-    assert corml.CoRML().weights.user_balance == 0.25
-    assert corml.CoRML(ridge=0.0).weights.user_balance == 0
-    assert corml.CoRML(ridge=5.0, user_balance=0.5).weights.user_balance == 0.5
+def test_items_of_the_catalogue_without_users_do_not_count_in_the_ridge():
+    data = random_interactions(4)
+    catalogue = Ids([*data.items.labels, *(f"new {number}" for number in range(60))])
+    larger = data.on(data.users, catalogue)
+    assert larger.shape[1] == data.shape[1] + 60
+    assert corml.CoRML().plan(larger).ridge == corml.CoRML().plan(data).ridge
 
 
 @pytest.mark.parametrize(
@@ -266,21 +269,58 @@ def test_numpys_numbers_are_numbers_and_whole_floats_whole_numbers():
     assert (type(model.rank), type(model.mix), type(model.max_steps)) == (int, float, int)
 
 
-def test_groups_that_never_meet_score_nothing_for_each_other():
+def test_groups_that_never_co_occur_score_nothing_for_each_other():
     pairs = [(f"a{u}", f"x{i}") for u in range(6) for i in range(4) if u != i]
     pairs += [(f"b{u}", f"y{i}") for u in range(6) for i in range(4) if u != i]
     model = corml.CoRML().fit(corml.Interactions.from_pairs(*zip(*pairs, strict=True)))
     scores = model.scores([["x0", "x1"]])[0]
-    strangers = [label.startswith("y") for label in model.items.labels]
-    assert not scores[strangers].any()
+    unrelated = [label.startswith("y") for label in model.items.labels]
+    assert not scores[unrelated].any()
 
 
-def test_changing_a_setting_after_fit_is_seen_by_scores_and_files_alike(tmp_path):
-    model = corml.CoRML().fit(random_interactions(4))
-    model.scores([["i1"]])
+def test_a_setting_changed_after_a_fit_counts_for_the_next_fit_only(tmp_path):
+    data = random_interactions(4)
+    model = corml.CoRML().fit(data)
+    before = model.scores([["i1"]])
     model.mix = 0.3
+    np.testing.assert_array_equal(model.scores([["i1"]]), before)
     model.save(tmp_path / "m.corml")
-    np.testing.assert_array_equal(corml.read_model(tmp_path / "m.corml").scores([["i1"]]), model.scores([["i1"]]))
+    loaded = corml.read_model(tmp_path / "m.corml")
+    assert loaded.mix == loaded.settings_.mix == model.settings_.mix == 0.75
+    np.testing.assert_array_equal(loaded.scores([["i1"]]), before)
+    refitted = model.fit(data).scores([["i1"]])
+    np.testing.assert_array_equal(refitted, corml.CoRML(mix=0.3).fit(data).scores([["i1"]]))
+    assert not np.allclose(refitted, before)
+
+
+@pytest.mark.parametrize("settings", [{}, {"solver": "admm"}, {"candidates": 4}, {"budget": 2}, {"rank": 500}])
+def test_the_resolved_settings_give_the_same_model(settings):
+    model = corml.CoRML(**settings).fit(random_interactions(3, 500, 200, 8))
+    again = corml.CoRML(**model.settings_).fit(random_interactions(3, 500, 200, 8))
+    assert None not in (model.settings_.ridge, model.settings_.rank)
+    assert model.settings_.solver in ("admm", "sparse")
+    assert (again.H_ != model.H_).nnz == 0
+    np.testing.assert_array_equal(again.V_, model.V_)
+
+
+def test_passing_the_ridge_that_was_chosen_changes_nothing():
+    data = random_interactions(3, 500, 200, 8)
+    model = corml.CoRML().fit(data)
+    assert (corml.CoRML(ridge=model.settings_.ridge).fit(data).H_ != model.H_).nnz == 0
+
+
+def test_the_published_problem_has_a_name_of_its_own():
+    paper = corml.CoRML.paper(mix=0.8, l2=1.0)
+    norms = paper.graph_user_norm, paper.graph_item_norm, paper.filter_norm
+    assert (paper.ridge, paper.user_balance, paper.filter, paper.rank) == (0, 0, "elementwise", 256)
+    assert norms == (0.5, 0.5, 0.5)
+    assert (paper.mix, paper.l2, corml.CoRML.paper(rank=64).rank) == (0.8, 1.0, 64)
+
+
+def test_no_setting_changes_the_default_of_another():
+    plain = corml.CoRML().get_params()
+    for name, value in {"ridge": 5.0, "filter": "elementwise", "solver": "admm", "rho": 3.0, "rank": 8}.items():
+        assert corml.CoRML(**{name: value}).get_params() == plain | {name: value}
 
 
 @pytest.mark.parametrize("data", [[1, 2], None, "ratings.csv"])
@@ -314,7 +354,7 @@ def test_edges_are_finite_and_sensible(pairs, filter):
         assert (None in row) == (reason is not None and "exhausted" in reason)
 
 
-def test_an_item_nobody_met_stays_in_the_catalogue_with_a_finite_score():
+def test_an_item_without_users_stays_in_the_catalogue_with_a_finite_score():
     whole = random_interactions(4)
     train = whole.where(whole.item != whole.items.rows(["i3"])[0])
     model = corml.CoRML().fit(train)
@@ -354,23 +394,14 @@ def test_no_small_data_and_no_legal_setting_gives_anything_but_numbers(seed, sha
     assert np.isfinite(model.H_.data).all()
 
 
-def test_the_exponents_of_the_filter_are_ours_unless_a_ridge_or_they_are_given():
-    assert corml.CoRML().graph_norms == (0.4, 0.4)
-    assert corml.CoRML().weights.filter_norm == 0.4
-    assert corml.CoRML(ridge=5.0).graph_norms == (0.5, 0.5)
-    assert corml.CoRML(ridge=5.0).weights.filter_norm == 0.5
-    assert corml.CoRML(graph_item_norm=0.3).graph_norms == (0.4, 0.3)
-    assert corml.CoRML(ridge=5.0, graph_user_norm=0.0, filter_norm=0.2).graph_norms == (0.0, 0.5)
-
-
-def test_a_handful_of_pairs_gets_a_round_only_where_a_lower_tolerance_asks_for_it(monkeypatch):
+def test_negligible_pairs_are_added_only_where_a_lower_tolerance_asks_for_it(monkeypatch):
     data = random_interactions(3, 300, 120, 10)
 
-    def rounds(**settings):
-        (how,) = corml.CoRML(solver="sparse", candidates=5, **settings).fit(data).notes_["solver"]
-        return how["rounds"]
+    def iterations(**settings):
+        model = corml.CoRML(solver="sparse", candidates=5, **settings).fit(data)
+        return model.fitted_.certificates[0].column_generation
 
-    assert rounds() > 1
-    monkeypatch.setattr(fit, "FEW", 1.0)  # now any number is a handful
-    assert rounds() == 1
-    assert rounds(pair_tol=0.05) > 1
+    assert iterations() > 1
+    monkeypatch.setattr(column_generation, "NEGLIGIBLE", 1.0)  # now any number is
+    assert iterations() == 1
+    assert iterations(pair_tol=0.05) > 1

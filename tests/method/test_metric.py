@@ -34,7 +34,7 @@ def test_w_is_positive_semidefinite_with_its_part_off_the_diagonal(model, part):
 @pytest.mark.parametrize("part", ["h", "g"])
 def test_distance_is_the_mahalanobis_form(model, part):
     W, d = model.metric_matrix(part), model.degrees_
-    t = model.item_norm if part == "h" else model.weights.filter_norm
+    t = model.item_norm if part == "h" else model.filter_norm
     history, target = [1, 4, 6], 9
     p = np.zeros(len(d))
     p[history] = d[history] ** -t
@@ -48,10 +48,10 @@ def test_distance_is_the_mahalanobis_form(model, part):
 @pytest.mark.parametrize("part", ["h", "g"])
 def test_the_triangle_inequality_holds(model, part):
     W, d = model.metric_matrix(part), model.degrees_
-    t = model.item_norm if part == "h" else model.weights.filter_norm
+    t = model.item_norm if part == "h" else model.filter_norm
     rng = np.random.default_rng(1)
-    people = [(rng.random(len(d)) < 0.3) * d**-t for _ in range(5)]
-    points = people + [np.eye(len(d))[i] * d[i] ** t for i in range(5)]
+    users = [(rng.random(len(d)) < 0.3) * d**-t for _ in range(5)]
+    points = users + [np.eye(len(d))[i] * d[i] ** t for i in range(5)]
     far = {
         (a, b): np.sqrt(max((x - y) @ W @ (x - y), 0))
         for (a, x), (b, y) in itertools.product(enumerate(points), repeat=2)

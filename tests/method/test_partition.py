@@ -40,10 +40,10 @@ def test_disconnected_groups_have_the_same_h_in_one_block_as_in_two():
     users = [f"a{u}" for u in first.user] + [f"b{u}" for u in second.user]
     items = [f"a{i}" for i in first.item] + [f"b{i}" for i in second.item]
     data = corml.Interactions.from_pairs(users, items)
-    exact = {"rank": 4, "tol": 1e-9, "max_steps": 20_000, "precision": "double", "ridge": 5.0}
+    exact = {"rank": 4, "tol": 1e-9, "max_steps": 20_000, "precision": "double", "ridge": 5.0, "user_balance": 0.0}
     whole = corml.CoRML(**exact).fit(data)
     blocks = corml.CoRML(**exact, partition_ratio=0.5).fit(data)
-    assert len(blocks.solutions_) == 2
+    assert len(blocks.fitted_.certificates) == 2
     np.testing.assert_allclose(blocks.H_.toarray(), whole.H_.toarray(), atol=1e-6)
 
 

@@ -12,12 +12,14 @@ from corml.linalg.normal import Normal
 from corml.linalg.scaling import column_degrees
 from corml.linalg.support import Support
 from corml.method.dense import admm
-from corml.method.plan import plan
+from corml.method.dense.problem import DenseProblem, dense_problem
+from corml.method.plan import pair_count, plan
 from corml.method.plan.pair_count import count_pairs
-from corml.method.problem import Problem, Weights, dense_problem, loss_weights, user_weights
+from corml.method.problem import UserWeights, Weights
+from corml.method.sparse import candidates, pricing, solver
 from corml.method.sparse.candidates import co_occurring
 from corml.method.sparse.cross_term import cross_term
-from corml.method.sparse.solver import candidates, solver
+from corml.method.sparse.problem import PairProblem
 from corml.method.spectral import filter_block, singular_vectors
 from support import random_interactions
 
@@ -36,20 +38,29 @@ def R():
     return random_interactions(0, 300, 80, 8).matrix
 
 
-def ingredients(R, weights, most=None):
-    d, loss, ranking = column_degrees(R), loss_weights(R, weights.user_balance), user_weights(R, weights.user_norm)
-    return d, loss * ranking, singular_vectors(R, 8), co_occurring(R, loss, ranking, most=most)
+def users_of(R, weights):
+    return UserWeights.of(R, user_balance=weights.user_balance, user_norm=weights.user_norm)
 
 
-def pair_problem(R, weights, *, clip=True, most=None):
-    d, by_user, V, pairs = ingredients(R, weights, most)
+def ingredients(R, weights, max_per_item=None):
+    d, users = column_degrees(R), users_of(R, weights)
+    return d, users.both, singular_vectors(R, 8), co_occurring(R, users, max_per_item=max_per_item)
+
+
+def pair_problem(R, weights, *, clip=True, max_per_item=None):
+    d, by_user, V, pairs = ingredients(R, weights, max_per_item)
     cross = cross_term(R, d, V, by_user, weights.filter_norm, pairs, clip=clip)
-    return solver.PairProblem.of(R, d, pairs, cross, weights), pairs.complete
+    return PairProblem.of(R, d, pairs, cross=cross, users=users_of(R, weights), weights=weights), pairs.complete
 
 
-def solved(R, weights, *, clip=True, most=None, **options):
-    problem, complete = pair_problem(R, weights, clip=clip, most=most)
+def solved(R, weights, *, clip=True, max_per_item=None, **options):
+    problem, complete = pair_problem(R, weights, clip=clip, max_per_item=max_per_item)
     return solver.solve(problem, complete=complete, **{"tol": 1e-7, "max_steps": 2000, **options})
+
+
+def certificate(data, **settings):
+    (only,) = corml.CoRML(**settings).fit(data).fitted_.certificates
+    return only
 
 
 @pytest.mark.parametrize("clip", [True, False], ids=["elementwise", "factored"])
@@ -57,16 +68,16 @@ def solved(R, weights, *, clip=True, most=None, **options):
 def test_both_solvers_find_the_same_answer(R, weights, clip):
     dense = dense_problem(R, column_degrees(R), singular_vectors(R, 8), weights, clip=clip, dtype=np.float64)
     M, B = dense.M.copy(), dense.B.copy()
-    exact = admm.solve(Problem(dense.M, dense.B), tol=1e-10, max_steps=50_000).H
-    found = solved(R, weights, clip=clip)
-    H = found.H.toarray().astype(float)
+    exact = admm.solve(DenseProblem(dense.M, dense.B), tol=1e-10, max_steps=50_000).H
+    solution = solved(R, weights, clip=clip)
+    H = solution.H.toarray().astype(float)
 
     def objective(H):
         return 0.5 * np.sum(H * (M @ H)) - np.sum(B * H)
 
-    assert found.converged
+    assert solution.certificate.converged
     assert objective(H) == pytest.approx(objective(exact), rel=1e-6)
-    assert found.certificate.objective == pytest.approx(objective(exact), rel=1e-5)
+    assert solution.certificate.objective == pytest.approx(objective(exact), rel=1e-5)
     assert np.abs(H - exact).max() <= 1e-4 * exact.max()
 
 
@@ -74,27 +85,27 @@ def test_the_answer_is_symmetric_hollow_not_negative_and_optimal(R):
     weights = WEIGHTS["usual"]
     H = solved(R, weights).H.toarray().astype(float)
     dense = dense_problem(R, column_degrees(R), singular_vectors(R, 8), weights, dtype=np.float64)
-    slope = dense.M @ H - dense.B
-    slope = (slope + slope.T) / 2
+    gradient = dense.M @ H - dense.B
+    gradient = (gradient + gradient.T) / 2
     pairs, size = ~np.eye(len(H), dtype=bool), np.abs(dense.B).max()
     assert np.array_equal(H, H.T)
     assert (H >= 0).all()
     assert not np.diag(H).any()
-    assert np.abs(slope[pairs & (H > 0)]).max() < 1e-5 * size
-    assert slope[pairs & (H == 0)].min() > -1e-5 * size
+    assert np.abs(gradient[pairs & (H > 0)]).max() < 1e-5 * size
+    assert gradient[pairs & (H == 0)].min() > -1e-5 * size
 
 
-def test_the_certificate_covers_every_pair_that_met(R):
+def test_the_certificate_covers_every_co_occurring_pair(R):
     certificate = solved(R, WEIGHTS["usual"]).certificate
-    met = (R.T @ R).toarray() > 0
-    assert certificate.pairs == (met.sum() - met.trace()) // 2
+    together = (R.T @ R).toarray() > 0
+    assert certificate.pairs == (together.sum() - together.trace()) // 2
     assert certificate.complete
     assert certificate.residual <= 2e-7
 
 
 def test_fewer_candidates_are_said_to_be_fewer_and_cost_little(R):
     weights = WEIGHTS["usual"]
-    all_pairs, some = solved(R, weights), solved(R, weights, most=15)
+    all_pairs, some = solved(R, weights), solved(R, weights, max_per_item=15)
     assert not some.certificate.complete
     assert some.certificate.pairs < all_pairs.certificate.pairs
     assert all_pairs.certificate.objective <= some.certificate.objective <= 0.8 * all_pairs.certificate.objective
@@ -102,89 +113,88 @@ def test_fewer_candidates_are_said_to_be_fewer_and_cost_little(R):
 
 @pytest.mark.parametrize("filter", ["factored", "elementwise"])
 @pytest.mark.parametrize("balance", [0.0, 0.6])
-def test_pairs_left_out_are_all_looked_at(R, filter, balance, monkeypatch):
-    """What the report says of pairs outside the candidates, against dense matrices."""
+def test_every_excluded_pair_is_priced(R, filter, balance, monkeypatch):
+    """What the certificate says of excluded pairs, against dense matrices."""
     monkeypatch.setattr(pricing, "EVERY", 1)
     data = random_interactions(0, 300, 80, 8)
     settings = {"filter": filter, "rank": 8, "ridge": 3.0, "user_balance": balance, "user_norm": 0.5, "scale": 0.5}
+    settings |= {"graph_user_norm": 0.5, "graph_item_norm": 0.5}
     model = corml.CoRML(solver="sparse", candidates=6, pair_tol=1, tol=1e-7, max_steps=2000, **settings).fit(data)
-    R, d, weights = data.matrix, model.degrees_, model.weights
+    R, d, weights = data.matrix, model.degrees_, Weights.of(model.settings_)
     dense = dense_problem(R, d, singular_vectors(R, 8), weights, clip=filter != "factored", dtype=np.float64)
-    slope = dense.M @ model.H_.toarray() - dense.B
-    slope = slope + slope.T
-    kept = co_occurring(R, loss_weights(R, balance), user_weights(R, 0.5), most=6).support
+    gradient = dense.M @ model.H_.toarray() - dense.B
+    gradient = gradient + gradient.T
+    kept = co_occurring(R, users_of(R, weights), max_per_item=6).support
     outside = np.triu((R.T @ R).toarray() > 0, 1)
     outside[kept.rows, kept.indices] = False
     curvature = np.diag(dense.M)
-    gains = np.maximum(-slope / np.sqrt(curvature[:, None] + curvature), 0)[outside]
-    report = model.solutions_[0].left_out
+    violations = np.maximum(-gradient / np.sqrt(curvature[:, None] + curvature), 0)[outside]
+    report = model.fitted_.certificates[0].excluded
     assert report.pairs == outside.sum()
     if filter == "factored":
-        assert report.gaining == (gains > 0).sum()
-        assert report.worst == pytest.approx(gains.max(), rel=1e-3)
-        assert report.norm == pytest.approx(np.linalg.norm(gains), rel=1e-3)
+        assert report.violating == (violations > 0).sum()
+        assert report.worst == pytest.approx(violations.max(), rel=1e-3)
     else:
-        assert report.gaining >= (gains > 0).sum()
-        assert report.worst >= gains.max() * (1 - 1e-4)
-    assert model.notes_["solver"][0]["left out"] == report.pairs
+        assert report.violating >= (violations > 0).sum()
+        assert report.worst >= violations.max() * (1 - 1e-4)
 
 
-def test_what_gains_most_is_exact_and_how_many_gain_is_told_from_a_sample(monkeypatch):
+def test_the_worst_violation_is_exact_and_their_number_is_estimated_from_a_sample(monkeypatch):
     data = random_interactions(0, 600, 400, 12)
     settings = {"solver": "sparse", "candidates": 6, "pair_tol": 1.0, "rank": 8, "ridge": 3.0}
-    sampled = corml.CoRML(**settings).fit(data).solutions_[0].left_out
+    sampled = certificate(data, **settings).excluded
     monkeypatch.setattr(pricing, "EVERY", 1)
-    whole = corml.CoRML(**settings).fit(data).solutions_[0].left_out
+    whole = certificate(data, **settings).excluded
     assert sampled.pairs == whole.pairs
     assert sampled.worst == pytest.approx(whole.worst, rel=1e-5)
-    assert sampled.gaining == pytest.approx(whole.gaining, rel=0.15)
+    assert sampled.violating == pytest.approx(whole.violating, rel=0.15)
 
 
 @pytest.mark.parametrize("filter", ["factored", "elementwise"])
 @pytest.mark.parametrize("user_norm", [0.0, 0.5])
-def test_pairs_that_gain_are_brought_in_until_none_does(filter, user_norm):
-    """From three candidates an item to the optimum over all pairs, without ever looking at that problem as a whole."""
+def test_column_generation_ends_where_no_pair_violates(filter, user_norm):
+    """From three candidates an item to the optimum over all pairs, without ever solving that problem as a whole."""
     data = random_interactions(0, 300, 80, 8)
     settings = {"solver": "sparse", "filter": filter, "rank": 8, "ridge": 3.0, "user_norm": user_norm, "tol": 1e-6}
     whole = corml.CoRML(**settings).fit(data)
     grown = corml.CoRML(candidates=3, pair_tol=0.0, **settings).fit(data)
-    (exact,), (found,) = whole.solutions_, grown.solutions_
-    assert exact.certificate.complete
-    assert found.rounds > 1
-    assert found.certificate.objective == pytest.approx(exact.certificate.objective, rel=1e-5)
+    (exact,), (found,) = whole.fitted_.certificates, grown.fitted_.certificates
+    assert exact.complete
+    assert found.column_generation > 1
+    assert found.objective == pytest.approx(exact.objective, rel=1e-5)
     assert np.abs((grown.H_ - whole.H_).toarray()).max() <= 1e-3 * whole.H_.data.max()
-    if filter == "factored":  # else every pair is brought in, for what the filter explains of it is not looked at
-        assert found.certificate.pairs < exact.certificate.pairs
-        assert found.left_out.worst <= 1e-3 * found.certificate.largest
+    if filter == "factored":  # else every pair is added, for pricing omits what the filter explains of it
+        assert found.pairs < exact.pairs
+        assert found.excluded.worst <= 1e-3 * found.linear_max
 
 
-def test_pairs_join_only_above_the_tolerance():
+def test_pairs_are_added_only_above_the_tolerance():
     data = random_interactions(0, 300, 80, 8)
     settings = {"solver": "sparse", "rank": 8, "ridge": 3.0, "candidates": 3}
-    few, some, many = (corml.CoRML(pair_tol=tol, **settings).fit(data).solutions_[0] for tol in (1.0, 0.09, 0.01))
-    assert few.rounds == 1
-    assert few.certificate.pairs < some.certificate.pairs < many.certificate.pairs
-    assert many.certificate.objective < some.certificate.objective < few.certificate.objective
-    assert some.left_out.worst <= 0.09 * some.certificate.largest < few.left_out.worst
+    few, some, many = (certificate(data, pair_tol=tol, **settings) for tol in (1.0, 0.09, 0.01))
+    assert few.column_generation == 1
+    assert few.pairs < some.pairs < many.pairs
+    assert many.objective < some.objective < few.objective
+    assert some.excluded.worst <= 0.09 * some.linear_max < few.excluded.worst
 
 
-def test_with_little_room_those_that_gain_most_join(monkeypatch):
+def test_with_little_room_those_that_violate_most_are_added(monkeypatch):
     data = random_interactions(0, 300, 80, 8)
-    plain = plan.plan
-    monkeypatch.setattr(plan, "plan", lambda *given: replace(plain(*given), room=700))
-    (found,) = corml.CoRML(solver="sparse", rank=8, candidates=3, pair_tol=0.0).fit(data).solutions_
-    (before,) = corml.CoRML(solver="sparse", rank=8, candidates=3, pair_tol=1.0).fit(data).solutions_
-    assert found.certificate.pairs == 350
-    assert found.left_out.worst < before.left_out.worst
+    plain = plan.make_plan
+    monkeypatch.setattr("corml.method.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=700))
+    after = certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=0.0)
+    before = certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=1.0)
+    assert after.pairs == 350
+    assert after.excluded.worst < before.excluded.worst
 
 
-def test_where_there_is_no_room_pairs_stay_out_and_are_reported(monkeypatch):
+def test_where_there_is_no_room_pairs_stay_excluded_and_are_reported(monkeypatch):
     data = random_interactions(0, 300, 80, 8)
-    plain = plan.plan
-    monkeypatch.setattr(plan, "plan", lambda *given: replace(plain(*given), room=0))
-    (found,) = corml.CoRML(solver="sparse", rank=8, candidates=3, pair_tol=0.0).fit(data).solutions_
-    assert found.rounds == 1
-    assert found.left_out.worst > 0
+    plain = plan.make_plan
+    monkeypatch.setattr("corml.method.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=0))
+    alone = certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=0.0)
+    assert alone.column_generation == 1
+    assert alone.excluded.worst > 0
 
 
 def test_a_warm_start_arrives_at_once(R):
@@ -193,21 +203,22 @@ def test_a_warm_start_arrives_at_once(R):
     first = solver.solve(problem, complete=complete, tol=1e-6)
     start = problem.support.values(first.H)
     again = solver.solve(problem, complete=complete, tol=1e-5, start=start)
-    assert again.steps == 0
+    assert again.certificate.steps == 0
     np.testing.assert_allclose(again.H.toarray(), first.H.toarray(), rtol=1e-5, atol=1e-8)
 
 
 def test_a_fixed_number_of_steps_is_exactly_that(R):
-    found = solved(R, WEIGHTS["usual"], tol=0, max_steps=5)
-    assert found.steps == len(found.trace) == 5
-    assert not found.converged
-    assert found.report()["steps"] == 5
+    five = solved(R, WEIGHTS["usual"], tol=0, max_steps=5).certificate
+    assert five.steps == len(five.trace) == 5
+    assert not five.converged
+    assert five.report()["steps"] == 5
 
 
 def test_progress_ends_where_the_solver_does(R):
-    told = []
-    found = solved(R, WEIGHTS["usual"], progress=lambda done, total: told.append((done, total)))
-    assert told[-1] == (found.steps, found.steps)
+    reports = []
+    solution = solved(R, WEIGHTS["usual"], progress=lambda done, total: reports.append((done, total)))
+    steps = solution.certificate.steps
+    assert reports[-1] == (steps, steps)
 
 
 def test_the_number_of_threads_changes_rounding_only(monkeypatch):
@@ -221,10 +232,10 @@ def test_the_number_of_threads_changes_rounding_only(monkeypatch):
         assert np.abs((several[0] - one).data).max(initial=0) <= 1e-5 * one.data.max()
 
 
-def test_numbers_that_leave_the_finite_are_named(R):
+def test_divergence_is_named(R):
     problem, _ = pair_problem(R, WEIGHTS["usual"])
-    problem.pull[3] = np.inf
-    with pytest.raises(NumericalError, match="left the finite numbers"), np.errstate(invalid="ignore"):
+    problem.linear[3] = np.inf
+    with pytest.raises(NumericalError, match="diverged at step 0"), np.errstate(invalid="ignore"):
         solver.solve(problem, complete=True)
 
 
@@ -238,23 +249,23 @@ def test_candidates_carry_the_gram_matrices(R, weights, monkeypatch):
     dense = R.toarray().astype(float)
     off = ~np.eye(len(d), dtype=bool)
     rows, columns = pairs.support.rows, pairs.support.indices
-    loss = np.diag(loss_weights(R, weights.user_balance))
+    loss = np.diag(users_of(R, weights).loss)
     np.testing.assert_allclose(pairs.gram, (dense.T @ loss @ dense)[rows, columns], rtol=1e-5)
     np.testing.assert_allclose(pairs.weighted, (dense.T @ np.diag(by_user) @ dense)[rows, columns], rtol=1e-5)
     assert len(pairs.support) == ((dense.T @ dense > 0) & off).sum()
     assert pairs.complete
 
 
-def test_the_strongest_candidates_are_the_strongest(R):
-    d, _, _, pairs = ingredients(R, WEIGHTS["usual"], most=5)
+def test_candidates_are_those_that_co_occur_most(R):
+    d, _, _, pairs = ingredients(R, WEIGHTS["usual"], max_per_item=5)
     dense = R.toarray().astype(float)
-    gram = dense.T @ dense * d**-candidates.TASTE
+    gram = dense.T @ dense * d**-candidates.POPULARITY_EXPONENT
     np.fill_diagonal(gram, 0)
     kept = pairs.support.matrix(pairs.gram).toarray() > 0
     assert (kept == kept.T).all()
     for item, row in enumerate(gram):
-        strongest = np.sort(row)[::-1][4]
-        assert kept[item][row > strongest + 1e-6].all()
+        fifth = np.sort(row)[::-1][4]
+        assert kept[item][row > fifth + 1e-6].all()
 
 
 @pytest.mark.parametrize("clip", [True, False])
@@ -266,8 +277,8 @@ def test_the_cross_term_is_a_times_g(R, weights, clip, monkeypatch):
     P = R.toarray().astype(float) * d**-t
     G = filter_block(V, items, items, clip=clip) * d[:, None] ** (t - s) * d ** (s - t)
     AG = P.T @ np.diag(by_user) @ P @ G
-    found = cross_term(R, d, V, by_user, weights.filter_norm, pairs, clip=clip) * pairs.support.product_of(d**-t)
-    np.testing.assert_allclose(found, (AG + AG.T)[pairs.support.rows, pairs.support.indices], rtol=2e-4, atol=1e-4)
+    cross = cross_term(R, d, V, by_user, weights.filter_norm, pairs, clip=clip) * pairs.support.product_of(d**-t)
+    np.testing.assert_allclose(cross, (AG + AG.T)[pairs.support.rows, pairs.support.indices], rtol=2e-4, atol=1e-4)
 
 
 def test_without_directions_there_is_no_cross_term(R):
@@ -292,21 +303,20 @@ def test_both_ways_to_multiply_agree(R, long, monkeypatch):
     monkeypatch.setattr("corml.linalg.through_gram.LONG", long)
     monkeypatch.setattr("corml.linalg.through_gram.BAND", 3)
     weights = WEIGHTS["balanced"]
-    d, _, _, pairs = ingredients(R, weights, most=10)
-    users, whole = (solver.PairProblem.of(R, d, pairs, None, weights, through_gram=how) for how in (False, True))
+    d, _, _, pairs = ingredients(R, weights, max_per_item=10)
+    numbers = {"cross": None, "users": users_of(R, weights), "weights": weights}
+    users, whole = (PairProblem.of(R, d, pairs, **numbers, keep_gram=how) for how in (False, True))
     x = np.random.default_rng(0).random(len(pairs.support)).astype(np.float32)
     x = np.maximum(x + x[pairs.support.twin] - 1, 0)
     np.testing.assert_allclose(whole.product(x), users.product(x), rtol=1e-4)
     np.testing.assert_allclose(whole.curvature(), users.curvature(), rtol=1e-5)
 
 
-def test_few_items_met_by_many_go_through_the_gram_matrix():
+def test_for_few_items_with_many_users_the_gram_matrix_is_kept():
     crowded = random_interactions(3, 3000, 300, 60)
-    plan = plan.plan(crowded.matrix, corml.CoRML(solver="sparse", candidates=10))
-    assert plan.through_gram
-    assert not plan.plan(random_interactions(3, 500, 400, 4).matrix, corml.CoRML(solver="sparse")).through_gram
-    model = corml.CoRML(solver="sparse", candidates=10, tol=1e-6).fit(crowded)
-    assert model.solutions_[0].converged
+    assert corml.CoRML(solver="sparse", candidates=10).plan(crowded).keep_gram
+    assert not corml.CoRML(solver="sparse").plan(random_interactions(3, 500, 400, 4)).keep_gram
+    assert certificate(crowded, solver="sparse", candidates=10, tol=1e-6).converged
 
 
 def test_a_support_reads_and_writes_matrices():
@@ -333,52 +343,49 @@ def test_pairs_are_predicted_from_a_sample(monkeypatch):
     assert count_pairs(R).pairs == pytest.approx(real, rel=0.15)
 
 
-@pytest.mark.parametrize("most", [3, 20, 100])
-def test_strongest_pairs_are_predicted_from_a_sample(most):
+@pytest.mark.parametrize("count", [3, 20, 100])
+def test_candidates_are_predicted_from_a_sample(count):
     R = random_interactions(3, 3000, 2000, 12).matrix
-    loss = loss_weights(R, 0.25)
-    real = co_occurring(R, loss, np.ones(3000), most=most).support
-    found = count_pairs(R, loss=loss, most=most)
-    assert found.pairs == pytest.approx(len(real), rel=0.06)
-    assert found.work == pytest.approx(2 * np.dot(np.diff(real.indptr), column_degrees(R)), rel=0.1)
+    users = UserWeights.of(R, user_balance=0.25, user_norm=0.0)
+    real = co_occurring(R, users, max_per_item=count).support
+    predicted = count_pairs(R, loss=users.loss, max_per_item=count)
+    assert predicted.pairs == pytest.approx(len(real), rel=0.06)
+    assert predicted.work == pytest.approx(2 * np.dot(np.diff(real.indptr), column_degrees(R)), rel=0.1)
 
 
 def test_equal_strengths_are_shared_out_in_the_prediction():
     rng = np.random.default_rng(0)
     users, items = np.repeat(np.arange(1000), 12), (rng.random(12_000) ** 2 * 3000).astype(np.int64)
-    R = corml.Interactions.from_pairs(users, items).matrix  # hardly a pair is met twice
-    real = co_occurring(R, np.ones(1000), np.ones(1000), most=20).support
-    assert count_pairs(R, most=20).pairs == pytest.approx(len(real), rel=0.08)
+    R = corml.Interactions.from_pairs(users, items).matrix  # hardly a pair shares two users
+    real = co_occurring(R, UserWeights(np.ones(1000), np.ones(1000)), max_per_item=20).support
+    assert count_pairs(R, max_per_item=20).pairs == pytest.approx(len(real), rel=0.08)
 
 
 def test_the_plan_goes_by_predicted_time_and_memory(monkeypatch):
-    scattered = random_interactions(3, 500, 400, 4).matrix
-    crowded = random_interactions(3, 3000, 40, 30).matrix
-    assert plan.plan(scattered, corml.CoRML()).solver == "sparse"
-    assert plan.plan(crowded, corml.CoRML()).solver == "admm"
-    dense = plan.plan(crowded, corml.CoRML())
-    monkeypatch.setattr(memory, "budget", lambda: dense.bytes - 1)
+    scattered, crowded = random_interactions(3, 500, 400, 4), random_interactions(3, 3000, 40, 30)
+    assert corml.CoRML().plan(scattered).solver == "sparse"
+    dense = corml.CoRML().plan(crowded)
+    assert dense.solver == "admm"
+    monkeypatch.setattr(memory, "budget", lambda: dense.predicted_bytes - 1)
     monkeypatch.setattr(plan, "sparse_bytes", lambda *sizes, clip: 1)
-    assert plan.plan(crowded, corml.CoRML()).solver == "sparse"
+    assert corml.CoRML().plan(crowded).solver == "sparse"
 
 
-@pytest.mark.parametrize("asked", [{"rho": 5.0}, {"partition_ratio": 0.5}, {"precision": "double"}, {"solver": "admm"}])
-def test_a_setting_of_the_dense_solver_asks_for_it(asked):
-    assert plan.plan(random_interactions(3, 500, 400, 4).matrix, corml.CoRML(**asked)).solver == "admm"
+@pytest.mark.parametrize("given", [{"rho": 5.0}, {"partition_ratio": 0.5}, {"precision": "double"}, {"solver": "admm"}])
+def test_a_setting_of_the_dense_solver_asks_for_it(given):
+    assert corml.CoRML(**given).plan(random_interactions(3, 500, 400, 4)).solver == "admm"
 
 
-def test_too_many_pairs_are_cut_to_the_strongest(monkeypatch):
-    monkeypatch.setattr(plan, "MOST_PAIRS", 10)
-    monkeypatch.setattr(plan, "STRONGEST", 7)
-    data = random_interactions(3, 500, 400, 4)
-    plan = plan.plan(data.matrix, corml.CoRML(solver="sparse"))
-    assert plan.strongest == 7
-    model = corml.CoRML(solver="sparse").fit(data)
-    assert model.notes_["plan"]["strongest per item"] == 7
-    assert model.notes_["solver"][0]["complete"] is False
+def test_of_too_many_pairs_each_item_has_so_many_candidates(monkeypatch):
+    monkeypatch.setattr(plan, "MAX_PAIRS", 10)
+    monkeypatch.setattr(plan, "MAX_PER_ITEM", 7)
+    model = corml.CoRML(solver="sparse").fit(random_interactions(3, 500, 400, 4))
+    assert model.fitted_.plan.candidates == model.settings_.candidates == 7
+    assert model.fitted_.plan.report()["max pairs per item"] == 7
+    assert model.fitted_.certificates[0].complete is False
 
 
 def test_one_may_choose_how_many_candidates():
-    model = corml.CoRML(solver="sparse", candidates=3).fit(random_interactions(3, 500, 100, 6))
-    assert model.notes_["solver"][0]["complete"] is False
-    assert corml.CoRML(solver="sparse").fit(random_interactions(3, 500, 100, 6)).notes_["solver"][0]["complete"] is True
+    data = random_interactions(3, 500, 100, 6)
+    assert certificate(data, solver="sparse", candidates=3).complete is False
+    assert certificate(data, solver="sparse").complete is True

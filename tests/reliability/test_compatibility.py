@@ -38,7 +38,7 @@ def answers(model):
     known, typed = model.recommend(["user 3", "user 11"], k=5), model.recommend(history=HISTORIES, k=5)
     return {
         "settings": {"rank": model.rank, "mix": model.mix, "item_norm": model.item_norm},
-        "titles": model.titles_,
+        "titles": dict(model.titles_),
         "items": known.items.tolist() + typed.items.tolist(),
         "scores": known.scores.tolist() + typed.scores.tolist(),
     }

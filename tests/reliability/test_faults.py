@@ -9,7 +9,7 @@ import pytest
 
 import corml
 from corml.errors import CormlError, DataError
-from corml.storage import container
+from corml.storage import atomic, container
 
 CALLS = ("open", "write", "chmod", "fsync", "replace", "close", "stat", "listdir")
 
@@ -132,12 +132,14 @@ def test_a_disk_that_is_full_from_some_byte_on_leaves_the_old_model(path, new, m
 
 FULL_DISK = """
 import resource, sys
+from dataclasses import replace
 import numpy as np
 import corml
 from corml.errors import DataError
 
 model = corml.read_model(sys.argv[1])
-model.V_ = np.ones((len(model.items_), 5000), dtype=np.float32)
+arrays = {**model.fitted_.arrays, "V": np.ones((len(model.items_), 5000), dtype=np.float32)}
+model.fitted_ = replace(model.fitted_, arrays=arrays)
 resource.setrlimit(resource.RLIMIT_FSIZE, (100_000, 100_000))
 try:
     model.save(sys.argv[1])

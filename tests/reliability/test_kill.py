@@ -17,6 +17,7 @@ from scipy.sparse import csr_array
 import corml
 from corml import read_model
 from corml.storage import container
+from support import with_arrays
 
 KILLS = int(os.environ.get("CORML_KILLS", "20"))
 ITEMS = 1800  # H is dense: a file of 26 MB
@@ -47,8 +48,7 @@ def versions(tmp_path_factory):
     model = corml.CoRML(rank=4, tol=0, max_steps=1).fit(pairs)
     for name in ("first", "second"):
         half = np.triu(rng.random((ITEMS, ITEMS), dtype=np.float32), 1)
-        model.H_ = csr_array(half + half.T)
-        model.save(folder / name)
+        with_arrays(model, H=csr_array(half + half.T)).save(folder / name)
     return [folder / "first", folder / "second"]
 
 

@@ -67,18 +67,18 @@ def parts() -> Split:
 @pytest.fixture(scope="session")
 def study(parts: Split) -> Study:
     models = {"CoRML": CoRML(), "Popularity <b>": Popularity()}
-    judged = {name: (model.fit(parts.train), evaluate(model, parts, resamples=50)) for name, model in models.items()}
+    evaluated = {name: (model.fit(parts.train), evaluate(model, parts, resamples=50)) for name, model in models.items()}
     return Study(
         name=f"data {HOSTILE}",
         data=parts.train,
         split=parts,
-        models=judged,
+        models=evaluated,
         doctor=Doctor(
-            [("users", 80), ("share of the top", 0.4), ("per user", {"least": 1, "median": 2.0, "most": 9})],
+            [("users", 80), ("share of the top", 0.4), ("per user", {"min": 1, "median": 2.0, "max": 9})],
             [Finding("warning", f"odd {HOSTILE}", "mend it"), Finding("note", "a remark", "")],
         ),
         samples=samples(
-            judged["CoRML"][0], sample_users(parts.train, parts.test), train=parts.train, held_out=parts.test
+            evaluated["CoRML"][0], sample_users(parts.train, parts.test), train=parts.train, held_out=parts.test
         ),
         timings={"CoRML": 6.234},
         versions={"corml": "1.2.3"},

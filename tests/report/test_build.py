@@ -5,15 +5,16 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from corml.evaluation.significance import verdict
 from corml.interactions import Interactions
 from corml.report import Study, build_page
-from corml.report._results import certainly_ahead, main_names
+from corml.report._results import main_names, significantly_different
 from corml.report.build import headline
 from corml.report.figures import TENTHS, popularity_shares
 from corml.report.page import Comparison, Details, Facts, Findings, Gallery, Samples
 
 
-def judged(outcome, values, **more):
+def evaluated(outcome, values, **more):
     return outcome(
         {"ndcg@10": float(np.mean(values))}, per_user={"ndcg@10": np.asarray(values)}, users=range(len(values)), **more
     )
@@ -24,7 +25,7 @@ def test_sections_in_reading_order(study):
     assert kinds == [Facts, Findings, Comparison, Gallery, Samples, Details]
 
 
-def test_the_least_a_study_can_be():
+def test_the_smallest_possible_study():
     page = build_page(Study(name="x", data=Interactions.from_pairs(["a"], ["b"]), models={}))
     assert [type(section) for section in page.sections] == [Facts, Gallery, Details]
     assert page.subtitle == "1 interaction"
@@ -39,7 +40,7 @@ def test_a_result_without_a_model_is_enough(study, outcome):
     assert "±" not in compared.note
 
 
-def test_facts_are_written_for_people(study):
+def test_facts_are_easy_to_read(study):
     facts = build_page(study).sections[0]
     assert facts.tiles[0].value == "80"
     assert facts.more == (("share of the top", "40 %"), ("per user", "1 to 9, median 2"))
@@ -53,20 +54,22 @@ def test_moments_are_shown_as_days(study):
     )
 
 
-def test_a_clean_bill_is_said_so(study):
+def test_data_without_findings_have_no_problems(study):
     page = build_page(replace(study, doctor=replace(study.doctor, findings=[])))
-    assert page.sections[1].intro == "Nothing looks wrong with the data."
+    assert page.sections[1].intro == "No problems found."
 
 
 def test_the_headline_names_winner_and_margin(outcome):
-    results = {"b": judged(outcome, [0.2, 0.21] * 20), "a": judged(outcome, [0.4, 0.42] * 20)}
-    assert headline(results) == "a is the most accurate, with NDCG@10 0.410, 100 % above b (0.205)."
+    results = {"b": evaluated(outcome, [0.2, 0.21] * 20), "a": evaluated(outcome, [0.4, 0.42] * 20)}
+    assert headline(results) == (
+        "a is the most accurate, with NDCG@10 0.410, 100 % above b (0.205). " + verdict(significant=True)
+    )
 
 
-def test_the_headline_admits_luck(outcome):
+def test_the_headline_says_when_a_difference_may_be_chance(outcome):
     rng = np.random.default_rng(0)
-    results = {"a": judged(outcome, rng.random(30)), "b": judged(outcome, rng.random(30))}
-    assert headline(results).endswith("too small to rule out luck.")
+    results = {"a": evaluated(outcome, rng.random(30)), "b": evaluated(outcome, rng.random(30))}
+    assert headline(results).endswith(verdict(significant=False))
 
 
 def test_no_accuracy_no_headline(outcome):
@@ -76,8 +79,8 @@ def test_no_accuracy_no_headline(outcome):
 
 @pytest.mark.parametrize("other", [[0.1], [0.1, 0.2, 0.3]])
 def test_different_users_cannot_be_compared_one_by_one(outcome, other):
-    assert certainly_ahead(judged(outcome, [0.5, 0.6]), judged(outcome, other), "ndcg@10") is None
-    assert certainly_ahead(judged(outcome, [0.5]), judged(outcome, [0.1]), "ndcg@10") is None
+    assert significantly_different(evaluated(outcome, [0.5, 0.6]), evaluated(outcome, other), "ndcg@10") is None
+    assert significantly_different(evaluated(outcome, [0.5]), evaluated(outcome, [0.1]), "ndcg@10") is None
 
 
 def test_the_page_compares_at_ten_or_else_at_the_first_length():
@@ -86,7 +89,7 @@ def test_the_page_compares_at_ten_or_else_at_the_first_length():
     assert main_names([]) == []
 
 
-def test_lists_drawn_like_the_data_fall_evenly(parts):
+def test_lists_like_the_data_have_even_shares(parts):
     train = parts.train
     shares, sizes = popularity_shares(train, train.items.labels[train.item])
     assert shares.sum() == pytest.approx(1)
@@ -95,9 +98,9 @@ def test_lists_drawn_like_the_data_fall_evenly(parts):
     assert np.abs(np.cumsum(shares) - np.arange(1, 11) / 10).max() <= train.item_degrees.max() / len(train)
 
 
-def test_lists_of_hits_fall_into_the_first_tenth(parts):
-    hit = parts.train.items.labels[[int(parts.train.item_degrees.argmax())]]
-    assert popularity_shares(parts.train, np.array([[*hit, None]], dtype=object))[0].tolist() == [1.0, *[0.0] * 9]
+def test_lists_of_popular_items_are_in_the_first_tenth(parts):
+    popular = parts.train.items.labels[[int(parts.train.item_degrees.argmax())]]
+    assert popularity_shares(parts.train, np.array([[*popular, None]], dtype=object))[0].tolist() == [1.0, *[0.0] * 9]
 
 
 def test_settings_are_shown_as_typed(study):
@@ -114,12 +117,12 @@ def test_a_date_is_shown_only_if_given(study):
     assert build_page(replace(study, when="1 May 2030")).subtitle.endswith(" · 1 May 2030")
 
 
-def test_where_the_data_came_from_is_told_in_words(study):
+def test_where_the_data_came_from_is_said_in_words(study):
     source = {"from": "shop.csv", "options": {"at_least": 4, "strict": True}, "notes": ["one", "two"], "rows": 12}
     page = build_page(replace(study, data=replace(study.data, source=source)))
-    told = dict(dict(page.sections[-1].groups)["Data"])
-    assert told["options"] == "at_least 4, strict yes"
-    assert told["notes"] == "one; two"
+    shown = dict(dict(page.sections[-1].groups)["Data"])
+    assert shown["options"] == "at_least 4, strict yes"
+    assert shown["notes"] == "one; two"
 
 
 def test_without_timings_the_table_has_no_column_for_them(study):

@@ -84,8 +84,8 @@ def test_the_style_fetches_nothing(text):
 
 
 def test_ids_are_unique(read):
-    found = [attrs["id"] for _, attrs in read.tags if "id" in attrs]
-    assert len(found) == len(set(found))
+    ids = [attrs["id"] for _, attrs in read.tags if "id" in attrs]
+    assert len(ids) == len(set(ids))
 
 
 def test_people_with_a_screen_reader_or_a_phone_can_read_it(read):
@@ -141,10 +141,10 @@ def test_without_matplotlib_the_page_says_how_to_get_the_figures(study, monkeypa
     monkeypatch.delitem(sys.modules, "corml.report.plots", raising=False)
     monkeypatch.delattr("corml.report.plots", raising=False)
     monkeypatch.setattr(builtins, "__import__", without)
-    made = Reader(render(build_page(study)))
-    assert not made.all("svg")
-    assert "pip install 'corml[plots]'" in "".join(made.words)
-    assert made.all("table")
+    reader = Reader(render(build_page(study)))
+    assert not reader.all("svg")
+    assert "pip install 'corml[plots]'" in "".join(reader.words)
+    assert reader.all("table")
 
 
 def test_importing_the_room_does_not_import_matplotlib():
@@ -153,13 +153,22 @@ def test_importing_the_room_does_not_import_matplotlib():
 
 
 def test_a_section_of_an_unknown_kind_is_its_heading_and_intro():
-    made = Reader(render(Page("t", sections=(Section("Heading", "intro"), Facts("Empty")))))
-    assert {"Heading", "intro", "Empty"} <= set(made.words)
+    reader = Reader(render(Page("t", sections=(Section("Heading", "intro"), Facts("Empty")))))
+    assert {"Heading", "intro", "Empty"} <= set(reader.words)
 
 
 def test_a_card_shows_shares_marks_and_notes():
     picks = (Pick("Heat", 0.5, (("Ronin", 0.321), ("Casino", 0.2)), held_out=True), Pick("Up", 0.1))
     card = Card("u<1>", ("Ronin",), 3, picks, note="most popular items: no history")
     words = "".join(Reader(render(Page("t", sections=(Samples("s", cards=(card,)),)))).words)
-    for expected in ("u<1>", "because of: Ronin 32\xa0%, Casino 20\xa0%", "and 3 more", "✓", "0.500", "no history"):
+    for expected in (
+        "u<1>",
+        "because of: Ronin\xa032\xa0%, Casino\xa020\xa0%",
+        "History",
+        "Recommended",
+        "and 3 more",
+        "✓",
+        "0.500",
+        "no history",
+    ):
         assert expected in words

@@ -61,8 +61,8 @@ def test_the_same_numbers_give_the_same_bytes(drawn):
 
 
 def test_drawings_on_one_page_do_not_share_ids(drawn):
-    found = re.findall(r'\bid="([^"]*)"', "".join(drawn.values()))
-    assert len(found) == len(set(found))
+    ids = re.findall(r'\bid="([^"]*)"', "".join(drawn.values()))
+    assert len(ids) == len(set(ids))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -1,4 +1,4 @@
-"""Cards: histories, suggestions, and reasons that add up."""
+"""Cards: histories, recommendations, and reasons that add up."""
 
 import numpy as np
 import pytest
@@ -6,20 +6,20 @@ import pytest
 from corml.explanation import Explanation
 from corml.interactions import Interactions
 from corml.report import cards, sample_users, samples
-from corml.report.samples import MOST_HISTORY, reasons
+from corml.report.samples import MAX_HISTORY, reasons
 
 
 def explained(item, **parts):
     return Explanation(item, tuple(parts), {"h": np.array(list(parts.values())), "g": np.zeros(len(parts))})
 
 
-def test_reasons_are_shares_of_all_that_speaks_for_an_item():
-    found = reasons(explained("z", a=1.0, b=6.0, c=2.0, d=1.0, e=-5.0), {"b": "Bee"})
-    assert found == (("Bee", 0.6), ("c", 0.2), ("a", 0.1))
+def test_reasons_are_shares_of_all_positive_contributions():
+    shares = reasons(explained("z", a=1.0, b=6.0, c=2.0, d=1.0, e=-5.0), {"b": "Bee"})
+    assert shares == (("Bee", 0.6), ("c", 0.2), ("a", 0.1))
 
 
 @pytest.mark.parametrize("parts", [{}, {"a": 0.0}, {"a": -1.0}])
-def test_nothing_speaks_for_an_item_nobody_asked_for(parts):
+def test_without_positive_contributions_there_are_no_reasons(parts):
     assert reasons(explained("z", **parts), {}) == ()
 
 
@@ -31,18 +31,18 @@ def test_cards_show_what_the_model_recommends(study, parts):
     model = study.models["CoRML"][0]
     users = sample_users(parts.train, parts.test)
     lists = model.recommend(users, k=5)
-    made = samples(model, users, train=parts.train, held_out=parts.test)
+    shown = samples(model, users, train=parts.train, held_out=parts.test)
     held_out = parts.test.matrix
-    for card, user, row, scores in zip(made, users, lists.items, lists.scores, strict=True):
-        found = parts.test.items.labels[held_out[[parts.test.users.rows([user])[0]]].indices]
+    for card, user, row, scores in zip(shown, users, lists.items, lists.scores, strict=True):
+        targets = parts.test.items.labels[held_out[[parts.test.users.rows([user])[0]]].indices]
         assert card.name == user
         assert [pick.title for pick in card.picks] == [parts.train.title(item) for item in row]
         assert [pick.score for pick in card.picks] == pytest.approx(scores.tolist())
-        assert [pick.held_out for pick in card.picks] == [item in found for item in row]
+        assert [pick.held_out for pick in card.picks] == [item in targets for item in row]
         assert all(0 < share <= 1 for pick in card.picks for _, share in pick.reasons)
 
 
-def test_what_mattered_most_stands_first_in_the_history(study, parts):
+def test_history_items_that_contribute_most_come_first(study, parts):
     model = study.models["CoRML"][0]
     (card,) = samples(model, ["u4"], train=parts.train)
     weights = dict.fromkeys(card.history, 0.0)
@@ -63,8 +63,8 @@ def test_long_histories_are_cut_and_counted(study):
     data = Interactions.from_pairs(["u1"] * 12 + ["u2"] * 12, [*range(12), *range(6, 18)])
     model = type(study.models["Popularity <b>"][0])().fit(data)
     (card,) = cards(model.recommend(["u1"], k=3), train=data)
-    assert len(card.history) == MOST_HISTORY
-    assert card.more == 12 - MOST_HISTORY
+    assert len(card.history) == MAX_HISTORY
+    assert card.more == 12 - MAX_HISTORY
 
 
 def test_short_lists_say_why(study, parts):
@@ -73,7 +73,7 @@ def test_short_lists_say_why(study, parts):
     assert len(card.picks) < 200
 
 
-def test_sample_users_have_a_history_and_something_to_find(parts):
+def test_sample_users_have_a_history_and_held_out_items(parts):
     users = sample_users(parts.train, parts.test, number=4)
     assert len(set(users)) == 4
     assert users == sample_users(parts.train, parts.test, number=4)
@@ -81,14 +81,14 @@ def test_sample_users_have_a_history_and_something_to_find(parts):
     assert (parts.test.user_degrees[parts.test.users.rows(users)] > 0).all()
 
 
-def test_people_the_data_do_not_know_have_an_empty_history(study, parts):
+def test_users_the_data_do_not_know_have_an_empty_history(study, parts):
     lists = study.models["CoRML"][0].recommend(history=[["i1", "i2"]], k=2)
     (card,) = cards(lists, train=parts.train)
     assert card.history == ()
     assert len(card.picks) == 2
 
 
-def test_fewer_people_than_asked_for_are_no_problem():
+def test_fewer_users_than_requested_are_no_problem():
     data = Interactions.from_pairs(["a", "b"], ["x", "y"])
     assert set(sample_users(data, data.where(np.array([], dtype=int)))) <= {"a", "b"}
     assert sample_users(data.where(np.array([], dtype=int))) == []

@@ -69,7 +69,7 @@ def test_equal_as_shown_is_equally_good(outcome):
     assert comparison(results).markdown().count("**0.3000**") == 2
 
 
-def test_one_model_has_nobody_to_beat(results):
+def test_one_model_alone_is_not_marked_as_best(results):
     assert "*" not in comparison({"CoRML": results["CoRML"]}).text()
 
 

@@ -9,10 +9,10 @@ from corml.report._text import clean, duration, escaped, pad, percent, plain, wi
 
 @given(st.text())
 def test_cleaned_text_is_one_line_that_can_be_written(text):
-    made = clean(text)
-    assert made.encode("utf-8").decode() == made
-    assert len(made.splitlines()) <= 1
-    assert clean(made) == made
+    line = clean(text)
+    assert line.encode("utf-8").decode() == line
+    assert len(line.splitlines()) <= 1
+    assert clean(line) == line
 
 
 @given(st.text())

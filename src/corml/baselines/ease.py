@@ -14,8 +14,7 @@ from corml.interactions import Interactions
 from corml.linalg.gram import dense_gram
 from corml.linalg.local import local_ridge
 from corml.linalg.pairs import largest_gram, over_pairs, strongest
-from corml.linalg.products import rows_of
-from corml.linalg.scaling import column_degrees
+from corml.linalg.scaling import column_degrees, rows_of
 from corml.linalg.spd import spd_inverse
 from corml.parallel import threads
 from corml.progress import Progress
@@ -112,8 +111,8 @@ class EASE(ItemItem):
             return strongest(rows, self.candidates, by=value)
 
         items = X.shape[1]
-        chosen = over_pairs(X, best, told=lambda done: progress("candidates", done, items))
-        W = local_ridge(X, chosen, l2, told=lambda done: progress("solve", done, items))
+        chosen = over_pairs(X, best, progress=lambda done: progress("candidates", done, items))
+        W = local_ridge(X, chosen, l2, progress=lambda done: progress("solve", done, items))
         if self.neighbours is not None and self.neighbours < self.candidates:
             W = strongest(W, self.neighbours, by=np.abs(W.data))
         transposed = csr_array(W.T.tocsr())

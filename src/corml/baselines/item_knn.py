@@ -9,8 +9,7 @@ from scipy.sparse import csr_array
 from corml.baselines._item_item import ItemItem
 from corml.fitted import Outcome
 from corml.linalg.pairs import over_pairs, strongest
-from corml.linalg.products import rows_of
-from corml.linalg.scaling import column_degrees
+from corml.linalg.scaling import column_degrees, rows_of
 from corml.recommender import FitCall
 from corml.settings import at_least, choice, described, log, setting, whole
 
@@ -48,5 +47,5 @@ class ItemKNN(ItemItem):
             rows.data[rows.indices == items] = 0
             return strongest(rows, self.neighbours)
 
-        W = over_pairs(X, votes, told=lambda done: call.progress("neighbours", done, X.shape[1]))
+        W = over_pairs(X, votes, progress=lambda done: call.progress("neighbours", done, X.shape[1]))
         return Outcome(arrays={"weights": W})

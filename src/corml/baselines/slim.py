@@ -49,10 +49,10 @@ class SLIM(ItemItem):
         None, optional(above(0), "from the data"), search=log(3, 1000), help="ridge on the weights"
     )
     candidates: int | None = setting(
-        None, optional(whole(1, 1_000_000), "all that can have a weight"), help="most items an item is predicted from"
+        None, optional(whole(1, 1_000_000), "all that can have a weight"), help="max items an item is predicted from"
     )
     tol: float = setting(1e-3, above(0, 1), help="slopes to reach, as a share of the largest at zero")
-    max_steps: int = setting(1000, whole(1, 1_000_000), help="most passes over the candidates of an item")
+    max_steps: int = setting(1000, whole(1, 1_000_000), help="max passes over the candidates of an item")
 
     def fit(
         self,
@@ -64,8 +64,8 @@ class SLIM(ItemItem):
     ) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
 
-        `warm_start` is a fitted SLIM to begin from, such as one with a larger l1: it saves time and changes nothing else.
-        Items are matched by id, so the data may have grown.
+        `warm_start` is a fitted SLIM to begin from, such as one with a larger l1: it saves time and changes nothing
+        else. Items are matched by id, so the data may have grown.
         """
         known = isinstance(train, Interactions)  # what is not is refused by the fit itself
         weights = _weights_on(warm_start, train) if warm_start is not None and known else None
@@ -84,16 +84,16 @@ class SLIM(ItemItem):
 
     def _fit(self, call: FitCall, *, weights: csc_array | None = None) -> Outcome:
         plan, items = self._plan(call.X), call.X.shape[1]
-        G = over_pairs(call.X, told=lambda done: call.progress("pairs", done, items))
+        G = over_pairs(call.X, progress=lambda done: call.progress("pairs", done, items))
         solved, unfinished = nonnegative_nets(
             G,
             l1=self.l1,
             l2=plan.l2,
-            start=csc_array((items, items), dtype=np.float32) if weights is None else weights,
-            most=self.candidates,
+            warm_start=csc_array((items, items), dtype=np.float32) if weights is None else weights,
+            max_candidates=self.candidates,
             tol=self.tol,
             max_steps=self.max_steps,
-            told=lambda done: call.progress("solve", done, items),
+            progress=lambda done: call.progress("solve", done, items),
         )
         certificate = Certificate(
             steps=self.max_steps, converged=not unfinished, residual=self.tol, unfinished_items=unfinished

@@ -1,4 +1,4 @@
-"""The command line: thin shells over library calls, one file per command; the file is the registration."""
+"""The command line: thin layers over library calls, one file per command; the file is the registration."""
 
 import sys
 from collections.abc import Sequence

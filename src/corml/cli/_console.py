@@ -1,4 +1,4 @@
-"""What people see: progress with time left, aligned tables, JSON for scripts."""
+"""Output on the console: progress with time left, aligned tables, JSON for scripts."""
 
 import json
 import math
@@ -56,14 +56,14 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console = Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
-    with console.capture() as caught:
+    with console.capture() as captured:
         console.print(table)
-    say("\n".join(line.rstrip() for line in caught.get().splitlines()) + "\n")
+    say("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
 
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A callback that shows the stage, how far it is and the time left."""
+    """A callback that shows the stage, its progress and the time left."""
     if not sys.stderr.isatty():
         yield _plain()
         return
@@ -73,19 +73,19 @@ def progress() -> Iterator[Progress]:
 
     shape = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Bars(*shape, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bars:
-        known: dict[str, Any] = {}
+        tasks: dict[str, Any] = {}
 
         def show(stage: str, done: int, total: int) -> None:
             kind = _kind(stage)
-            if kind not in known:
-                known[kind] = bars.add_task(stage, total=total)
-            bars.update(known[kind], description=stage, completed=done, total=total)
+            if kind not in tasks:
+                tasks[kind] = bars.add_task(stage, total=total)
+            bars.update(tasks[kind], description=stage, completed=done, total=total)
 
         yield show
 
 
 def _plain() -> Progress:
-    """For logs: now and then a line, and none for work that is over soon."""
+    """For logs: a line now and then, and none for short work."""
     stage_now, first, begun, last = "", 0, time.monotonic(), time.monotonic()
 
     def show(stage: str, done: int, total: int) -> None:
@@ -102,7 +102,7 @@ def _plain() -> Progress:
 
 
 def _kind(stage: str) -> str:
-    """What a stage is, without how it goes: all epochs are one."""
+    """The stage without its details: all epochs are one."""
     return "epoch" if stage.startswith("epoch ") else stage
 
 

@@ -23,26 +23,26 @@ def _switch(flag: str, words: str) -> Option:
 
 
 LOADING: dict[str, Option] = {
-    "user": _value(str, "--user", "COLUMN", "Column with the user ids (otherwise found by its name)."),
-    "item": _value(str, "--item", "COLUMN", "Column with the item ids (otherwise found by its name)."),
-    "rating": _value(str, "--rating", "COLUMN", "Column with ratings or weights (otherwise found by its name)."),
-    "no_rating": _switch("--no-rating", "Every row counts, whatever its rating."),
-    "time": _value(str, "--time", "COLUMN", "Column with times (otherwise found by its name)."),
-    "no_time": _switch("--no-time", "Leave times aside."),
-    "at_least": _value(float, "--at-least", "NUMBER", "Count only ratings of at least this much."),
-    "k_core": _value(int, "--k-core", "N", "Keep users and items with N interactions among those kept."),
-    "min_user": _value(int, "--min-user", "N", "Drop users with fewer interactions."),
-    "min_item": _value(int, "--min-item", "N", "Drop items with fewer interactions."),
+    "user": _value(str, "--user", "COLUMN", "Column of user ids (default: recognised by its name)."),
+    "item": _value(str, "--item", "COLUMN", "Column of item ids (default: recognised by its name)."),
+    "rating": _value(str, "--rating", "COLUMN", "Column of ratings or weights (default: recognised by its name)."),
+    "no_rating": _switch("--no-rating", "Ignore ratings: every row is an interaction."),
+    "time": _value(str, "--time", "COLUMN", "Column of times (default: recognised by its name)."),
+    "no_time": _switch("--no-time", "Ignore times."),
+    "at_least": _value(float, "--at-least", "NUMBER", "Keep only ratings of at least this value."),
+    "k_core": _value(int, "--k-core", "N", "Keep the N-core: users and items with at least N interactions each."),
+    "min_user": _value(int, "--min-user", "N", "Drop users with fewer than N interactions."),
+    "min_item": _value(int, "--min-item", "N", "Drop items with fewer than N interactions."),
     "titles": _value(str, "--titles", "FILE", "A second file with item ids and titles."),
-    "separator": _value(str, "--separator", "TEXT", "What stands between columns (otherwise guessed)."),
+    "separator": _value(str, "--separator", "TEXT", "Column separator (default: detected)."),
     "no_header": _switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),
-    "trim": _switch("--trim", "Strip blanks around ids."),
-    "skip_bad_rows": _switch("--skip-bad-rows", "Drop bad rows (up to 1 %) and count them."),
-    "allow_expansion": _switch("--allow-expansion", "Unpack even what looks like a bomb."),
+    "trim": _switch("--trim", "Strip whitespace around ids."),
+    "skip_bad_rows": _switch("--skip-bad-rows", "Drop malformed rows (up to 1 %) and count them."),
+    "allow_expansion": _switch("--allow-expansion", "Allow extreme compression ratios."),
 }
 
 SPLITTING: dict[str, Option] = {
-    "how": _value(str, "--split", "HOW", "ratio, authors, k-fold, leave-last, temporal or new-users."),
+    "how": _value(str, "--split", "HOW", "How to split: ratio, authors, k-fold, leave-last, temporal or new-users."),
     "options": (
         list[str] | None,
         typer.Option(
@@ -77,7 +77,7 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
-    """Give a command the options of splitting; it receives those that were used as `splitting`, all texts."""
+    """Give a command the options of splitting; it receives those that were used as `splitting`, as text."""
 
     def gather(values: dict[str, Any]) -> dict[str, Any]:
         return ({"how": values["how"]} if values["how"] else {}) | pairs(values["options"] or [])
@@ -87,13 +87,13 @@ def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
 
 def pairs(texts: list[str]) -> dict[str, str]:
     """Read NAME=VALUE texts."""
-    made = {}
+    values = {}
     for text in texts:
         name, equals, value = text.partition("=")
         if not equals or not name.strip():
             raise UsageError(f"'{text}' is not NAME=VALUE: write, for example, rank=64.")
-        made[name.strip().replace("-", "_")] = value.strip()
-    return made
+        values[name.strip().replace("-", "_")] = value.strip()
+    return values
 
 
 def _with(
@@ -109,12 +109,12 @@ def _with(
         values = {name: given.pop(f"{receives}_{name}") for name in options}
         return command(**given, **{receives: gather(values)})
 
-    kept = [p for name, p in inspect.signature(command).parameters.items() if name != receives]
+    own = [p for name, p in inspect.signature(command).parameters.items() if name != receives]
     added = [
         inspect.Parameter(f"{receives}_{name}", inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind)
         for name, (kind, option) in options.items()
     ]
-    keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in kept]
+    keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
     wrapped.__signature__ = inspect.Signature([*keyword, *added])  # type: ignore[attr-defined]
     wrapped.__annotations__ = {p.name: p.annotation for p in [*keyword, *added]}
     return wrapped

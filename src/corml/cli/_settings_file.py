@@ -1,4 +1,4 @@
-"""A settings file: everything a fit needs, in TOML; a key nobody knows is an error, never ignored.
+"""A settings file: everything a fit needs, in TOML; an unknown key is an error, never ignored.
 
 [data]                      [split]                     [model]
 source = "ratings.csv"      how = "ratio"               name = "corml"
@@ -27,9 +27,9 @@ COLUMNS = ("user", "item", "rating", "time")
 
 def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
     """The three sections of a settings file; all empty where there is no file."""
-    found: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
     if path is None:
-        return found
+        return sections
     name = ascii_line(path, 200)
     try:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
@@ -41,11 +41,11 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
     for section, values in given.items():
         if not isinstance(values, dict):
             raise SettingError(f"{name}: {section} must be a section, written [{section}].")
-        found[section] = values
-    _known(found["data"], _loading_keys(), f"{name}, [data]: there is no option")
-    for key, value in found["data"].items():
+        sections[section] = values
+    _known(sections["data"], _loading_keys(), f"{name}, [data]: there is no option")
+    for key, value in sections["data"].items():
         _check_kind(key, value, f"{name}, [data]: {key} must be")
-    return found
+    return sections
 
 
 def _known(given: Iterable[str], valid: Iterable[str], sentence: str) -> None:

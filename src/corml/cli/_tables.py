@@ -1,4 +1,4 @@
-"""Tables as files, by their ending; ids are written exactly as they are, quoted where a text format needs it."""
+"""Tables as files, by their ending; ids are written unchanged, quoted where a text format needs it."""
 
 import io
 from collections.abc import Callable, Sequence
@@ -14,9 +14,9 @@ __all__ = ["ending", "table_bytes"]
 
 def ending(out: str, allowed: Sequence[str]) -> str:
     """The ending of a file's name, checked before any work is done."""
-    for found in allowed:
-        if out.lower().endswith(found):
-            return found
+    for suffix in allowed:
+        if out.lower().endswith(suffix):
+            return suffix
     listed = f"{', '.join(allowed[:-1])} or {allowed[-1]}"
     raise UsageError(f"Cannot tell what to write: {ascii_line(out, 200)} must end in {listed}.")
 

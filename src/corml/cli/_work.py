@@ -1,4 +1,4 @@
-"""Steps several commands share: load with remarks, split, and rebuild what a model file says it was judged on."""
+"""Steps several commands share: load with remarks, split, and rebuild the split a model file was evaluated on."""
 
 import os
 from collections.abc import Iterable
@@ -6,17 +6,15 @@ from pathlib import Path
 from typing import Any
 
 import corml
-from corml import datasets, plugins
+from corml import datasets, splits
 from corml.cli._console import progress, tell
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.recommender import Recommender
 from corml.splits import Split
-from corml.splits._dispatch import options_of
 from corml.storage import atomic
 
 __all__ = [
-    "beware_of_seen",
     "check_split",
     "fetch",
     "ids",
@@ -26,6 +24,7 @@ __all__ = [
     "recorded_split",
     "target",
     "tell_unknown",
+    "warn_if_seen",
 ]
 
 # --- data ------------------------------------------------------------------------------------------------------------
@@ -54,7 +53,7 @@ def _note(text: str) -> None:
 
 
 def target(out: str, *inputs: object) -> None:
-    """Check, before any long work, that a file can be written, and that it is none of those that are read."""
+    """Check, before any long work, that a file can be written, and that it is not one of the inputs."""
     atomic.target(out)
     for path in inputs:
         if isinstance(path, str) and os.path.exists(path) and os.path.exists(out) and os.path.samefile(path, out):
@@ -81,7 +80,7 @@ def ids(text: str | None) -> list[str] | None:
 
 
 def tell_unknown(labels: Iterable[str], where: str) -> None:
-    """Say which ids the model has never met, as far as they fit."""
+    """Name the ids the model does not know, the first ten of them."""
     listed = list(labels)
     for label in listed[:10]:
         tell(f"note: the model does not know {ascii_line(label)} ({where})")
@@ -106,43 +105,45 @@ def over(base: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
 
 
 def check_split(options: dict[str, Any]) -> None:
-    """Refuse a split that cannot be made of any data, before the data are read, by splitting next to nothing."""
+    """Refuse a split that cannot be made of any data, before the data are read, by splitting a tiny sample."""
     if "how" not in options:
         raise UsageError("Say how to split as well: --split, or how = … under [split].")
     try:
         make_split(Interactions.from_pairs(list("aaab"), list("wxyw"), times=[1, 2, 3, 4]), options)
-    except DataError:  # so little data need not be enough
+    except DataError:  # the sample may be too small for this split
         pass
 
 
 def recorded_split(
     model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
 ) -> Split:
-    """The split to judge a model on: what is not asked otherwise is as the model file recorded it."""
-    recorded = model.evaluation_.get("procedure", {})
+    """The split to evaluate a model on: as the model file recorded it, unless given otherwise."""
+    recorded = model.fitted_.evaluation.get("procedure", {})
     if recorded.get("name") == "ready-made" and not splitting:
-        raise UsageError(f"{ascii_line(path, 200)} was judged on parts made elsewhere: give --train and --test again.")
-    options = over(_options_again(recorded), splitting)
+        raise UsageError(
+            f"{ascii_line(path, 200)} was evaluated on parts made elsewhere: give --train and --test again."
+        )
+    options = over(_recorded_options(recorded), splitting)
     if not options:
         raise UsageError("The model was fitted without a split: say how to split, e.g. --split ratio.")
     check_split(options)
-    origin = model.data_.get("source", {})
-    kept = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # nothing to judge
-    return make_split(load(source or _data_of(origin.get("from"), path), {**kept, **loading}), options)
+    origin = model.fitted_.source
+    reading = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # not evaluated
+    return make_split(load(source or _data_of(origin.get("from"), path), {**reading, **loading}), options)
 
 
-def _options_again(recorded: dict[str, Any]) -> dict[str, Any]:
-    """Of what a split recorded, the options that make it again."""
+def _recorded_options(recorded: dict[str, Any]) -> dict[str, Any]:
+    """Of what a split recorded, the options that reproduce it."""
     if "name" not in recorded:
         return {}
-    known = options_of(plugins.get("corml.splits", str(recorded["name"])))
+    known = splits.options(str(recorded["name"]))
     return {"how": recorded["name"], **{name: recorded[name] for name in known if name in recorded}}
 
 
 def _data_of(name: object, model: str) -> str:
     """Where the data of a model file are: where they were, or else beside the model file."""
     if not isinstance(name, str) or name == "frame":
-        raise UsageError("The model file does not say which data to judge it on: name the data file.")
+        raise UsageError("The model file does not say which data to evaluate it on: name the data file.")
     if os.path.exists(name) or name.replace("_", "-") in datasets.known():
         return name
     beside = os.path.join(os.path.dirname(model), name)
@@ -154,17 +155,19 @@ def _data_of(name: object, model: str) -> str:
     )
 
 
-def beware_of_seen(model: Recommender, split: Split, part: str) -> None:
-    """Warn where a model is judged on pairs it learned from: such figures flatter it."""
-    if split.train.fingerprint == model.data_.get("fingerprint"):
+def warn_if_seen(model: Recommender, split: Split, part: str) -> None:
+    """Warn where a model is evaluated on pairs it was fitted on: such figures flatter it."""
+    if split.train.fingerprint == model.fitted_.fingerprint:
         return
-    asked = split.part(part)[2]
+    held_out = split.part(part)[2]
     if not len(model.users_):
-        tell("warning: the model was not fitted on the train part of this split: it may have learned what it is asked")
+        tell(
+            "warning: the model was not fitted on the train part of this split: it may have learned the held-out pairs"
+        )
         return
-    seen = asked.on(model.users_, model.items_).matrix.multiply(model.train_).nnz
+    seen = held_out.on(model.users_, model.items_).matrix.multiply(model.train_).nnz
     if seen:
         tell(
-            f"warning: the model learned from {seen:,} of the {len(asked):,} {part} pairs it is asked for, so the "
-            "figures flatter it: fit with --split and judge on that split"
+            f"warning: the model learned from {seen:,} of the {len(held_out):,} held-out {part} pairs, so the "
+            "figures flatter it: fit with --split and evaluate on that split"
         )

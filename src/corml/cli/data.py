@@ -1,4 +1,4 @@
-"""corml data: known data sets, a doctor for files, conversion and splits."""
+"""corml data: known data sets, checks of files, conversion and splits."""
 
 from typing import Any
 
@@ -10,6 +10,7 @@ from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending
 from corml.cli._work import check_split, load, make_split, target
 from corml.cli._work import fetch as fetch_files
+from corml.errors import UsageError
 
 __all__ = ["data"]
 
@@ -21,7 +22,7 @@ data = typer.Typer()
 
 @data.callback(invoke_without_command=True)
 def overview(ctx: typer.Context) -> None:
-    """Known data sets, a doctor for files, conversion and splits.
+    """Get, check, convert and split interactions.
 
     \b
     Examples:
@@ -36,21 +37,29 @@ def overview(ctx: typer.Context) -> None:
 def list_known(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) -> None:
     """List the data sets known by name.
 
-    Where they come from, on what terms, and where they are kept.
+    Their sources, their licences, and the folder they are stored in.
 
     \b
     Examples:
       corml data list
       corml data list --json
     """
-    entries = [datasets.get(name) for name in datasets.known()]
-    rows = [[e.name, e.title, e.licence, e.address or "inside the package"] for e in entries]
+    rows = [_about(name) for name in datasets.known()]
     if as_json:
         show_json([dict(zip(("name", "title", "licence", "address"), row, strict=True)) for row in rows])
         return
     for name, title, licence, address in rows:
         say(f"{name:<16} {title}\n{'':16} {address}\n{'':16} {licence}\n")
-    say(f"kept in {datasets.folder()} (CORML_DATA chooses another folder)")
+    say(f"stored in {datasets.folder()} (CORML_DATA chooses another folder)")
+
+
+def _about(name: str) -> list[str]:
+    """Name, title, licence and address; of a data set that another package adds and that cannot be loaded, why."""
+    try:
+        entry = datasets.get(name)
+    except UsageError as fault:
+        return [name, str(fault), "", ""]
+    return [entry.name, entry.title, entry.licence, entry.address or "inside the package"]
 
 
 @data.command()
@@ -60,7 +69,7 @@ def fetch(
 ) -> None:
     """Download a known data set into the data folder.
 
-    An interrupted download goes on where it stopped.
+    An interrupted download continues where it stopped.
 
     \b
     Examples:
@@ -81,9 +90,9 @@ def info(
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
 ) -> None:
-    """Examine interactions, and say what to do about what is odd.
+    """Check interactions for problems, and suggest remedies.
 
-    Sizes, skew, duplicates and ids that look like mistakes.
+    Sizes, popularity skew, duplicates and ids that look like mistakes.
 
     \b
     Examples:
@@ -98,20 +107,20 @@ def info(
     for finding in report.findings:
         say(f"{finding.severity}: {finding.what}\n    → {finding.advice}")
     if not report.findings:
-        say("nothing to complain about")
+        say("No problems found.")
 
 
 @data.command()
 @with_loading
 def convert(
     source: str = typer.Argument(..., metavar="DATA", help=SOURCE),
-    out: str = typer.Argument(..., metavar="FILE", help="What to write: .csv, .tsv, .parquet, .inter or .npz."),
+    out: str = typer.Argument(..., metavar="FILE", help="The file to write: .csv, .tsv, .parquet, .inter or .npz."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
 ) -> None:
-    """Write interactions in another format, filtered as asked.
+    """Write interactions in another format, filtered by the options.
 
-    Ids are written as they are: a spreadsheet may take one that begins with = for a formula.
+    Ids are written unchanged: a spreadsheet may read one that begins with = as a formula.
 
     \b
     Examples:
@@ -138,9 +147,9 @@ def split(
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
 ) -> None:
-    """Split interactions and keep the split in one file.
+    """Split interactions and save the split as one file.
 
-    The file holds hashes of the data and how the split was made; read_split in Python checks and reads it.
+    The file holds hashes of the data and the procedure of the split; read_split in Python verifies and reads it.
 
     \b
     Examples:
@@ -150,18 +159,20 @@ def split(
     splitting = {"how": "ratio", **splitting}
     check_split(splitting)
     target(out, source, loading.get("titles"))
-    made = make_split(load(source, loading), splitting)
-    made.save(out)
-    counts = made.counts()
+    result = make_split(load(source, loading), splitting)
+    result.save(out)
+    counts = result.counts()
     if as_json:
-        show_json({"file": out, "fingerprint": made.fingerprint, "procedure": dict(made.procedure), "counts": counts})
+        show_json(
+            {"file": out, "fingerprint": result.fingerprint, "procedure": dict(result.procedure), "counts": counts}
+        )
         return
     parts = {name: value for name, value in counts.items() if isinstance(value, dict)}
     show_table(["part", "users", "items", "pairs"], ([name, *part.values()] for name, part in parts.items()))
     for name, value in counts.items():
         if name not in parts and value:
             say(f"{value:,} {name}")
-    say(f"wrote {out}: split {made.fingerprint[:16]}…")
+    say(f"wrote {out}: split {result.fingerprint[:16]}…")
 
 
 def _fact(label: str, value: Any) -> Any:

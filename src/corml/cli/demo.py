@@ -1,4 +1,4 @@
-"""corml demo: the whole road on the bundled sample, in about a minute."""
+"""corml demo: the whole workflow on the bundled sample, in about a minute."""
 
 import os
 import time
@@ -26,21 +26,21 @@ METRICS = ("ndcg@10", "mrr@10", "recall@10", "novelty@10", "coverage@10")
 
 MODEL, REPORT = "movies.corml", "report.html"
 
-Judged = dict[str, tuple[Recommender, Result]]
+Evaluated = dict[str, tuple[Recommender, Result]]
 
 
 def demo(
-    out: str = typer.Option("corml-demo", "--out", "-o", metavar="FOLDER", help="Where the report and the model go."),
+    out: str = typer.Option("corml-demo", "--out", "-o", metavar="FOLDER", help="Folder for the report and the model."),
 ) -> None:
-    """See it all at work on a bundled sample: start here.
+    """Run the whole workflow on a bundled sample: start here.
 
-    Loads a MovieLens sample, examines and splits it, fits CoRML, compares it with a baseline, shows lists and why,
-    and writes a report and a model file.
+    Loads a MovieLens sample, checks and splits it, fits CoRML, compares it with a baseline, shows recommendations
+    with explanations, and writes a report and a model file.
 
     \b
     Examples:
       corml demo
-      corml demo --out somewhere
+      corml demo --out my-demo
     """
     folder = _folder(out)
     data = corml.load("movielens-small", at_least=4, k_core=5)
@@ -50,19 +50,19 @@ def demo(
     for finding in doctor.findings:
         say(f"{finding.severity}: {finding.what}; {finding.advice}")
     split = corml.split(data, "ratio", seed=2026)
-    _heading("2. Split 60/20/20 per user, fit, and judge on the test part")
-    judged, seconds = _judge(split)
-    say(comparison({name: result for name, (_, result) in judged.items()}, metrics=list(METRICS)).text())
+    _heading("2. Split 60/20/20 per user, fit, and evaluate on the test part")
+    evaluated, seconds = _evaluate(split)
+    say(comparison({name: result for name, (_, result) in evaluated.items()}, metrics=list(METRICS)).text())
     say("\n" + "  ".join(f"{name} fitted in {spent:.1f} s" for name, spent in seconds.items()))
-    _heading("3. Lists, and why")
-    model, result = judged["corml"]
+    _heading("3. Recommendations, and why")
+    model, result = evaluated["corml"]
     users = sample_users(split.train, split.test)
     _show_lists(model, users, split.train)
     cards = samples(model, users, train=split.train, held_out=split.test)
     study = Study(
         name="MovieLens sample",
         data=data,
-        models=judged,
+        models=evaluated,
         split=split,
         doctor=doctor,
         samples=cards,
@@ -72,7 +72,7 @@ def demo(
     )
     model.save(str(folder / MODEL), evaluation=result.record())
     write_report(folder / REPORT, build_page(study))
-    _goodbye(folder, users[0])
+    _next_steps(folder, users[0])
 
 
 def _folder(out: str) -> Path:
@@ -86,8 +86,8 @@ def _folder(out: str) -> Path:
     return folder
 
 
-def _judge(split: Split) -> tuple[Judged, dict[str, float]]:
-    judged: Judged = {}
+def _evaluate(split: Split) -> tuple[Evaluated, dict[str, float]]:
+    evaluated: Evaluated = {}
     seconds = {}
     _warm_up()
     with progress() as show:
@@ -95,21 +95,21 @@ def _judge(split: Split) -> tuple[Judged, dict[str, float]]:
             begun = time.perf_counter()
             model = models.make(name).fit(split.train, progress=show)
             seconds[name] = time.perf_counter() - begun
-            judged[name] = model, corml.evaluate(model, split, progress=show)
-    return judged, seconds
+            evaluated[name] = model, corml.evaluate(model, split, progress=show)
+    return evaluated, seconds
 
 
 def _warm_up() -> None:
-    """Compile the kernels on next to nothing, so that the times shown are of the work itself."""
+    """Compile the kernels on a tiny sample, so that the times shown do not include it."""
     tiny = Interactions.from_pairs(list("aabbc"), list("xyxzz"))
     corml.CoRML(rank=1, solver="sparse").fit(tiny).recommend(["a"], k=1)
 
 
 def _show_lists(model: Recommender, users: list[str], train: Interactions) -> None:
     for user in users:
-        found = model.recommend([user], k=5)
+        recommended = model.recommend([user], k=5)
         rows: list[list[Any]] = []
-        for row in found.rows():
+        for row in recommended.rows():
             because = [train.title(why["item"]) for why in model.explain(user, row["item"]).rows()[:2]]
             rows.append([row["rank"], row["title"], row["score"], "; ".join(because)])
         show_table(["", f"for user {user}", "score", "mostly because of"], rows)
@@ -119,8 +119,8 @@ def _heading(text: str) -> None:
     say(f"\n{text}\n{'─' * len(text)}")
 
 
-def _goodbye(folder: Path, user: str) -> None:
-    _heading("4. Written")
+def _next_steps(folder: Path, user: str) -> None:
+    _heading("4. Files")
     model = os.path.join(folder, MODEL)
     say(f"{folder / REPORT}   open it in a browser")
     say(f"{model}   a model file; try:")

@@ -1,4 +1,4 @@
-"""corml evaluate: how good the lists of a model are."""
+"""corml evaluate: how accurate a model is on held-out interactions."""
 
 from typing import Any
 
@@ -8,9 +8,9 @@ import corml
 from corml.cli._console import progress, say, show_json, tell
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, table_bytes
-from corml.cli._work import beware_of_seen, load, recorded_split, target
+from corml.cli._work import load, recorded_split, target, warn_if_seen
 from corml.errors import UsageError, ascii_line
-from corml.evaluation.run import DEFAULT
+from corml.evaluation.run import DEFAULT_METRICS
 from corml.metrics import parse_all
 from corml.splits import Split, ready_made
 from corml.storage import atomic
@@ -26,17 +26,21 @@ def evaluate(
     train: str = typer.Option(None, "--train", metavar="FILE", help="A ready-made train part, instead of splitting."),
     valid: str = typer.Option(None, "--valid", metavar="FILE", help="A ready-made valid part."),
     test: str = typer.Option(None, "--test", metavar="FILE", help="A ready-made test part."),
-    metrics: str = typer.Option(None, "--metrics", "-m", metavar="NAMES", help="Such as ndcg@10,mrr@10."),
-    part: str = typer.Option("test", metavar="PART", help="Which part to judge on: test or valid."),
-    per_user: str = typer.Option(None, "--per-user", metavar="FILE", help="Write each user's values: .parquet, .csv."),
+    metrics: str = typer.Option(
+        None, "--metrics", "-m", metavar="NAMES", help="Metrics to compute, such as ndcg@10,mrr@10."
+    ),
+    part: str = typer.Option("test", metavar="PART", help="Part to evaluate on: test or valid."),
+    per_user: str = typer.Option(
+        None, "--per-user", metavar="FILE", help="Write each user's values: .parquet, .csv or .tsv."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
 ) -> None:
-    """Judge a model on held-out interactions.
+    """Evaluate a model on held-out interactions.
 
-    With confidence intervals over users. Data, options of loading and split are as the model file recorded them,
-    unless given. corml metrics explains the figures.
+    With confidence intervals over users. Data, loading options and split are as recorded in the model file, unless
+    given. corml metrics explains the metrics.
 
     \b
     Examples:
@@ -47,8 +51,8 @@ def evaluate(
     kind = ending(per_user, (".parquet", ".csv", ".tsv")) if per_user else ""
     if per_user:
         target(per_user, model, source, train, valid, test)
-    wanted = [name.strip() for name in metrics.split(",")] if metrics else DEFAULT
-    parse_all(wanted)
+    names = [name.strip() for name in metrics.split(",")] if metrics else DEFAULT_METRICS
+    parse_all(names)
     if part not in ("test", "valid"):
         raise UsageError(f"--part must be test or valid; got {ascii_line(part)}.")
     files_given = train or valid or test
@@ -59,9 +63,9 @@ def evaluate(
         split = _ready_made(train, valid, test, loading)
     else:
         split = recorded_split(loaded, model, source, loading, splitting)
-    beware_of_seen(loaded, split, part)
+    warn_if_seen(loaded, split, part)
     with progress() as show:
-        result = corml.evaluate(loaded, split, wanted, part=part, progress=show)
+        result = corml.evaluate(loaded, split, names, part=part, progress=show)
     if per_user:
         atomic.replace(per_user, table_bytes(result.to_frame(), kind))
         tell(f"wrote {per_user}: {len(result.users):,} users")

@@ -1,4 +1,4 @@
-"""corml explain: why an item scores as it does."""
+"""corml explain: which history items a score comes from."""
 
 import typer
 
@@ -14,13 +14,15 @@ def explain(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     item: str = typer.Argument(..., metavar="ID", help="The item to explain."),
     user: str = typer.Option(None, "--user", "-u", metavar="ID", help="A known user."),
-    history: str = typer.Option(None, "--history", metavar="IDS", help="Items of anyone: id,id,… or @FILE."),
-    top: int = typer.Option(20, metavar="N", min=1, help="How many history items to show."),
+    history: str = typer.Option(
+        None, "--history", metavar="IDS", help="A history of items, of a known or new user: id,id,… or @FILE."
+    ),
+    top: int = typer.Option(20, metavar="N", min=1, help="Number of history items to show."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON (all history items)."),
 ) -> None:
-    """Show what each item of a history adds to a score.
+    """Show how much each history item contributes to a score.
 
-    The parts sum to the score: what the history speaks for an item is told exactly, not guessed afterwards.
+    The contributions sum to the score: the decomposition is exact, not an approximation.
 
     \b
     Examples:
@@ -29,16 +31,24 @@ def explain(
     """
     if (user is None) == (history is None):
         raise UsageError("Say whose history: either --user or --history.")
-    told = user if user is not None else ids(history) or []
+    source = user if user is not None else ids(history) or []
     loaded = corml.read_model(model)
     if user is not None and not len(loaded.users_):
-        raise UsageError(f"'{model}' was saved without its users: give --history with someone's items.")
-    found = loaded.explain(told, item)
-    rows = found.rows()
+        raise UsageError(f"'{model}' was saved without its users: give --history with item ids.")
+    explanation = loaded.explain(source, item)
+    rows = explanation.rows()
     if as_json:
-        show_json({"item": found.item, "score": found.score, "unknown": list(found.unknown), "contributions": rows})
+        show_json(
+            {
+                "item": explanation.item,
+                "score": explanation.score,
+                "unknown": list(explanation.unknown),
+                "contributions": rows,
+            }
+        )
     else:
-        say(f"{clean(found.titles.get(found.item, found.item))}: score {found.score:.4f}, from {len(rows)} items")
-        columns = ["item", "contribution", *found.parts, *(["title"] if found.titles else [])]
+        title = clean(explanation.titles.get(explanation.item, explanation.item))
+        say(f"{title}: score {explanation.score:.4f}, from {len(rows)} items")
+        columns = ["item", "contribution", *explanation.parts, *(["title"] if explanation.titles else [])]
         show_table(columns, ([row[column] for column in columns] for row in rows[:top]))
-    tell_unknown(found.unknown, "--history")
+    tell_unknown(explanation.unknown, "--history")

@@ -1,4 +1,4 @@
-"""corml inspect: what a model file is, without fitting or judging anything."""
+"""corml inspect: the contents of a model file, without fitting or evaluating anything."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -17,9 +17,9 @@ def inspect(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Show what a model file holds; every byte is checked first.
+    """Show the contents of a model file, after an integrity check.
 
-    Settings, the data it was fitted on, the split, the figures, and the versions that made it.
+    Settings, training data, split, metrics, and the software versions it was made with.
 
     \b
     Examples:
@@ -35,18 +35,17 @@ def inspect(
     size, users = memory.size(contents.bytes), "with" if "users.bytes" in arrays else "without"
     say(f"{clean(meta['model'])} model, format {meta['format']}, {size}, {users} the histories of its users")
     sizes = (f"{number:,} {what}" for number, what in zip(meta["shape"], ("users", "items"), strict=False))
-    say(f"learned from {' x '.join(sizes)}")
+    say(f"fitted on {' x '.join(sizes)}")
     say(f"digest {contents.digest}\n")
     _section("setting", {name: "none" if value is None else value for name, value in meta["settings"].items()})
     _section("data", meta["data"])
     _section("fit", meta["notes"])
-    judged = meta["evaluation"]
-    _section("judged", {name: value for name, value in judged.items() if name not in ("metrics", "intervals")})
-    if judged.get("metrics"):
-        say(
-            lay_out(judged["metrics"], {name: tuple(ends) for name, ends in judged.get("intervals", {}).items()}) + "\n"
-        )
-    _section("made with", meta.get("made_with", {}))
+    evaluation = meta["evaluation"]
+    _section("evaluation", {name: value for name, value in evaluation.items() if name not in ("metrics", "intervals")})
+    if evaluation.get("metrics"):
+        intervals = {name: tuple(ends) for name, ends in evaluation.get("intervals", {}).items()}
+        say(lay_out(evaluation["metrics"], intervals) + "\n")
+    _section("versions", meta.get("made_with", {}))
 
 
 def _section(title: str, values: dict[str, Any]) -> None:
@@ -56,15 +55,15 @@ def _section(title: str, values: dict[str, Any]) -> None:
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
-    """Nested facts as lines: what is inside something is named after it."""
+    """Nested facts as lines, each named by its path."""
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(inner, f"{name} {key}".strip())
-    elif isinstance(value, list) and any(isinstance(one, dict | list) for one in value):
+    elif isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
         for number, inner in enumerate(value, start=1):
             yield from _flat(inner, f"{name} {number}" if len(value) > 1 else name)
     elif isinstance(value, list):
-        for number, inner in enumerate(value) if any(isinstance(one, str) for one in value) else [(0, value)]:
+        for number, inner in enumerate(value) if any(isinstance(inner, str) for inner in value) else [(0, value)]:
             yield ("" if number else name), inner if isinstance(inner, str) else ", ".join(map(str, inner))
     else:
         yield name, str(value)

@@ -1,4 +1,4 @@
-"""corml metrics: what each figure means, by its formula."""
+"""corml metrics: what each metric means, by its formula."""
 
 import typer
 
@@ -10,7 +10,7 @@ __all__ = ["metrics"]
 def metrics(as_json: bool = typer.Option(False, "--json", help="Print JSON.")) -> None:
     """Print every metric with its formula.
 
-    Any of them works at any length of list, as in ndcg@10.
+    Any of them works at any list length, as in ndcg@10.
 
     \b
     Examples:

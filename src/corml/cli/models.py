@@ -1,4 +1,4 @@
-"""corml models: which models there are, where they come from and what can be set."""
+"""corml models: the models, their papers and their settings."""
 
 from typing import Any
 
@@ -6,6 +6,7 @@ import typer
 
 from corml import models as registry
 from corml.cli._console import say, show_json
+from corml.errors import UsageError
 from corml.neural.gradient_model import GradientModel
 from corml.settings import Declared, declared
 
@@ -13,12 +14,12 @@ __all__ = ["models"]
 
 
 def models(
-    name: str = typer.Argument(None, metavar="MODEL", help="Only this model."),
+    name: str = typer.Argument(None, metavar="MODEL", help="Show only this model."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """List the models with their papers and all their settings.
 
-    Each setting with its symbol, default and meaning and, for a single model, what it may be; set them with
+    Each setting with its symbol, default and meaning and, for a single model, its valid values; set them with
     corml fit --set NAME=VALUE.
 
     \b
@@ -26,12 +27,12 @@ def models(
       corml models
       corml models corml
     """
-    listed = {one: _about(one) for one in ([name] if name else registry.names())}
+    listed = {name: _about(name)} if name else {key: _about_or_fault(key) for key in registry.names()}
     if as_json:
         show_json(listed)
         return
-    for one, about in listed.items():
-        say(f"{one}: {about['about']}")
+    for key, about in listed.items():
+        say(f"{key}: {about['about']}")
         if about["citation"]:
             say(f"  {about['citation']}")
         if about["extra"]:
@@ -52,6 +53,14 @@ def _about(name: str) -> dict[str, Any]:
         "extra": "neural" if issubclass(model, GradientModel) else None,
         "settings": [_row(spec) for spec in declared(model).values()],
     }
+
+
+def _about_or_fault(name: str) -> dict[str, Any]:
+    """What there is to say of a model; of one that another package adds and that cannot be loaded, why."""
+    try:
+        return _about(name)
+    except UsageError as fault:
+        return {"about": str(fault), "citation": "", "extra": None, "settings": []}
 
 
 def _row(spec: Declared) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""corml recommend: lists for known users, for everyone, or for any history."""
+"""corml recommend: lists for known users, for all users, or for any history."""
 
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -10,7 +10,7 @@ from corml.cli._console import as_json_text, progress, say, show_json, show_tabl
 from corml.cli._tables import ending, table_bytes
 from corml.cli._work import ids, target, tell_unknown
 from corml.errors import UsageError, ascii_line
-from corml.method.dial import Dial
+from corml.method.estimator import Dial
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
 from corml.storage import atomic
@@ -18,21 +18,26 @@ from corml.storage import atomic
 __all__ = ["recommend"]
 
 PIECE = 10_000  # users at a time, so that there is progress to show
-FEW = 20  # lists whose reasons are told one by one
+FEW = 20  # lists whose reasons are printed one by one
 
 
 def recommend(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     user: list[str] = typer.Option([], "--user", "-u", metavar="ID", help="A known user; may be repeated."),
-    everyone: bool = typer.Option(False, "--all", help="All users of the model file."),
+    all_users: bool = typer.Option(False, "--all", help="All users of the model file."),
     users: str = typer.Option(None, "--users", metavar="FILE", help="A file with one user id per line."),
     history: list[str] = typer.Option(
-        [], "--history", metavar="IDS", help="Items of anyone: id,id,… or @FILE with one per line; may be repeated."
+        [],
+        "--history",
+        metavar="IDS",
+        help="A history of items, of a known or new user: id,id,… or @FILE with one per line; may be repeated.",
     ),
-    k: int = typer.Option(10, "-k", metavar="N", help="How many items."),
-    exclude: str = typer.Option(None, metavar="IDS", help="Items never to list: id,id,… or @FILE."),
-    only: str = typer.Option(None, metavar="IDS", help="The only items to choose from: id,id,… or @FILE."),
-    novelty: float = typer.Option(None, help="Turn a dial (a corml-dial model): 0 popular … 1 novel."),
+    k: int = typer.Option(10, "-k", metavar="N", help="Number of items per list."),
+    exclude: str = typer.Option(None, metavar="IDS", help="Items never to recommend: id,id,… or @FILE."),
+    only: str = typer.Option(None, metavar="IDS", help="Candidates: recommend only these items: id,id,… or @FILE."),
+    novelty: float = typer.Option(
+        None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
+    ),
     out: str = typer.Option(
         None, "--out", "-o", metavar="FILE", help="Write .parquet, .csv, .tsv or .json instead of printing."
     ),
@@ -40,8 +45,8 @@ def recommend(
 ) -> None:
     """Recommend items, best first.
 
-    Items a person already met are left out. Ids are written as they are: a spreadsheet may take one that begins with
-    = for a formula.
+    Items of a user's history are excluded. Ids are written unchanged: a spreadsheet may read one that begins with =
+    as a formula.
 
     \b
     Examples:
@@ -53,26 +58,26 @@ def recommend(
     if out:
         target(out, model, users)
     listed = [*user, *(ids("@" + users) or [] if users else [])]
-    if bool(listed or everyone) == bool(history):
-        raise UsageError("Say for whom: --user, --users FILE or --all; or --history with someone's items.")
+    if bool(listed or all_users) == bool(history):
+        raise UsageError("Say for whom: --user, --users FILE or --all; or --history with item ids.")
     histories = [ids(text) or [] for text in history]
     limits = {"exclude": ids(exclude), "only": ids(only)}
     loaded = _turned(corml.read_model(model), novelty)
     if not histories and not len(loaded.users_):
-        raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with someone's items.")
+        raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
     for name, given in limits.items():
-        tell_unknown((one for one in given or () if one not in loaded.items_), f"--{name}")
+        tell_unknown((item for item in given or () if item not in loaded.items_), f"--{name}")
     if histories:
-        found = [loaded.recommend(history=histories, k=k, **limits)]
+        lists = [loaded.recommend(history=histories, k=k, **limits)]
     else:
-        wanted = [*listed, *(loaded.users_.labels if everyone else [])]
-        found = list(_for_users(loaded, wanted, k, limits))
-    _deliver(found, out, kind, as_json)
-    _remark(found)
+        requested = [*listed, *(loaded.users_.labels if all_users else [])]
+        lists = list(_for_users(loaded, requested, k, limits))
+    _deliver(lists, out, kind, as_json)
+    _remark(lists)
 
 
 def _turned(model: Recommender, novelty: float | None) -> Recommender:
-    """A dial at the position asked for."""
+    """A dial at the given position."""
     if novelty is None:
         return model
     if not isinstance(model, Dial):
@@ -80,68 +85,70 @@ def _turned(model: Recommender, novelty: float | None) -> Recommender:
     return model.at(novelty)
 
 
-def _for_users(loaded: Recommender, wanted: Sequence[str], k: int, limits: dict[str, Any]) -> Iterator[Recommendations]:
-    loaded.users_.rows(wanted)  # all unknown ones in one error, before any work
+def _for_users(
+    loaded: Recommender, requested: Sequence[str], k: int, limits: dict[str, Any]
+) -> Iterator[Recommendations]:
+    loaded.users_.rows(requested)  # all unknown ones in one error, before any work
     with progress() as show:
-        for at in range(0, len(wanted), PIECE):
-            yield loaded.recommend(wanted[at : at + PIECE], k=k, **limits)
-            show("recommend", min(at + PIECE, len(wanted)), len(wanted))
+        for at in range(0, len(requested), PIECE):
+            yield loaded.recommend(requested[at : at + PIECE], k=k, **limits)
+            show("recommend", min(at + PIECE, len(requested)), len(requested))
 
 
-def _deliver(found: list[Recommendations], out: str | None, kind: str, as_json: bool) -> None:
+def _deliver(lists: list[Recommendations], out: str | None, kind: str, as_json: bool) -> None:
     if not out:
-        _print(found, as_json)
+        _print(lists, as_json)
         return
     if kind == ".json":
-        atomic.replace(out, as_json_text(_as_json(found)).encode())
+        atomic.replace(out, as_json_text(_as_json(lists)).encode())
     else:
         import polars
 
-        atomic.replace(out, table_bytes(polars.concat([piece.to_frame() for piece in found]), kind))
-    lists = sum(map(len, found))
+        atomic.replace(out, table_bytes(polars.concat([piece.to_frame() for piece in lists]), kind))
+    count = sum(map(len, lists))
     if as_json:
-        show_json({"file": out, "lists": lists})
+        show_json({"file": out, "lists": count})
     else:
-        say(f"wrote {out}: {lists:,} lists")
+        say(f"wrote {out}: {count:,} lists")
 
 
-def _print(found: list[Recommendations], as_json: bool) -> None:
+def _print(lists: list[Recommendations], as_json: bool) -> None:
     if as_json:
-        show_json(_as_json(found))
+        show_json(_as_json(lists))
         return
-    columns = ["user", "rank", "item", "score", *(["title"] if found[0].titles else [])]
-    show_table(columns, ([row.get(column) for column in columns] for piece in found for row in piece.rows()))
+    columns = ["user", "rank", "item", "score", *(["title"] if lists[0].titles else [])]
+    show_table(columns, ([row.get(column) for column in columns] for piece in lists for row in piece.rows()))
 
 
-def _as_json(found: list[Recommendations]) -> list[dict[str, Any]]:
-    """One entry per list, in the order asked; two lists may have the same name."""
+def _as_json(lists: list[Recommendations]) -> list[dict[str, Any]]:
+    """One entry per list, in the order requested; two lists may have the same name."""
     return [
         {
             "user": piece.users[at],
             "source": piece.sources[at],
             "reason": piece.reasons[at],
             "unknown": list(piece.unknown[at]),
-            "items": [_item(piece, at, place) for place, item in enumerate(piece.items[at]) if item is not None],
+            "items": [_item(piece, at, rank) for rank, item in enumerate(piece.items[at]) if item is not None],
         }
-        for piece in found
+        for piece in lists
         for at in range(len(piece))
     ]
 
 
-def _item(piece: Recommendations, at: int, place: int) -> dict[str, Any]:
-    item = piece.items[at, place]
-    made = {"rank": place + 1, "item": item, "score": float(piece.scores[at, place])}
-    return made | ({"title": piece.titles.get(item, "")} if piece.titles else {})
+def _item(piece: Recommendations, at: int, rank: int) -> dict[str, Any]:
+    item = piece.items[at, rank]
+    entry = {"rank": rank + 1, "item": item, "score": float(piece.scores[at, rank])}
+    return entry | ({"title": piece.titles.get(item, "")} if piece.titles else {})
 
 
-def _remark(found: list[Recommendations]) -> None:
+def _remark(lists: list[Recommendations]) -> None:
     """Say why lists are short or not personal, and what the model does not know."""
-    reasons = [(name, why) for piece in found for name, why in zip(piece.users, piece.reasons, strict=True) if why]
-    if sum(map(len, found)) <= FEW:
+    reasons = [(name, why) for piece in lists for name, why in zip(piece.users, piece.reasons, strict=True) if why]
+    if sum(map(len, lists)) <= FEW:
         for name, why in reasons:
             tell(f"note: {name}: {why}")
     elif reasons:
         tell(f"note: {len(reasons):,} lists are short or not personal; --json and .json files say why")
-    for piece in found:
+    for piece in lists:
         for name, labels in zip(piece.users, piece.unknown, strict=True):
             tell_unknown(labels, name)

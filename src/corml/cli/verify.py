@@ -1,4 +1,4 @@
-"""corml verify: does a model file still mean what it says?"""
+"""corml verify: can the metrics of a model file be reproduced?"""
 
 from typing import Any
 
@@ -21,14 +21,14 @@ Figures = list[tuple[str, float, float, float]]
 @with_loading
 def verify(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file that was fitted with --split."),
-    source: str = typer.Argument(None, metavar="DATA", help="The data, if they are no longer where they were."),
+    source: str = typer.Argument(None, metavar="DATA", help="The data, if they have moved."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
 ) -> None:
-    """Judge a model again and compare with what it recorded.
+    """Evaluate a model again and compare with its recorded metrics.
 
-    Hashes of data and split first, then every figure. Options of loading that are not given are as recorded. The exit
-    code is 3 if the data or the split differ, 5 if they are the same and a figure differs.
+    Hashes of data and split first, then every metric. Loading options that are not given are as recorded. The exit
+    code is 3 if the data or the split differ, 5 if they are the same and a metric differs.
 
     \b
     Examples:
@@ -36,12 +36,12 @@ def verify(
       corml verify movies.corml moved/ratings.csv
     """
     loaded = corml.read_model(model)
-    recorded = loaded.evaluation_
+    recorded = loaded.fitted_.evaluation
     if not recorded.get("metrics"):
         raise UsageError(f"{ascii_line(model, 200)} holds no figures to verify: it was fitted without --split.")
     split = recorded_split(loaded, model, source, loading, {})
     checks = [
-        ("data", str(loaded.data_.get("fingerprint")), split.train.fingerprint),
+        ("data", loaded.fitted_.fingerprint, split.train.fingerprint),
         ("split", str(recorded.get("split")), split.fingerprint),
     ]
     part, names = recorded.get("part", "test"), list(recorded["metrics"])
@@ -51,7 +51,7 @@ def verify(
     _show(checks, figures, as_json)
     _conclude(ascii_line(model, 200), checks, figures)
     if not as_json:
-        say("verified: the data, the split and every figure are the same")
+        say("verified: the data, the split and every metric are the same")
 
 
 def _show(checks: Checks, figures: Figures, as_json: bool) -> None:

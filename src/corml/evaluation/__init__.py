@@ -1,4 +1,4 @@
-"""EVALUATE: one ranking per user, every metric at every length, and how sure the averages are."""
+"""EVALUATE: one ranking per user, every metric at every list length, and confidence intervals of the means."""
 
 from corml.evaluation.result import Result
 from corml.evaluation.run import evaluate, evaluate_lists

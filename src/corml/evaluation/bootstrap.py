@@ -1,8 +1,8 @@
-"""How far an average over users could be off: users drawn again and again, with replacement.
+"""Percentile bootstrap over users: how far a mean could be off with other users.
 
-All metrics see the same draws, so their intervals can be compared, and a draw is one row of a matrix of counts: the
-averages of every metric in a block of draws are one product. What is drawn depends on the seed and on the number of
-users, not on the metrics, the machine or the number of threads.
+All metrics see the same resamples, so their intervals can be compared, and a resample is one row of a matrix of
+counts: the means of every metric in a block of resamples are one product. The resamples depend on the seed and on the
+number of users, not on the metrics, the machine or the number of threads.
 """
 
 from collections.abc import Mapping
@@ -14,37 +14,37 @@ from numpy.typing import NDArray
 from corml.errors import UsageError, ascii_line
 from corml.parallel import blas
 
-__all__ = ["Draw", "intervals"]
+__all__ = ["Bootstrap", "intervals"]
 
 BLOCK = 1 << 21  # counts alive at once
-MOST = 1_000_000  # resamples
+MAX_RESAMPLES = 1_000_000
 
 Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Draw:
-    """How sure an interval should be, how often users are drawn for it, and from which seed; `wanted` or not at all."""
+class Bootstrap:
+    """Confidence level, number of resamples and seed of the intervals; not `enabled`, there are none."""
 
     confidence: float = 0.95
     resamples: int = 1000
     seed: int = 0
-    wanted: bool = True
+    enabled: bool = True
 
     def __post_init__(self) -> None:
         if not 0 < self.confidence < 1:
             raise UsageError(f"confidence must be between 0 and 1, such as 0.95; got {ascii_line(self.confidence)}.")
-        if not 1 <= self.resamples <= MOST:
-            raise UsageError(f"resamples must be from 1 to {MOST:,}; got {ascii_line(self.resamples)}.")
+        if not 1 <= self.resamples <= MAX_RESAMPLES:
+            raise UsageError(f"resamples must be from 1 to {MAX_RESAMPLES:,}; got {ascii_line(self.resamples)}.")
 
 
-def intervals(per_user: Mapping[str, Values], draw: Draw) -> dict[str, tuple[float, float]]:
+def intervals(per_user: Mapping[str, Values], bootstrap: Bootstrap) -> dict[str, tuple[float, float]]:
     """Percentile interval of each mean: where the given share of the resampled means lies."""
-    if not per_user or not draw.wanted:
+    if not per_user or not bootstrap.enabled:
         return {}
     values = np.stack(list(per_user.values()), axis=1)
-    tail = (1 - draw.confidence) / 2
-    means = _resampled_means(values, draw.resamples, np.random.default_rng(draw.seed))
+    tail = (1 - bootstrap.confidence) / 2
+    means = _resampled_means(values, bootstrap.resamples, np.random.default_rng(bootstrap.seed))
     low, high = np.quantile(means, [tail, 1 - tail], axis=0)
     return {label: (float(a), float(b)) for label, a, b in zip(per_user, low, high, strict=True)}
 

@@ -1,4 +1,4 @@
-"""From ranked items to numbers: what was hit, then every metric at every length."""
+"""From ranked items to numbers: hits first, then every metric at every list length."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,7 +22,7 @@ def lists_of(task: Task, ranked: NDArray[np.integer[Any]]) -> Lists:
 
 
 def measured(lists: Lists, metrics: Sequence[Metric]) -> tuple[dict[str, float], dict[str, Values]]:
-    """Averages of all metrics, and the values of each user for those that have them."""
-    found = {metric.label: metric(lists) for metric in metrics}
-    per_user = {label: value for label, value in found.items() if isinstance(value, np.ndarray)}
-    return {label: float(np.mean(value)) for label, value in found.items()}, per_user
+    """Means of all metrics, and the values of each user for those that have them."""
+    values = {metric.label: metric(lists) for metric in metrics}
+    per_user = {label: value for label, value in values.items() if isinstance(value, np.ndarray)}
+    return {label: float(np.mean(value)) for label, value in values.items()}, per_user

@@ -1,4 +1,4 @@
-"""What an evaluation found: averages, their intervals, every user's values, and how it was done."""
+"""The outcome of an evaluation: means, their confidence intervals, every user's values, and how it was done."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import UsageError, ascii_line
-from corml.evaluation.bootstrap import Draw
+from corml.evaluation.bootstrap import Bootstrap
 from corml.evaluation.significance import Comparison, compare
 from corml.evaluation.table import lay_out
 from corml.metrics import parse
@@ -22,11 +22,11 @@ __all__ = ["Result"]
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Result:
-    """Averages by metric (`result["ndcg@10"]`), over the users who count.
+    """Means by metric (`result["ndcg@10"]`), over the evaluated users.
 
     `per_user` has an array in the order of `users` for each metric that is about single lists, and `intervals` a
     (low, high) for it; coverage and gini are about all lists together and are in neither. `notes` counts what was
-    left out and why; `split` and `procedure` say which split it was and how to make it again.
+    left out and why; `split` and `procedure` say which split it was and how to reproduce it.
     """
 
     means: Mapping[str, float]
@@ -76,18 +76,18 @@ class Result:
 
     def summary(self) -> list[dict[str, Any]]:
         """One record per metric: its name, list length, mean and, where there is one, its interval."""
-        made = []
+        records = []
         for label, mean in self.means.items():
             name, _, k = label.partition("@")
             low, high = self.intervals.get(label, (None, None))
-            made.append({"metric": name, "k": int(k), "mean": mean, "low": low, "high": high})
-        return made
+            records.append({"metric": name, "k": int(k), "mean": mean, "low": low, "high": high})
+        return records
 
     def compare(
         self, other: "Result", *, confidence: float = 0.95, resamples: int = 1000, seed: int = 0
     ) -> dict[str, Comparison]:
-        """For each metric both have: how much better this is for the same users, how surely, and p by chance."""
-        return compare(self, other, Draw(confidence, resamples, seed))
+        """For each shared metric: the mean difference over the same users, its interval, and p of a paired t-test."""
+        return compare(self._paired(other), Bootstrap(confidence, resamples, seed))
 
     def record(self) -> dict[str, Any]:
         """Everything but the users' values, ready for JSON: what a model file keeps."""
@@ -102,6 +102,18 @@ class Result:
             "procedure": dict(self.procedure),
             "notes": dict(self.notes),
         }
+
+    def _paired(self, other: "Result") -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
+        """Values of both results for the users and metrics they share, in one order."""
+        if (self.split, self.part) != (other.split, other.part):
+            raise UsageError(
+                "These results are not of the same part of the same split: evaluate both models on one split."
+            )
+        _, rows, other_rows = np.intersect1d(self.users, other.users, assume_unique=True, return_indices=True)
+        shared = [label for label in self.per_user if label in other.per_user]
+        if not len(rows) or not shared:
+            raise UsageError("These results have no user or no metric in common: evaluate both models alike.")
+        return {label: (self.per_user[label][rows], other.per_user[label][other_rows]) for label in shared}
 
     def _remarks(self) -> list[str]:
         certainty = f"; [low, high]: {self.confidence:.0%} interval over users" if self.intervals else ""

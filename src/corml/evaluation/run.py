@@ -1,4 +1,4 @@
-"""Judge a model, or lists made elsewhere, on a part of a split."""
+"""Evaluate a model, or the lists of another program, on a part of a split."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING
@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import UsageError
-from corml.evaluation import given, task
-from corml.evaluation.bootstrap import Draw
+from corml.evaluation import external_lists, task
+from corml.evaluation.bootstrap import Bootstrap
 from corml.evaluation.bootstrap import intervals as intervals_of
 from corml.evaluation.measure import lists_of, measured
 from corml.evaluation.result import Result
@@ -17,12 +17,12 @@ from corml.splits import Split
 from corml.topn import top_k
 
 if TYPE_CHECKING:
-    from corml.evaluation.given import Given
+    from corml.evaluation.external_lists import ExternalLists
     from corml.recommender import Recommender
 
-__all__ = ["DEFAULT", "evaluate", "evaluate_lists"]
+__all__ = ["DEFAULT_METRICS", "evaluate", "evaluate_lists"]
 
-DEFAULT = tuple(f"{name}@{k}" for name in ("ndcg", "mrr", "recall", "novelty", "coverage") for k in (5, 10, 20))
+DEFAULT_METRICS = tuple(f"{name}@{k}" for name in ("ndcg", "mrr", "recall", "novelty", "coverage") for k in (5, 10, 20))
 
 Progress = Callable[[str, int, int], None]
 
@@ -30,7 +30,7 @@ Progress = Callable[[str, int, int], None]
 def evaluate(
     model: "Recommender",
     split: Split,
-    metrics: str | Sequence[str] = DEFAULT,
+    metrics: str | Sequence[str] = DEFAULT_METRICS,
     *,
     part: str = "test",
     intervals: bool = True,
@@ -39,28 +39,28 @@ def evaluate(
     seed: int = 0,
     progress: Progress | None = None,
 ) -> Result:
-    """Rank the whole catalogue once for every user with something to be found, and measure the lists.
+    """Rank the whole catalogue once for every user with targets, and measure the lists.
 
-    The model is told the history of the part (train) and must not give what was already seen (for "test": train and
-    valid). Users and items are matched by id, so the model may come from a file; how common an item is comes from
-    `split.train`. `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`.
+    The model scores the history of the part (train); items already seen (for "test": train and valid) are excluded.
+    Users and items are matched by id, so the model may come from a file; item popularity comes from `split.train`.
+    `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`.
     """
     if not isinstance(split, Split):
         raise UsageError(
             f"evaluate takes a model and a Split, not {type(split).__name__}: make one with corml.split(data)."
         )
-    wanted, draw = parse_all(metrics), Draw(confidence, resamples, seed, wanted=intervals)
+    parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
     job = task.make(split, part, model.items)
-    longest = min(max(metric.k for metric in wanted), len(job.items))
+    longest = min(max(metric.k for metric in parsed), len(job.items))
     known = model.users_.find(job.users)
     best, _ = top_k(model, job.history, longest, users=known, seen=job.mask, progress=progress)
-    return _result(job, best, wanted, draw, name=model.NAME)
+    return _result(job, best, parsed, bootstrap, name=model.NAME)
 
 
 def evaluate_lists(
-    lists: "Given",
+    lists: "ExternalLists",
     split: Split,
-    metrics: str | Sequence[str] = DEFAULT,
+    metrics: str | Sequence[str] = DEFAULT_METRICS,
     *,
     part: str = "test",
     intervals: bool = True,
@@ -74,30 +74,30 @@ def evaluate_lists(
     `lists` is a mapping from user to item ids (best first), a frame with the columns user and item (and rank), or
     Recommendations; items are those of the split. A user without a list counts as 0.
     """
-    wanted, draw = parse_all(metrics), Draw(confidence, resamples, seed, wanted=intervals)
+    parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
     job = task.make(split, part, split.train.items)
-    best, odd = given.ranked(job, given.by_user(lists), max(metric.k for metric in wanted))
-    return _result(job, best, wanted, draw, name=name, notes=odd)
+    best, notes = external_lists.ranked(job, external_lists.by_user(lists), max(metric.k for metric in parsed))
+    return _result(job, best, parsed, bootstrap, name=name, notes=notes)
 
 
 def _result(
     job: task.Task,
     best: NDArray[np.int64],
-    wanted: Sequence[Metric],
-    draw: Draw,
+    metrics: Sequence[Metric],
+    bootstrap: Bootstrap,
     *,
     name: str,
     notes: Mapping[str, int] | None = None,
 ) -> Result:
-    means, per_user = measured(lists_of(job, best), wanted)
+    means, per_user = measured(lists_of(job, best), metrics)
     return Result(
         means=means,
         per_user=per_user,
         users=job.users,
-        intervals=intervals_of(per_user, draw),
+        intervals=intervals_of(per_user, bootstrap),
         part=job.part,
         model=name,
-        confidence=draw.confidence,
+        confidence=bootstrap.confidence,
         split=job.split.fingerprint,
         procedure=job.split.procedure,
         notes={**job.notes, **(notes or {})},

@@ -1,28 +1,28 @@
-"""Whether one model is better than another for the same users, or only luckier in who was asked."""
+"""The one rule for calling a difference significant: a two-sided paired t-test over the same users, at one level."""
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import UsageError
-from corml.evaluation.bootstrap import Draw, intervals
+from corml.evaluation.bootstrap import Bootstrap, intervals
 
-if TYPE_CHECKING:
-    from corml.evaluation.result import Result
+__all__ = ["LEVEL", "Comparison", "compare", "is_significant", "paired_t_test", "verdict"]
 
-__all__ = ["Comparison", "compare"]
+LEVEL = 0.05  # p below this is called significant
+
+Values = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """One metric of two models over the users both were judged on.
+    """One metric of two models over the users both were evaluated on.
 
-    `difference` is the first mean less the second, `interval` its percentile bootstrap over users, and `p` the
-    two-sided paired t-test: how often so large a difference would come of chance alone. Each metric is tested by
-    itself: whoever looks at many should ask for a smaller p.
+    `difference` is the first mean minus the second, `interval` its percentile bootstrap over users, and `p` the
+    two-sided paired t-test: how often chance alone would give so large a difference. Each metric is tested by
+    itself: who compares on many metrics should ask for a smaller p.
     """
 
     metric: str
@@ -32,31 +32,42 @@ class Comparison:
     interval: tuple[float, float]
     p: float
 
-
-def compare(one: "Result", other: "Result", draw: Draw) -> dict[str, Comparison]:
-    """Compare two results of the same part of the same split, metric by metric."""
-    if (one.split, one.part) != (other.split, other.part):
-        raise UsageError("These results are not of the same part of the same split: evaluate both models on one split.")
-    _, mine, theirs = np.intersect1d(one.users, other.users, assume_unique=True, return_indices=True)
-    shared = [label for label in one.per_user if label in other.per_user]
-    if not len(mine) or not shared:
-        raise UsageError("These results have no user or no metric in common: evaluate both models alike.")
-    pairs = {label: (one.per_user[label][mine], other.per_user[label][theirs]) for label in shared}
-    spans = intervals({label: a - b for label, (a, b) in pairs.items()}, draw)
-    return {label: _comparison(label, a, b, spans[label]) for label, (a, b) in pairs.items()}
+    @property
+    def significant(self) -> bool:
+        """Whether the difference is unlikely to be chance, by the rule of this file."""
+        return self.p < LEVEL
 
 
-def _comparison(label: str, a: NDArray[np.float64], b: NDArray[np.float64], span: tuple[float, float]) -> Comparison:
-    gain = a - b
-    means = float(a.mean()), float(b.mean())
-    return Comparison(label, len(gain), means, float(gain.mean()), span, paired_t_test(gain))
+def compare(paired: Mapping[str, tuple[Values, Values]], bootstrap: Bootstrap) -> dict[str, Comparison]:
+    """Compare two models metric by metric; both arrays of a pair hold the values of the same users in one order."""
+    spans = intervals({metric: a - b for metric, (a, b) in paired.items()}, bootstrap)
+    return {metric: _comparison(metric, a, b, spans[metric]) for metric, (a, b) in paired.items()}
 
 
-def paired_t_test(gain: NDArray[np.float64]) -> float:
-    """Two-sided p of a mean gain of zero; 1 where there is nothing to tell from."""
-    from scipy.special import stdtr  # Student's distribution, without the weight of scipy.stats
+def is_significant(differences: Values) -> bool:
+    """Whether the mean of users' differences is unlikely to be zero but for chance."""
+    return paired_t_test(differences) < LEVEL
 
-    if len(gain) < 2 or not gain.any():
+
+def verdict(*, significant: bool) -> str:
+    """Say in words what the test found."""
+    if significant:
+        return f"The difference is unlikely to be chance (paired t-test over users, p < {LEVEL:g})."
+    return f"The difference may be chance (paired t-test over users, p ≥ {LEVEL:g})."
+
+
+def paired_t_test(differences: Values) -> float:
+    """Two-sided p of a mean difference of zero; 1 for fewer than two users or no difference at all."""
+    from scipy.special import stdtr  # Student's distribution, without the import time of scipy.stats
+
+    if len(differences) < 2 or not differences.any():
         return 1.0
-    spread = float(gain.std(ddof=1)) / math.sqrt(len(gain))
-    return 0.0 if spread == 0 else float(2 * stdtr(len(gain) - 1, -abs(float(gain.mean())) / spread))
+    standard_error = float(differences.std(ddof=1)) / math.sqrt(len(differences))
+    if standard_error == 0:
+        return 0.0
+    return float(2 * stdtr(len(differences) - 1, -abs(float(differences.mean())) / standard_error))
+
+
+def _comparison(metric: str, a: Values, b: Values, interval: tuple[float, float]) -> Comparison:
+    differences, means = a - b, (float(a.mean()), float(b.mean()))
+    return Comparison(metric, len(a), means, float(differences.mean()), interval, paired_t_test(differences))

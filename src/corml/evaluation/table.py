@@ -6,7 +6,7 @@ __all__ = ["lay_out"]
 
 
 def lay_out(means: Mapping[str, float], intervals: Mapping[str, tuple[float, float]]) -> str:
-    """One row for each metric, in the order they were asked for, and one column for each length."""
+    """One row for each metric, in the order they were requested, and one column for each length."""
     names = list(dict.fromkeys(label.partition("@")[0] for label in means))
     lengths = sorted({int(label.partition("@")[2]) for label in means})
     rows = [["", *(f"@{k}" for k in lengths)]]

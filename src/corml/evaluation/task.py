@@ -1,12 +1,12 @@
-"""Who counts, what a model is told about them, must not give them and should find, on one catalogue.
+"""An evaluation task on one catalogue: which users, and for each a history, a mask and targets.
 
-    told                the history of the part (train, unless the split says otherwise)
-    not to be given     what the split says was already seen: for test that is train and valid
-    to be found         the pairs of the part
+    history     what the model scores: the history of the part (train, unless the split says otherwise)
+    mask        what the split says was already seen, and is not recommended: for test that is train and valid
+    targets     the held-out pairs of the part
 
-A user counts who has something to be found. Out of the count, but in `notes`, are: targets the catalogue does not
-have; targets that may not be given; users with nothing left to recommend; users whose targets are all gone; and users
-of whom the model knows no item. Items without a training pair stay: a model is free to rank them, and pays for it.
+Users with targets are evaluated. Excluded, and counted in `notes`, are: targets the catalogue does not have; targets
+in the mask; users with nothing left to recommend; users without a remaining target; and users without an item the
+model knows. Items without a training pair stay: a model is free to rank them, at its own risk.
 """
 
 from dataclasses import dataclass, field
@@ -25,7 +25,7 @@ __all__ = ["Task", "make"]
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One row per user who counts; columns are the items of the catalogue."""
+    """One row per evaluated user; columns are the items of the catalogue."""
 
     users: NDArray[np.object_]
     items: Ids
@@ -41,24 +41,24 @@ class Task:
 
 def make(split: Split, part: str, items: Ids) -> Task:
     """Put a part of a split as a task on a catalogue; users and items are matched by id."""
-    told, masked, wanted = split.part(part)
-    history, mask, targets = (_on(data, items) for data in (told, masked, wanted))
+    parts = split.part(part)
+    history, mask, targets = (_on(data, items) for data in parts)
+    held_out = parts[2]
     possible = targets.where(~filled(mask.matrix, targets.user, targets.item))
-    rows, notes = _who_counts(wanted, history, mask, possible)
-    lost = sum(split.dropped.get(part, {}).values())
+    rows, notes = _evaluated(held_out, history, mask, possible)
     counted = {
-        "targets left out by the split": lost,
-        "targets not in the catalogue": len(wanted) - len(targets),
+        "targets left out by the split": sum(split.dropped.get(part, {}).values()),
+        "targets not in the catalogue": len(held_out) - len(targets),
         "targets already seen": len(targets) - len(possible),
         **notes,
     }
     if not len(rows):
         raise DataError(
-            f"Nobody can be evaluated on the {part} part: {_listed(counted)}. "
+            f"No user can be evaluated on the {part} part: {_listed(counted)}. "
             f"Check that the {part} part is not empty and that model and split come from the same data."
         )
     return Task(
-        users=told.users.labels[rows],
+        users=held_out.users.labels[rows],
         items=items,
         split=split,
         part=part,
@@ -71,22 +71,22 @@ def make(split: Split, part: str, items: Ids) -> Task:
     )
 
 
-def _who_counts(
-    wanted: Interactions, history: Interactions, mask: Interactions, targets: Interactions
+def _evaluated(
+    held_out: Interactions, history: Interactions, mask: Interactions, targets: Interactions
 ) -> tuple[NDArray[np.intp], dict[str, int]]:
-    """Rows of the users who count, and how many do not for which reason; the first reason of each is counted."""
-    faults = {
-        "users without targets": wanted.user_degrees == 0,
+    """Rows of the users to evaluate, and how many are excluded for each reason, counted by their first one."""
+    reasons = {
+        "users without targets": held_out.user_degrees == 0,
         "users with nothing left to recommend": mask.user_degrees == len(mask.items),
         "users whose targets are all left out": targets.user_degrees == 0,
         "users without a known history": history.user_degrees == 0,
     }
-    left = np.ones(len(wanted.users), dtype=bool)
+    evaluated = np.ones(len(held_out.users), dtype=bool)
     notes = {}
-    for what, faulty in faults.items():
-        notes[what] = int((left & faulty).sum())
-        left &= ~faulty
-    return np.flatnonzero(left), notes
+    for reason, excluded in reasons.items():
+        notes[reason] = int((evaluated & excluded).sum())
+        evaluated &= ~excluded
+    return np.flatnonzero(evaluated), notes
 
 
 def _on(data: Interactions, items: Ids) -> Interactions:
@@ -94,11 +94,11 @@ def _on(data: Interactions, items: Ids) -> Interactions:
 
 
 def _rows(data: Interactions, rows: NDArray[np.intp]) -> csr_array:
-    taken = data.matrix[rows]
-    taken.sort_indices()
-    return taken
+    matrix = data.matrix[rows]
+    matrix.sort_indices()
+    return matrix
 
 
 def _listed(counted: dict[str, int]) -> str:
-    found = [f"{count:,} {what}" for what, count in counted.items() if count]
-    return ", ".join(found) or "it has no users"
+    listed = [f"{count:,} {what}" for what, count in counted.items() if count]
+    return ", ".join(listed) or "it has no users"

@@ -1,15 +1,13 @@
 """Sparse rows times a matrix, added onto a dense block; rows are shared out over threads."""
 
-from typing import Any
-
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.compiled import njit
 from corml.parallel import over_rows
 
-__all__ = ["add_dense_product", "add_sparse_product", "rows_of"]
+__all__ = ["add_dense_product", "add_sparse_product"]
 
 
 def add_dense_product(X: csr_array, D: NDArray[np.float32], out: NDArray[np.float32]) -> None:
@@ -47,15 +45,10 @@ def _add_sparse(ptr, cols, data, s_ptr, s_cols, s_data, out, noise, start, stop)
         target = out[row]
         for at in range(ptr[row], ptr[row + 1]):
             weight, low, high = data[at], s_ptr[cols[at]], s_ptr[cols[at] + 1]
-            places, values = s_cols[low:high], s_data[low:high]
-            for c in range(len(places)):
-                target[np.uintp(places[c])] += weight * values[c]  # unsigned: no test for a negative index
+            columns, values = s_cols[low:high], s_data[low:high]
+            for c in range(len(columns)):
+                target[np.uintp(columns[c])] += weight * values[c]  # unsigned: no test for a negative index
         if noise > 0:  # now, while the row is near the processor
             for c in range(len(target)):
                 if abs(target[c]) < noise:
                     target[c] = 0
-
-
-def rows_of(X: csr_array) -> NDArray[Any]:
-    """Row number of each stored entry."""
-    return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))

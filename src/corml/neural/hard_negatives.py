@@ -7,9 +7,9 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from corml.compiled import njit
 from corml.neural.lazy_torch import torch
 from corml.neural.sampling import Batch
 from corml.parallel import over_rows

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.compiled import njit
 from corml.parallel import over_rows
 
 __all__ = ["Batch", "Sampler", "draw_negatives", "suggested_batch"]

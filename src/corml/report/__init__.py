@@ -1,4 +1,4 @@
-"""REPORT: what was found, for people: tables, drawings, and one self-contained HTML page.
+"""REPORT: results for people to read: tables, figures, and one self-contained HTML page.
 
     study = Study(name="ratings.csv", data=data, split=split, models={"CoRML": (model, result)}, …)
     write_report("report.html", build_page(study))

@@ -9,7 +9,7 @@ __all__ = ["Measure", "measure"]
 
 _INITIALS = frozenset({"ndcg", "mrr", "map", "auc"})
 
-# Lists drawn at random would win these: they say what accuracy was bought with, and a mark for "best" would mislead.
+# Random lists would win these: they say what accuracy costs, and a mark for "best" would mislead.
 _NO_BEST = frozenset({"novelty", "self_information", "popularity", "coverage", "gini"})
 
 
@@ -24,7 +24,7 @@ class Measure:
 
 
 def measure(name: str) -> Measure:
-    """Describe a metric by its name, such as `ndcg@10`; one nobody knows has no meaning and no direction."""
+    """Describe a metric by its name, such as `ndcg@10`; an unknown one has no meaning and no direction."""
     family, at, k = name.partition("@")
     about = _known().get(family)
     label = family.upper() if family in _INITIALS else family.replace("_", " ").capitalize()

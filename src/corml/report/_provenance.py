@@ -1,10 +1,11 @@
-"""Where the numbers of a page come from: data, split, settings, versions, and the command to make it again."""
+"""Where the numbers of a page come from: data, split, settings, versions, and the command to reproduce it."""
 
 import dataclasses
 import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from corml.fitted import Fitted
 from corml.report import _text as text
 from corml.report.page import Details
 from corml.report.study import Study
@@ -15,20 +16,20 @@ __all__ = ["details"]
 
 Rows = tuple[tuple[str, str], ...]
 FINGERPRINT = 16  # digits that tell data sets apart at a glance
-MOST_LISTED = 5
+MAX_LISTED = 5
 
 
 def details(study: Study) -> Details:
     """Gather settings and provenance as groups of names and values."""
     groups = [("Data", _data(study)), ("Split", _split(study)), *_models(study), ("Versions", _versions(study))]
-    intro = "With the same data, settings and versions the same numbers come out."
-    return Details("How to make it again", intro, tuple(group for group in groups if group[1]), study.command)
+    intro = "The same data, settings and versions give the same numbers."
+    return Details("How to reproduce this", intro, tuple(group for group in groups if group[1]), study.command)
 
 
 def _data(study: Study) -> Rows:
-    """Where the data came from; how many rows there were stands with the facts already."""
-    told = [(key, _value(value)) for key, value in study.data.source.items() if not isinstance(value, int)]
-    return (("name", study.name), ("fingerprint", _value(study.data.fingerprint)), *((k, v) for k, v in told if v))
+    """Where the data came from; the number of rows is among the facts already."""
+    rows = [(key, _value(value)) for key, value in study.data.source.items() if not isinstance(value, int)]
+    return (("name", study.name), ("fingerprint", _value(study.data.fingerprint)), *((k, v) for k, v in rows if v))
 
 
 def _split(study: Study) -> Rows:
@@ -47,14 +48,16 @@ def _models(study: Study) -> Iterator[tuple[str, Rows]]:
 
 
 def _fitted(model: Any) -> Iterator[tuple[str, str]]:
-    """Tell what a fit decided by itself, and how its solver ended."""
-    notes: Mapping[str, Any] = getattr(model, "notes_", {})
-    plan, solver = notes.get("plan"), notes.get("solver")
-    if isinstance(plan, Mapping) and "rank" in plan:
-        yield "rank used", text.plain(plan["rank"])
-    if isinstance(solver, list) and solver:
-        yield "solver steps", ", ".join(text.plain(one.get("steps")) for one in solver)
-        yield "converged", text.plain(all(one.get("converged") for one in solver))
+    """What a fit decided by itself, and how its solver ended."""
+    state: Fitted | None = getattr(model, "fitted_", None)
+    if state is None:
+        return
+    rank = getattr(state.plan, "rank", None)
+    if rank is not None:
+        yield "rank used", text.plain(rank)
+    if state.certificates:
+        yield "solver steps", ", ".join(text.plain(certificate.steps) for certificate in state.certificates)
+        yield "converged", text.plain(all(certificate.converged for certificate in state.certificates))
 
 
 def _versions(study: Study) -> Rows:
@@ -82,7 +85,7 @@ def _value(value: Any) -> str:
     if isinstance(value, Mapping):
         return ", ".join(f"{key} {_value(inner)}" for key, inner in value.items())
     if isinstance(value, list | tuple):
-        return "; ".join(map(_value, value)) if len(value) <= MOST_LISTED else ""
+        return "; ".join(map(_value, value)) if len(value) <= MAX_LISTED else ""
     if isinstance(value, bool) or value is None:
         return text.plain(value)
     shown = f"{value:g}" if isinstance(value, float) else text.clean(value)

@@ -6,7 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["Measured", "certainly_ahead", "main_names", "shared_names"]
+from corml.evaluation.significance import is_significant
+
+__all__ = ["Measured", "main_names", "shared_names", "significantly_different"]
 
 MAIN_LENGTH = 10
 
@@ -46,11 +48,9 @@ def main_names(names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def certainly_ahead(one: Measured, other: Measured, metric: str) -> bool | None:
-    """Whether the same users get more from one than from the other beyond chance (95 %); None if nobody can say."""
+def significantly_different(one: Measured, other: Measured, metric: str) -> bool | None:
+    """Whether two results differ significantly over the same users; None if their users cannot be paired."""
     if metric not in one.per_user or metric not in other.per_user or not np.array_equal(one.users, other.users):
         return None
-    gain = np.asarray(one.per_user[metric]) - np.asarray(other.per_user[metric])
-    if len(gain) < 2:
-        return None
-    return bool(gain.mean() > 1.96 * gain.std(ddof=1) / np.sqrt(len(gain)))
+    differences = np.asarray(one.per_user[metric]) - np.asarray(other.per_user[metric])
+    return is_significant(differences) if len(differences) > 1 else None

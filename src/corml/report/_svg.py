@@ -1,4 +1,4 @@
-"""A drawing made fit for a page: its own ids, a generic font, no addresses and no rules for others."""
+"""A figure made fit for a page: unique ids, a generic font, no addresses and no style rules for the page."""
 
 import re
 
@@ -6,9 +6,9 @@ __all__ = ["tidy"]
 
 
 def tidy(markup: str, key: str, wide: int, high: int) -> str:
-    """Take one svg element out of a file; `key` makes its ids its own among the drawings of a page."""
+    """Take one svg element out of a file; `key` makes its ids its own among the figures of a page."""
     markup = markup[markup.index("<svg") :]
-    for element in ("metadata", "style"):  # addresses, and rules that would reach into the page around the drawing
+    for element in ("metadata", "style"):  # addresses, and rules that would reach into the page around the figure
         markup = re.sub(rf"<{element}\b.*?</{element}>\s*", "", markup, flags=re.DOTALL)
     markup = re.sub(r'\bid="', f'id="{key}-', markup)
     markup = re.sub(r'(?:xlink:)?href="#', f'href="#{key}-', markup).replace("url(#", f"url(#{key}-")

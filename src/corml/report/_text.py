@@ -11,17 +11,17 @@ _HIDDEN = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u206
 
 def clean(text: object) -> str:
     """Make one line without control characters, whatever a title or an id contains."""
-    kept = []
+    characters = []
     for character in str(text):
         if character in _HIDDEN:
             continue
         if character.isspace():
-            kept.append(" ")
+            characters.append(" ")
         elif unicodedata.category(character) in ("Cc", "Cs"):
-            kept.append("\N{REPLACEMENT CHARACTER}")
+            characters.append("\N{REPLACEMENT CHARACTER}")
         else:
-            kept.append(character)
-    return "".join(kept)
+            characters.append(character)
+    return "".join(characters)
 
 
 def escaped(text: object) -> str:
@@ -53,7 +53,7 @@ def percent(share: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """Write a span of time in the unit a person would choose: 85 ms, 6.2 s, 3 min 20 s, 1 h 5 min."""
+    """Write a duration in the unit a person would choose: 85 ms, 6.2 s, 3 min 20 s, 1 h 5 min."""
     if seconds < 0.9995:
         return f"{1000 * seconds:.0f} ms"
     if seconds < 9.95:

@@ -5,10 +5,11 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from corml.evaluation.significance import verdict
 from corml.report import _text as text
 from corml.report._measures import measure
 from corml.report._provenance import details
-from corml.report._results import Measured, certainly_ahead, main_names, shared_names
+from corml.report._results import Measured, main_names, shared_names, significantly_different
 from corml.report.figures import gallery
 from corml.report.page import Comparison, Fact, Facts, Finding, Findings, Page, Samples, Section
 from corml.report.study import Study
@@ -16,7 +17,7 @@ from corml.report.tables import Column, comparison
 
 __all__ = ["build_page", "headline"]
 
-MOST_NAMED = 5  # models in the subtitle
+MAX_NAMED = 5  # models in the subtitle
 _ON_TILES = ("users", "items", "interactions", "density")
 
 
@@ -31,7 +32,7 @@ def build_page(study: Study) -> Page:
 
 
 def headline(results: Mapping[str, Measured]) -> str:
-    """Who won, by how much, and whether that could be luck, in a sentence or two."""
+    """The most accurate model, by how much, and whether that could be chance, in a sentence or two."""
     accurate = [name for name in main_names(shared_names(results.values())) if measure(name).better > 0]
     if not accurate:
         return ""
@@ -42,9 +43,9 @@ def headline(results: Mapping[str, Measured]) -> str:
         return f"{first} reaches {label} {value:.3f}."
     second = results[others[0]][metric]
     lead = f", {text.percent(value / second - 1)} above {others[0]} ({second:.3f})" if second > 0 else ""
-    sure = certainly_ahead(results[first], results[others[0]], metric)
-    doubt = " User by user, the difference is too small to rule out luck." if sure is False else ""
-    return f"{first} is the most accurate, with {label} {value:.3f}{lead}.{doubt}"
+    significant = significantly_different(results[first], results[others[0]], metric)
+    tested = "" if significant is None else f" {verdict(significant=significant)}"
+    return f"{first} is the most accurate, with {label} {value:.3f}{lead}.{tested}"
 
 
 def _subtitle(study: Study) -> str:
@@ -55,7 +56,7 @@ def _subtitle(study: Study) -> str:
 
 
 def _listed(models: list[str]) -> str:
-    if len(models) > MOST_NAMED:
+    if len(models) > MAX_NAMED:
         return f"{len(models)} models compared"
     return " and ".join([", ".join(models[:-1]), models[-1]]) + " compared" if len(models) > 1 else "".join(models)
 
@@ -78,7 +79,7 @@ def _facts(study: Study) -> Facts:
         Fact("users", text.count(users)),
         Fact("items", text.count(items)),
         Fact("interactions", text.count(len(study.data))),
-        Fact("of all pairs are known", text.percent(len(study.data) / max(users * items, 1))),
+        Fact("density", text.percent(len(study.data) / max(users * items, 1))),
     ]
     known = study.doctor.facts if study.doctor else ()
     more = tuple((label, _value(label, value)) for label, value in known if label not in _ON_TILES)
@@ -87,20 +88,20 @@ def _facts(study: Study) -> Facts:
 
 def _value(label: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        if {"least", "median", "most"} <= value.keys():
-            low, middle, high = (text.plain(value[key]) for key in ("least", "median", "most"))
+        if {"min", "median", "max"} <= value.keys():
+            low, middle, high = (text.plain(value[key]) for key in ("min", "median", "max"))
             return f"{low} to {high}, median {middle}"
         return ", ".join(f"{key} {text.plain(inner)}" for key, inner in value.items())
     if label.startswith("share") and isinstance(value, float) and math.isfinite(value):
         return text.percent(value)
-    day = re.match(r"(\d{4}-\d\d-\d\d)T", str(value))  # of a moment in time, nobody wants the second here
+    day = re.match(r"(\d{4}-\d\d-\d\d)T", str(value))  # the day of a timestamp is enough here
     return day[1] if day else text.plain(value)
 
 
 def _findings(study: Study) -> Findings:
-    found = study.doctor.findings if study.doctor else ()
-    intro = "" if found else "Nothing looks wrong with the data."
-    return Findings("What the data doctor says", intro, tuple(Finding(f.severity, f.what, f.advice) for f in found))
+    findings = study.doctor.findings if study.doctor else ()
+    intro = "" if findings else "No problems found."
+    return Findings("Data checks", intro, tuple(Finding(f.severity, f.what, f.advice) for f in findings))
 
 
 def _comparison(study: Study) -> Comparison:
@@ -109,10 +110,10 @@ def _comparison(study: Study) -> Comparison:
     main = main_names(names)
     table = comparison(results, main)
     if study.timings:
-        spent = [text.duration(study.timings[name]) if name in study.timings else "–" for name in results]
-        table = table.with_column(Column("Fit", number=True, meaning="Time to fit the model."), spent)
+        seconds = [text.duration(study.timings[name]) if name in study.timings else "–" for name in results]
+        table = table.with_column(Column("Fit", number=True, meaning="Time to fit the model."), seconds)
     return Comparison(
-        "How good the models are",
+        "Model comparison",
         headline(results),
         table=table,
         whole=comparison(results, names, intervals="range") if len(names) > len(main) else None,
@@ -122,19 +123,19 @@ def _comparison(study: Study) -> Comparison:
 
 
 def _how_measured(results: Mapping[str, Measured]) -> str:
-    """Say what the numbers are averages of, and what the second number of a cell is."""
+    """Say what the means are over, and what the second number of a cell is."""
     result = next(iter(results.values()))
     part = getattr(result, "part", "test")
-    said = f"Averages over {text.count(len(result.users))} users of the {part} part; the whole catalogue is ranked."
+    note = f"Means over {text.count(len(result.users))} users of the {part} part; the whole catalogue is ranked."
     if not result.intervals:
-        return said
-    return f"{said} ± is the {text.percent(getattr(result, 'confidence', 0.95))} confidence interval over users."
+        return note
+    return f"{note} ± is the {text.percent(getattr(result, 'confidence', 0.95))} confidence interval over users."
 
 
 def _samples(study: Study) -> Samples:
     about = next(iter(study.models), "the model")
     intro = (
-        f"What {about} suggests to a few ordinary users. Percentages say how much each item of the history speaks for "
-        "a suggestion; ✓ marks what the user did choose, kept from the model for the test."
+        f"What {about} recommends to a few users with histories of typical length. Percentages are each history "
+        "item's share of the positive contributions to a score; ✓ marks held-out items, which the user did choose."
     )
-    return Samples("A look at the lists", intro, study.samples)
+    return Samples("Sample recommendations", intro, study.samples)

@@ -1,4 +1,4 @@
-"""Which drawings a report has, and what to see in them; without matplotlib, how to get them."""
+"""The figures of a report and their captions; without matplotlib, how to get them."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -17,24 +17,26 @@ if TYPE_CHECKING:
 
 __all__ = ["NO_PLOTS", "gallery", "popularity_shares"]
 
-NO_PLOTS = "The figures need matplotlib, which is not installed: pip install 'corml[plots]', then make this page again."
+NO_PLOTS = (
+    "The figures need matplotlib, which is not installed: pip install 'corml[plots]', then create this page again."
+)
 TENTHS = 10
-MOST_USERS = 2000  # lists are asked for, at most, for the figure of where they fall
-MOST_PANELS = 3
+MAX_USERS = 2000  # whose lists make the figure of popularity
+MAX_PANELS = 3
 
 
 def gallery(study: Study) -> Gallery:
-    """All drawings the material allows."""
+    """All figures the study has the data for."""
     heading, plots = "Figures", _plots()
     if plots is None:
         return Gallery(heading, notice=NO_PLOTS)
     results = {name: result for name, (_, result) in study.models.items()}
-    made = [*_of_results(plots, results), *_of_lists(plots, study), *_of_data(plots, study), *_of_solver(plots, study)]
-    return Gallery(heading, figures=tuple(made))
+    about_models = [*_of_results(plots, results), *_of_lists(plots, study)]
+    return Gallery(heading, figures=(*about_models, *_of_data(plots, study), *_of_solver(plots, study)))
 
 
 def popularity_shares(train: Interactions, lists: NDArray[np.object_]) -> tuple[NDArray[np.float64], list[int]]:
-    """How recommendations spread over tenths of all interactions, and how many items make up each tenth.
+    """How recommendations are distributed over tenths of all interactions, and how many items make up each tenth.
 
     Items are ordered from the most popular to the least and cut where a tenth, two tenths … of the interactions are
     reached; lists that follow the data would put a tenth of the recommendations in each.
@@ -64,11 +66,11 @@ def _of_results(plots: Any, results: Mapping[str, Measured]) -> Iterator[Figure]
     novel = next((name for name in names if name.startswith("novelty@")), None)
     if not accurate:
         return
-    yield _accuracy(plots, results, accurate[:MOST_PANELS])
+    yield _accuracy(plots, results, accurate[:MAX_PANELS])
     if novel and len(results) > 1:
         yield _trade_off(plots, results, accurate[0], novel)
     if all(accurate[0] in result.per_user for result in results.values()):
-        yield _served(plots, results, accurate[0])
+        yield _across_users(plots, results, accurate[0])
 
 
 def _accuracy(plots: Any, results: Mapping[str, Measured], names: Sequence[str]) -> Figure:
@@ -76,60 +78,61 @@ def _accuracy(plots: Any, results: Mapping[str, Measured], names: Sequence[str])
         measure(name).label: {model: (result[name], result.intervals.get(name)) for model, result in results.items()}
         for name in names
     }
-    caption = (
-        "Longer is better. The thin lines are confidence intervals over users: where two do not overlap, "
-        "the difference is hardly luck."
-    )
-    return Figure("bars", "How accurate each model is", caption, plots.bars(panels), wide=True)
+    caption = "Longer bars are better. The thin lines are confidence intervals over users."
+    return Figure("bars", "Accuracy", caption, plots.bars(panels), wide=True)
 
 
 def _trade_off(plots: Any, results: Mapping[str, Measured], accurate: str, novel: str) -> Figure:
     points = {model: (result[novel], result[accurate]) for model, result in results.items()}
     svg = plots.accuracy_against_novelty(points, accuracy=measure(accurate).label, novelty=measure(novel).label)
-    caption = "A model above and to the right of another finds more, and suggests less of what everybody knows anyway."
+    caption = "A model above and to the right of another is more accurate and recommends less popular items."
     return Figure("novelty", "Accuracy against novelty", caption, svg)
 
 
-def _served(plots: Any, results: Mapping[str, Measured], accurate: str) -> Figure:
+def _across_users(plots: Any, results: Mapping[str, Measured], accurate: str) -> Figure:
     per_user = {model: result.per_user[accurate] for model, result in results.items()}
     svg = plots.user_shares(per_user, label=measure(accurate).label)
-    caption = "The higher a curve, the more users are served that well. At its left end stand all who found anything."
-    return Figure("users", "How many users are served how well", caption, svg)
+    caption = (
+        "The share of users above each value: higher curves are better. The left end is the share of users with a hit."
+    )
+    return Figure("users", "Accuracy across users", caption, svg)
 
 
 def _of_lists(plots: Any, study: Study) -> Iterator[Figure]:
-    """Where the lists of each model fall between hits and rarities."""
+    """How popular the items are that each model recommends."""
     train = study.split.train if study.split else study.data
     shares, sizes = {}, [0]
     for name, (model, result) in study.models.items():
         if hasattr(model, "recommend"):
-            lists = model.recommend(_some_users(train, result.users), k=TENTHS)
+            lists = model.recommend(_thinned(train, result.users), k=TENTHS)
             shares[name], sizes = popularity_shares(train, lists.items)
     if shares:
         caption = (
-            "Each step holds a tenth of all interactions: a few hits on the left, many rarities on the right. "
-            "The dashed line is how people themselves choose; a model far above it on the left mostly repeats hits."
+            "Items are grouped by popularity, each group with a tenth of all interactions: few popular items on the "
+            "left, many rare ones on the right. The dashed line is the share in the data; a model far above it "
+            "on the left recommends mostly popular items."
         )
         yield Figure(
-            "popularity", "Where the recommendations fall", caption, plots.popularity(shares, sizes), wide=True
+            "popularity", "Popularity of the recommended items", caption, plots.popularity(shares, sizes), wide=True
         )
 
 
 def _of_data(plots: Any, study: Study) -> Iterator[Figure]:
     if len(study.data) == 0:
         return
-    caption = "A few items are met by many users, most by few: the long tail. Both axes are logarithmic."
-    yield Figure("degrees", "How popular the items are", caption, plots.degrees(study.data.item_degrees))
+    caption = "A few items have many users, most have few: the long tail. Both axes are logarithmic."
+    yield Figure("degrees", "Item popularity", caption, plots.degrees(study.data.item_degrees))
 
 
 def _of_solver(plots: Any, study: Study) -> Iterator[Figure]:
     for name, (model, _) in study.models.items():
-        traces = [one.trace for one in getattr(model, "solutions_", ()) if getattr(one, "trace", ())]
+        certificates = getattr(getattr(model, "fitted_", None), "certificates", ())
+        traces = [certificate.trace for certificate in certificates if certificate.trace]
         if traces:
             longest = max(traces, key=len)
             drawn = plots.convergence(_residuals(longest), tol=float(getattr(model, "tol", 0.0)))
-            caption = f"Residuals of the solver of {name}, step by step; it stops when all are below the dashed line."
-            yield Figure("convergence", "How the solver arrives", caption, drawn)
+            caption = f"Residuals of the solver of {name} at each step; it stops when all are below the dashed line."
+            yield Figure("convergence", "Solver convergence", caption, drawn)
             return
 
 
@@ -139,7 +142,7 @@ def _residuals(trace: Sequence[Any]) -> dict[str, list[float]]:
     return {name: row.tolist() for name, row in zip(names, rows, strict=True) if name}
 
 
-def _some_users(train: Interactions, users: Any) -> list[str]:
+def _thinned(train: Interactions, users: Any) -> list[str]:
     """Choose evaluated users with a history, evenly thinned out: the picture does not need them all."""
     known = [str(user) for user in users if user in train.users]
-    return known[:: max(1, -(-len(known) // MOST_USERS))] or [str(label) for label in train.users.labels[:MOST_USERS]]
+    return known[:: max(1, -(-len(known) // MAX_USERS))] or [str(label) for label in train.users.labels[:MAX_USERS]]

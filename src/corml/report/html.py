@@ -1,6 +1,6 @@
 """A page as one HTML file that needs nothing else: no network, no script, no other file.
 
-Everything that comes from data goes through `escaped`; only our own markup and drawings are put in as they are.
+Everything that comes from data goes through `escaped`; only our own markup and figures are put in as they are.
 """
 
 import os
@@ -137,17 +137,17 @@ def _card(card: Card) -> str:
     picks = "".join(map(_pick, card.picks))
     return f"""<article class="card">
 <h3>User <bdi>{escaped(card.name)}</bdi></h3>{note}
-<div><h4>has met</h4><ul>{history}{more}</ul></div>
-<div><h4>should like</h4><ol>{picks}</ol></div>
+<div><h4>History</h4><ul>{history}{more}</ul></div>
+<div><h4>Recommended</h4><ol>{picks}</ol></div>
 </article>
 """
 
 
 def _pick(pick: Pick) -> str:
-    found = ' <span class="found" title="really chosen, kept from the model">✓</span>' if pick.held_out else ""
-    because = ", ".join(f"<bdi>{escaped(title)}</bdi> {100 * share:.0f}&nbsp;%" for title, share in pick.reasons)
+    hit = ' <span class="hit" title="held out: the user did choose it">✓</span>' if pick.held_out else ""
+    because = ", ".join(f"<bdi>{escaped(title)}</bdi>&nbsp;{100 * share:.0f}&nbsp;%" for title, share in pick.reasons)
     why = f'<span class="why">because of: {because}</span>' if because else ""
-    return f'<li><bdi>{escaped(pick.title)}</bdi>{found} <span class="score">{pick.score:.3f}</span>{why}</li>'
+    return f'<li><bdi>{escaped(pick.title)}</bdi>{hit} <span class="score">{pick.score:.3f}</span>{why}</li>'
 
 
 def _scrolling(table: Table, label: str) -> str:
@@ -159,5 +159,5 @@ def _folded(label: str, content: str) -> str:
 
 
 def _pairs(rows: tuple[tuple[str, str], ...]) -> str:
-    made = "".join(f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>\n" for name, value in rows)
-    return f'<dl class="pairs">\n{made}</dl>\n' if made else ""
+    items = "".join(f"<div><dt>{escaped(name)}</dt><dd>{escaped(value)}</dd></div>\n" for name, value in rows)
+    return f'<dl class="pairs">\n{items}</dl>\n' if items else ""

@@ -33,7 +33,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class Finding:
-    """Something the data doctor noticed; `severity` is a word such as "note", "warning" or "error"."""
+    """A problem or remark about the data; `severity` is a word such as "note", "warning" or "error"."""
 
     severity: str
     what: str
@@ -42,7 +42,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Figure:
-    """A drawing as SVG text, with a caption that says what to see in it."""
+    """A figure as SVG text, with a caption that says what it shows."""
 
     key: str
     title: str
@@ -63,7 +63,7 @@ class Pick:
 
 @dataclass(frozen=True)
 class Card:
-    """One person: some titles of their history, how many more there are, and what the model recommends."""
+    """One user: some titles of the history, how many more there are, and what the model recommends."""
 
     name: str
     history: tuple[str, ...]
@@ -90,7 +90,7 @@ class Facts(Section):
 
 @dataclass(frozen=True)
 class Findings(Section):
-    """What the data doctor noticed, and what to do about it."""
+    """What the checks of the data found, and what to do about it."""
 
     findings: tuple[Finding, ...] = ()
 
@@ -115,14 +115,14 @@ class Gallery(Section):
 
 @dataclass(frozen=True)
 class Samples(Section):
-    """Recommendations for a few people."""
+    """Recommendations for a few users."""
 
     cards: tuple[Card, ...] = ()
 
 
 @dataclass(frozen=True)
 class Details(Section):
-    """Groups of names and values, and the command that makes the page again."""
+    """Groups of names and values, and the command that reproduces the page."""
 
     groups: tuple[tuple[str, Pairs], ...] = ()
     command: str = ""

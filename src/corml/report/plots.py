@@ -1,4 +1,4 @@
-"""Drawings as SVG text: numbers in, markup out. The only file that needs matplotlib.
+"""Figures as SVG text: numbers in, markup out. The only file that needs matplotlib.
 
 The same numbers give the same bytes. Text stays text in a generic font, so a page can be searched and copied from.
 """
@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from matplotlib.ticker import FixedLocator, FuncFormatter, MaxNLocator, NullFormatter, NullLocator, PercentFormatter
 from numpy.typing import NDArray
 
-from corml.report._look import COLOURS, FAINT, HALF, HEIGHT, INK, MARKERS, STYLE, WIDE
+from corml.report._style import COLOURS, FAINT, HALF, HEIGHT, INK, MARKERS, STYLE, WIDE
 from corml.report._svg import tidy
 from corml.report._text import clean, count
 
@@ -59,7 +59,7 @@ def degrees(counts: NDArray[Any], *, head: float = 0.1) -> str:
     share = ordered[:edge].sum() / ordered.sum()
     with matplotlib.rc_context(STYLE):
         figure, ax = _one(HALF)
-        ax.set(xscale="log", yscale="log", xlabel="items, most popular first", ylabel="users who met the item")
+        ax.set(xscale="log", yscale="log", xlabel="items, most popular first", ylabel="users of the item")
         ax.axvspan(0.9, edge, color=COLOURS[0], alpha=0.09, linewidth=0)
         ax.plot(shown, ordered[shown - 1], color=COLOURS[0], drawstyle="steps-mid")
         ax.set_xlim(0.9, len(ordered) * 1.1)
@@ -71,7 +71,7 @@ def degrees(counts: NDArray[Any], *, head: float = 0.1) -> str:
 
 
 def user_shares(per_user: Mapping[str, NDArray[Any]], *, label: str) -> str:
-    """For each level of a metric, the share of users who get more than that."""
+    """For each level of a metric, the share of users above it."""
     levels = np.linspace(0, 1, 101)
     with matplotlib.rc_context(STYLE):
         figure, ax = _one(HALF)
@@ -85,15 +85,15 @@ def user_shares(per_user: Mapping[str, NDArray[Any]], *, label: str) -> str:
 
 
 def popularity(shares: Mapping[str, NDArray[Any]], sizes: Sequence[int]) -> str:
-    """Where recommendations fall: tenths of all interactions, from the most to the least popular items."""
-    places = np.arange(1, len(sizes) + 1)
+    """Shares of recommendations over tenths of all interactions, from the most to the least popular items."""
+    groups = np.arange(1, len(sizes) + 1)
     with matplotlib.rc_context(STYLE):
         figure, ax = _one(WIDE)
         ax.axhline(1 / len(sizes), color=FAINT, linestyle=(0, (4, 3)), linewidth=1.5, label="the data")
         for at, (model, share) in enumerate(shares.items()):
-            look = {"color": COLOURS[at % 7], "marker": MARKERS[at % 7], "linestyle": _dash(at)}
-            ax.plot(places, share, label=clean(model), markersize=7, **look)
-        ax.set_xticks(places, [f"{count(size)}\nitem{'' if size == 1 else 's'}" for size in sizes])
+            style = {"color": COLOURS[at % 7], "marker": MARKERS[at % 7], "linestyle": _dash(at)}
+            ax.plot(groups, share, label=clean(model), markersize=7, **style)
+        ax.set_xticks(groups, [f"{count(size)}\nitem{'' if size == 1 else 's'}" for size in sizes])
         ax.set(xlabel="most popular items   →   least popular items", ylabel="share of recommendations")
         ax.set_ylim(0, None)
         ax.yaxis.set_major_formatter(PercentFormatter(1, decimals=0, symbol=" %"))
@@ -112,7 +112,7 @@ def convergence(residuals: Mapping[str, Sequence[float]], *, tol: float = 0.0) -
             steps = np.arange(1, len(positive) + 1)
             ax.plot(steps, positive, color=COLOURS[at % 7], label=clean(name), linestyle=_dash(at))
         if tol > 0:
-            ax.axhline(tol, color=FAINT, linestyle=(0, (4, 3)), linewidth=1.5, label="goal")
+            ax.axhline(tol, color=FAINT, linestyle=(0, (4, 3)), linewidth=1.5, label="tolerance")
         low, high = ax.get_ylim()
         _decades(ax.yaxis, low, high, _power)
         ax.xaxis.set_major_locator(MaxNLocator(6, integer=True, steps=[1, 2, 5, 10]))
@@ -157,10 +157,10 @@ def _point_labels(ax: Any, points: Mapping[str, tuple[float, float]], gap: float
         x, y = pixels[at]
         height = max(y, height + gap)
         moved, colour = 10 if height - y > 5 else 0, COLOURS[at % 7]
-        point, place = ax.transData.inverted().transform([(x, y), (x + 10 + moved, height)])
+        point, label = ax.transData.inverted().transform([(x, y), (x + 10 + moved, height)])
         if moved:
-            ax.plot(*zip(point, place, strict=True), color=colour, linewidth=0.8, zorder=1)
-        ax.text(*place, _short(list(points)[at]), va="center", color=colour, fontweight="bold")
+            ax.plot(*zip(point, label, strict=True), color=colour, linewidth=0.8, zorder=1)
+        ax.text(*label, _short(list(points)[at]), va="center", color=colour, fontweight="bold")
 
 
 def _short(name: str, longest: int = 28) -> str:
@@ -169,7 +169,7 @@ def _short(name: str, longest: int = 28) -> str:
 
 
 def _legend(figure: Figure, ax: Any, columns: int) -> None:
-    """Inside, in the empty corner, while it is small; else below, in a drawing as much taller."""
+    """Inside, in the empty corner, while it is small; else below, in a figure as much taller."""
     lines = ax.get_legend_handles_labels()[1]
     if len(lines) <= 5:
         ax.legend(loc="upper right")

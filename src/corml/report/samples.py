@@ -1,4 +1,4 @@
-"""Recommendations as cards: what a person met, what the model suggests, and why."""
+"""Recommendations as cards: the history of a user, what the model recommends, and why."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -13,9 +13,9 @@ from corml.report.page import Card, Pick
 
 __all__ = ["cards", "reasons", "sample_users", "samples"]
 
-MOST_HISTORY = 8  # titles of a history on a card
-MOST_REASONS = 3
-LEAST_SHARE = 0.01
+MAX_HISTORY = 8  # titles of a history on a card
+MAX_REASONS = 3
+MIN_SHARE = 0.01
 
 Explanations = Sequence[Sequence[Explanation]]
 
@@ -31,16 +31,16 @@ class Explaining(Protocol):
 
 
 def sample_users(train: Interactions, held_out: Interactions | None = None, *, number: int = 3) -> list[str]:
-    """Choose a few ordinary users: histories of middling length, and something held out to be found where known."""
+    """Choose a few typical users: histories of medium length, and held-out items where known."""
     lengths = train.user_degrees
-    able = lengths > 0
+    eligible = lengths > 0
     if held_out is not None:
         tested = np.isin(train.users.labels, held_out.users.labels[held_out.user_degrees > 0])
-        able = able & tested if (able & tested).any() else able
-    rows = np.flatnonzero(able)
+        eligible = eligible & tested if (eligible & tested).any() else eligible
+    rows = np.flatnonzero(eligible)
     rows = rows[np.argsort(lengths[rows], kind="stable")]
-    places = np.linspace(0, len(rows) - 1, number + 2)[1:-1].round().astype(np.int64)
-    return [str(train.users.labels[row]) for row in rows[np.unique(places)]] if len(rows) else []
+    positions = np.linspace(0, len(rows) - 1, number + 2)[1:-1].round().astype(np.int64)
+    return [str(train.users.labels[row]) for row in rows[np.unique(positions)]] if len(rows) else []
 
 
 def samples(
@@ -51,7 +51,7 @@ def samples(
     held_out: Interactions | None = None,
     k: int = 5,
 ) -> tuple[Card, ...]:
-    """Ask a model for lists and, if it can say, for reasons; then make a card for each user."""
+    """Get lists and, if the model can explain them, reasons; then make a card for each user."""
     lists = model.recommend(users, k=k)
     return cards(lists, _explained(model, lists), train=train, held_out=held_out)
 
@@ -65,34 +65,32 @@ def cards(
 ) -> tuple[Card, ...]:
     """Make one card per list; `explanations` has one row per list and one entry per item, or is empty."""
     titles = {**train.titles, **lists.titles}
-    found = _met(held_out, lists.users)
-    histories = _met(train, lists.users)
-    made = []
-    for row, user in enumerate(lists.users):
-        why = {one.item: one for one in explanations[row]} if explanations else {}
-        history = _speaking_most(histories[user], list(why.values()))
-        made.append(
-            Card(
-                name=user,
-                history=tuple(titles.get(item, item) for item in history[:MOST_HISTORY]),
-                more=max(0, len(history) - MOST_HISTORY),
-                picks=_picks(lists, row, why, found[user], titles),
-                note=lists.reasons[row] or "",
-            )
+    histories, targets = _items_of(train, lists.users), _items_of(held_out, lists.users)
+
+    def card(row: int, user: str) -> Card:
+        why = {explanation.item: explanation for explanation in explanations[row]} if explanations else {}
+        history = _by_influence(histories[user], list(why.values()))
+        return Card(
+            name=user,
+            history=tuple(titles.get(item, item) for item in history[:MAX_HISTORY]),
+            more=max(0, len(history) - MAX_HISTORY),
+            picks=_picks(lists, row, why, targets[user], titles),
+            note=lists.reasons[row] or "",
         )
-    return tuple(made)
+
+    return tuple(card(row, user) for row, user in enumerate(lists.users))
 
 
 def reasons(explanation: Explanation, titles: Mapping[str, str]) -> tuple[tuple[str, float], ...]:
-    """Find the history items that speak most for an item, with their shares of all that speaks for it."""
+    """The history items that contribute most to a score, with their shares of all positive contributions."""
     rows = [row for row in explanation.rows() if row["contribution"] > 0]
     total = sum(row["contribution"] for row in rows)
-    shares = [(titles.get(row["item"], row["item"]), row["contribution"] / total) for row in rows[:MOST_REASONS]]
-    return tuple((title, share) for title, share in shares if share >= LEAST_SHARE)
+    shares = [(titles.get(row["item"], row["item"]), row["contribution"] / total) for row in rows[:MAX_REASONS]]
+    return tuple((title, share) for title, share in shares if share >= MIN_SHARE)
 
 
 def _explained(model: Explaining, lists: Recommendations) -> Explanations:
-    """Reasons for every item of every list, or none if the model does not go by histories."""
+    """Reasons for every item of every list, or none if the model does not score by histories."""
     try:
         return [[model.explain(user, item) for item in row] for user, row in zip(lists.users, lists, strict=True)]
     except UsageError:
@@ -103,7 +101,7 @@ def _picks(
     lists: Recommendations,
     row: int,
     why: Mapping[str, Explanation],
-    found: Sequence[str],
+    targets: Sequence[str],
     titles: Mapping[str, str],
 ) -> tuple[Pick, ...]:
     return tuple(
@@ -111,14 +109,14 @@ def _picks(
             title=titles.get(item, item),
             score=float(score),
             reasons=reasons(why[item], titles) if item in why else (),
-            held_out=item in found,
+            held_out=item in targets,
         )
         for item, score in zip(lists.items[row], lists.scores[row], strict=True)
         if item is not None
     )
 
 
-def _met(data: Interactions | None, users: Sequence[str]) -> dict[str, list[str]]:
+def _items_of(data: Interactions | None, users: Sequence[str]) -> dict[str, list[str]]:
     """Items of some users, in the order they were read."""
     if data is None:
         return {user: [] for user in users}
@@ -129,11 +127,11 @@ def _met(data: Interactions | None, users: Sequence[str]) -> dict[str, list[str]
     }
 
 
-def _speaking_most(history: list[str], explanations: Sequence[Explanation]) -> list[str]:
+def _by_influence(history: list[str], explanations: Sequence[Explanation]) -> list[str]:
     """Order a history by how much its items mattered for this list."""
     weight: dict[str, float] = {}
-    for one in explanations:
-        total = max(one.score, np.finfo(float).tiny)
-        for item, share in zip(one.history, one.contributions / total, strict=True):
+    for explanation in explanations:
+        total = max(explanation.score, np.finfo(float).tiny)
+        for item, share in zip(explanation.history, explanation.contributions / total, strict=True):
             weight[item] = weight.get(item, 0.0) + float(share)
     return sorted(history, key=lambda item: -weight.get(item, 0.0))

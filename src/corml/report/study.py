@@ -1,4 +1,4 @@
-"""Everything a report is made from, in one place."""
+"""Everything a report is made from."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -12,7 +12,7 @@ __all__ = ["Doctor", "Parts", "Study"]
 
 
 class Doctor(Protocol):
-    """The part of a data doctor's report that is shown; findings have `severity`, `what` and `advice`."""
+    """The part of the checks of the data that is shown; findings have `severity`, `what` and `advice`."""
 
     @property
     def facts(self) -> Sequence[tuple[str, Any]]:
@@ -20,7 +20,7 @@ class Doctor(Protocol):
 
     @property
     def findings(self) -> Sequence[Any]:
-        """What looks wrong or is worth knowing."""
+        """Problems and remarks."""
 
 
 class Parts(Protocol):
@@ -28,11 +28,11 @@ class Parts(Protocol):
 
     @property
     def train(self) -> Interactions:
-        """What models learned from."""
+        """What models were fitted on."""
 
     @property
     def test(self) -> Interactions:
-        """What they were to find."""
+        """Held-out pairs they were evaluated on."""
 
     @property
     def procedure(self) -> Mapping[str, Any]:

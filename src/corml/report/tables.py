@@ -13,7 +13,7 @@ from corml.report._text import clean, escaped, pad, width
 
 __all__ = ["Cell", "Column", "Table", "comparison"]
 
-MOST_DIGITS, FEWEST_DIGITS = 4, 2
+MAX_DIGITS, MIN_DIGITS = 4, 2
 MARK = "*"
 
 
@@ -107,9 +107,9 @@ def comparison(
     if intervals not in _INTERVALS:
         raise UsageError(f"intervals must be one of {', '.join(_INTERVALS)}; got {ascii_line(intervals)}.")
     names = list(metrics) if metrics is not None else shared_names(results.values())
-    made = {name: _metric_column(results, measure(name), intervals) for name in names}
+    cells = {name: _metric_column(results, measure(name), intervals) for name in names}
     columns = [Column(measure(name).label, number=True, meaning=measure(name).meaning) for name in names]
-    rows = (tuple([Cell(model), *(made[name][at] for name in names)]) for at, model in enumerate(results))
+    rows = (tuple([Cell(model), *(cells[name][at] for name in names)]) for at, model in enumerate(results))
     return Table((Column("Model"), *columns), tuple(rows))
 
 
@@ -134,8 +134,8 @@ def _digits(half_widths: Sequence[float]) -> int:
     """Two digits of the uncertainty: more would be noise, and without an interval four are usual."""
     sizes = [half for half in half_widths if math.isfinite(half) and half > 0]
     if not sizes:
-        return MOST_DIGITS
-    return min(max(1 - math.floor(math.log10(median(sizes))), FEWEST_DIGITS), MOST_DIGITS)
+        return MAX_DIGITS
+    return min(max(1 - math.floor(math.log10(median(sizes))), MIN_DIGITS), MAX_DIGITS)
 
 
 def _plus_minus(value: float, span: tuple[float, float], digits: int) -> str:

@@ -46,11 +46,18 @@ def _notes(notes: Mapping[str, Any]) -> dict[str, Any]:
     upgraded: dict[str, Any] = {}
     if isinstance(training, Mapping):
         upgraded["training"] = {TRAINING_NAMES.get(name, name): value for name, value in training.items()}
-    if isinstance(plan, Mapping):
-        renamed = {PLAN_NAMES.get(name, name.replace(" ", "_")): value for name, value in plan.items()}
-        if renamed.get("candidates") == "all":
-            del renamed["candidates"]
-        if isinstance(renamed.get("pairs"), int):  # were counted one way
-            renamed["pairs"] *= 2
-        upgraded["plan"] = renamed
+    if isinstance(plan, Mapping) and "ridge" in plan:
+        upgraded["plan"] = _plan(plan)
+    elif "route" in notes or "l2" in notes:  # linear baselines kept it without a name of its own
+        known = ("route", "l2", "rank", "predicted bytes")
+        upgraded["plan"] = {name.replace(" ", "_"): notes[name] for name in known if name in notes}
     return upgraded
+
+
+def _plan(plan: Mapping[str, Any]) -> dict[str, Any]:
+    renamed = {PLAN_NAMES.get(name, name.replace(" ", "_")): value for name, value in plan.items()}
+    if renamed.get("candidates") == "all":
+        del renamed["candidates"]
+    if isinstance(renamed.get("pairs"), int):  # were counted one way
+        renamed["pairs"] *= 2
+    return renamed

@@ -3,10 +3,10 @@
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.compiled import njit
 from corml.linalg.scaling import column_degrees, power, row_degrees
 from corml.linalg.support import unsigned
 from corml.method.sparse.candidates import POPULARITY_EXPONENT
@@ -58,7 +58,7 @@ def count_pairs(R: csr_array, *, loss: Vector | None = None, max_per_item: int |
 def _one_sided(
     rows: "Rows", items: Items, selected: list[tuple[Items, Vector]], max_per_item: int, degrees: Vector
 ) -> tuple[Vector, Vector]:
-    """Of the partners each item selects: the share that does not select it, and the mean of their degrees times that."""
+    """Of the partners an item selects: the share that does not select it, and the mean of their degrees times that."""
     rng = np.random.default_rng(0)
     checked = [rng.choice(len(partners), min(PARTNERS, len(partners)), replace=False) for partners, _ in selected]
     item = np.repeat(np.arange(len(items)), [len(some) for some in checked])

@@ -11,10 +11,10 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.compiled import njit
 from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow, power, scaled
 from corml.linalg.support import Support

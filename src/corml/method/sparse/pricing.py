@@ -9,10 +9,10 @@ larger, so what is reported is then an upper bound.
 from dataclasses import dataclass
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.compiled import njit
 from corml.fitted import ExcludedPairs
 from corml.linalg.support import unsigned
 from corml.method.problem import UserWeights, Weights

@@ -1,0 +1,81 @@
+"""The commands of this room: a file each, listed without importing any, imported when its command runs."""
+
+import ast
+import importlib.util
+from collections.abc import Iterator, Mapping
+from importlib.abc import InspectLoader
+from typing import Any, cast
+
+import typer
+from typer.core import TyperGroup
+
+from corml import plugins
+
+__all__ = ["ORDER", "Commands", "short_help"]
+
+ROOM = "corml.cli"
+
+# As a newcomer would use them; a command that is not listed here comes after these.
+ORDER = ("demo", "data", "fit", "recommend", "similar", "explain", "evaluate", "verify", "inspect", "models", "metrics")
+
+
+class Commands(TyperGroup):
+    """The root command: names and short help come from the files' text, so that showing them is fast."""
+
+    def __init__(self, **settings: Any) -> None:
+        super().__init__(**settings)
+        self.commands = cast(Any, Files())
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        """Names in their order of use."""
+        return list(self.commands)
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:
+        """Names and short help, uncut."""
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, short_help(name)) for name in self.commands])
+
+
+class Files(Mapping[str, Any]):
+    """The commands by name; looking one up imports its file."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in plugins.names(ROOM):
+            raise KeyError(name)
+        return _load(name)
+
+    def __contains__(self, name: object) -> bool:
+        return name in plugins.names(ROOM)
+
+    def __iter__(self) -> Iterator[str]:
+        position = {name: at for at, name in enumerate(ORDER)}
+        return iter(sorted(plugins.names(ROOM), key=lambda name: (position.get(name, len(ORDER)), name)))
+
+    def __len__(self) -> int:
+        return len(plugins.names(ROOM))
+
+
+def short_help(name: str) -> str:
+    """First line of a command's help, without importing its file: it is that of the first function there."""
+    module = f"{ROOM}.{name}"
+    spec = importlib.util.find_spec(module)
+    assert spec is not None
+    source = cast(InspectLoader, spec.loader).get_source(module)
+    functions = (node for node in ast.parse(source or "").body if isinstance(node, ast.FunctionDef))
+    return (ast.get_docstring(next(functions)) or "").partition("\n")[0]
+
+
+def _load(name: str) -> Any:
+    """The command of a file, built as part of a group: a function becomes a command, a Typer a group of its own."""
+    command = plugins.get(ROOM, name)
+    group = typer.Typer(add_completion=False, rich_markup_mode=None)
+    group.callback()(_no_options)
+    if isinstance(command, typer.Typer):
+        group.add_typer(command, name=name)
+    else:
+        group.command(name)(command)
+    return cast(TyperGroup, typer.main.get_command(group)).commands[name]
+
+
+def _no_options() -> None:
+    """What a group needs to be one, even of a single command."""

@@ -1,0 +1,111 @@
+"""Compiled kernels, kept between runs where that can be done.
+
+Numba keeps compiled code beside the source or in a user folder. Where neither can be written, a private temporary
+folder is used, else nothing is kept and every run compiles anew. A damaged or unwritable cache costs time, never an
+answer: what cannot be read is compiled again, what cannot be written is not kept, and one note says so.
+"""
+
+import os
+import stat
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numba
+from numba import njit as compile_later
+
+__all__ = ["njit"]
+
+_config: Any = numba.config
+
+
+def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`numba.njit` with options, whose cache may fail."""
+
+    def decorate(function: Callable[..., Any]) -> Any:
+        dispatcher = compile_later(**options)(function)
+        if cache and _enabled(dispatcher):
+            dispatcher._cache = _Forgiving(dispatcher._cache)
+        return dispatcher
+
+    return decorate
+
+
+def _enabled(dispatcher: Any) -> bool:
+    """Turn the cache on, where there is a folder for it."""
+    try:
+        dispatcher.enable_caching()
+    except (RuntimeError, OSError):  # no folder of Numba's choice can be written
+        folder = _private_folder()
+        if folder is None:
+            _note("compiled code cannot be kept in any folder")
+            return False
+        before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
+        try:
+            dispatcher.enable_caching()
+        except (RuntimeError, OSError):
+            _note("compiled code cannot be kept in any folder")
+            return False
+        finally:
+            _config.CACHE_DIR = before
+    return True
+
+
+def _private_folder() -> Path | None:
+    """A temporary folder of this user alone: code is loaded from it, so nobody else may write there."""
+    try:
+        user = os.getuid() if hasattr(os, "getuid") else os.environ.get("USERNAME", "")
+        folder = Path(tempfile.gettempdir()) / f"corml-compiled-{user}"
+        folder.mkdir(mode=0o700, exist_ok=True)
+        about = folder.lstat()
+    except OSError:
+        return None
+    mine = not hasattr(os, "getuid") or (about.st_uid == os.getuid() and not about.st_mode & 0o077)
+    return folder if mine and stat.S_ISDIR(about.st_mode) else None
+
+
+class _Forgiving:
+    """Numba's cache of one function, without its exceptions."""
+
+    def __init__(self, cache: Any) -> None:
+        self._cache = cache
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._cache, name)
+
+    def load_overload(self, *given: Any) -> Any:
+        """Compiled code, or None if there is none that can be read."""
+        try:
+            return self._cache.load_overload(*given)
+        except Exception as fault:  # whatever a damaged file makes of unpickling
+            _note(f"kept compiled code cannot be read ({type(fault).__name__}): it is compiled again")
+            self._forget()
+            return None
+
+    def save_overload(self, *given: Any) -> None:
+        """Keep compiled code, if that can be done."""
+        try:
+            self._cache.save_overload(*given)
+        except Exception as fault:
+            reason = getattr(fault, "strerror", None) or type(fault).__name__
+            _note(f"compiled code cannot be kept ({reason})")
+
+    def _forget(self) -> None:
+        """Remove the index, so that the next run does not stumble over it."""
+        try:
+            self._cache.flush()
+        except Exception:  # then the next run compiles again, too
+            pass
+
+
+_noted: list[str] = []
+
+
+def _note(text: str) -> None:
+    """Say it once in a run."""
+    if not _noted:
+        _noted.append(text)
+        cost = "every run takes some seconds longer until that is mended."
+        warnings.warn(f"{text}; {cost}", RuntimeWarning, stacklevel=2)

@@ -1,0 +1,75 @@
+"""Memory is predicted before it is taken: the peak of the whole process, and never too low."""
+
+import json
+import subprocess
+import sys
+import textwrap
+
+import pytest
+
+import corml
+from corml import memory
+from corml.errors import ResourceError
+from corml.method.plan import plan
+from corml.method.plan.memory import pairs_that_fit, sparse_bytes
+from support import random_interactions
+
+FIT = """
+    import json, sys
+    import numpy as np
+    import corml
+    users, items, each, settings = json.loads(sys.argv[1])
+    rng = np.random.default_rng(0)
+    popular = (rng.random((users, each)) ** 2 * items).astype(np.int64)
+    train = corml.Interactions.from_pairs(np.repeat(np.arange(users), each), popular.ravel())
+    small = corml.Interactions.from_pairs(list("aabbc"), list("xyxzz"))
+    corml.CoRML(**{**settings, "rank": 2}).fit(small)  # compiled code is not what a fit takes
+    del popular, small
+    model = corml.CoRML(**settings)
+    predicted = model.plan(train).report()["predicted bytes"]
+    model.fit(train)
+    peak = next(int(line.split()[1]) for line in open("/proc/self/status") if line.startswith("VmHWM")) * 1024
+    print(predicted / peak)
+"""
+
+
+@pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
+@pytest.mark.parametrize(
+    ("users", "items", "each", "settings"),
+    [
+        (20_000, 15_000, 12, {"solver": "sparse"}),
+        (20_000, 15_000, 12, {"solver": "sparse", "filter": "elementwise", "rank": 32}),
+        (3_000, 20_000, 30, {"solver": "sparse", "candidates": 100, "rank": 256}),
+        (6_000, 4_000, 10, {"solver": "admm", "max_steps": 3, "tol": 0}),
+    ],
+    ids=["sparse", "clipped", "many items", "dense"],
+)
+def test_the_predicted_peak_is_the_real_one(users, items, each, settings):
+    given = json.dumps([users, items, each, settings])
+    run = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(FIT), given]
+    ratio = float(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
+    assert 1.0 <= ratio <= 1.25
+
+
+def test_where_memory_is_short_fewer_candidates_are_taken(monkeypatch):
+    data = random_interactions(3, 3000, 2000, 12)
+    monkeypatch.setattr(memory, "resident", lambda: 0)
+    whole = corml.CoRML(solver="sparse").plan(data)
+    limit, too_little = (sparse_bytes(data.matrix, pairs, whole.rank, clip=False) for pairs in (whole.pairs // 2, 0))
+    short = corml.CoRML(solver="sparse", max_memory=str(limit)).plan(data)
+    assert whole.candidates is None
+    assert short.candidates >= plan.MIN_PER_ITEM
+    assert short.predicted_bytes <= limit
+    with pytest.raises(ResourceError, match="the budget is"):
+        corml.CoRML(solver="sparse", max_memory=str(too_little)).plan(data)
+
+
+@pytest.mark.parametrize("clip", [True, False])
+@pytest.mark.parametrize("limit", [10**6, 10**7, 10**8])
+def test_the_pairs_that_fit_are_as_many_as_do(clip, limit):
+    X = random_interactions(3, 3000, 2000, 12).matrix
+    pairs = pairs_that_fit(X, 32, limit, clip=clip)
+    if pairs:
+        assert sparse_bytes(X, pairs, 32, clip=clip) <= limit
+    if pairs < 2000**2:
+        assert sparse_bytes(X, pairs + 1, 32, clip=clip) > limit

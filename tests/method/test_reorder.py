@@ -1,0 +1,40 @@
+"""Another order of users and items while H is learned changes nothing but the time."""
+
+import numpy as np
+
+import corml
+from corml.method.sparse.reorder import Reordered
+from corml.method.spectral import singular_vectors
+from support import random_interactions
+
+
+def test_users_and_items_in_another_order_are_the_same():
+    R = random_interactions(0, 120, 50, 6).matrix
+    order = Reordered.of(R, singular_vectors(R, 6))
+    before = R[:, order.items].toarray()
+    assert sorted(map(tuple, order.X.toarray())) == sorted(map(tuple, before))
+
+
+def test_a_matrix_of_items_comes_back_as_it_was():
+    R = random_interactions(1, 90, 40, 6).matrix
+    H, V = (R.T @ R).tocsr(), singular_vectors(R, 5)
+    order = Reordered.of(R, V)
+    np.testing.assert_array_equal(order.permute_matrix(H).toarray(), (order.X.T @ order.X).toarray())
+    np.testing.assert_array_equal(order.unpermute_matrix(order.permute_matrix(H)).toarray(), H.toarray())
+    np.testing.assert_array_equal(order.unpermute(order.permute(V)), V)
+
+
+def test_those_who_are_alike_stand_together():
+    groups = np.arange(200) % 4  # taking turns
+    users, items = np.repeat(np.arange(200), 5), np.random.default_rng(0).integers(0, 20, 1000)
+    data = corml.Interactions.from_pairs(users, 20 * np.repeat(groups, 5) + items)
+    group = np.asarray(data.items.labels, dtype=np.int64) // 20
+    order = Reordered.of(data.matrix, np.eye(4, 5, k=1)[group])  # a direction for each group
+    permuted = group[order.items]
+    assert (np.diff(permuted) != 0).sum() == 3
+    assert (np.diff(permuted[order.X.indices]) != 0).sum() == 3
+
+
+def test_one_direction_orders_nothing():
+    R = random_interactions(2, 30, 12, 4).matrix
+    np.testing.assert_array_equal(Reordered.of(R, singular_vectors(R, 1)).items, np.arange(12))

@@ -1,0 +1,479 @@
+"""A model that was saved and read is the same model; a file whose parts do not fit together is refused."""
+
+import json
+import os
+import sys
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.sparse import csr_array, issparse
+
+import corml
+from corml.errors import DataError, ModelFileError, UsageError
+from corml.storage import container, model_file
+from support import random_interactions, with_arrays
+
+ODD = [
+    "NA",
+    "é",
+    "e\u0301",
+    "☕🧑‍🚀",
+    "line\nbreak",
+    "tab\there",
+    "\u202eabc",
+    '"',
+    "\\",
+    "007",
+    "7",
+    "7.0",
+    " 7",
+    "None",
+    "\udc80",
+    "../x",
+]
+
+
+@pytest.fixture(scope="module")
+def odd_data():
+    plain = random_interactions(3, users=30, items=len(ODD), mean=5)
+    items = [ODD[int(label[1:])] for label in plain.items.labels[plain.item]]
+    users = [ODD[int(label[1:])] if int(label[1:]) < len(ODD) else label for label in plain.users.labels[plain.user]]
+    return corml.Interactions.from_pairs(users, items, titles={ODD[2]: "a title\nin two lines 🎬", ODD[5]: "NA"})
+
+
+@pytest.fixture(scope="module", params=["corml", "popularity"])
+def model(request, odd_data):
+    made = corml.CoRML(rank=4, mix=0.7) if request.param == "corml" else corml.Popularity()
+    return made.fit(odd_data)
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "m.corml"
+
+
+def saved(model, path, **options):
+    model.save(path, **options)
+    return corml.read_model(path)
+
+
+def assert_same_answers(one, other, **query):
+    a, b = one.recommend(**query), other.recommend(**query)
+    assert np.array_equal(a.items, b.items)
+    assert np.array_equal(a.scores, b.scores, equal_nan=True)
+    assert (a.users, a.reasons, a.titles) == (b.users, b.reasons, b.titles)
+
+
+# --- there and back --------------------------------------------------------------------------------------------------
+
+
+def test_ids_titles_settings_and_facts_come_back(model, path):
+    back = saved(model, path, evaluation={"ndcg@10": 0.25})
+    assert type(back) is type(model)
+    assert back.items_.labels.tolist() == model.items_.labels.tolist()
+    assert back.users_.labels.tolist() == model.users_.labels.tolist()
+    assert back.titles_ == model.titles_
+    assert len(back.titles_) == 2
+    assert back.get_params() == model.get_params()
+    one, other = back.fitted_, model.fitted_
+    assert dict(one.settings) == dict(other.settings)
+    assert (one.fingerprint, one.source, one.plan) == (other.fingerprint, other.source, other.plan)
+    assert [certificate.report() for certificate in one.certificates] == [
+        certificate.report() for certificate in other.certificates
+    ]
+    assert one.evaluation == {"ndcg@10": 0.25}
+
+
+def test_every_array_comes_back_bit_by_bit(model, path):
+    back = saved(model, path)
+    for name in ("train", "counts", *model.state()):
+        one, other = getattr(model, name + "_"), getattr(back, name + "_")
+        parts = ("data", "indices", "indptr") if issparse(one) else ("view",)
+        for part in parts:
+            a, b = (getattr(one, part), getattr(other, part)) if issparse(one) else (one, other)
+            assert a.dtype == b.dtype
+            assert a.tobytes() == b.tobytes()
+
+
+def test_answers_are_the_same_after_reading(model, path):
+    back = saved(model, path)
+    assert_same_answers(model, back, users=list(model.users_.labels))
+    assert_same_answers(model, back, history=[[ODD[0]], [], ["nobody knows this"]], k=3)
+    assert np.array_equal(model.popularity, back.popularity)
+
+
+def test_saving_what_was_read_makes_the_same_file(model, path):
+    back = saved(model, path)
+    again = path.with_name("again")
+    back.save(again)
+    assert again.read_bytes() == path.read_bytes()
+
+
+def test_a_file_without_histories_names_no_user_and_answers_histories(model, path):
+    back = saved(model, path, history=False)
+    content = path.read_bytes()
+    assert not any(name.startswith(("users", "train")) for name in container.unpack(content).arrays)
+    assert len(back.users_) == 0
+    assert back.train_.shape == model.train_.shape
+    assert np.array_equal(model.popularity, back.popularity)
+    assert_same_answers(model, back, history=[[ODD[0], ODD[3]], []])
+    with pytest.raises(UsageError, match="saved without its users"):
+        back.recommend(["u20"])
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_what_was_read_without_histories_is_saved_without_them(model, path, history):
+    back = saved(model, path, history=False)
+    before = path.read_bytes()
+    back.save(path, history=history)
+    assert path.read_bytes() == before
+
+
+def test_users_may_be_plain_numbers(path):
+    data = corml.Interactions.from_pairs(np.arange(20) % 6, np.arange(20) % 7)
+    model = corml.CoRML(rank=2).fit(data)
+    assert_same_answers(model, saved(model, path), users=[3, "4"])
+
+
+pairs = st.lists(st.tuples(st.integers(0, 8), st.sampled_from(ODD)), min_size=1, max_size=40)
+
+
+@settings(max_examples=40)
+@given(pairs, st.booleans(), st.sampled_from(["elementwise", "factored", "authors"]))
+def test_any_tiny_model_answers_the_same_after_reading(tmp_path_factory, pairs, history, how):
+    users, items = zip(*pairs, strict=True)
+    model = corml.CoRML(rank=3, filter=how).fit(corml.Interactions.from_pairs(users, items))
+    back = saved(model, tmp_path_factory.getbasetemp() / "tiny.corml", history=history)
+    assert_same_answers(model, back, history=[[item] for item in ODD] + [list(items)], k=5)
+
+
+def test_the_environment_is_told(model, path):
+    model.save(path)
+    made_with = container.read(path).meta["made_with"]
+    assert made_with["python"] == ".".join(map(str, sys.version_info[:3]))
+    assert made_with["corml"] == corml.__version__
+
+
+def test_a_program_run_from_its_source_folder_can_save(monkeypatch):
+    monkeypatch.setattr(model_file, "PACKAGES", ("corml", "a-package-nobody-installed"))
+    assert model_file.environment()["a-package-nobody-installed"] == "unknown"
+
+
+# --- what cannot be read is not written ------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def fitted(odd_data):
+    return corml.CoRML(rank=4).fit(odd_data)
+
+
+def test_a_model_that_is_not_finite_does_not_replace_a_good_one(fitted, path):
+    fitted.save(path)
+    before = path.read_bytes()
+    broken = with_arrays(fitted, V=np.full_like(fitted.V_, np.nan))
+    with pytest.raises(ModelFileError, match="in 'V' that are not finite"):
+        broken.save(path)
+    assert path.read_bytes() == before
+
+
+def test_a_model_that_is_not_symmetric_does_not_replace_a_good_one(fitted, path):
+    fitted.save(path)
+    before = path.read_bytes()
+    fitted.H_.data[0] *= 2
+    with pytest.raises(ModelFileError, match="H is not symmetric"):
+        fitted.save(path)
+    assert path.read_bytes() == before
+
+
+def test_facts_that_cannot_be_kept_do_not_replace_a_good_model(fitted, path):
+    fitted.save(path)
+    before = path.read_bytes()
+    with pytest.raises(UsageError, match="plain facts"):
+        fitted.save(path, evaluation={"ndcg@10": float("nan")})
+    assert path.read_bytes() == before
+
+
+def test_where_nothing_can_be_written_is_said_before_the_work(fitted, path, monkeypatch):
+    monkeypatch.setattr(model_file, "encode_ids", None)
+    with pytest.raises(DataError, match="does not exist"):
+        fitted.save(path / "deeper" / "still")
+
+
+# --- files whose digest is right and whose contents are not ----------------------------------------------------------
+
+
+class Forger:
+    """Take a good file apart, let a test change a part, and put it together with a digest that is right."""
+
+    def __init__(self, path):
+        self.path = path
+        contents = container.read(path)
+        self.arrays, self.meta = dict(contents.arrays), json.loads(json.dumps(contents.meta))
+        del self.meta["format"]
+
+    def refused(self, because):
+        self.path.write_bytes(container.pack(self.arrays, self.meta))
+        with pytest.raises(ModelFileError, match=because) as fault:
+            corml.read_model(self.path)
+        assert str(self.path.name) in str(fault.value)
+        assert "\n" not in str(fault.value)
+
+
+@pytest.fixture
+def forged(fitted, path):
+    fitted.save(path)
+    return Forger(path)
+
+
+def test_an_unchanged_forgery_is_accepted_so_that_the_others_mean_something(forged, fitted):
+    forged.path.write_bytes(container.pack(forged.arrays, forged.meta))
+    assert_same_answers(fitted, corml.read_model(forged.path), users=list(fitted.users_.labels))
+
+
+@pytest.mark.parametrize(
+    "shape",
+    [
+        [30, 15],
+        [29, 16],
+        [30],
+        [30, 16, 1],
+        [],
+        [-1, 16],
+        [0, 16],
+        [30.0, 16],
+        ["30", 16],
+        [True, 16],
+        [2**40, 16],
+        [30, 10**400],
+        [None, 16],
+        [[30], 16],
+    ],
+)
+def test_a_shape_that_is_not_that_of_the_ids_is_refused(forged, shape):
+    forged.meta["shape"] = shape
+    forged.refused("items and says|users and says|its shape")
+
+
+@pytest.mark.parametrize("users", [0, -5, 2**31, 2**62, 10**30])
+def test_without_histories_an_impossible_number_of_users_is_refused_without_room_for_them(fitted, path, users):
+    fitted.save(path, history=False)
+    forged = Forger(path)
+    forged.meta["shape"][0] = users
+    forged.refused("its shape")
+
+
+def test_without_histories_a_large_number_of_users_takes_no_room(fitted, path):
+    fitted.save(path, history=False)
+    forged = Forger(path)
+    forged.meta["shape"][0] = 2**31 - 1
+    path.write_bytes(container.pack(forged.arrays, forged.meta))
+    assert corml.read_model(path).train_.indptr.base.nbytes < 100
+
+
+@pytest.mark.parametrize("kind", ["items", "users"])
+def test_ids_that_occur_twice_are_refused(forged, kind):
+    labels = container.decode_ids(forged.arrays, kind)
+    forged.arrays |= container.encode_ids(kind, [labels[1], *labels[1:]])
+    forged.refused(f"1 of its {kind[:-1]} ids occur twice")
+
+
+@pytest.mark.parametrize("kind", ["items", "users", "titles"])
+@pytest.mark.parametrize("change", [-1, 1])
+def test_one_id_more_or_less_is_refused(forged, kind, change):
+    labels = container.decode_ids(forged.arrays, kind)
+    forged.arrays |= container.encode_ids(kind, labels[:-1] if change < 0 else [*labels, "one more"])
+    forged.refused("items and says|users and says|titles for")
+
+
+@pytest.mark.parametrize("kind", ["items", "users", "titles"])
+@pytest.mark.parametrize("part", ["bytes", "offsets"])
+def test_half_of_the_ids_is_refused(forged, kind, part):
+    del forged.arrays[f"{kind}.{part}"]
+    forged.refused("missing or unreadable|no corml model has")
+
+
+@pytest.mark.parametrize(
+    "name", ["train.indptr", "train.indices", "H.indptr", "H.indices", "H.data", "V", "degrees", "counts"]
+)
+def test_a_missing_array_is_refused(forged, name):
+    del forged.arrays[name]
+    forged.refused("incomplete|missing")
+
+
+@pytest.mark.parametrize("name", ["unknown", "train.data", "H", "V.data", "degrees.indptr", "../x"])
+def test_an_array_no_model_has_is_refused(forged, name):
+    forged.arrays[name] = np.zeros(3, dtype=np.float32)
+    forged.refused("arrays that no corml model has")
+
+
+@pytest.mark.parametrize("matrix", ["train", "H"])
+@pytest.mark.parametrize(
+    "fault", ["not monotone", "not from 0", "not to nnz", "too short", "out of range", "negative", "twice"]
+)
+def test_a_matrix_that_does_not_add_up_is_refused(forged, matrix, fault):
+    indptr, indices = forged.arrays[f"{matrix}.indptr"].copy(), forged.arrays[f"{matrix}.indices"].copy()
+    if fault == "not monotone":
+        indptr[3] = indptr[4] + 1
+    elif fault == "not from 0":
+        indptr[0] = 1
+    elif fault == "not to nnz":
+        indptr[-1] -= 1
+    elif fault == "too short":
+        indptr = np.delete(indptr, 2)
+    elif fault == "out of range":
+        indices[5] = len(ODD)
+    elif fault == "negative":
+        indices[5] = -1
+    else:
+        row = int(np.argmax(np.diff(indptr) > 1))
+        indices[indptr[row]] = indices[indptr[row] + 1]
+    forged.arrays |= {f"{matrix}.indptr": indptr, f"{matrix}.indices": indices}
+    forged.refused(f"its matrix {matrix} does not add up")
+
+
+@pytest.mark.parametrize("name", ["V", "degrees", "H.data"])
+@pytest.mark.parametrize("value", [np.nan, np.inf])
+def test_numbers_that_are_not_finite_are_refused(forged, monkeypatch, name, value):
+    array = forged.arrays[name].copy()
+    array.flat[0] = value
+    forged.arrays[name] = array
+    check = container._check_arrays
+    monkeypatch.setattr(container, "_check_arrays", lambda *given: given[1] == "The model" or check(*given))
+    forged.refused("not finite")
+
+
+@pytest.mark.parametrize(
+    ("name", "dtype"),
+    [
+        ("V", np.int64),
+        ("degrees", np.int32),
+        ("counts", np.float64),
+        ("counts", np.uint8),
+        ("H.data", np.int32),
+        ("H.indices", np.float32),
+        ("train.indptr", np.float64),
+        ("items.bytes", np.int32),
+    ],
+)
+def test_a_wrong_type_is_refused(forged, name, dtype):
+    forged.arrays[name] = forged.arrays[name].astype(dtype)
+    forged.refused("wrong type|does not add up|do not add up")
+
+
+@pytest.mark.parametrize("name", ["V", "degrees", "counts"])
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda a: a[:-1],
+        lambda a: a[None],
+        lambda a: np.concatenate([a, a[:1]]),
+        lambda a: a.reshape(-1)[:1].reshape(()),
+    ],
+)
+def test_a_wrong_shape_is_refused(forged, name, change):
+    forged.arrays[name] = change(forged.arrays[name])
+    forged.refused(f"its array {name} has the wrong shape")
+
+
+def test_a_dense_matrix_where_a_sparse_one_belongs_is_refused(forged):
+    for part in ("indptr", "indices", "data"):
+        del forged.arrays[f"H.{part}"]
+    forged.arrays["H"] = np.zeros((len(ODD), len(ODD)), dtype=np.float32)
+    forged.refused("its matrix H is not")
+
+
+def change_entry(forged, row, column, value):
+    H = csr_array(
+        (forged.arrays["H.data"], forged.arrays["H.indices"], forged.arrays["H.indptr"]), shape=(len(ODD),) * 2
+    )
+    dense = H.toarray()
+    dense[row, column] = value
+    forged.arrays |= container.encode_sparse("H", csr_array(dense))
+
+
+@pytest.mark.parametrize(("row", "column", "value"), [(0, 1, 7.0), (2, 5, 0.0), (3, 3, 0.5), (15, 0, 1e-30)])
+def test_an_h_that_is_not_symmetric_and_hollow_is_refused(forged, row, column, value):
+    change_entry(forged, row, column, value)
+    forged.refused("H is not symmetric, hollow and without negative")
+
+
+def test_an_h_with_negative_entries_is_refused(forged):
+    change_entry(forged, 0, 1, -0.5)
+    change_entry(forged, 1, 0, -0.5)
+    forged.refused("H is not symmetric, hollow and without negative")
+
+
+@pytest.mark.parametrize("value", [0.0, -1.0, 0.5, 1e300])
+def test_degrees_that_are_not_those_of_the_data_are_refused(forged, value):
+    forged.arrays["degrees"] = np.concatenate([[value], forged.arrays["degrees"][1:]])
+    forged.refused("its degrees are not those of its data")
+
+
+@pytest.mark.parametrize("value", [-1, 31, 2**62, 0])
+def test_counts_that_are_not_those_of_the_histories_are_refused(forged, value):
+    forged.arrays["counts"] = np.concatenate([[value], forged.arrays["counts"][1:]])
+    forged.refused("its counts are not")
+
+
+def test_popularity_too_must_be_that_of_the_data(odd_data, path):
+    corml.Popularity().fit(odd_data).save(path)
+    forged = Forger(path)
+    forged.arrays["degrees"] = forged.arrays["degrees"] + 1
+    forged.refused("its degrees are not those of its data")
+
+
+@pytest.mark.parametrize("name", ["corm", "", "os", "_hidden", "__init__", "../popularity", "Popularity", "a\nb"])
+def test_a_model_nobody_knows_is_refused(forged, name):
+    forged.meta["model"] = name
+    forged.refused("There is no model")
+
+
+def test_the_arrays_of_one_model_are_refused_under_the_name_of_another(forged):
+    forged.meta |= {"model": "popularity", "settings": {}}
+    forged.refused("no popularity model has|its degrees")
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("mux", 1),
+        ("mix", 0),
+        ("mix", 1.5),
+        ("mix", "much"),
+        ("mix", None),
+        ("mix", [0.5]),
+        ("mix", 10**400),
+        ("rank", 0),
+        ("rank", 2.5),
+        ("rank", True),
+        ("filter", "none"),
+        ("filter", ["elementwise"]),
+        ("tol", {}),
+        ("STATE", {}),
+        ("H_", 1),
+        ("__class__", "x"),
+    ],
+)
+def test_a_setting_that_is_unknown_or_out_of_range_is_refused(forged, name, value):
+    forged.meta["settings"][name] = value
+    forged.refused("was made by another corml")
+
+
+def test_a_setting_that_an_older_corml_did_not_have_takes_its_default(forged):
+    del forged.meta["settings"]["precision"]
+    forged.path.write_bytes(container.pack(forged.arrays, forged.meta))
+    assert corml.read_model(forged.path).precision == "single"
+
+
+@pytest.mark.parametrize("fact", ["model", "settings", "shape", "data", "notes", "evaluation", "made_with"])
+def test_a_missing_fact_is_refused(forged, fact):
+    del forged.meta[fact]
+    forged.refused(f"does not say its {fact}")
+
+
+def test_nothing_is_left_beside_the_file(fitted, path):
+    for _ in range(3):
+        fitted.save(path)
+    assert os.listdir(path.parent) == ["m.corml"]

@@ -1,0 +1,115 @@
+"""Compiled code is kept where that can be done; where it cannot, answers are the same and one note says so."""
+
+import os
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+import pytest
+
+KERNEL = """
+    from corml.compiled import njit
+
+    @njit(cache=True, nogil=True)
+    def double(x):
+        return 2 * x
+"""
+RUN = "import kernel; print(kernel.double(21)); print(sum(kernel.double.stats.cache_hits.values()))"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    (tmp_path / "kernel.py").write_text(textwrap.dedent(KERNEL))
+    return tmp_path
+
+
+def run(folder, before="", **environment):
+    variables = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1", "PYTHONPATH": os.pathsep.join(sys.path), **environment}
+    done = subprocess.run(
+        [sys.executable, "-c", before + RUN], cwd=folder, env=variables, capture_output=True, text=True, check=True
+    )
+    answer, hits = done.stdout.split()
+    assert answer == "42"
+    return int(hits), done.stderr
+
+
+def cached(folder):
+    return sorted((folder / "__pycache__").glob("kernel*.nb*"))
+
+
+def test_the_second_run_finds_what_the_first_has_compiled(folder):
+    assert run(folder) == (0, "")
+    assert run(folder) == (1, "")
+
+
+@pytest.mark.parametrize("damage", [b"", b"damaged"], ids=["empty", "garbage"])
+@pytest.mark.parametrize("kind", [".nbi", ".nbc"])
+def test_damaged_files_are_compiled_again_and_mended(folder, kind, damage):
+    run(folder)
+    for path in cached(folder):
+        if path.suffix == kind:
+            path.write_bytes(damage)
+    hits, note = run(folder)
+    assert hits == 0
+    assert note.count("RuntimeWarning: ") == 1
+    assert "cannot be read" in note
+    assert run(folder) == (1, "")
+
+
+FULL = """
+import errno, numba.core.caching as caching
+def full(*given):
+    raise OSError(errno.ENOSPC, "No space left on device")
+caching.IndexDataCacheFile.save = full
+"""
+
+
+def test_a_full_disk_is_noted_once(folder):
+    hits, note = run(folder, FULL)
+    assert hits == 0
+    assert note.count("RuntimeWarning: compiled code cannot be kept (No space left on device)") == 1
+
+
+NOWHERE = """
+import numba.core.caching as caching
+def nowhere(self):
+    raise OSError("read-only")
+for locator in (caching.InTreeCacheLocator, caching.UserWideCacheLocator):
+    locator.ensure_cache_path = nowhere
+"""
+
+
+def test_without_a_folder_of_numbas_a_private_temporary_one_serves(folder, tmp_path):
+    place = tmp_path / "temporary"
+    place.mkdir()
+    assert run(folder, NOWHERE, TMPDIR=str(place)) == (0, "")
+    (private,) = place.iterdir()
+    assert private.stat().st_mode & 0o077 == 0
+    assert run(folder, NOWHERE, TMPDIR=str(place)) == (1, "")
+
+
+def test_a_temporary_folder_that_others_can_write_is_not_trusted(folder, tmp_path):
+    place = tmp_path / "temporary"
+    place.mkdir()
+    shared = place / f"corml-compiled-{os.getuid()}"
+    shared.mkdir()
+    shared.chmod(0o777)
+    hits, note = run(folder, NOWHERE, TMPDIR=str(place))
+    assert hits == 0
+    assert note.count("RuntimeWarning: compiled code cannot be kept in any folder") == 1
+    assert not any(shared.iterdir())
+
+
+def test_no_kernel_is_compiled_past_it():
+    import corml
+
+    for path in Path(corml.__file__).parent.rglob("*.py"):
+        if path.name != "compiled.py":
+            assert "from numba import njit" not in path.read_text(encoding="utf-8"), path
+
+
+def test_many_functions_have_one_note(folder):
+    (folder / "kernel.py").write_text(textwrap.dedent(KERNEL) + textwrap.dedent(KERNEL).replace("double", "again"))
+    _, note = run(folder, FULL + "import kernel; kernel.again(1)\n")
+    assert note.count("RuntimeWarning: ") == 1

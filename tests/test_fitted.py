@@ -1,0 +1,135 @@
+"""One frozen fitted state: what a model was fitted with is what it scores, saves and copies with."""
+
+import copy
+import io
+import pickle
+
+import joblib
+import numpy as np
+import pytest
+import sklearn.base
+
+import corml
+from corml import models
+from corml.errors import NotFittedError, SettingError
+from corml.fitted import Certificate, Plan, Settings
+from corml.settings import declared
+from support import random_interactions
+
+TRAIN = random_interactions(11, 70, 30)
+
+
+def brief(name):
+    return {"epochs": 2} if "epochs" in declared(models.get(name)) else {}
+
+
+@pytest.fixture(scope="module", params=models.names())
+def model(request):
+    valid = random_interactions(12, 70, 30).on(TRAIN.users, TRAIN.items)
+    return models.make(request.param, brief(request.param)).fit(TRAIN, valid=valid, progress=lambda *step: None)
+
+
+def through_joblib(model):
+    file = io.BytesIO()
+    joblib.dump(model, file)
+    file.seek(0)
+    return joblib.load(file)
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda model: pickle.loads(pickle.dumps(model)), through_joblib])
+def test_copies_answer_alike(model, copied):
+    users = list(model.users_.labels[:5])
+    model.recommend(users)  # what scoring prepares must not stand in the way
+    again = copied(model)
+    np.testing.assert_array_equal(again.recommend(users).items, model.recommend(users).items)
+    assert dict(again.settings_) == dict(model.settings_)
+
+
+def test_nothing_of_the_call_survives_it(model):
+    assert set(vars(model)) - {"_derived"} == {*declared(type(model)), "fitted_"}
+
+
+def test_scikit_learn_can_clone_it(model):
+    clone = sklearn.base.clone(model)
+    assert type(clone) is type(model)
+    assert clone.get_params() == model.get_params()
+    with pytest.raises(NotFittedError):
+        clone.recommend(["u1"])
+
+
+def test_settings_are_read_and_set_by_name():
+    model = corml.CoRML(mix=0.6)
+    assert model.get_params()["mix"] == 0.6
+    assert model.set_params(mix=0.7, rank=8) is model
+    assert (model.mix, model.rank) == (0.7, 8)
+    with pytest.raises(SettingError, match="did you mean 'rank'"):
+        model.set_params(renk=8)
+
+
+def test_the_resolved_settings_leave_nothing_to_the_data_and_give_the_same_model(model):
+    again = type(model)(**model.settings_).fit(TRAIN, valid=None if model.fitted_.training is None else valid_of(model))
+    users = list(model.users_.labels)
+    np.testing.assert_array_equal(again.recommend(users).items, model.recommend(users).items)
+    assert dict(again.settings_) == dict(model.settings_)
+
+
+def valid_of(model):
+    return random_interactions(12, 70, 30).on(TRAIN.users, TRAIN.items)
+
+
+def test_a_failed_fit_leaves_an_unfitted_model(model, monkeypatch):
+    again = copy.deepcopy(model)
+
+    def fail(*given, **how):
+        raise RuntimeError("half way")
+
+    monkeypatch.setattr(type(model), "_fit", fail)
+    with pytest.raises(RuntimeError, match="half way"):
+        again.fit(TRAIN)
+    with pytest.raises(NotFittedError):
+        again.recommend(["u1"])
+
+
+def test_what_was_learned_cannot_be_set(model):
+    for name in type(model).__mro__[0].__dict__.keys() & {"H_", "V_", "weights_", "user_", "item_", "degrees_"}:
+        with pytest.raises(AttributeError, match="cannot be set"):
+            setattr(model, name, None)
+    with pytest.raises(AttributeError):
+        model.fitted_.items = None
+    with pytest.raises(AttributeError, match="fit again"):
+        model.fitted_.settings.seed = 1
+
+
+def test_the_docstring_teaches_every_setting(model):
+    for name, spec in declared(type(model)).items():
+        assert f"{name} : {spec.rule.phrase}; default {spec.default}" in type(model).__doc__
+        assert spec.help in type(model).__doc__
+
+
+def test_settings_are_a_frozen_mapping():
+    settings = Settings({"rank": 8, "mix": 0.5})
+    assert (settings.rank, settings["mix"], list(settings), len(settings)) == (8, 0.5, ["rank", "mix"], 2)
+    assert repr(settings) == "Settings(rank=8, mix=0.5)"
+    with pytest.raises(AttributeError, match="no setting 'rang'"):
+        settings.rang  # noqa: B018
+
+
+def test_a_plan_fills_in_the_settings_it_resolves():
+    assert dict(Plan(predicted_bytes=7).resolved({"rank": None})) == {"rank": None}
+    assert Plan(predicted_bytes=7).report()["predicted bytes"] > 7
+
+
+def test_a_certificate_reports_what_its_solver_has():
+    assert Certificate(steps=3, converged=True, residual=1e-5).report() == {
+        "steps": 3,
+        "converged": True,
+        "residual": 1e-5,
+    }
+
+
+@pytest.mark.parametrize("k", [11, 10_000])
+def test_lists_are_no_longer_than_the_catalogue(k):
+    data = random_interactions(0, 40, 10, 3)
+    lists = corml.Popularity().fit(data).recommend(list(data.users.labels), k=k)
+    assert lists.items.shape == (40, len(data.items))
+    assert all(reason and f"of {k}" in reason for reason in lists.reasons)
