@@ -1,33 +1,17 @@
-"""Facts about the machine a figure was measured on, and JSON files to keep figures in."""
+"""What benchmarks share: the data as the paper splits them, and the cost of a piece of work."""
 
-import json
-import os
-import platform
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
 from contextlib import contextmanager
+from dataclasses import asdict
 from multiprocessing import get_context
-from pathlib import Path
 from typing import Any
 
 import corml
-from corml.parallel import threads
+from corml.recommender import Recommender
 
-RESULTS = Path(__file__).parent / "results"
-
-
-def facts() -> dict[str, Any]:
-    """What decides how fast this machine is, and whether it was busy."""
-    model = next((line.split(":")[1].strip() for line in open("/proc/cpuinfo") if line.startswith("model name")), "")
-    return {
-        "corml": corml.__version__,
-        "python": platform.python_version(),
-        "processor": model or platform.processor(),
-        "cores": os.cpu_count(),
-        "threads": threads(),
-        "load before": round(os.getloadavg()[0], 2),
-    }
+SEED = 2026  # of every split
 
 
 @contextmanager
@@ -52,16 +36,17 @@ def alone(work: Callable[..., Any], *arguments: Any) -> Any:
         return pool.submit(work, *arguments).result()
 
 
-def keep(name: str, record: dict[str, Any]) -> Path:
-    """Write a record as JSON beside the others."""
-    RESULTS.mkdir(exist_ok=True)
-    path = RESULTS / f"{name}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
-    return path
+def notes(model: Recommender) -> dict[str, Any]:
+    """How a fit went, as plain facts: the plan, the certificates of the solver, the training."""
+    state = model.fitted_
+    facts = {"plan": state.plan and state.plan.report(), "solver": [one.report() for one in state.certificates]}
+    if state.training:
+        facts["training"] = {name.replace("_", " "): value for name, value in asdict(state.training).items()}
+    return {name: value for name, value in facts.items() if value}
 
 
 def load_split(name: str) -> corml.Split:
     """A data set of the folder CORML_DATA, split as in the paper; the bundled sample as `corml demo` does it."""
     if name == "movielens-small":
-        return corml.split(corml.load(name, at_least=4, k_core=5), "ratio", seed=2026)
-    return corml.split(corml.load(name), "authors", seed=2026)
+        return corml.split(corml.load(name, at_least=4, k_core=5), "ratio", seed=SEED)
+    return corml.split(corml.load(name), "authors", seed=SEED)

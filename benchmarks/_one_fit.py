@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from types import MappingProxyType
 from typing import Any
 
-from _machine import measured
+from _machine import measured, notes
 from _powerlaw import as_interactions
 
 import corml
@@ -21,14 +21,14 @@ def fit(path: str, settings: Mapping[str, Any] = MappingProxyType({})) -> dict[s
     record: dict[str, Any] = {"bytes before": memory.resident()}
     train = as_interactions(path)
     model, stages = corml.CoRML(**settings), Stages()
-    plan = model.plan(train)
+    plan = model.plan(train).report()
     record["load before"] = round(os.getloadavg()[0], 2)
     stages.begin()
     with measured(record):
         model.fit(train, progress=stages)
         stages("after the last report", 1, 1)
     record |= {name: plan[name] for name in ("predicted bytes", "predicted seconds")}
-    return record | {"stages": dict(stages.spent), "notes": model.notes_}
+    return record | {"stages": dict(stages.spent), "notes": notes(model)}
 
 
 class Stages:

@@ -16,8 +16,8 @@ class Plain:
     """The scores of a fitted CoRML, made for one user at a time from the same arrays."""
 
     def __init__(self, model: corml.CoRML, split: corml.Split) -> None:
-        made = model.scoring
-        self.H, self.left, self.right = made.H_scaled, made.left, np.ascontiguousarray(made.right.T)
+        scoring = model.scoring
+        self.H, self.left, self.right = scoring.H_scaled, scoring.left, np.ascontiguousarray(scoring.right.T)
         self.train, self.test = split.train.matrix, split.test.matrix
         self.seen = csr_array(split.train.matrix + split.valid.matrix)
         self.degrees, self.users = split.train.item_degrees, int((split.train.user_degrees > 0).sum())
@@ -30,35 +30,35 @@ class Plain:
 
     def evaluate(self, users: list[int]) -> dict[str, list[float]]:
         """Every metric of corml at every cut; those about all lists together have one value."""
-        found: dict[str, list[float]] = {}
+        values: dict[str, list[float]] = {}
         shown = {k: Counter[int]() for k in CUTS}
         for user in users:
-            best, wanted = self.ranked(user, self.seen)[: max(CUTS)].tolist(), set(row(self.test, user).tolist())
+            best, targets = self.ranked(user, self.seen)[: max(CUTS)].tolist(), set(row(self.test, user).tolist())
             for k in CUTS:
                 shown[k].update(best[:k])
-                for name, value in self.judged(best[:k], wanted, k).items():
-                    found.setdefault(f"{name}@{k}", []).append(value)
+                for name, value in self.metrics_of(best[:k], targets, k).items():
+                    values.setdefault(f"{name}@{k}", []).append(value)
         for k in CUTS:
             counts = sorted(shown[k].values())
             n, total = len(self.degrees), sum(counts)
-            places = range(n - len(counts) + 1, n + 1)
-            found[f"coverage@{k}"] = [len(counts) / n]
-            found[f"gini@{k}"] = [sum((2 * j - n - 1) * c for j, c in zip(places, counts, strict=True)) / (n * total)]
-        return found
+            order = range(n - len(counts) + 1, n + 1)
+            values[f"coverage@{k}"] = [len(counts) / n]
+            values[f"gini@{k}"] = [sum((2 * j - n - 1) * c for j, c in zip(order, counts, strict=True)) / (n * total)]
+        return values
 
-    def judged(self, best: list[int], wanted: set[int], k: int) -> dict[str, float]:
-        hits = [item in wanted for item in best]
-        places = [place for place, hit in enumerate(hits, start=1) if hit]
-        ideal = sum(1 / math.log2(place + 1) for place in range(1, min(k, len(wanted)) + 1))
+    def metrics_of(self, best: list[int], targets: set[int], k: int) -> dict[str, float]:
+        hits = [item in targets for item in best]
+        ranks = [rank for rank, hit in enumerate(hits, start=1) if hit]
+        ideal = sum(1 / math.log2(rank + 1) for rank in range(1, min(k, len(targets)) + 1))
         shares = [max(int(self.degrees[item]), 1) / self.users for item in best]
         bits = sum(-math.log2(share) for share in shares) / k
         return {
-            "ndcg": sum(1 / math.log2(place + 1) for place in places) / ideal,
-            "mrr": 1 / places[0] if places else 0.0,
-            "recall": len(places) / len(wanted),
-            "precision": len(places) / k,
-            "hit_rate": float(bool(places)),
-            "map": sum(found / place for found, place in enumerate(places, start=1)) / min(k, len(wanted)),
+            "ndcg": sum(1 / math.log2(rank + 1) for rank in ranks) / ideal,
+            "mrr": 1 / ranks[0] if ranks else 0.0,
+            "recall": len(ranks) / len(targets),
+            "precision": len(ranks) / k,
+            "hit_rate": float(bool(ranks)),
+            "map": sum(hit / rank for hit, rank in enumerate(ranks, start=1)) / min(k, len(targets)),
             "novelty": bits / math.log2(self.users),
             "self_information": bits,
             "popularity": sum(int(self.degrees[item]) for item in best) / self.users / k,

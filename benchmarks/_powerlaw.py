@@ -1,9 +1,9 @@
 """Generated interactions with power laws and clusters: data of any size that co-occur like real ones.
 
-Items have a popularity, users a number of items to meet. Items are dealt out to clusters of equal size that lie on a
+Items have a popularity, users a length of their history. Items are dealt out to clusters of equal size that lie on a
 ring, like towns on a road. A user has a home there and goes to some clusters, most of them near; how many depends on
-the length of the history. There, or now and then anywhere, items are met by popularity. The size of a cluster does not
-grow with the catalogue, so neither does the number of items that one item meets.
+the length of the history. There, or now and then anywhere, items are drawn by popularity. Clusters do not grow with the
+catalogue, so neither does the number of items that one item co-occurs with.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ ROUNDS = 12  # of drawing what is still missing by taste; what is missing after 
 
 @dataclass(frozen=True)
 class Habits:
-    """Clusters of `size` items; a user has one for each `stay` items met, and meets a share `loyal` in them."""
+    """Clusters of `size` items; a user has one for each `stay` items; a share `loyal` of the history lies there."""
 
     size: int = 200
     stay: int = 10
@@ -34,22 +34,22 @@ def power_law(size: int, exponent: float) -> Numbers:
     return ((np.arange(size) + 0.5) / size) ** -exponent - 1
 
 
-def degrees(shape: Numbers, total: int, *, least: int) -> NDArray[np.int64]:
-    """Whole numbers of this shape above `least` with exactly this sum."""
-    ends = np.cumsum(shape) * ((total - least * len(shape)) / shape.sum())
-    return least + np.diff(np.round(ends).astype(np.int64), prepend=0)
+def degrees(shape: Numbers, total: int, *, min_degree: int) -> NDArray[np.int64]:
+    """Whole numbers of this shape above `min_degree` with exactly this sum."""
+    ends = np.cumsum(shape) * ((total - min_degree * len(shape)) / shape.sum())
+    return min_degree + np.diff(np.round(ends).astype(np.int64), prepend=0)
 
 
 def draw(
-    popularity: Numbers, activity: NDArray[np.int64], habits: Habits, *, least: int = 0, seed: int = 0
+    popularity: Numbers, activity: NDArray[np.int64], habits: Habits, *, min_degree: int = 0, seed: int = 0
 ) -> dict[str, Any]:
-    """Distinct pairs to be saved: as many for each user as `activity` says, about `least` or more for each item."""
+    """Distinct pairs to be saved: as many for a user as `activity` says, about `min_degree` or more for an item."""
     rng = np.random.default_rng(seed)
     users, items = len(activity), len(popularity)
     popularity, activity = rng.permutation(popularity), rng.permutation(activity)
     first, tastes = _tastes(popularity, activity, habits, rng)
     ends = np.concatenate([[0.0], np.cumsum(popularity)])
-    pairs = _first(activity, items, least, rng)
+    pairs = _first(activity, items, min_degree, rng)
     for turn in count():
         missing = np.repeat(np.arange(users), activity - np.bincount(pairs // items, minlength=users))
         if len(missing) == 0:
@@ -58,9 +58,9 @@ def draw(
         cluster = tastes[rng.integers(first[missing], first[missing + 1])]
         low = np.where(by_taste, ends[np.minimum(cluster * habits.size, items)], 0)
         high = np.where(by_taste, ends[np.minimum((cluster + 1) * habits.size, items)], ends[-1])
-        met = np.searchsorted(ends, low + (high - low) * rng.random(len(missing)), side="right") - 1
-        pairs = _united(pairs, missing * items + np.minimum(met, items - 1))
-    names = rng.permutation(items)  # numbers that tell nothing: neighbours on the ring are strangers in memory
+        drawn = np.searchsorted(ends, low + (high - low) * rng.random(len(missing)), side="right") - 1
+        pairs = _united(pairs, missing * items + np.minimum(drawn, items - 1))
+    names = rng.permutation(items)  # numbers that tell nothing: neighbours on the ring are far apart in memory
     user, item = pairs // items, names[pairs % items]
     return {"user": user.astype(np.int32), "item": item.astype(np.int32), "shape": (users, items)}
 
@@ -78,9 +78,9 @@ def _tastes(
     return first, (np.repeat(home, many) + rng.choice([-1, 1], len(away)) * away) % len(ends)
 
 
-def _first(activity: NDArray[np.int64], items: int, least: int, rng: np.random.Generator) -> NDArray[np.int64]:
-    """`least` users for each item, so that none is left out; by slots, so that nobody gets more than wanted."""
-    slots = rng.choice(activity.sum(), least * items, replace=False)
+def _first(activity: NDArray[np.int64], items: int, min_degree: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """`min_degree` users for each item, so that none is left out; by slots, so that nobody gets more than asked for."""
+    slots = rng.choice(activity.sum(), min_degree * items, replace=False)
     users = np.searchsorted(np.cumsum(activity), slots, side="right")
     return np.unique(users * items + np.arange(len(slots)) % items)
 

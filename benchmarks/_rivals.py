@@ -29,7 +29,7 @@ def corml_(train: corml.Interactions) -> Iterator[Any]:
 
 
 def popularity(train: corml.Interactions) -> Iterator[Any]:
-    """What most people met."""
+    """Items by their number of users."""
     yield corml.Popularity().fit(train)
 
 
@@ -63,14 +63,14 @@ def slim(train: corml.Interactions, *, strength: float, items: Any = None) -> It
     """
     from sklearn.linear_model import ElasticNet
 
-    alpha, others, columns = strength / len(train.users), csc_matrix(train.matrix), []
+    alpha, X, columns = strength / len(train.users), csc_matrix(train.matrix), []
     net = ElasticNet(alpha=alpha, l1_ratio=0.01, positive=True, fit_intercept=False, copy_X=False, tol=1e-3)
     for item in range(len(train.items)) if items is None else items:
-        own = slice(others.indptr[item], others.indptr[item + 1])
-        target = others[:, [item]].toarray()[:, 0]
-        others.data[own] = 0
-        columns.append(csr_matrix(net.fit(others, target).coef_.astype(np.float32)))
-        others.data[own] = 1
+        own = slice(X.indptr[item], X.indptr[item + 1])
+        target = X[:, [item]].toarray()[:, 0]
+        X.data[own] = 0
+        columns.append(csr_matrix(net.fit(X, target).coef_.astype(np.float32)))
+        X.data[own] = 1
     yield ItemItem(train.items, (csr_array(vstack(columns).T),))
 
 
@@ -109,7 +109,7 @@ class ItemItem:
         return band_of(*X.shape)
 
     def represent(self, X: csr_array, users: Any) -> csr_array:
-        """People are their histories."""
+        """Users are their histories."""
         return X
 
     def score_block(self, X: csr_array, columns: slice) -> Any:

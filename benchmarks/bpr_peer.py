@@ -7,20 +7,18 @@ part was enough. Recorded as best is the run with the highest NDCG@10 on the val
 to reach at least that. Writes results/neural/bpr-peer-DATA.json.
 """
 
-import json
 import os
 import sys
 from typing import Any
 
-from _machine import alone, facts, load_split, measured
+from _machine import alone, load_split, measured
+from _record import begin, write
 from _rivals import Factors, ndcg
-from _versions import versions
 from linear_peers import THREADS
 from scipy.sparse import csr_matrix
 
 import corml
 from corml import models
-from neural import RESULTS
 
 OURS = [{"learning_rate": 0.005, "epochs": epochs} for epochs in (1, 2, 4, 8, 16)]
 THEIRS = [
@@ -54,8 +52,7 @@ def measure(who: str, data: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 def main(data: str) -> None:
     os.environ.update(dict.fromkeys(THREADS, "1"))
-    record: dict[str, Any] = {"command": f"python benchmarks/bpr_peer.py {data}", "seed": 2026, "metric": "ndcg@10"}
-    record |= {"machine": facts(), "versions": versions("numpy", "scipy", "numba", "torch", "implicit")}
+    begun, record = begin(data, packages=("torch", "implicit")), {"data": data, "metric": "ndcg@10"}
     for who, tried in (("corml", OURS), ("implicit", THEIRS)):
         record[who] = []
         for settings in tried:
@@ -65,9 +62,7 @@ def main(data: str) -> None:
     enough = [run for run in record["corml"] if run["valid"] >= best["valid"] and run["test"] >= best["test"]]
     record["best of implicit"] = best
     record["corml, at least as good"] = min(enough, key=lambda run: run["cpu seconds"], default=None)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"bpr-peer-{data}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write(f"neural/bpr-peer-{data}", begun, record)
 
 
 if __name__ == "__main__":

@@ -2,16 +2,20 @@
 
 Clipped entry by entry ("elementwise", the paper) the cross term has no factors and is made in bands; unclipped
 ("factored") each pair is one dot product. Everything else is left at its default. Accuracy is that on the validation
-part, because the default filter was chosen by it.
+part, because the default filter was chosen by it. Writes results/corml/filters.json.
 """
 
 import sys
 from typing import Any
 
-from _machine import facts, keep, load_split, measured
+from _machine import load_split, measured
+from _record import begin, write
 
 import corml
-from corml.method.sparse.fit_cache import explained_on, pairs_of
+from corml.linalg.scaling import column_degrees
+from corml.method.problem import UserWeights, Weights
+from corml.method.sparse.candidates import co_occurring
+from corml.method.sparse.cross_term import cross_term
 
 READINGS = ("elementwise", "factored")
 DATA = ("movielens-small", "pinterest", "gowalla", "yelp2018")
@@ -19,29 +23,32 @@ DATA = ("movielens-small", "pinterest", "gowalla", "yelp2018")
 
 def compare(name: str) -> dict[str, Any]:
     split = load_split(name)
-    work = corml.Workspace(split.train)
+    work, R = corml.Workspace(split.train), split.train.matrix
+    d = column_degrees(R)
     record: dict[str, Any] = {}
     for reading in READINGS:
         model = corml.CoRML(filter=reading, solver="sparse")
         cost: dict[str, Any] = {}
         plan = model.plan(split.train)
-        V = work.vectors(plan["rank"], model.graph_norms)
-        most = None if plan["strongest per item"] == "all" else plan["strongest per item"]
-        pairs = pairs_of(split.train.matrix, model.weights, most)
-        explained_on(pairs, split.train.matrix[:1], V, reading, model.weights)  # compile before timing
+        weights = Weights.of(plan.resolved(model.get_params()))
+        V = work.vectors(plan.rank, (model.graph_user_norm, model.graph_item_norm))
+        users = UserWeights.of(R, user_balance=weights.user_balance, user_norm=weights.user_norm)
+        pairs, s = co_occurring(R, users, max_per_item=plan.candidates), weights.filter_norm
+        clip = reading == "elementwise"
+        cross_term(R[:1], d, V, users.both[:1], s, pairs, clip=clip)  # compile before timing
         with measured(cost):
-            explained_on(pairs, split.train.matrix, V, reading, model.weights)
-        found = corml.evaluate(model.fit(split.train, workspace=work), split, part="valid", intervals=False)
-        record[reading] = {"cross term": cost, "pairs": len(pairs.support) // 2, "metrics": dict(found.means)}
-        print(name, reading, cost["cpu seconds"], round(found["ndcg@10"], 4), flush=True)
+            cross_term(R, d, V, users.both, s, pairs, clip=clip)
+        result = corml.evaluate(model.fit(split.train, workspace=work), split, part="valid", intervals=False)
+        record[reading] = {"cross term": cost, "pairs": len(pairs.support) // 2, "metrics": dict(result.means)}
+        print(name, reading, cost["cpu seconds"], round(result["ndcg@10"], 4), flush=True)
     return record
 
 
 def main(names: list[str]) -> None:
-    record: dict[str, Any] = {"machine": facts()}
+    begun, costs = begin(*names), {}
     for name in names:
-        record[name] = compare(name)
-        keep("filters", record)
+        costs[name] = compare(name)
+        write("corml/filters", begun, {"data": costs})
 
 
 if __name__ == "__main__":

@@ -2,20 +2,23 @@
 
 The sparse fit is measured whole: filter, pairs, solver. Of the dense solver, with the authors' partition, what is
 measured is written as measured (the filter, setting up the largest block, two steps on it) and the cost of 50 steps on
-all blocks is extrapolated from these by n³. Times are processor seconds of both cores together.
+all blocks is extrapolated from these by n³. Times are processor seconds of both cores together. Writes
+results/corml/fit-DATA.json.
 """
 
 import sys
 from typing import Any
 
 import numpy as np
-from _machine import alone, facts, keep, load_split, measured
+from _machine import alone, load_split, measured, notes
+from _record import begin, write
 
 import corml
 from corml.linalg.scaling import column_degrees
 from corml.method.dense import admm
 from corml.method.dense.partition import partition
-from corml.method.problem import dense_problem
+from corml.method.dense.problem import dense_problem
+from corml.method.problem import Weights
 from corml.method.spectral import singular_vectors
 
 PARTITION = {"gowalla": 0.35, "yelp2018": 0.3}
@@ -29,11 +32,12 @@ def sparse(name: str) -> dict[str, Any]:
     with measured(record):
         model = corml.CoRML().fit(split.train)
     result = corml.evaluate(model, split)
-    return record | {"notes": model.notes_, "metrics": dict(result.means)}
+    return record | {"notes": notes(model), "metrics": dict(result.means)}
 
 
 def dense(name: str) -> dict[str, Any]:
-    R = load_split(name).train.matrix
+    split = load_split(name)
+    R = split.train.matrix
     d, record, part = column_degrees(R), {}, {}
     blocks = partition(R, PARTITION.get(name, 1.0))
     record["blocks"] = [len(block) for block in blocks]
@@ -41,8 +45,10 @@ def dense(name: str) -> dict[str, Any]:
         V = singular_vectors(R, 256)
     record["filter, measured"] = dict(part)
     block = max(blocks, key=len)
+    model = corml.CoRML()
+    weights = Weights.of(model.plan(split.train).resolved(model.get_params()))
     with measured(part):
-        problem = dense_problem(R[:, block], d[block], V[block], corml.CoRML().weights, dtype=np.float32)
+        problem = dense_problem(R[:, block], d[block], V[block], weights, dtype=np.float32)
     record["set-up of the largest block, measured"] = dict(part)
     cubes = sum(float(len(one)) ** 3 for one in blocks) / float(len(block)) ** 3
     times = []
@@ -63,11 +69,11 @@ def dense(name: str) -> dict[str, Any]:
 
 def main(names: list[str]) -> None:
     for name in names:
-        record: dict[str, Any] = {"data": name, "machine": facts(), "sparse": alone(sparse, name)}
+        begun, record = begin(name), {"data": name, "sparse": alone(sparse, name)}
         record["dense"] = alone(dense, name)
         whole = record["dense"][f"cpu seconds of {STEPS} steps, extrapolated"]
         record["times faster"] = round(whole / record["sparse"]["cpu seconds"], 1)
-        print(keep(f"fit-{name}", record), record["times faster"])
+        print(write(f"corml/fit-{name}", begun, record), record["times faster"])
 
 
 if __name__ == "__main__":

@@ -1,26 +1,23 @@
 """Linear baselines at full size (run: python benchmarks/linear.py [MODEL …] [DATA …]).
 
-Each model gets the settings below, tried in this order and judged by NDCG@10 on the valid part; `then` are a few more
-beside the best of them. The best is fitted once more, measured in a process of its own, and judged on the test part.
-EASE is tuned on its local route; ease-dense is the dense one with the ridge that was chosen there. Writes
-results/linear/MODEL-DATA.json with all that was tried.
+Each model gets the settings below, tried in this order and compared by NDCG@10 on the valid part; `then` are a few more
+beside the best of them. The best is fitted once more, measured in a process of its own, and evaluated on the test part.
+Two are no other problem than one before them, only another way to solve it, and take what was chosen there: ease-dense
+is EASE by the dense route, admm-slim is SLIM by ADMM. Writes results/linear/MODEL-DATA.json with all that was tried.
 """
 
-import json
 import sys
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-from _machine import alone, facts, load_split, measured
-from _versions import versions
+from _machine import alone, load_split, measured, notes
+from _record import begin, read, write
 
 import corml
 from corml import models
 
-RESULTS = Path(__file__).parents[1] / "results" / "linear"
 DATA = ("pinterest", "gowalla", "yelp2018")
 METRICS = tuple(f"{name}@{k}" for name in ("ndcg", "mrr", "recall", "novelty") for k in (5, 10, 20))
 PAPER = {  # NDCG@10 in the table of the CoRML paper
@@ -57,8 +54,10 @@ SEARCHES = {
         lambda best: along("l2", 30.0 if best["l2"] == 100.0 else 1000.0, route="local"),
     ),
     "ease-dense": Search([], name="ease"),
-    "admm-slim": Search(along("l2", 30.0, 100.0, 300.0, l1=1.0)),
+    "admm-slim": Search([]),
+    "popularity": Search([{}]),
 }
+SAME = {"ease-dense": ("ease", {"route": "dense"}), "admm-slim": ("slim", {})}  # problem as whose, and what else to set
 
 
 def tuned(name: str, data: str) -> list[dict[str, Any]]:
@@ -70,11 +69,11 @@ def tuned(name: str, data: str) -> list[dict[str, Any]]:
     def attempt(settings: Settings) -> None:
         nonlocal before
         model = models.make(search.name or name, settings)
-        begin = time.perf_counter()
-        before = model.fit(split.train, start=before) if name == "slim" else model.fit(split.train)
-        seconds = round(time.perf_counter() - begin, 2)
-        found = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
-        tried.append({"settings": settings, "ndcg@10 on valid": round(float(found), 5), "seconds": seconds})
+        started = time.perf_counter()
+        before = model.fit(split.train, warm_start=before) if name == "slim" else model.fit(split.train)
+        seconds = round(time.perf_counter() - started, 2)
+        result = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
+        tried.append({"settings": settings, "ndcg@10 on valid": round(float(result), 5), "seconds": seconds})
         print(data, name, tried[-1], flush=True)
 
     for settings in search.first:
@@ -88,19 +87,18 @@ def _quality(one: dict[str, Any]) -> float:
     return float(one["ndcg@10 on valid"])
 
 
-def judged(name: str, data: str, settings: Settings) -> dict[str, Any]:
+def evaluated(name: str, data: str, settings: Settings) -> dict[str, Any]:
     """Cost of a fit and its quality on the test part."""
     split, model = load_split(data), models.make(SEARCHES[name].name or name, settings)
     _compile(type(model), settings)
     record: dict[str, Any] = {"settings": settings}
     with measured(record):
         model.fit(split.train)
-    record["notes"] = model.notes_
-    begin = time.perf_counter()
-    found = corml.evaluate(model, split, METRICS, intervals=False)
-    record["seconds of evaluation"] = round(time.perf_counter() - begin, 2)
-    record["test"] = {metric: round(float(value), 5) for metric, value in found.means.items()}
-    record["data fingerprint"] = {"train": split.train.fingerprint, "split": split.fingerprint}
+    record["notes"] = notes(model)
+    started = time.perf_counter()
+    result = corml.evaluate(model, split, METRICS, intervals=False)
+    record["seconds of evaluation"] = round(time.perf_counter() - started, 2)
+    record["test"] = {metric: round(float(value), 5) for metric, value in result.means.items()}
     return record
 
 
@@ -109,29 +107,33 @@ def _compile(model: Any, settings: Settings) -> None:
     model(**{key: value for key, value in settings.items() if key == "route"}).fit(tiny)
 
 
+def chosen(name: str, data: str) -> Settings:
+    """What was chosen for the model with the same problem."""
+    other, more = SAME[name]
+    record = read(f"linear/{other}-{data}")
+    if record is None:
+        sys.exit(f"Choose settings first: python benchmarks/linear.py {other} {data}")
+    return {**record["settings"], **more}
+
+
 def run(name: str, data: str) -> None:
-    if name == "ease-dense":
-        chosen = json.loads((RESULTS / f"ease-{data}.json").read_text("utf-8"))["settings"]
-        tried, settings = [], {**chosen, "route": "dense"}
+    begun = begin(data)
+    if name in SAME:
+        tried, settings = [], chosen(name, data)
     else:
         tried = alone(tuned, name, data)
         settings = tried[0]["settings"]
     record: dict[str, Any] = {
-        "command": f"python benchmarks/linear.py {name} {data}",
         "model": name,
         "data": data,
-        "seed": 2026,
-        "machine": facts(),
-        "versions": versions("numpy", "scipy", "numba"),
-        "budget": f"{len(tried)} settings, chosen by NDCG@10 on the valid part" if tried else "as the local route",
+        "budget": f"{len(tried)} settings, chosen by NDCG@10 on the valid part" if tried else f"as {SAME[name][0]}",
     }
-    record |= alone(judged, name, data, settings)
+    record |= alone(evaluated, name, data, settings)
     record["tried"] = tried
     if paper := PAPER.get(SEARCHES[name].name or name, {}).get(data):
         record["paper's ndcg@10"] = paper
         record["against the paper"] = round(record["test"]["ndcg@10"] / paper, 4)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    (RESULTS / f"{name}-{data}.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    write(f"linear/{name}-{data}", begun, record)
     print(data, name, record["settings"], record["test"]["ndcg@10"], record.get("against the paper"), flush=True)
 
 

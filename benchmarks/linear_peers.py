@@ -1,11 +1,10 @@
 """EASE and SLIM against other programs, at equal settings (run: python benchmarks/linear_peers.py [DATA …]).
 
-Each is fitted in a process of its own, with one thread (THREADS below), and judged on the test part by the same
+Each is fitted in a process of its own, with one thread (THREADS below), and evaluated on the test part by the same
 ranking. scikit-learn has no SLIM, so its ElasticNet is fitted item by item; LensKit (pip install lenskit) has
 both models. What is not installed is left out, and the reason is written down. Writes results/linear/peers.json.
 """
 
-import json
 import os
 import sys
 import warnings
@@ -13,10 +12,10 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from _machine import alone, facts, load_split, measured
+from _machine import alone, load_split, measured
+from _packages import missing
+from _record import begin, write
 from _rivals import ItemItem, ndcg
-from _versions import missing, versions
-from linear import RESULTS
 from scipy.sparse import csc_matrix, csr_array, csr_matrix, issparse, vstack
 
 import corml
@@ -27,7 +26,7 @@ THREADS = (
     *("CORML_THREADS", "OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"),
     *("LK_NUM_THREADS", "LK_NUM_BACKEND_THREADS"),
 )
-PACKAGES = ("numpy", "scipy", "numba", "scikit-learn", "lenskit", "torch")
+PACKAGES = ("scikit-learn", "lenskit", "torch")
 SETTINGS: dict[str, dict[str, dict[str, float]]] = {
     "ease": {"movielens-small": {"l2": 300.0}, "pinterest": {"l2": 300.0}},
     "slim": {"movielens-small": {"l1": 1.0, "l2": 100.0}, "pinterest": {"l1": 1.0, "l2": 300.0}},
@@ -54,14 +53,14 @@ def numpy_ease(train: corml.Interactions, *, l2: float) -> Any:
 def sklearn_slim(train: corml.Interactions, *, l1: float, l2: float) -> Any:
     from sklearn.linear_model import ElasticNet
 
-    others, columns, users = csc_matrix(train.matrix), [], len(train.users)
+    X, columns, users = csc_matrix(train.matrix), [], len(train.users)
     net = ElasticNet(alpha=(l1 + l2) / users, l1_ratio=l1 / (l1 + l2), positive=True, fit_intercept=False, copy_X=False)
     for item in range(len(train.items)):
-        own = slice(others.indptr[item], others.indptr[item + 1])
-        target = others[:, [item]].toarray()[:, 0]
-        others.data[own] = 0
-        columns.append(csr_matrix(net.fit(others, target).coef_.astype(np.float32)))
-        others.data[own] = 1
+        own = slice(X.indptr[item], X.indptr[item + 1])
+        target = X[:, [item]].toarray()[:, 0]
+        X.data[own] = 0
+        columns.append(csr_matrix(net.fit(X, target).coef_.astype(np.float32)))
+        X.data[own] = 1
     return csr_array(vstack(columns).T)
 
 
@@ -90,15 +89,17 @@ def lenskit_data(train: corml.Interactions) -> Any:
     return from_interactions_df(pandas.DataFrame(pairs))
 
 
-def to_judge(found: Any, train: corml.Interactions) -> Any:
-    """What was fitted as something that can be ranked; LensKit has items in its own order, and only those met."""
-    if isinstance(found, Recommender):
-        return found
-    if not hasattr(found, "weights"):
-        return ItemItem(train.items, (found,))
-    place = train.items.find([str(label) for label in found.items.ids()])
-    move = csr_array((np.ones(len(place), np.float32), (place, np.arange(len(place)))), (len(train.items), len(place)))
-    moved = move @ found.weights @ move.T
+def rankable(fitted: Any, train: corml.Interactions) -> Any:
+    """What was fitted as something that ranks; LensKit has items in its own order, and only those of the data."""
+    if isinstance(fitted, Recommender):
+        return fitted
+    if not hasattr(fitted, "weights"):
+        return ItemItem(train.items, (fitted,))
+    position = train.items.find([str(label) for label in fitted.items.ids()])
+    move = csr_array(
+        (np.ones(len(position), np.float32), (position, np.arange(len(position)))), (len(train.items), len(position))
+    )
+    moved = move @ fitted.weights @ move.T
     return ItemItem(train.items, (csr_array(moved) if issparse(moved) else moved,))
 
 
@@ -124,25 +125,23 @@ def measure(name: str, peer: str, data: str) -> dict[str, Any]:
     fit(ready(tiny), **settings)  # what is compiled or loaded at first use is not timed
     given, record = ready(split.train), {"load before": round(os.getloadavg()[0], 2)}
     with measured(record):
-        found = fit(given, **settings)
-    return record | {"ndcg@10": round(ndcg(to_judge(found, split.train), split, "test"), 5)}
+        fitted = fit(given, **settings)
+    return record | {"ndcg@10": round(ndcg(rankable(fitted, split.train), split, "test"), 5)}
 
 
 def main(names: list[str]) -> None:
     os.environ.update(dict.fromkeys(THREADS, "1"))
-    record: dict[str, Any] = {"command": "python benchmarks/linear_peers.py " + " ".join(names), "seed": 2026}
-    record |= {"machine": facts(), "versions": versions(*PACKAGES)}
+    begun, measurements = begin(*names, packages=PACKAGES), {}
     for data in names:
-        record[data] = {}
+        measurements[data] = {}
         for name, peers in PEERS.items():
-            found: dict[str, Any] = {"settings": SETTINGS[name][data]}
-            record[data][name] = found
+            results: dict[str, Any] = {"settings": SETTINGS[name][data]}
+            measurements[data][name] = results
             for peer, (_, package) in peers.items():
                 why = alone(missing, package) if package else None
-                found[peer] = {"skipped": why} if why else alone(measure, name, peer, data)
-                print(data, name, peer, found[peer], flush=True)
-                RESULTS.mkdir(parents=True, exist_ok=True)
-                (RESULTS / "peers.json").write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+                results[peer] = {"skipped": why} if why else alone(measure, name, peer, data)
+                print(data, name, peer, results[peer], flush=True)
+                write("linear/peers", begun, {"data": measurements})
 
 
 if __name__ == "__main__":

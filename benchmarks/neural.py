@@ -1,28 +1,25 @@
-"""Train a gradient model as the paper did and judge it (run: python benchmarks/neural.py MODEL DATA [NAME=VALUE …]).
+"""Train a gradient model as the paper did and evaluate it (run: python benchmarks/neural.py MODEL DATA [NAME=VALUE …]).
 
-Learns from the train part, stops by the validation part, is judged on the test part. The place in training is kept in
+Learns from the train part, stops by the validation part, is evaluated on the test part. A checkpoint is saved in
 CORML_CHECKPOINTS (default: a folder of the system's temporary files) after each epoch, so a run that was stopped goes
-on when it is started again, with `minutes` or `epochs` raised if these ended it; the place of one that stopped early is
+on when it is started again, with `minutes` or `epochs` raised if these ended it; that of one that stopped early is
 deleted. Written at the end: results/neural/MODEL-DATA.json with settings, seed, curve, cost and what the paper reports.
 `minutes=…` ends a run early; the file then says how far it got.
 """
 
-import json
 import os
-import shlex
 import sys
 import tempfile
 from pathlib import Path
 from typing import Any
 
-from _machine import facts, load_split
-from _versions import versions
+from _machine import load_split, notes
+from _record import begin, write
 
 import corml
 from corml import models
 from corml.settings import declared
 
-RESULTS = Path(__file__).parent.parent / "results" / "neural"
 PAPER = {  # NDCG@10 of the paper's Table 2
     "cml": {"pinterest": 0.0665, "gowalla": 0.0953, "yelp2018": 0.0521},
     "l-cml": {"pinterest": 0.0766, "gowalla": 0.1093, "yelp2018": 0.0617},
@@ -50,31 +47,26 @@ def checkpoint(name: str, data: str, settings: dict[str, str]) -> Path:
 
 
 def run(name: str, data: str, settings: dict[str, str]) -> dict[str, Any]:
-    split, model, place = load_split(data), models.make(name, settings), checkpoint(name, data, settings)
-    went_on = place.exists()
-    model.fit(split.train, valid=split.valid, checkpoint=place, progress=show)
-    found = corml.evaluate(model, split, METRICS, intervals=False)
-    arguments = [name, data, *(f"{key}={value}" for key, value in settings.items())]
+    split, model, path = load_split(data), models.make(name, settings), checkpoint(name, data, settings)
+    went_on = path.exists()
+    model.fit(split.train, valid=split.valid, checkpoint=path, progress=show)
+    result = corml.evaluate(model, split, METRICS, intervals=False)
     return {
-        "command": shlex.join(["python", "benchmarks/neural.py", *arguments]),
         "model": name,
-        "data": {"name": data, "train": split.train.fingerprint, "split": split.fingerprint, "seed": 2026},
+        "data": data,
         "settings": {key: getattr(model, key) for key in declared(type(model))},
-        "test": {key: round(value, 5) for key, value in found.means.items()},
+        "test": {key: round(value, 5) for key, value in result.means.items()},
         "paper ndcg@10": PAPER.get(name, {}).get(data),
-        "training": model.notes_["training"],
+        "training": notes(model)["training"],
         "went on from a checkpoint": went_on,
-        "machine": facts(),
-        "versions": versions("numpy", "scipy", "numba", "torch"),
     }
 
 
 def main(name: str, data: str, *given: str) -> None:
     settings = dict(one.split("=", 1) for one in given)
+    begun = begin(data, packages=("torch",))
     record = run(name, data, settings)
-    RESULTS.mkdir(parents=True, exist_ok=True)
-    path = RESULTS / f"{name}-{data}.json"
-    path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    path = write(f"neural/{name}-{data}", begun, record)
     if record["training"]["stopped"].startswith("no better"):
         checkpoint(name, data, settings).unlink()
     print(path.name, record["test"]["ndcg@10"], "paper", record["paper ndcg@10"], record["training"]["stopped"])

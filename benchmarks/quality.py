@@ -1,13 +1,15 @@
 """Lists against the paper's table (run: python benchmarks/quality.py [DATA …]).
 
-Three fits of each data set, judged on the test part: everything at its default; with settings chosen on the validation
-part (TUNED below); and that one pruned to the paper's storage, the size of a factor model of 64.
+Three fits of each data set, evaluated on the test part: everything at its default; with the settings that
+benchmarks/tune_corml.py chose on the validation part; and that one pruned to the paper's storage, the size of a factor
+model of 64. Writes results/corml/quality-DATA.json.
 """
 
 import sys
 from typing import Any
 
-from _machine import facts, keep, load_split, measured
+from _machine import load_split, measured
+from _record import begin, read, write
 
 import corml
 
@@ -17,15 +19,19 @@ PAPER = {  # CoRML's column of the paper's Table 2
     "gowalla": {"ndcg": (0.1317, 0.1383, 0.1554), "mrr": (0.2334, 0.2479, 0.2558)},
     "yelp2018": {"ndcg": (0.0690, 0.0716, 0.0832), "mrr": (0.1435, 0.1586, 0.1679)},
 }
-TUNED: dict[str, dict[str, Any]] = {
-    "pinterest": {"mix": 0.7, "scale": 0.5, "l2": 0.4, "user_balance": 0.3, "graph_user_norm": 0.1},
-    "gowalla": {"mix": 0.75, "rank": 512},
-    "yelp2018": {"mix": 0.7, "item_norm": 0.15, "l2": 0.5, "filter_norm": 0.3},
-}
 BUDGET = 64
 
 
-def judged(split: corml.Split, settings: dict[str, Any], workspace: corml.Workspace) -> dict[str, Any]:
+def tuned(name: str) -> dict[str, Any]:
+    """Settings chosen on the validation part."""
+    tuning = read(f"corml/tuning-{name}")
+    if tuning is None:
+        sys.exit(f"Choose settings first: python benchmarks/tune_corml.py {name}")
+    settings: dict[str, Any] = tuning["best"]["settings"]
+    return settings
+
+
+def evaluated(split: corml.Split, settings: dict[str, Any], workspace: corml.Workspace) -> dict[str, Any]:
     record: dict[str, Any] = {"settings": settings}
     with measured(record):
         model = corml.CoRML(**settings).fit(split.train, workspace=workspace)
@@ -35,11 +41,11 @@ def judged(split: corml.Split, settings: dict[str, Any], workspace: corml.Worksp
     return record
 
 
-def compare(name: str) -> dict[str, Any]:
+def compare(name: str, chosen: dict[str, Any]) -> dict[str, Any]:
     split = load_split(name)
     work = corml.Workspace(split.train)
-    fits = {"default": {}, "tuned": TUNED[name], "tuned and pruned": {**TUNED[name], "budget": BUDGET}}
-    record: dict[str, Any] = {what: judged(split, settings, work) for what, settings in fits.items()}
+    fits = {"default": {}, "tuned": chosen, "tuned and pruned": {**chosen, "budget": BUDGET}}
+    record: dict[str, Any] = {what: evaluated(split, settings, work) for what, settings in fits.items()}
     record["paper"] = {f"{metric}@{cut}": value for metric in PAPER[name]
                        for cut, value in zip(CUTS, PAPER[name][metric], strict=True)}  # fmt: skip
     for what in fits:
@@ -50,7 +56,8 @@ def compare(name: str) -> dict[str, Any]:
 
 def main(names: list[str]) -> None:
     for name in names:
-        keep(f"quality-{name}", {"data": name, "machine": facts(), **compare(name)})
+        chosen, begun = tuned(name), begin(name)
+        write(f"corml/quality-{name}", begun, {"data": name, **compare(name, chosen)})
 
 
 if __name__ == "__main__":

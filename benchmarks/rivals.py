@@ -1,9 +1,9 @@
 """NDCG@10 against the seconds of a fit, for CoRML and others (run: python benchmarks/rivals.py [DATA …]).
 
 CoRML() has everything at its default. The others (_rivals.py) get the best of a few settings by NDCG@10 on the valid
-part; then that fit is measured, each in a process of its own, and judged on the test part. What is not installed or
-would not fit is left out, and the reason is written down. Writes results/rivals-DATA.json after each model, and from
-all such files docs/images/rivals.svg and the tables in docs/speed.md.
+part; then that fit is measured, each in a process of its own, and evaluated on the test part. What is not installed or
+would not fit is left out, and the reason is written down. Writes results/speed/rivals-DATA.json after each model, and
+from all such files docs/images/rivals.svg and the tables in docs/speed.md.
 """
 
 import json
@@ -18,15 +18,17 @@ from typing import Any
 import _rivals
 import numpy as np
 from _drawing import BLUE, GREEN, GREY, PINK, RED, YELLOW, panels, save
-from _machine import RESULTS, alone, facts, keep, load_split, measured
-from _page import write_tables
-from _versions import missing, versions
+from _machine import alone, load_split, measured
+from _packages import missing
+from _record import RESULTS, begin, write
+from pages import write_tables
 
 import corml
 
 DENSE = 20_000  # items, the most for a dense inverse or an exact sparse factor
 PATIENCE = 1000  # processor seconds to try all settings of SLIM
 SAMPLE = 100  # items
+PACKAGES = ("implicit", "scikit-learn", "sansa", "scikit-sparse")
 CURVE = "curve: seconds, cpu seconds, ndcg@10"
 
 
@@ -153,15 +155,15 @@ def size_of(data: str) -> tuple[int, int, int]:
 def draw() -> None:
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    records = [json.loads(path.read_text("utf-8")) for path in sorted(RESULTS.glob("rivals-*.json"))]
+    records = [json.loads(path.read_text("utf-8")) for path in sorted((RESULTS / "speed").glob("rivals-*.json"))]
     records.sort(key=lambda record: record["items"])
     figure, axes = panels(len(records), width=2.9 * len(records), height=3.3)
     for ax, record in zip(axes, records, strict=True):
         for name, rival in RIVALS.items():
-            found = record["rivals"].get(name, {})
-            if "ndcg@10" not in found:
+            result = record["rivals"].get(name, {})
+            if "ndcg@10" not in result:
                 continue
-            seconds, _, quality = zip(*found[CURVE], strict=True)
+            seconds, _, quality = zip(*result[CURVE], strict=True)
             if name == "popularity":
                 ax.axhline(quality[-1], color=rival.colour, linestyle="dotted", label=name)
             else:
@@ -182,14 +184,13 @@ def draw() -> None:
 def main(names: list[str]) -> None:
     for data in names:
         users, items, pairs = alone(size_of, data)
-        record: dict[str, Any] = {"data": data, "machine": facts(), "users": users, "items": items, "train": pairs}
-        record |= {"versions": versions("numpy", "scipy", "implicit", "scikit-learn", "sansa", "scikit-sparse")}
-        record["rivals"] = {}
+        begun = begin(data, packages=PACKAGES)
+        record: dict[str, Any] = {"data": data, "users": users, "items": items, "train": pairs, "rivals": {}}
         for name in RIVALS:
-            record["rivals"][name] = found = compare(name, data, items)
-            keep(f"rivals-{data}", record)
-            told = found.get("skipped") or {key: found.get(key) for key in ("seconds", "cpu seconds", "ndcg@10")}
-            print(data, name, told, flush=True)
+            record["rivals"][name] = result = compare(name, data, items)
+            write(f"speed/rivals-{data}", begun, record)
+            summary = result.get("skipped") or {key: result.get(key) for key in ("seconds", "cpu seconds", "ndcg@10")}
+            print(data, name, summary, flush=True)
     draw()
     write_tables()
 

@@ -1,9 +1,9 @@
-"""How fast lists are made and judged (run: python benchmarks/serving.py [DATA]).
+"""How fast lists are made and evaluated (run: python benchmarks/serving.py [DATA]).
 
 Side by side in one run: CoRML() with everything at its default, the ALS of `implicit` with as many factors, and a plain
 NumPy loop over users (_plain.py) with CoRML's arrays. Lists hold 10 items, none of them seen. The loop is measured on a
-sample of users and extrapolated. Writes results/serving-DATA.json, docs/images/serving-DATA.svg and the table in
-docs/speed.md.
+sample of users and extrapolated. Writes results/speed/serving-DATA.json, docs/images/serving-DATA.svg and the
+table in docs/speed.md.
 """
 
 import sys
@@ -13,10 +13,11 @@ from typing import Any
 
 import numpy as np
 from _drawing import BLUE, GREY, RED, panels, save
-from _machine import facts, keep, load_split
-from _page import write_tables
+from _machine import load_split
+from _packages import need
 from _plain import CUTS, Plain
-from _versions import need, versions
+from _record import begin, write
+from pages import write_tables
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
@@ -52,11 +53,11 @@ def fitted_als(train: csr_matrix, rank: int) -> Any:
 
 def faster(measure: Callable[[], dict[str, float]], key: str) -> dict[str, float]:
     """Measure with one thread of BLAS and with all of them; which is better depends on the machine and its load."""
-    made = []
+    timings = []
     for count in sorted({1, threads()}):
         with threadpool_limits(count, user_api="blas"):
-            made.append({**measure(), "BLAS threads": count})
-    return min(made, key=lambda one: one[key])
+            timings.append({**measure(), "BLAS threads": count})
+    return min(timings, key=lambda one: one[key])
 
 
 def one_at_a_time(model: corml.CoRML, als: Any, plain: Plain, users: list[int]) -> dict[str, dict[str, float]]:
@@ -105,19 +106,19 @@ def everyone(model: corml.CoRML, als: Any, plain: Plain, users: list[int]) -> di
     }
 
 
-def judge(model: corml.CoRML, split: corml.Split, plain: Plain, users: list[int]) -> dict[str, Any]:
+def evaluation(model: corml.CoRML, split: corml.Split, plain: Plain, users: list[int]) -> dict[str, Any]:
     """Every metric at three cuts: of corml for everyone and with intervals, of the loop for a sample without."""
-    found: list[Any] = []
+    outcomes: list[Any] = []
 
     def ours() -> dict[str, float]:
-        return {"seconds": seconds(lambda: found.append(corml.evaluate(model, split, METRICS)))}
+        return {"seconds": seconds(lambda: outcomes.append(corml.evaluate(model, split, METRICS)))}
 
     def loop() -> dict[str, float]:
-        return {"seconds": seconds(lambda: found.append(plain.evaluate(users)))}
+        return {"seconds": seconds(lambda: outcomes.append(plain.evaluate(users)))}
 
     turns = [(ours(), faster(loop, "seconds")) for _ in range(TIMES)]
     corml_, plain_ = (min(times, key=lambda one: one["seconds"]) for times in zip(*turns, strict=True))
-    result, values = found[0], found[1]
+    result, values = outcomes[0], outcomes[1]
     agree(result, values, [split.train.users.labels[user] for user in users])
     whole = plain_["seconds"] / len(users) * len(result.users)
     return {
@@ -132,8 +133,8 @@ def judge(model: corml.CoRML, split: corml.Split, plain: Plain, users: list[int]
 
 def agree(result: corml.Result, values: dict[str, list[float]], users: list[str]) -> None:
     """The loop must find what corml finds, or it would be no comparison."""
-    place = {user: row for row, user in enumerate(result.users)}
-    rows = [place[user] for user in users]
+    position = {user: row for row, user in enumerate(result.users)}
+    rows = [position[user] for user in users]
     assert set(values) == set(METRICS)
     for metric, per_user in result.per_user.items():
         np.testing.assert_allclose(np.mean(values[metric]), per_user[rows].mean(), rtol=1e-3, err_msg=metric)
@@ -147,11 +148,11 @@ def draw(record: dict[str, Any]) -> None:
         ("evaluation, seconds", record["evaluate"], "seconds"),
     )
     for ax, (title, values, key) in zip(axes, quantities, strict=True):
-        places = {name: place for place, name in enumerate(COLOURS) if name in values}
-        numbers = [values[name][key] for name in places]
-        bars = ax.barh(list(places.values()), numbers, color=[COLOURS[name] for name in places], height=0.65)
+        heights = {name: height for height, name in enumerate(COLOURS) if name in values}
+        numbers = [values[name][key] for name in heights]
+        bars = ax.barh(list(heights.values()), numbers, color=[COLOURS[name] for name in heights], height=0.65)
         ax.bar_label(bars, [f"{number:,.0f}" if number >= 20 else f"{number:.1f}" for number in numbers], padding=3)
-        ax.set_yticks(list(places.values()), list(places))
+        ax.set_yticks(list(heights.values()), list(heights))
         ax.set(xlim=(0, 1.35 * max(numbers)), ylim=(len(COLOURS) - 0.5, -0.5), xticks=[])
         ax.set_title(title, fontsize=10, loc="left")
         ax.spines["bottom"].set_visible(False)
@@ -160,23 +161,21 @@ def draw(record: dict[str, Any]) -> None:
 
 def main(name: str) -> None:
     need("implicit")
-    machine, split = facts(), load_split(name)
+    begun, split = begin(name, packages=("implicit",)), load_split(name)
     model = corml.CoRML().fit(split.train)
     als, plain = fitted_als(csr_matrix(split.train.matrix), model.V_.shape[1]), Plain(model, split)
     counted = np.flatnonzero(split.test.user_degrees > 0)
     users = np.random.default_rng(0).choice(counted, min(SINGLE, len(counted)), replace=False).tolist()
     record: dict[str, Any] = {
         "data": name,
-        "machine": machine,
-        "versions": versions("numpy", "scipy", "numba", "implicit"),
         "users": len(split.train.users),
         "items": len(split.train.items),
         "rank": model.V_.shape[1],
         "single": one_at_a_time(model, als, plain, users),
         "batch": everyone(model, als, plain, users[:SAMPLE]),
-        "evaluate": judge(model, split, plain, users[:SAMPLE]),
+        "evaluate": evaluation(model, split, plain, users[:SAMPLE]),
     }
-    print(keep(f"serving-{name}", record))
+    print(write(f"speed/serving-{name}", begun, record))
     for part in ("single", "batch", "evaluate"):
         print(part, record[part])
     draw(record)

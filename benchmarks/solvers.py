@@ -1,78 +1,79 @@
-"""Three ways to solve problem H on the pairs that met, side by side (run: python benchmarks/solvers.py DATA).
+"""Three ways to solve problem H on co-occurring pairs, side by side (run: python benchmarks/solvers.py DATA).
 
 Objective gap against seconds for the solver corml uses (projected Barzilai–Borwein steps in scaled variables), for
 accelerated projected gradients with a row-sum majoriser, and for conjugate gradients on a moving face (MPRGP).
-Writes results/solvers-DATA.json and docs/images/solvers.svg.
+Writes results/corml/solvers-DATA.json and docs/images/solvers.svg.
 """
 
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import replace
 
 import numpy as np
-from _machine import facts, keep, load_split
+from _machine import load_split
+from _record import begin, write
+from scipy.sparse import csr_array
 
 import corml
 from corml.linalg.scaling import column_degrees
+from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.candidates import co_occurring
 from corml.method.sparse.cross_term import cross_term
-from corml.method.plan.plan import suggested_ridge
-from corml.method.problem import loss_weights, user_weights
-from corml.method.sparse.solver import PairProblem, _advance, _scaled_product
+from corml.method.sparse.problem import PairProblem
+from corml.method.sparse.solver import advance, scaled_product
 from corml.method.spectral import singular_vectors
 
 Watch = Callable[[np.ndarray], bool]
 
 
-def build(R, weights, rank, most):
-    d, loss, ranking = column_degrees(R), loss_weights(R, weights.user_balance), user_weights(R, weights.user_norm)
-    pairs = co_occurring(R, loss, ranking, most=most)
-    cross = cross_term(R, d, singular_vectors(R, rank), loss * ranking, weights.filter_norm, pairs, clip=False)
-    return PairProblem.of(R, d, pairs, cross, weights)
+def build(R: csr_array, weights: Weights, rank: int, max_per_item: int) -> PairProblem:
+    d, users = column_degrees(R), UserWeights.of(R, user_balance=weights.user_balance, user_norm=weights.user_norm)
+    pairs = co_occurring(R, users, max_per_item=max_per_item)
+    cross = cross_term(R, d, singular_vectors(R, rank), users.both, weights.filter_norm, pairs, clip=False)
+    return PairProblem.of(R, d, pairs, cross=cross, users=users, weights=weights)
 
 
 def barzilai_borwein(problem: PairProblem, watch: Watch) -> None:
-    root = np.sqrt(problem.curvature())
-    z, slope, length, step = np.zeros_like(root), -problem.pull / root, np.float32(0.5), 0
-    while watch(z / root):
+    scaling = np.sqrt(problem.curvature())
+    z, gradient, length, step = np.zeros_like(scaling), -problem.linear / scaling, np.float32(0.5), 0
+    while watch(z / scaling):
         step += 1
-        length = _advance(problem, z, slope, root, length, even=step % 2 == 0)
+        length = advance(problem, z, gradient, scaling, length, even=step % 2 == 0)
 
 
 def accelerated(problem: PairProblem, watch: Watch) -> None:
     R, p, w = problem.normal.R, problem.normal.p, problem.normal.weights
     sums = problem.scale * p * (R.T @ (w * (R @ p))) + problem.ridge
     bound = problem.support.sum_of(sums)
-    x = y = np.zeros_like(problem.pull)
+    x = y = np.zeros_like(problem.linear)
     t = 1.0
     while watch(x):
-        slope = problem.product(y) - problem.pull
-        new = np.maximum(y - slope / bound, 0)
-        t = 1.0 if float(np.dot(slope, new - x)) > 0 else t
+        gradient = problem.product(y) - problem.linear
+        new = np.maximum(y - gradient / bound, 0)
+        t = 1.0 if float(np.dot(gradient, new - x)) > 0 else t
         t, before = (1 + np.sqrt(1 + 4 * t * t)) / 2, t
         y, x = np.maximum(new + np.float32((before - 1) / t) * (new - x), 0), new
 
 
 def moving_face(problem: PairProblem, watch: Watch) -> None:
-    root = np.sqrt(problem.curvature())
-    v = np.random.default_rng(0).random(len(root)).astype(np.float32)
+    scaling = np.sqrt(problem.curvature())
+    v = np.random.default_rng(0).random(len(scaling)).astype(np.float32)
     for _ in range(4):
-        v = _scaled_product(problem, v / np.linalg.norm(v), root)
+        v = scaled_product(problem, v / np.linalg.norm(v), scaling)
     fixed = np.float32(1.8 / np.linalg.norm(v))
-    pull = problem.pull / root
-    z, g = np.zeros_like(root), -pull
+    linear = problem.linear / scaling
+    z, g = np.zeros_like(scaling), -linear
     p = np.where(z > 0, g, 0)
-    while watch(z / root):
+    while watch(z / scaling):
         face, chopped = np.where(z > 0, g, 0), np.where(z > 0, 0, np.minimum(g, 0))
         reduced = np.where(z > 0, np.minimum(z / fixed, face), 0)
         if float(np.dot(chopped, chopped)) > float(np.dot(reduced, face)):
-            bent = _scaled_product(problem, chopped, root)
+            bent = scaled_product(problem, chopped, scaling)
             step = np.float32(np.dot(g, chopped) / np.dot(chopped, bent))
             z, g = np.maximum(z - step * chopped, 0), g - step * bent
             p = np.where(z > 0, g, 0)
             continue
-        bent = _scaled_product(problem, p, root)
+        bent = scaled_product(problem, p, scaling)
         curve = float(np.dot(p, bent))
         step, down = np.float32(np.dot(g, p) / curve), p > 0
         limit = np.float32((z[down] / p[down]).min(initial=np.inf))
@@ -83,7 +84,7 @@ def moving_face(problem: PairProblem, watch: Watch) -> None:
         else:
             z, g = z - limit * p, g - limit * bent
             z = np.maximum(z - fixed * np.where(z > 0, g, 0), 0)
-            g = _scaled_product(problem, z, root) - pull
+            g = scaled_product(problem, z, scaling) - linear
             p = np.where(z > 0, g, 0)
 
 
@@ -102,8 +103,8 @@ def race(problem: PairProblem, method: Callable[[PairProblem, Watch], None], sec
     def watch(x: np.ndarray) -> bool:
         nonlocal spent, begun
         spent += time.perf_counter() - begun
-        slope = problem.product(x) - 2 * problem.pull
-        seen.append([round(spent, 3), 0.25 * float(np.dot(x.astype(np.float64), slope))])
+        gradient = problem.product(x) - 2 * problem.linear
+        seen.append([round(spent, 3), 0.25 * float(np.dot(x.astype(np.float64), gradient))])
         begun = time.perf_counter()
         return spent < seconds and len(seen) < 60
 
@@ -129,13 +130,13 @@ def draw(curves: dict[str, list[list[float]]], name: str) -> None:
 
 
 def main(name: str) -> None:
-    R = load_split(name).train.matrix
-    weights = replace(corml.CoRML().weights, ridge=suggested_ridge(R))
-    problem = build(R, weights, 64, most=200)
-    problem.product(problem.pull)  # compile before timing
+    begun, train, model = begin(name), load_split(name).train, corml.CoRML()
+    weights = Weights.of(model.plan(train).resolved(model.get_params()))
+    problem = build(train.matrix, weights, 64, max_per_item=200)
+    problem.product(problem.linear)  # compile before timing
     curves = {label: race(problem, method, 60) for label, method in METHODS.items()}
-    record = {"data": name, "pairs": len(problem.support) // 2, "machine": facts(), "curves": curves}
-    print(keep(f"solvers-{name}", record))
+    record = {"data": name, "pairs": len(problem.support) // 2, "curves": curves}
+    print(write(f"corml/solvers-{name}", begun, record))
     draw(curves, name)
 
 

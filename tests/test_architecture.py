@@ -24,8 +24,8 @@ ROWS = [
     {"requests"},
     {"topn"},
     {"recommendations", "explanation"},
-    {"fitted"},
     {"storage"},
+    {"fitted"},
     {"linalg"},
     {"interactions"},
     {"memory", "parallel", "progress", "compiled"},
@@ -42,24 +42,65 @@ def room_of(path):
     return first.removesuffix(".py")
 
 
-def imports(path):
-    """Rooms of ours that a file imports when it runs (hints for type checkers do not count)."""
+def modules(path, *, hints=False):
+    """Modules of ours that a file imports, also inside functions; hints for type checkers only if asked for."""
     tree = ast.parse(path.read_text(encoding="utf-8"))
-    hints = {
+    for_checkers = {
         id(inner)
         for node in ast.walk(tree)
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
     for node in ast.walk(tree):
-        if id(node) in hints:
+        if id(node) in for_checkers and not hints:
             continue
-        if isinstance(node, ast.ImportFrom) and node.module == "corml":
-            yield from (alias.name for alias in node.names)
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").startswith("corml."):
-            yield node.module.split(".")[1]
+        if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "corml":
+            for alias in node.names:
+                inner = f"{node.module}.{alias.name}"
+                yield inner if is_module(inner) else node.module
         elif isinstance(node, ast.Import):
-            yield from (alias.name.split(".")[1] for alias in node.names if alias.name.startswith("corml."))
+            yield from (alias.name for alias in node.names if alias.name.startswith("corml."))
+
+
+def is_module(name):
+    path = SOURCE.joinpath(*name.split(".")[1:])
+    return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def name_of(path):
+    parts = path.relative_to(SOURCE).with_suffix("").parts
+    return ".".join(["corml", *(part for part in parts if part != "__init__")])
+
+
+def imports(path):
+    """Rooms of ours that a file imports when it runs."""
+    yield from (module.split(".")[1] for module in modules(path) if "." in module)
+
+
+def test_no_files_import_each_other_in_a_circle():
+    """Neither at the top nor inside a function: whoever reads one file need not have read the other before."""
+    graph = {name_of(path): set(modules(path)) - {name_of(path)} for path in FILES}
+    done, trail = set(), []
+
+    def visit(name):
+        assert name not in trail, " -> ".join([*trail[trail.index(name) :], name])
+        if name in done or name not in graph:
+            return
+        trail.append(name)
+        for other in sorted(graph[name]):
+            visit(other)
+        trail.pop()
+        done.add(name)
+
+    for name in graph:
+        visit(name)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_private_files_belong_to_their_room(path):
+    for module in modules(path, hints=True):
+        private = [part for part in module.split(".") if part.startswith("_")]
+        assert not private or module.split(".")[1] == room_of(path), f"{name_of(path)} reaches into {module}"
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
@@ -92,3 +133,35 @@ def test_importing_corml_is_light():
 @pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
 def test_a_file_fits_one_sitting(path):
     assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+
+
+def imported_files(path):
+    """Dotted names of our files that a file imports, wherever in it; hints for type checkers count as well."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names if alias.name.startswith("corml."))
+        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "corml":
+            inner = (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (
+                name if (SOURCE.parent / f"{name.replace('.', '/')}.py").exists() else node.module for name in inner
+            )
+
+
+def dotted(path):
+    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
+def test_no_room_reaches_into_the_private_files_of_another(path):
+    for name in imported_files(path):
+        private = any(part.startswith("_") for part in name.split(".")[1:])
+        assert not private or name.split(".")[1] == room_of(path), f"{dotted(path)} imports {name}"
+
+
+@pytest.mark.parametrize("room", ["splits", "datasets", "linalg", "metrics"])
+def test_files_of_a_room_import_each_other_in_one_direction(room):
+    below = {dotted(path): set(imported_files(path)) for path in FILES if room_of(path) == room}
+    while below:
+        free = {name for name, needed in below.items() if not needed & below.keys()}
+        assert free, f"imports go in a circle: {sorted(below)}"
+        below = {name: needed for name, needed in below.items() if name not in free}

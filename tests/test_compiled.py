@@ -1,7 +1,6 @@
 """Compiled code is kept where that can be done; where it cannot, answers are the same and one note says so."""
 
 import os
-import shutil
 import subprocess
 import sys
 import textwrap
@@ -16,7 +15,7 @@ KERNEL = """
     def double(x):
         return 2 * x
 """
-RUN = "import kernel; print(kernel.double(21)); print(kernel.double.stats.cache_hits)"
+RUN = "import kernel; print(kernel.double(21)); print(sum(kernel.double.stats.cache_hits.values()))"
 
 
 @pytest.fixture
@@ -53,7 +52,8 @@ def test_damaged_files_are_compiled_again_and_mended(folder, kind, damage):
             path.write_bytes(damage)
     hits, note = run(folder)
     assert hits == 0
-    assert note.count("cannot be read") == 1
+    assert note.count("RuntimeWarning: ") == 1
+    assert "cannot be read" in note
     assert run(folder) == (1, "")
 
 
@@ -68,14 +68,14 @@ caching.IndexDataCacheFile.save = full
 def test_a_full_disk_is_noted_once(folder):
     hits, note = run(folder, FULL)
     assert hits == 0
-    assert note.count("compiled code cannot be kept (No space left on device)") == 1
+    assert note.count("RuntimeWarning: compiled code cannot be kept (No space left on device)") == 1
 
 
 NOWHERE = """
 import numba.core.caching as caching
 def nowhere(self):
     raise OSError("read-only")
-for locator in (caching._InTreeCacheLocator, caching._UserWideCacheLocator):
+for locator in (caching.InTreeCacheLocator, caching.UserWideCacheLocator):
     locator.ensure_cache_path = nowhere
 """
 
@@ -97,7 +97,7 @@ def test_a_temporary_folder_that_others_can_write_is_not_trusted(folder, tmp_pat
     shared.chmod(0o777)
     hits, note = run(folder, NOWHERE, TMPDIR=str(place))
     assert hits == 0
-    assert note.count("cannot be kept in any folder") == 1
+    assert note.count("RuntimeWarning: compiled code cannot be kept in any folder") == 1
     assert not any(shared.iterdir())
 
 
@@ -109,8 +109,7 @@ def test_no_kernel_is_compiled_past_it():
             assert "from numba import njit" not in path.read_text(encoding="utf-8"), path
 
 
-@pytest.mark.skipif(shutil.which("true") is None, reason="needs a shell")
-def test_the_note_is_one_for_many_functions(folder):
+def test_many_functions_have_one_note(folder):
     (folder / "kernel.py").write_text(textwrap.dedent(KERNEL) + textwrap.dedent(KERNEL).replace("double", "again"))
-    _, note = run(folder, NOWHERE + "import kernel; kernel.again(1)\n", TMPDIR="/nonexistent")
-    assert note.count("RuntimeWarning") <= 1
+    _, note = run(folder, FULL + "import kernel; kernel.again(1)\n")
+    assert note.count("RuntimeWarning: ") == 1

@@ -16,7 +16,6 @@ import importlib
 import importlib.util
 import inspect
 import io
-import json
 import re
 import shlex
 import signal
@@ -245,65 +244,17 @@ def test_every_public_name_is_in_the_index(name):
     assert mentioned(f"`{name}`", ROOT / "docs/index.md")
 
 
-def test_the_race_of_solvers_is_told_as_it_was_recorded():
-    page = (ROOT / "docs/solver.md").read_text("utf-8")
-    record = json.loads((ROOT / "benchmarks/results/solvers-pinterest.json").read_text("utf-8"))
-    assert f"{record['pairs']:,} pairs" in page
-    assert f"load {record['machine']['load before']:.1f} before" in page
-    best = min(value for curve in record["curves"].values() for _, value in curve)
-    for method, curve in record["curves"].items():
-        cells = []
-        for gap in (1e-2, 1e-4, 1e-6, 1e-8):
-            reached = [(step, t) for step, (t, value) in enumerate(curve) if value - best <= gap * abs(best)]
-            cells.append(f"{reached[0][0]} steps, {reached[0][1]:.1f} s" if reached else "–")
-        assert f"| {method} | {' | '.join(cells)} |" in page
-
-
-def test_whole_fits_are_told_as_they_were_recorded():
-    page = (ROOT / "docs/solver.md").read_text("utf-8")
-    told = 0
-    for path in sorted((ROOT / "benchmarks/results").glob("fit-*.json")):
-        record = json.loads(path.read_text("utf-8"))
-        sparse, dense = record["sparse"], record["dense"]
-        if f"| {record['data']} |" in page:
-            told += 1
-            cells = f"{sparse['seconds']:.1f} | {sparse['cpu seconds']:.1f} | {size(sparse['peak bytes'])}"
-            cells += f" | {dense['cpu seconds of 50 steps, extrapolated']:.1f} | {size(dense['peak bytes'])}"
-            assert f"| {record['data']} | {cells} |" in page
-        if f"fit-{record['data']}.json" in page:
-            how = sparse["notes"]["solver"][0]
-            assert f"{how['left out']:,} pairs" in page
-            assert f"{how['of these gaining']:,} of them" in page
-            assert f"the worst by {how['worst gain'] / how['size']:.5f} of the pull" in page
-    assert told
-
-
-def test_the_readings_of_the_filter_are_told_as_they_were_recorded():
-    page = (ROOT / "docs/method.md").read_text("utf-8")
-    recorded = json.loads((ROOT / "benchmarks/results/filters.json").read_text("utf-8"))
-    for name, found in recorded.items():
-        if name != "machine":
-            costs = [found[reading]["cross term"]["cpu seconds"] for reading in ("elementwise", "factored")]
-            worth = [found[reading]["metrics"]["ndcg@10"] for reading in ("elementwise", "factored")]
-            assert "| {:.1f} | {:.1f} | {:.4f} | {:.4f} |".format(*costs, *worth) in page
-
-
-def test_speed_is_told_as_it_was_recorded():
-    page = (ROOT / "docs/speed.md").read_text("utf-8")
-    made = load_file(ROOT / "benchmarks/_page.py").tables()
-    assert set(made) == set(re.findall(r"<!-- (\w+): made by benchmarks -->", page))
-    for table in made.values():
-        assert table in page
-
-
-def test_models_are_told_as_they_were_recorded(monkeypatch):
-    monkeypatch.syspath_prepend(ROOT / "benchmarks")
-    table = load_file(ROOT / "benchmarks/models_page.py").table()
-    assert table in (ROOT / "docs/models.md").read_text("utf-8")
-
-
-def size(count):
-    return f"{count / 2**30:.1f} GiB"
+def test_departures_name_the_defaults():
+    page = (ROOT / "docs/models.md").read_text("utf-8")
+    section = page.partition("\n## Departures from the papers\n")[2].partition("\n## ")[0]
+    common, *entries = re.split(r"^- ", section, flags=re.M)
+    named = {re.match(r"`([\w-]+)`:", entry)[1]: entry for entry in entries}
+    assert set(named) == set(models.names()) - {"corml", "corml-dial", "popularity"}
+    for name, entry in named.items():
+        defaults = declared(models.get(name))
+        text = entry + common * ("learning_rate" in defaults)
+        for setting, value in re.findall(r"`(\w+)=([\d.]+)`", text):
+            assert defaults[setting].default == float(value), f"{name}: {setting} is not {value} by default"
 
 
 def test_every_exit_code_is_explained():

@@ -91,17 +91,17 @@ def test_degrees_count_pairs():
     assert repr(data) == "Interactions(2 users x 2 items, 3 pairs)"
 
 
-def test_some_pairs_keep_the_ids_and_compact_forgets_the_unused():
+def test_selected_pairs_keep_the_ids_and_compact_forgets_the_unused():
     data = Interactions.from_pairs("abc", "xyz", times=[1, 2, 3])
-    some = data.where(np.array([False, True, True]))
-    assert some.shape == (3, 3)
-    small = some.compact()
+    selected = data.where(np.array([False, True, True]))
+    assert selected.shape == (3, 3)
+    small = selected.compact()
     assert small.shape == (2, 2)
     assert small.users.labels.tolist() == ["b", "c"]
     assert small.times.tolist() == [2, 3]
 
 
-def test_pairs_move_to_other_ids_and_strangers_stay_behind():
+def test_pairs_move_to_other_ids_and_pairs_of_unknown_ids_are_dropped():
     data = Interactions.from_pairs("abc", "xyz", times=[1, 2, 3])
     moved = data.on(Ids("ca", kind="user"), Ids("zxy"))
     assert moved.matrix.toarray().tolist() == [[1, 0, 0], [0, 1, 0]]

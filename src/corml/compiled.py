@@ -18,6 +18,8 @@ from numba import njit as compile_later
 
 __all__ = ["njit"]
 
+_config: Any = numba.config
+
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
     """`numba.njit` with options, whose cache may fail."""
@@ -40,14 +42,14 @@ def _enabled(dispatcher: Any) -> bool:
         if folder is None:
             _note("compiled code cannot be kept in any folder")
             return False
-        before, numba.config.CACHE_DIR = numba.config.CACHE_DIR, str(folder)
+        before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
         try:
             dispatcher.enable_caching()
         except (RuntimeError, OSError):
             _note("compiled code cannot be kept in any folder")
             return False
         finally:
-            numba.config.CACHE_DIR = before
+            _config.CACHE_DIR = before
     return True
 
 
@@ -105,6 +107,5 @@ def _note(text: str) -> None:
     """Say it once in a run."""
     if not _noted:
         _noted.append(text)
-        warnings.warn(
-            f"{text}; every run takes some seconds longer until that is mended.", RuntimeWarning, stacklevel=2
-        )
+        cost = "every run takes some seconds longer until that is mended."
+        warnings.warn(f"{text}; {cost}", RuntimeWarning, stacklevel=2)

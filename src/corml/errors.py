@@ -53,7 +53,7 @@ class SettingError(UsageError):
 
 
 class NotFittedError(UsageError):
-    """A model was asked something that only `fit` can teach it."""
+    """A model was used before it was fitted."""
 
     def __init__(self, model: str) -> None:
         super().__init__(f"This {model} has not been fitted: call fit(train) first, or read_model(path).")

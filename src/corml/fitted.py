@@ -11,7 +11,7 @@ A model scores and saves with these, so that a setting changed afterwards counts
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields
 from typing import Any, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -89,6 +89,8 @@ class Plan:
     def report(self) -> dict[str, Any]:
         """Plain facts for a table; bytes are the peak of the whole process."""
         facts = {spec.name.replace("_", " "): getattr(self, spec.name) for spec in fields(self)}
+        if not self.predicted_bytes:  # nothing was predicted
+            return {name: value for name, value in facts.items() if name != "predicted bytes"}
         return {**facts, "predicted bytes": memory.resident() + self.predicted_bytes}
 
 
@@ -202,6 +204,17 @@ class Fitted:
     def resolved(self) -> Settings:
         """The settings with what was left to the data filled in, as the plan did it."""
         return self.settings if self.plan is None else self.plan.resolved(self.settings)
+
+    def report(self) -> dict[str, Any]:
+        """How the fit went, as plain facts for a table or a script."""
+        facts: dict[str, Any] = {}
+        if self.plan is not None:
+            facts["plan"] = self.plan.report()
+        if self.certificates:
+            facts["certificates"] = [certificate.report() for certificate in self.certificates]
+        if self.training is not None:
+            facts["training"] = asdict(self.training)
+        return facts
 
 
 # --- arrays ----------------------------------------------------------------------------------------------------------

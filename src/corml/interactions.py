@@ -1,4 +1,4 @@
-"""Who met what: labels ↔ rows, and one binary matrix.
+"""Who interacted with what: labels ↔ rows, and one binary matrix.
 
 Labels are opaque text. "007", "7" and "7.0" are three different items, and "NA" is a fine name for one.
 """
@@ -92,11 +92,11 @@ class Ids:
     def rows(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
         """Rows of the labels; every one must be known."""
         labels = list(labels)
-        found = self.find(labels)
-        if (found < 0).any():
-            missing = list(dict.fromkeys(canonical(labels[at]) for at in np.flatnonzero(found < 0)))
+        rows = self.find(labels)
+        if (rows < 0).any():
+            missing = list(dict.fromkeys(canonical(labels[at]) for at in np.flatnonzero(rows < 0)))
             raise UnknownIdError(self.kind, missing, len(self))
-        return found
+        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -160,18 +160,18 @@ class Interactions:
         indptr = np.zeros(len(self.users) + 1, dtype=index)
         np.cumsum(np.bincount(self.user, minlength=len(self.users)), out=indptr[1:])
         columns = self.item[order].astype(index)
-        made = csr_array((np.ones(len(self), dtype=np.float32), columns, indptr), shape=self.shape)
-        made.has_sorted_indices = made.has_canonical_format = True
-        return made
+        matrix = csr_array((np.ones(len(self), dtype=np.float32), columns, indptr), shape=self.shape)
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
 
     @cached_property
     def user_degrees(self) -> NDArray[np.int64]:
-        """How many items each user met."""
+        """How many items each user has."""
         return np.bincount(self.user, minlength=len(self.users))
 
     @cached_property
     def item_degrees(self) -> NDArray[np.int64]:
-        """How many users each item met."""
+        """How many users each item has."""
         return np.bincount(self.item, minlength=len(self.items))
 
     @cached_property
@@ -189,7 +189,7 @@ class Interactions:
         return digest.hexdigest()
 
     def where(self, keep: NDArray[Any]) -> Self:
-        """Only some of the pairs (a mask, or positions), on the same users and items."""
+        """A selection of the pairs (a mask, or positions), on the same users and items."""
         times = None if self.times is None else self.times[keep]
         return type(self)(self.users, self.items, self.user[keep], self.item[keep], times, self.titles, self.source)
 
@@ -207,7 +207,7 @@ class Interactions:
         return type(self)(users, items, user[keep], item[keep], times, self.titles, self.source)
 
     def title(self, label: str) -> str:
-        """What to show people for an item: its title, else its id."""
+        """What to show for an item: its title, else its id."""
         return self.titles.get(label, label)
 
 
@@ -249,12 +249,12 @@ def _distinct(
     """Keep the first of each repeated pair, in order, with the latest of their times."""
     _, first, which = np.unique(user * n_items + item, return_index=True, return_inverse=True)
     order = np.argsort(first)
-    kept = first[order]
+    rows = first[order]
     if times is not None:
         latest = np.full(len(first), np.nan)
         np.fmax.at(latest, which, times)  # a missing time never wins
         times = latest[order]
-    return user[kept].astype(np.int32), item[kept].astype(np.int32), times
+    return user[rows].astype(np.int32), item[rows].astype(np.int32), times
 
 
 def _used(ids: Ids, rows: Rows) -> tuple[Ids, Rows]:

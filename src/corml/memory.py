@@ -14,7 +14,7 @@ SHARE = 0.8  # of what is free: the rest is for the system and for what we did n
 
 
 def budget() -> int:
-    """Bytes a piece of work may take: 0.8 of the least of free memory, container limit and address-space limit."""
+    """Bytes a piece of work may take: 0.8 of the smallest of free memory, container limit and address-space limit."""
     limits = [_available(), _container(), _address_space()]
     return int(SHARE * min(limit for limit in limits if limit is not None))
 
@@ -27,7 +27,7 @@ def require(needed: int, *, what: str, instead: str, limit: int | None = None) -
 
 
 def resident() -> int:
-    """Bytes this process has in memory now; 0 where the system does not tell."""
+    """Bytes this process has in memory now; 0 where the system does not say."""
     try:
         return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
     except (OSError, ValueError, IndexError):
@@ -41,7 +41,7 @@ def release() -> None:
 
 
 def size(count: float) -> str:
-    """Bytes for people: «46.2 GiB»."""
+    """Bytes in a readable unit: «46.2 GiB»."""
     for unit in ("B", "KiB", "MiB"):
         if count < 1024:
             return f"{count:.0f} B" if unit == "B" else f"{count:.1f} {unit}"
@@ -78,7 +78,7 @@ def _available() -> int | None:
     try:
         return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     except (AttributeError, ValueError, OSError):
-        return 8 * GIB  # nothing tells: assume a small laptop
+        return 8 * GIB  # unknown: assume a small laptop
 
 
 def _container() -> int | None:

@@ -1,4 +1,4 @@
-"""Every model by name: CoRML and the files of `baselines`."""
+"""Every model by name: CoRML, the files of `baselines`, and what other packages add to the group `corml.models`."""
 
 import os
 from dataclasses import replace
@@ -13,32 +13,43 @@ from corml.storage import container, model_file, upgrade
 
 __all__ = ["get", "make", "names", "read_model"]
 
+ROOM = "corml.baselines"
+OURS = ("corml", "corml-dial")
+
 
 def names() -> tuple[str, ...]:
     """All model names, ours first."""
-    return ("corml", "corml-dial", *(name.replace("_", "-") for name in plugins.names("corml.baselines")))
+    others = (name.replace("_", "-") for name in plugins.names(ROOM))
+    return (*OURS, *(name for name in others if name not in OURS))
 
 
 def get(name: str) -> type[Recommender]:
-    """The class behind a model name."""
+    """The class behind a model name; dashes and underscores are the same."""
+    name = str(name).replace("_", "-")
+    if name in OURS:
+        plugins.refuse_clash(ROOM, name)
     if name == "corml":
         from corml.method.estimator import CoRML
 
         return CoRML
     if name == "corml-dial":
-        from corml.method.dial import Dial
+        from corml.method.estimator import Dial
 
         return Dial
     if name not in names():
         raise UsageError(f"There is no model {ascii_line(name)}{nearest(name, names())}")
-    found: type[Recommender] = plugins.get("corml.baselines", name)
-    return found
+
+    def fits(model: Any) -> bool:
+        return isinstance(model, type) and issubclass(model, Recommender) and model.NAME == name
+
+    model: type[Recommender] = plugins.get(ROOM, name, fits, f"a Recommender whose NAME is {ascii_line(name)}")
+    return model
 
 
 def make(name: str, settings: dict[str, Any] | None = None) -> Recommender:
     """A model by name with settings by name; unknown names are errors that suggest the nearest."""
-    made: Recommender = build(get(name), settings or {})
-    return made
+    model: Recommender = build(get(name), settings or {})
+    return model
 
 
 def read_model(path: str | os.PathLike[str]) -> Recommender:

@@ -1,4 +1,4 @@
-"""One knob for threads: kernels, BLAS and block loops all follow `threads()`."""
+"""One setting for threads: kernels, BLAS and block loops all follow `threads()`."""
 
 import os
 import threading
@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 def threads() -> int:
     """Threads to use: the environment's CORML_THREADS, else every core this process may run on."""
-    wish = os.environ.get("CORML_THREADS", "")
-    if wish.isdigit() and int(wish) > 0:
-        return int(wish)
+    chosen = os.environ.get("CORML_THREADS", "")
+    if chosen.isdigit() and int(chosen) > 0:
+        return int(chosen)
     try:
         return len(os.sched_getaffinity(0))
     except AttributeError:
@@ -36,17 +36,17 @@ def blas(count: int | None = None, *, size: int | None = None) -> Iterator[None]
     `size` is the side of the matrices: small ones are multiplied by one thread, because waking a second costs more
     than it does. The number is one for the whole process, so while several hold it the lowest counts.
     """
-    wanted = 1 if size is not None and size < SMALL else count or threads()
+    limit = 1 if size is not None and size < SMALL else count or threads()
     held = _held()
-    held.take(wanted)
+    held.take(limit)
     try:
         yield
     finally:
-        held.let_go(wanted)
+        held.release(limit)
 
 
 class _Held:
-    """Numbers of BLAS threads asked for by those who hold it now; the last to let go puts back what there was."""
+    """Limits on BLAS threads that are held now; the last to be released restores what there was."""
 
     def __init__(self) -> None:
         import scipy.linalg  # noqa: F401 (SciPy has a BLAS of its own, which must be loaded to be found)
@@ -54,21 +54,21 @@ class _Held:
 
         self.libraries = ThreadpoolController().select(user_api="blas")
         self.lock = threading.Lock()
-        self.wishes: list[int] = []
+        self.limits: list[int] = []
         self.before: Any = None
 
-    def take(self, wanted: int) -> None:
+    def take(self, limit: int) -> None:
         with self.lock:
-            if not self.wishes:
+            if not self.limits:
                 self.before = self.libraries.limit(limits=None)
-            self.wishes.append(wanted)
-            self.libraries.limit(limits=min(self.wishes))
+            self.limits.append(limit)
+            self.libraries.limit(limits=min(self.limits))
 
-    def let_go(self, wanted: int) -> None:
+    def release(self, limit: int) -> None:
         with self.lock:
-            self.wishes.remove(wanted)
-            if self.wishes:
-                self.libraries.limit(limits=min(self.wishes))
+            self.limits.remove(limit)
+            if self.limits:
+                self.libraries.limit(limits=min(self.limits))
             else:
                 self.before.restore_original_limits()
 

@@ -116,8 +116,8 @@ def test_more_ridge_means_smaller_weights(data):
 def test_the_ridge_left_to_the_data_is_told_and_used(data):
     model = EASE().fit(data)
     assert model.l2 is None
-    assert model.notes_["l2"] == ease.suggested_l2(data.matrix)
-    np.testing.assert_array_equal(EASE(l2=model.notes_["l2"]).fit(data).weights_, model.weights_)
+    assert model.settings_.l2 == model.fitted_.plan.l2 == ease.suggested_l2(data.matrix)
+    np.testing.assert_array_equal(EASE(l2=model.settings_.l2).fit(data).weights_, model.weights_)
 
 
 def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):

@@ -10,7 +10,7 @@ from corml.baselines import gf_cf
 from corml.baselines.gf_cf import GFCF
 from corml.errors import ModelFileError, SettingError, UsageError
 from corml.storage.model_file import save_model
-from support import random_interactions
+from support import random_interactions, with_arrays
 
 
 def published(X, rank, alpha):
@@ -61,16 +61,15 @@ def test_who_scores_through_users_cannot_be_saved_without_them(data, tmp_path):
 
 
 def test_a_file_that_lost_what_it_scores_through_is_refused(data, tmp_path):
-    model = GFCF(rank=5, route="pairs").fit(data)
-    model.notes_["route"] = "users"
-    save_model(model, tmp_path / "model.corml", history=False, evaluation=None)
+    model = with_arrays(GFCF(rank=5, route="pairs").fit(data), pairs=None)
+    save_model(model, tmp_path / "model.corml", history=False, evaluation={})
     with pytest.raises(ModelFileError, match="which it does not have"):
         corml.read_model(tmp_path / "model.corml")
 
 
-def test_pairs_are_kept_where_people_share_most_items():
-    assert GFCF().fit(random_interactions(0, 400, 20, mean=12)).notes_["route"] == "pairs"
-    assert GFCF().fit(random_interactions(0, 40, 900, mean=3)).notes_["route"] == "users"
+def test_pairs_are_kept_where_users_share_most_items():
+    assert GFCF().fit(random_interactions(0, 400, 20, mean=12)).settings_.route == "pairs"
+    assert GFCF().fit(random_interactions(0, 40, 900, mean=3)).settings_.route == "users"
 
 
 def test_without_its_weight_the_low_pass_filter_is_not_made(data):

@@ -87,7 +87,7 @@ def test_where_it_starts_changes_nothing(other):
     data = random_interactions(9, 100, 30)
     settings = {"l1": 1.0, "l2": 20.0, "tol": 1e-8, "max_steps": 10_000}
     cold = SLIM(**settings).fit(data)
-    warm = SLIM(**settings).fit(data, start=SLIM(**(settings | other)).fit(data))
+    warm = SLIM(**settings).fit(data, warm_start=SLIM(**(settings | other)).fit(data))
     np.testing.assert_allclose(warm.weights_.toarray(), cold.weights_.toarray(), atol=1e-5)
 
 
@@ -95,7 +95,7 @@ def test_from_its_own_answer_there_is_nothing_left_to_do():
     data = random_interactions(9, 100, 30)
     settings = {"l1": 1.0, "l2": 20.0, "tol": 1e-3}
     done = SLIM(**settings).fit(data)
-    again = SLIM(**settings, max_steps=2).fit(data, start=done)  # one pass to see that all is well would do
+    again = SLIM(**settings, max_steps=2).fit(data, warm_start=done)  # one pass to see that all is well would do
     np.testing.assert_allclose(again.weights_.toarray(), done.weights_.toarray(), atol=1e-5)
 
 
@@ -104,7 +104,7 @@ def test_a_start_is_matched_by_the_ids_of_items():
     known = data.items.labels[data.item]
     few = corml.Interactions.from_pairs(data.users.labels[data.user][known != "i0"], known[known != "i0"])
     settings = {"l1": 1.0, "l2": 20.0, "tol": 1e-8, "max_steps": 10_000}
-    warm, cold = SLIM(**settings).fit(data, start=SLIM(**settings).fit(few)), SLIM(**settings).fit(data)
+    warm, cold = SLIM(**settings).fit(data, warm_start=SLIM(**settings).fit(few)), SLIM(**settings).fit(data)
     np.testing.assert_allclose(warm.weights_.toarray(), cold.weights_.toarray(), atol=1e-5)
 
 
@@ -146,13 +146,13 @@ def test_stopping_early_is_said_once(data):
     with pytest.warns(ConvergenceWarning, match="of 25 items stopped after 1 passes") as told:
         model = SLIM(l1=0.1, l2=0.5, tol=1e-9, max_steps=1).fit(data)
     assert len(told) == 1
-    assert model.notes_["unfinished items"] > 0
+    assert model.fitted_.certificates[0].unfinished_items > 0
 
 
 def test_the_ridge_left_to_the_data_is_told_and_used(data):
     model = SLIM().fit(data)
-    assert model.notes_["l2"] == slim.suggested_l2(data.matrix)
-    assert (SLIM(l2=model.notes_["l2"]).fit(data).weights_ != model.weights_).nnz == 0
+    assert model.settings_.l2 == slim.suggested_l2(data.matrix)
+    assert (SLIM(l2=model.settings_.l2).fit(data).weights_ != model.weights_).nnz == 0
 
 
 def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):
@@ -163,8 +163,8 @@ def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):
 
 def test_a_start_that_is_none_is_refused(data):
     for wrong in (SLIM(), corml.Popularity().fit(data), 3):
-        with pytest.raises(UsageError, match="start must be a fitted SLIM"):
-            SLIM().fit(data, start=wrong)
+        with pytest.raises(UsageError, match="warm_start must be a fitted SLIM"):
+            SLIM().fit(data, warm_start=wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"l1": -1}, {"l2": 0}, {"candidates": 0}, {"tol": 0}, {"max_steps": 0}])

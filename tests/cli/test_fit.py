@@ -34,7 +34,7 @@ def test_the_next_step_works_for_odd_ids_and_without_users(run, here):
 def test_fit_with_a_split_shows_and_records_the_metrics(run, here, csv):
     assert "ndcg@10" in run("fit", csv, "-o", "m.corml", "--split", "ratio").out
     outcome = run("fit", csv, "-o", "m.corml", "--split", "ratio", "--json").json
-    assert outcome["metrics"] == corml.read_model("m.corml").evaluation_["metrics"]
+    assert outcome["metrics"] == corml.read_model("m.corml").fitted_.evaluation["metrics"]
     assert outcome["file"] == "m.corml"
 
 
@@ -48,10 +48,10 @@ def test_flags_win_over_the_settings_file(run, here, csv):
     assert run("fit", csv, *given, "--at-least", "2", "--set", "mix=0.6", "--split-set", "seed=8").code == 0
     model = corml.read_model("m.corml")
     assert (model.mix, model.scale, model.rank, model.rho, model.budget) == (0.6, 0.9, None, None, None)
-    assert model.data_["source"]["options"] == {"at_least": 2.0}
-    procedure = model.evaluation_["procedure"]
+    assert model.fitted_.source["options"] == {"at_least": 2.0}
+    procedure = model.fitted_.evaluation["procedure"]
     assert (procedure["seed"], procedure["shares"]) == (8, [0.8, 0.1, 0.1])
-    assert model.data_["source"]["from"] == csv
+    assert model.fitted_.source["from"] == csv
 
 
 def test_options_of_another_split_or_model_do_not_carry_over(run, here, csv):
@@ -60,13 +60,13 @@ def test_options_of_another_split_or_model_do_not_carry_over(run, here, csv):
     assert run(*given, "--split", "k-fold", "--split-set", "folds=4", "--model", "popularity").code == 0
     model = corml.read_model("m.corml")
     assert model.NAME == "popularity"
-    assert model.evaluation_["procedure"]["folds"] == 4
+    assert model.fitted_.evaluation["procedure"]["folds"] == 4
 
 
 def test_a_settings_file_may_say_everything(run, here, csv):
     (here / "fit.toml").write_text("[data]\nsource = 'ratings.csv'\nrating = false\n[model]\nname = 'popularity'\n")
     assert run("fit", "--settings", "fit.toml", "-o", "m.corml").code == 0
-    assert corml.read_model("m.corml").data_["source"]["options"] == {"rating": False}
+    assert corml.read_model("m.corml").fitted_.source["options"] == {"rating": False}
 
 
 @pytest.mark.parametrize(

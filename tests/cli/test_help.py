@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import corml
-from corml import metrics, models, plugins
+from corml import metrics, models, plugins, splits
 from corml.cli._commands import ORDER, short_help
 from corml.settings import declared
 
@@ -79,12 +79,10 @@ def test_help_fits_a_narrow_terminal(run, command, monkeypatch):
 
 
 def test_help_on_splitting_names_every_split_and_every_option(run):
-    from corml.splits._dispatch import options_of
-
     shown = words(run("fit", "--help").out).replace("new- users", "new-users")
     for name in plugins.names("corml.splits"):
         assert name.replace("_", "-") in shown
-        assert all(f"{option}=" in shown for option in options_of(plugins.get("corml.splits", name)))
+        assert all(f"{option}=" in shown for option in splits.options(name))
 
 
 def test_metrics_are_shown_with_a_formula(run):

@@ -48,7 +48,7 @@ def test_a_model_without_a_plan_says_nothing(run, ratings):
 
 def test_a_fit_with_a_maximum_of_pairs_per_item_says_so(run, ratings, tmp_path):
     model = str(tmp_path / "capped.corml")
-    assert "at most 3 pairs per item were used" in run("fit", ratings, "--set", "candidates=3", "--out", model).err
+    assert "3 candidate pairs per item were used" in run("fit", ratings, "--set", "candidates=3", "--out", model).err
     assert "pairs per item" not in run("fit", ratings, "--set", "solver=sparse", "--out", model).err
 
 

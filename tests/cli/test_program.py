@@ -38,7 +38,7 @@ def slow(*arguments, **options):
 """
 STAGES = {
     "reading": WAIT + "import corml.datasets._load as room; room.gather = slow",
-    "fitting": WAIT + "import corml.method.fit as room; room.run = slow",
+    "fitting": WAIT + "import corml.method.estimator as room; room.fit_as_planned = slow",
     "writing": WAIT + "import corml.storage.atomic as room; room._fill = slow",
 }
 

@@ -76,7 +76,7 @@ MATRIX = [
     pytest.param("a.csv", HEAD + "a,x,good,1\n", {}, DataError, "'good' is not a finite number", id="8 text"),
     pytest.param("a.csv", HEAD + "a,x,,1\n", {}, DataError, "line 2: the rating", id="8 missing"),
     pytest.param("a.csv", HEAD + "a,x,-1,1\n", {}, DataError, "'-1' is negative", id="8 negative"),
-    pytest.param("a.csv", HEAD + "a,x,1,soon\n", {"time": "time"}, DataError, "time 'soon' is no number", id="9 asked"),
+    pytest.param("a.csv", HEAD + "a,x,1,soon\n", {"time": "time"}, DataError, "time 'soon' is no number", id="9 named"),
     pytest.param("a.csv", "user,item\na," + "x" * 257, {}, DataError, "longer than 256 bytes", id="12 long id"),
     pytest.param(
         "a.csv", b"user,item\na,caf\xe9\n", {}, DataError, "0xE9 at byte offset 15, probably Latin-1", id="14"
@@ -186,7 +186,7 @@ def test_a_file_that_changes_while_it_is_read_is_refused(make, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.zip", "bomb.npz"])
-def test_a_bomb_is_met_at_its_fuse_unless_expansion_is_allowed(make, monkeypatch, name):
+def test_a_decompression_bomb_is_refused_early_unless_expansion_is_allowed(make, monkeypatch, name):
     monkeypatch.setattr("corml.datasets._packed.BOMB_SIZE", 100_000)
     monkeypatch.setattr("corml.datasets._packed.BOMB_RATIO", 100)
     monkeypatch.setattr("corml.datasets._packed.CHUNK", 10_000)

@@ -1,4 +1,4 @@
-"""Which column is which: told, found by name, or by position."""
+"""Which column is which: given, known by name, or by position."""
 
 import polars as pl
 import pytest
@@ -25,7 +25,7 @@ def test_the_other_order_is_found_too(make):
     assert load(make("a.csv", "item,user\nx,a\ny,a\n")).shape == (1, 2)
 
 
-def test_columns_can_be_told_by_name_with_or_without_type_or_by_number(make):
+def test_columns_can_be_given_by_name_with_or_without_type_or_by_number(make):
     path = make("a.inter", "from:token\tto:token\tn:float\n1\t2\t3\n1\t3\t1\n")
     for user, item, rating in (("from", "to", "n"), ("from:token", "to:token", "n:float"), (0, 1, 2)):
         data = load(path, user=user, item=item, rating=rating, at_least=2, header=True)
@@ -40,12 +40,12 @@ def test_without_header_the_first_two_columns_are_users_and_items(make):
     assert load(path, user=0, item=1).items.labels.tolist() == ["31", "29"]
 
 
-def test_a_header_nobody_knows_lists_its_columns(make):
+def test_an_unknown_header_lists_its_columns(make):
     with pytest.raises(DataError, match=r"'alpha', 'beta' as user= .*--no-header"):
         load(make("a.csv", "alpha,beta\nx,y\n"))
 
 
-def test_a_told_name_makes_the_first_row_a_header(make):
+def test_a_given_name_makes_the_first_row_a_header(make):
     assert load(make("a.csv", "1,2\na,x\n"), user="1", item="2").users.labels.tolist() == ["a"]
 
 

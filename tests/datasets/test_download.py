@@ -1,4 +1,4 @@
-"""Downloads, against a server of our own that can be told to misbehave."""
+"""Downloads, against a server of our own that misbehaves on request."""
 
 import hashlib
 import threading
@@ -32,7 +32,7 @@ class Server(ThreadingHTTPServer):
 class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
-        server.asked.append(self.headers.get("Range"))
+        server.requested.append(self.headers.get("Range"))
         if server.status != 200:
             return self.send_error(server.status)
         if server.wrong_piece and self.headers.get("Range"):
@@ -41,9 +41,9 @@ class Handler(BaseHTTPRequestHandler):
             self.end_headers()
             return None
         start = 0
-        wanted = self.headers.get("Range")
-        if wanted and server.ranges and self.headers.get("If-Range") == server.tag:
-            start = int(wanted.removeprefix("bytes=").removesuffix("-"))
+        range_header = self.headers.get("Range")
+        if range_header and server.ranges and self.headers.get("If-Range") == server.tag:
+            start = int(range_header.removeprefix("bytes=").removesuffix("-"))
             if start >= len(server.body):
                 return self.send_error(416)
         self.send_response(206 if start else 200)
@@ -65,13 +65,13 @@ class Handler(BaseHTTPRequestHandler):
 
 @pytest.fixture
 def server():
-    with Server(("127.0.0.1", 0), Handler) as made:
-        made.asked, made.break_after = [], []
-        made.address = f"http://127.0.0.1:{made.server_port}/data.csv"
-        thread = threading.Thread(target=made.serve_forever, args=(0.02,))
+    with Server(("127.0.0.1", 0), Handler) as started:
+        started.requested, started.break_after = [], []
+        started.address = f"http://127.0.0.1:{started.server_port}/data.csv"
+        thread = threading.Thread(target=started.serve_forever, args=(0.02,))
         thread.start()
-        yield made
-        made.shutdown()
+        yield started
+        started.shutdown()
         thread.join()
 
 
@@ -86,7 +86,7 @@ def test_a_file_is_fetched_once_checked_and_reported(server, data_folder):
     assert seen[-1] == (len(BODY), len(BODY))
     assert any(SHA in note for note in notes)
     assert fetch(entry(server)) == paths
-    assert server.asked == [None]
+    assert server.requested == [None]
     assert [path.name for path in data_folder.iterdir()] == ["toy.csv"]
 
 
@@ -94,7 +94,7 @@ def test_a_broken_connection_goes_on_where_it_stopped(server, data_folder):
     server.break_after = [10_000, 5_000]
     (path,) = fetch(entry(server))
     assert path.read_bytes() == BODY
-    assert server.asked == [None, "bytes=10000-", "bytes=15000-"]
+    assert server.requested == [None, "bytes=10000-", "bytes=15000-"]
 
 
 def test_a_later_call_goes_on_where_an_earlier_one_gave_up(server, data_folder):
@@ -104,7 +104,7 @@ def test_a_later_call_goes_on_where_an_earlier_one_gave_up(server, data_folder):
     assert (data_folder / "toy.csv.part").stat().st_size == 10_000
     (path,) = fetch(entry(server))
     assert path.read_bytes() == BODY
-    assert server.asked[-1] == "bytes=10000-"
+    assert server.requested[-1] == "bytes=10000-"
 
 
 @pytest.mark.parametrize("change", [{"ranges": False}, {"tag": None}, {"tag": 'W/"weak"'}])
@@ -155,7 +155,7 @@ def test_only_the_missing_file_of_several_is_fetched(server, data_folder):
     (data_folder / "yelp2018").mkdir()
     (data_folder / "yelp2018" / "train.txt").write_text("1 2\n")
     fetch("yelp2018", address=server.address.rpartition("/")[0] + "/")
-    assert server.asked == [None]
+    assert server.requested == [None]
     assert load("yelp2018").shape == (2, 2)
 
 
@@ -180,7 +180,7 @@ def test_a_wrong_checksum_removes_the_file(server, data_folder):
     assert list(data_folder.iterdir()) == []
 
 
-def test_a_missing_page_names_the_address_and_the_place_for_the_file(server, data_folder):
+def test_a_missing_page_names_the_address_and_the_path_for_the_file(server, data_folder):
     server.status = 404
     with pytest.raises(DataError, match=r"answers 404 .*by hand as '.*toy\.csv'"):
         fetch(entry(server))

@@ -10,7 +10,7 @@ from corml.datasets._filters import core
 graphs = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=40, unique=True)
 
 
-def kept(pairs, k):
+def core_of(pairs, k):
     user, item = np.array(pairs).T
     mask = core(user, item, (7, 7), k)
     return [pair for pair, keep in zip(pairs, mask, strict=True) if keep]
@@ -30,13 +30,13 @@ def by_brute_force(pairs, k):
 
 @given(graphs, st.integers(0, 4))
 def test_the_core_is_the_largest_part_with_k_of_each(pairs, k):
-    assert kept(pairs, k) == by_brute_force(pairs, k)
+    assert core_of(pairs, k) == by_brute_force(pairs, k)
 
 
 @given(graphs, st.integers(1, 4))
 def test_the_core_of_the_core_is_itself(pairs, k):
-    once = kept(pairs, k)
-    assert not once or kept(once, k) == once
+    once = core_of(pairs, k)
+    assert not once or core_of(once, k) == once
 
 
 def test_minimum_counts_are_one_pass_each_users_first(make):

@@ -97,10 +97,10 @@ def test_rows_keep_the_order_of_the_file(make):
 def test_where_the_data_came_from_can_be_written_as_json(make):
     path = make("data.csv", CSV)
     data = load(path, at_least=2, titles={10: "ten"}, user="user_id")
-    told = json.loads(json.dumps(data.source))
-    assert told["from"] == str(path)
-    assert told["options"] == {"at_least": 2, "titles": "mapping", "user": "user_id"}
-    assert (told["rows"], told["bad_rows"], told["filtered"], told["duplicates"]) == (6, 0, 1, 0)
+    facts = json.loads(json.dumps(data.source))
+    assert facts["from"] == str(path)
+    assert facts["options"] == {"at_least": 2, "titles": "mapping", "user": "user_id"}
+    assert (facts["rows"], facts["bad_rows"], facts["filtered"], facts["duplicates"]) == (6, 0, 1, 0)
     assert load(FRAME).source["from"] == "frame"
 
 

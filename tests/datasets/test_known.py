@@ -19,9 +19,9 @@ NAMES = "gowalla ml-100k ml-1m ml-20m ml-latest-small movielens-small pinterest 
 
 def archive(**members):
     out = io.BytesIO()
-    with zipfile.ZipFile(out, "w") as made:
+    with zipfile.ZipFile(out, "w") as packed:
         for name, text in members.items():
-            made.writestr(name, text)
+            packed.writestr(name, text)
     return out.getvalue()
 
 
@@ -55,9 +55,9 @@ def test_the_dense_part_of_the_sample_keeps_the_order_of_the_file():
     assert len(data) == 44_413
     packed = Path(datasets.__file__).parent / "_movielens_small" / "ratings.csv.gz"
     rows = [tuple(line.split(",")[:2]) for line in gzip.decompress(packed.read_bytes()).decode().splitlines()[1:]]
-    place = {pair: at for at, pair in enumerate(rows)}
+    position = {pair: at for at, pair in enumerate(rows)}
     labels = zip(data.users.labels[data.user], data.items.labels[data.item], strict=True)
-    assert (np.diff([place[pair] for pair in labels]) > 0).all()
+    assert (np.diff([position[pair] for pair in labels]) > 0).all()
 
 
 def test_the_packed_sample_carries_no_date():
@@ -65,12 +65,12 @@ def test_the_packed_sample_carries_no_date():
         assert path.read_bytes()[4:8] == b"\0\0\0\0"
 
 
-def test_a_name_nobody_knows_suggests_the_nearest():
+def test_an_unknown_name_suggests_the_nearest():
     with pytest.raises(DataError, match="There is no file or data set 'gowala'; did you mean 'gowalla'"):
         load("gowala")
     with pytest.raises(DataError, match=r"There is no file 'gowalla\.cvs'"):
         load("gowalla.cvs")
-    with pytest.raises(UsageError, match="no dataset"):
+    with pytest.raises(UsageError, match="no data set"):
         datasets.get("nothing")
 
 
@@ -101,9 +101,9 @@ def test_the_data_folder_is_the_chosen_one_or_the_usual_cache(monkeypatch, platf
 
 def test_a_recbole_archive_in_the_folder_is_read_without_a_download(data_folder):
     inter = "user_id:token\titem_id:token\n0\t5\n0\t6\n1\t5\n"
-    made = archive(**{"Data/gowalla/gowalla.inter": inter, "Data/gowalla/gowalla.user": "user_id:token\n0\n"})
-    (data_folder / "gowalla.zip").write_bytes(made)
-    (data_folder / "yelp2018.zip").write_bytes(made)
+    content = archive(**{"Data/gowalla/gowalla.inter": inter, "Data/gowalla/gowalla.user": "user_id:token\n0\n"})
+    (data_folder / "gowalla.zip").write_bytes(content)
+    (data_folder / "yelp2018.zip").write_bytes(content)
     assert load("gowalla").items.labels.tolist() == ["5", "6"]
     assert any("not the published file" in note for note in load("gowalla").source["notes"])
     assert len(load("yelp2018")) == 3
@@ -113,8 +113,8 @@ def test_ml_20m_is_read_as_the_paper_reads_it(data_folder):
     ratings = ["userId,movieId,rating,timestamp"]
     ratings += [f"{u},{i},{4.0 if i < 6 else 3.5},11124{u}{i}" for u in range(1, 8) for i in range(1, 8)]
     movies = 'movieId,title,genres\n1,"One, the (1999)",Drama\n'
-    made = archive(**{"ml-20m/ratings.csv": "\n".join(ratings), "ml-20m/movies.csv": movies, "ml-20m/tags.csv": "x"})
-    (data_folder / "ml-20m.zip").write_bytes(made)
+    content = archive(**{"ml-20m/ratings.csv": "\n".join(ratings), "ml-20m/movies.csv": movies, "ml-20m/tags.csv": "x"})
+    (data_folder / "ml-20m.zip").write_bytes(content)
     data = load("ml-20m")
     assert data.shape == (7, 5)
     assert data.titles == {"1": "One, the (1999)"}

@@ -37,7 +37,7 @@ def test_repeated_rows_are_merged_and_counted(make):
 
 
 @pytest.mark.parametrize(
-    ("rows", "kept"),
+    ("rows", "counts"),
     [
         (["a,x,5,10", "a,x,1,20"], False),  # the latest rating is low
         (["a,x,1,20", "a,x,5,10"], False),  # wherever it stands
@@ -46,9 +46,9 @@ def test_repeated_rows_are_merged_and_counted(make):
         (["a,x,1,10", "a,x,5,10"], True),
     ],
 )
-def test_of_conflicting_ratings_the_latest_counts(make, rows, kept):
+def test_of_conflicting_ratings_the_latest_counts(make, rows, counts):
     data = load(make("a.csv", "\n".join(["user,item,rating,time", *rows, "b,y,5,1"])), at_least=4)
-    assert ("x" in data.items) is kept
+    assert ("x" in data.items) is counts
     assert data.source["conflicts"] == 1
     assert any("1 with differing ratings (the latest counts)" in note for note in data.source["notes"])
 
@@ -100,14 +100,14 @@ def test_times_of_a_frame_become_seconds(values):
     assert set(data.times.tolist()) <= {NOON, NOON - 12 * 3600}
 
 
-def test_times_nobody_asked_for_are_dropped_rather_than_rows(make):
+def test_times_that_were_not_named_are_dropped_rather_than_rows(make):
     data = load(make("a.csv", "user,item,time\na,x,5\nb,y,soon\n"))
     assert data.times is None
     assert len(data) == 2
     assert any("times ignored" in note and "line 3" in note for note in data.source["notes"])
 
 
-def test_a_missing_time_is_a_bad_row_if_times_were_asked_for(make):
+def test_a_missing_time_is_a_bad_row_if_times_were_named(make):
     with pytest.raises(DataError, match="line 3: the time ''"):
         load(make("a.csv", "user,item,time\na,x,5\nb,y,\n"), time="time")
     frame = pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "time": [1.0, None]})

@@ -100,7 +100,7 @@ def test_a_model_from_a_file_gives_the_same(model, split, result, tmp_path):
     model.save(str(tmp_path / "model.corml"), history=False, evaluation=result.record())
     loaded = corml.read_model(str(tmp_path / "model.corml"))
     assert evaluate(loaded, split, EVERYTHING).record() == result.record()
-    assert loaded.evaluation_ == json.loads(json.dumps(result.record()))
+    assert loaded.fitted_.evaluation == json.loads(json.dumps(result.record()))
 
 
 def test_metrics_are_looked_up_as_people_write_them(result):

@@ -4,7 +4,7 @@ from scipy.sparse import csr_array, random_array
 
 from corml.linalg.gram import dense_gram
 from corml.linalg.products import add_dense_product, add_sparse_product, rows_of
-from corml.linalg.scaling import column_degrees, row_degrees, scaled
+from corml.linalg.scaling import column_degrees, normalised, row_degrees, scaled
 
 
 @pytest.fixture(scope="module")
@@ -46,3 +46,18 @@ def test_scaling_is_multiplication_by_diagonals(X):
     rows, columns = np.arange(120.0), np.arange(30.0)
     expected = np.diag(rows) @ X.toarray() @ np.diag(columns)
     np.testing.assert_allclose(scaled(X, rows=rows, columns=columns).toarray(), expected, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("user_exponent", "item_exponent"), [(0.5, 0.5), (0.0, 0.4), (1.0, 0.0)])
+def test_normalising_divides_by_powers_of_the_degrees(user_exponent, item_exponent):
+    R = np.array([[1.0, 1.0, 0.0], [1.0, 0.0, 0.0], [0.0, 0.0, 0.0]])
+    users, items = np.array([2.0, 1.0, 1.0]), np.array([2.0, 1.0, 1.0])  # no interaction counts as one
+    expected = np.diag(users**-user_exponent) @ R @ np.diag(items**-item_exponent)
+    N = normalised(csr_array(R), user_exponent, item_exponent)
+    np.testing.assert_allclose(N.toarray(), expected, rtol=1e-15)
+    assert N.dtype == np.float64
+
+
+def test_the_usual_normalisation_has_a_largest_singular_value_of_one(X):
+    R = csr_array((X != 0).astype(np.float64))
+    assert np.linalg.norm(normalised(R).toarray(), 2) == pytest.approx(1)

@@ -35,9 +35,9 @@ def test_panels_agree_with_one_piece(panel, monkeypatch):
     whole = spd_inverse(M.copy())
     monkeypatch.setattr(spd, "LARGEST_LAPACK", panel)
     monkeypatch.setattr(spd, "TILE", 32)
-    found = spd_inverse(M.copy())
-    np.testing.assert_allclose(found, whole, atol=1e-10)
-    assert np.array_equal(found, found.T)
+    inverse = spd_inverse(M.copy())
+    np.testing.assert_allclose(inverse, whole, atol=1e-10)
+    assert np.array_equal(inverse, inverse.T)
 
 
 def test_panels_lose_no_more_to_rounding_than_one_piece(monkeypatch):
@@ -53,10 +53,10 @@ def test_panels_work_in_place_with_little_beside(monkeypatch):
     monkeypatch.setattr(spd, "TILE", 64)
     M = definite(1500, np.float32)
     tracemalloc.start()
-    found = spd_inverse(M)
+    inverse = spd_inverse(M)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
-    assert found is M
+    assert inverse is M
     assert peak < 0.3 * M.nbytes
 
 

@@ -11,10 +11,10 @@ def matrix():
     return csr_array(random_array((900, 600), density=0.02, rng=np.random.default_rng(1)))
 
 
-@pytest.mark.parametrize("turned", [False, True], ids=["more rows", "more columns"])
+@pytest.mark.parametrize("transposed", [False, True], ids=["more rows", "more columns"])
 @pytest.mark.parametrize("rank", [3, 20, 100])
-def test_it_spans_the_same_space_as_a_dense_decomposition(matrix, rank, turned):
-    N = matrix.T.tocsr() if turned else matrix
+def test_it_spans_the_same_space_as_a_dense_decomposition(matrix, rank, transposed):
+    N = matrix.T.tocsr() if transposed else matrix
     V, s = right_singular_vectors(N, rank)
     _, dense_s, dense_Vt = np.linalg.svd(N.toarray())
     np.testing.assert_allclose(s, dense_s[:rank], rtol=1e-6)
@@ -52,8 +52,8 @@ def test_arpack_takes_over_where_lanczos_does_not_arrive(matrix, monkeypatch):
     expected, _ = right_singular_vectors(matrix, 8)
     monkeypatch.setattr(lanczos, "SWEEPS", 1)
     monkeypatch.setattr(svd, "RESIDUAL", 0.0)
-    found, _ = right_singular_vectors(matrix, 8)
-    np.testing.assert_allclose(found, expected, atol=1e-3)
+    vectors, _ = right_singular_vectors(matrix, 8)
+    np.testing.assert_allclose(vectors, expected, atol=1e-3)
 
 
 def test_a_rank_above_the_matrix_is_clamped_and_empty_directions_are_left_out():

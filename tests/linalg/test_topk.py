@@ -17,9 +17,9 @@ def brute_force(scores, k, seen, allowed):
 
 
 def pattern(mask):
-    made = csr_array(mask.astype(np.float32))
-    made.sort_indices()
-    return made
+    pattern = csr_array(mask.astype(np.float32))
+    pattern.sort_indices()
+    return pattern
 
 
 @given(
@@ -59,6 +59,6 @@ def test_the_number_of_threads_changes_nothing(threads, monkeypatch):
     expected = TopK(300, 7)
     expected.add(scores, 0)
     monkeypatch.setenv("CORML_THREADS", threads)
-    found = TopK(300, 7)
-    found.add(scores, 0)
-    assert np.array_equal(found.columns, expected.columns)
+    lists = TopK(300, 7)
+    lists.add(scores, 0)
+    assert np.array_equal(lists.columns, expected.columns)

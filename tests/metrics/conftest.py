@@ -12,7 +12,7 @@ def ranked_lists(seed, users=30, items=40, longest=20, short=False, most_relevan
         lengths = rng.integers(0, longest + 1, size=users)
         ranked[np.arange(longest) >= lengths[:, None]] = -1
     targets = [rng.choice(items, size=rng.integers(1, most_relevant + 1), replace=False) for _ in range(users)]
-    hits = np.stack([np.isin(row, wanted) for row, wanted in zip(ranked, targets, strict=True)])
+    hits = np.stack([np.isin(row, held_out) for row, held_out in zip(ranked, targets, strict=True)])
     degrees = np.minimum(rng.geometric(0.2, size=items) - 1, users)
     return Lists(ranked, hits, np.array([len(t) for t in targets]), degrees, users), targets
 
@@ -31,8 +31,8 @@ def value():
 def by_hand():
     """Three users, four items (a b c d = 0 1 2 3), lists of three.
 
-    user 0 is given a b c and wanted b, c; user 1 is given d and a only and wanted d; user 2 is given b c d and
-    wanted a. Four training users: all met a, two b, one c, nobody d.
+    user 0 is given a b c, targets b and c; user 1 is given d and a only, target d; user 2 is given b c d, target a.
+    Four training users: all have a, two b, one c, none d.
     """
     return Lists(
         items=np.array([[0, 1, 2], [3, 0, -1], [1, 2, 3]]),

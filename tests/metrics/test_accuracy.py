@@ -15,9 +15,9 @@ each = pytest.mark.parametrize("name", ACCURACY)
 
 @pytest.mark.parametrize("name", ["ndcg", "mrr", "hit_rate", "map"])
 @pytest.mark.parametrize("relevant", [1, 3, 10, 40])
-def test_the_best_order_has_one_however_many_are_wanted(value, name, relevant):
-    places = np.arange(10)[None]
-    lists = Lists(places, places < relevant, np.array([relevant]), np.ones(50, int), 9)
+def test_the_best_order_has_one_however_many_targets_there_are(value, name, relevant):
+    ranks = np.arange(10)[None]
+    lists = Lists(ranks, ranks < relevant, np.array([relevant]), np.ones(50, int), 9)
     assert value(f"{name}@10", lists) == pytest.approx(1)
 
 
@@ -28,13 +28,13 @@ def test_no_hit_is_zero(value, name):
 
 
 @each
-@given(seed=st.integers(0, 2**32), place=st.integers(1, 19))
-def test_moving_a_hit_up_never_lowers_it(random_lists, value, name, seed, place):
+@given(seed=st.integers(0, 2**32), rank=st.integers(1, 19))
+def test_moving_a_hit_up_never_lowers_it(random_lists, value, name, seed, rank):
     lists, _ = random_lists(seed, users=10)
     order = np.arange(20)
-    order[[place - 1, place]] = place, place - 1
+    order[[rank - 1, rank]] = rank, rank - 1
     swapped = dataclasses.replace(lists, items=lists.items[:, order], hits=lists.hits[:, order])
-    up = lists.hits[:, place] & ~lists.hits[:, place - 1]
+    up = lists.hits[:, rank] & ~lists.hits[:, rank - 1]
     for k in (1, 5, 20):
         before, after = value(f"{name}@{k}", lists), value(f"{name}@{k}", swapped)
         assert (after[up] >= before[up] - 1e-12).all()

@@ -20,7 +20,7 @@ import pytest
         ("hit_rate@3", [1, 1, 0]),
         ("map@3", [(1 / 2 + 2 / 3) / 2, 1, 0]),
         ("map@1", [0, 1, 0]),
-        # −log₂(d/4): a 0, b 1, c 2, d (nobody, counts as one user) 2
+        # −log₂(d/4): a 0, b 1, c 2, d (no user, counts as one user) 2
         ("self_information@3", [1, 1, 5 / 3]),
         ("self_information@1", [0, 2, 1]),
         ("novelty@3", [1 / 2, 1 / 2, 5 / 6]),
@@ -39,7 +39,7 @@ def test_coverage_and_gini_are_one_number_each(by_hand, value):
     assert value("gini@1", by_hand) == pytest.approx(3 / 12)
 
 
-def test_lists_shorter_than_asked_miss_in_precision_only(by_hand, value):
+def test_lists_shorter_than_k_miss_in_precision_only(by_hand, value):
     assert value("precision@10", by_hand) == pytest.approx([0.2, 0.1, 0])
     assert value("ndcg@10", by_hand) == pytest.approx(value("ndcg@3", by_hand))
     assert value("novelty@10", by_hand) == pytest.approx(value("novelty@3", by_hand))

@@ -17,8 +17,8 @@ every_metric = pytest.mark.parametrize("name", NAMES)
 
 
 def test_the_room_has_the_metrics_people_ask_for():
-    asked = "ndcg mrr recall precision hit_rate map novelty self_information coverage gini popularity"
-    assert set(asked.split()) <= set(NAMES)
+    usual = "ndcg mrr recall precision hit_rate map novelty self_information coverage gini popularity"
+    assert set(usual.split()) <= set(NAMES)
 
 
 @every_metric
@@ -30,20 +30,20 @@ def test_file_and_function_bear_the_typed_name(name):
 
 @every_metric
 def test_says_what_it_means_by_which_formula_and_which_way_is_better(name):
-    (told,) = [one for one in metrics.describe() if one.name == name]
-    assert told.words.endswith(".")
-    assert len(told.words) <= 120
-    assert told.formula
-    assert told.better.startswith(("higher, ", "lower, "))
+    (about,) = [described for described in metrics.describe() if described.name == name]
+    assert about.words.endswith(".")
+    assert len(about.words) <= 120
+    assert about.formula
+    assert about.better.startswith(("higher, ", "lower, "))
 
 
 @every_metric
 @given(seed=st.integers(0, 2**32), k=st.integers(1, 30), short=st.booleans())
 def test_gives_a_finite_number_for_each_user_or_for_all(random_lists, value, name, seed, k, short):
     lists, _ = random_lists(seed, users=5, short=short)
-    found = value(f"{name}@{k}", lists)
-    assert isinstance(found, float) or (found.shape == (5,) and found.dtype == np.float64)
-    assert np.isfinite(found).all()
+    result = value(f"{name}@{k}", lists)
+    assert isinstance(result, float) or (result.shape == (5,) and result.dtype == np.float64)
+    assert np.isfinite(result).all()
 
 
 @every_metric
@@ -51,9 +51,9 @@ def test_gives_a_finite_number_for_each_user_or_for_all(random_lists, value, nam
 def test_keeps_within_its_range(random_lists, value, name, seed, k, short):
     lists, _ = random_lists(seed, users=5, short=short)
     top = np.log2(lists.n_users) if name == "self_information" else 1
-    found = np.asarray(value(f"{name}@{k}", lists))
-    assert (found >= -1e-12).all()
-    assert (found <= top + 1e-12).all()
+    result = np.asarray(value(f"{name}@{k}", lists))
+    assert (result >= -1e-12).all()
+    assert (result <= top + 1e-12).all()
 
 
 @every_metric
@@ -80,10 +80,10 @@ def test_leaves_its_input_alone_and_gives_the_same_again(random_lists, value, na
 
 
 @every_metric
-def test_nobody_nothing_and_a_single_user_are_all_right(value, name):
+def test_no_user_no_item_and_a_single_user_are_all_right(value, name):
     empty = Lists(np.full((2, 3), -1), np.zeros((2, 3), bool), np.array([0, 1]), np.array([1, 0]), 1)
     assert np.asarray(value(f"{name}@3", empty)) == pytest.approx(0)
-    nobody = Lists(np.zeros((0, 3), int), np.zeros((0, 3), bool), np.zeros(0, int), np.zeros(4, int), 0)
-    assert np.size(value(f"{name}@3", nobody)) in (0, 1)
+    no_users = Lists(np.zeros((0, 3), int), np.zeros((0, 3), bool), np.zeros(0, int), np.zeros(4, int), 0)
+    assert np.size(value(f"{name}@3", no_users)) in (0, 1)
     alone = Lists(np.array([[0, 1]]), np.array([[True, False]]), np.array([1]), np.array([1, 0]), 1)
     assert np.isfinite(value(f"{name}@3", alone)).all()

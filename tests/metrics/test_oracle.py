@@ -17,16 +17,16 @@ TWINS = {
 
 def oracle(measure, lists, targets):
     """Value of each user; trec_eval leaves out users without a list, who have 0."""
-    qrels = [ir_measures.Qrel(str(u), str(i), 1) for u, wanted in enumerate(targets) for i in wanted]
+    qrels = [ir_measures.Qrel(str(u), str(i), 1) for u, held_out in enumerate(targets) for i in held_out]
     run = [
-        ir_measures.ScoredDoc(str(user), str(item), float(-place))
+        ir_measures.ScoredDoc(str(user), str(item), float(-rank))
         for user, row in enumerate(lists.items)
-        for place, item in enumerate(row[row >= 0])
+        for rank, item in enumerate(row[row >= 0])
     ]
-    found = np.zeros(len(targets))
-    for one in ir_measures.iter_calc([measure], qrels, run) if run else ():
-        found[int(one.query_id)] = one.value
-    return found
+    values = np.zeros(len(targets))
+    for measured in ir_measures.iter_calc([measure], qrels, run) if run else ():
+        values[int(measured.query_id)] = measured.value
+    return values
 
 
 @pytest.mark.parametrize("name", TWINS)

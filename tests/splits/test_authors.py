@@ -36,10 +36,10 @@ def folder():
     return Path(os.environ["CORML_DATA"])
 
 
-def part_numbers(data, made):
+def part_numbers(data, parts):
     """0, 1 or 2 for every row of the data, and proof that each row is somewhere once."""
     numbers = np.full(data.shape, -1, dtype=np.int8)
-    for number, part in enumerate((made.train, made.valid, made.test)):
+    for number, part in enumerate((parts.train, parts.valid, parts.test)):
         assert (numbers[part.user, part.item] == -1).all()
         numbers[part.user, part.item] = number
     return numbers[data.user, data.item]
@@ -80,16 +80,16 @@ def test_small_users_give_test_then_valid_a_pair_while_train_keeps_one(total, co
 
 def test_the_order_of_rows_is_part_of_the_record(golden):
     data = Interactions.from_pairs(golden["user"], golden["item"])
-    back = Interactions.from_pairs(golden["user"][::-1], golden["item"][::-1])
-    made = split(data, "authors")
-    made.verify(data)
-    assert data.fingerprint == back.fingerprint
+    reversed_rows = Interactions.from_pairs(golden["user"][::-1], golden["item"][::-1])
+    parts = split(data, "authors")
+    parts.verify(data)
+    assert data.fingerprint == reversed_rows.fingerprint
     with pytest.raises(DataError, match="depends on the order of rows"):
-        made.verify(back)
+        parts.verify(reversed_rows)
 
 
 def test_more_rows_than_32_bit_numbers_serve_are_refused(sample, monkeypatch):
-    monkeypatch.setattr(module, "MOST_ROWS", len(sample))
+    monkeypatch.setattr(module, "MAX_ROWS", len(sample))
     with pytest.raises(DataError, match="use 'ratio'"):
         split(sample, "authors")
 
@@ -102,22 +102,22 @@ def test_the_published_data_are_split_as_published(name, folder):
         words = archive.read(inside).decode().split()[2:]
     data = Interactions.from_pairs(words[0::2], words[1::2])
     with np.load(folder / "splits" / f"{name}-seed2026.npz") as recorded:
-        user, item, parts = recorded["user"], recorded["item"], recorded["split"]
+        user, item, numbers = recorded["user"], recorded["item"], recorded["split"]
     assert user.astype(str).tolist() == words[0::2]
     assert item.astype(str).tolist() == words[1::2]
-    made = split(data, "authors")
-    assert np.array_equal(_sorted_numbers(data, made), parts)
+    parts = split(data, "authors")
+    assert np.array_equal(_sorted_numbers(data, parts), numbers)
 
 
-def _sorted_numbers(data, made):
+def _sorted_numbers(data, parts):
     """Part of each row without a dense users × items table."""
-    keys = [part.user.astype(np.int64) * len(data.items) + part.item for part in (made.train, made.valid, made.test)]
+    keys = [part.user.astype(np.int64) * len(data.items) + part.item for part in (parts.train, parts.valid, parts.test)]
     numbers = np.repeat([0, 1, 2], [len(key) for key in keys])
     joined = np.concatenate(keys)
     order = np.argsort(joined)
-    wanted = data.user.astype(np.int64) * len(data.items) + data.item
-    at = np.searchsorted(joined[order], wanted)
-    assert np.array_equal(joined[order][at], wanted)
+    cells = data.user.astype(np.int64) * len(data.items) + data.item
+    at = np.searchsorted(joined[order], cells)
+    assert np.array_equal(joined[order][at], cells)
     return numbers[order][at]
 
 
@@ -125,8 +125,8 @@ def _sorted_numbers(data, made):
 def test_the_golden_rows_are_the_thinned_movielens_ratings(folder, golden):
     with (folder / "movielens-small" / "ratings.csv").open(newline="") as lines:
         rows = [(row["userId"], row["movieId"]) for row in csv.DictReader(lines) if float(row["rating"]) >= 4]
-    while rows != (kept := _thinned(rows)):
-        rows = kept
+    while rows != (thinned := _thinned(rows)):
+        rows = thinned
     users, items = golden["user_id"].astype(str)[golden["user"]], golden["item_id"].astype(str)[golden["item"]]
     assert rows == list(zip(users.tolist(), items.tolist(), strict=True))
 

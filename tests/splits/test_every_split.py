@@ -30,7 +30,7 @@ def shuffled(data: Interactions, seed: int) -> Interactions:
     return Interactions.from_pairs(users, items, times=data.times[order])
 
 
-def made(data: Interactions, how: str):
+def split_of(data: Interactions, how: str):
     """The split; cuts in time are put in the middle, so that small data have a past."""
     return split(data, how, moments=len(data) / 2) if how == "temporal" and len(data) > 1 else split(data, how)
 
@@ -39,7 +39,7 @@ def made(data: Interactions, how: str):
 @settings(max_examples=60, deadline=None)
 @given(data=interactions())
 def test_every_pair_is_in_exactly_one_part(how, data, pairs, contents):
-    parts = contents(made(data, how)).values()
+    parts = contents(split_of(data, how)).values()
     assert sum(map(len, parts)) == len(data)
     assert set().union(*parts) == pairs(data)
 
@@ -48,9 +48,9 @@ def test_every_pair_is_in_exactly_one_part(how, data, pairs, contents):
 @settings(max_examples=40, deadline=None)
 @given(data=interactions(), seed=st.integers(0, 9))
 def test_order_of_rows_and_ids_does_not_matter(how, data, seed, contents):
-    one, other = made(data, how), made(shuffled(data, seed), how)
-    assert contents(one) == contents(other)
-    assert one.fingerprint == other.fingerprint
+    first, second = split_of(data, how), split_of(shuffled(data, seed), how)
+    assert contents(first) == contents(second)
+    assert first.fingerprint == second.fingerprint
 
 
 @pytest.mark.parametrize("how", WAYS)
@@ -58,7 +58,7 @@ def test_order_of_rows_and_ids_does_not_matter(how, data, seed, contents):
 @given(data=interactions())
 def test_parts_share_the_ids_and_times_of_the_data(how, data):
     when = dict(zip(zip(data.user.tolist(), data.item.tolist(), strict=True), data.times, strict=True))
-    for part in made(data, how).parts().values():
+    for part in split_of(data, how).parts().values():
         assert part.users is data.users
         assert part.items is data.items
         assert [when[u, i] for u, i in zip(part.user.tolist(), part.item.tolist(), strict=True)] == part.times.tolist()
@@ -129,11 +129,11 @@ def test_shares_are_two_or_three_numbers_that_sum_to_one(how, shares, sample):
 
 @pytest.mark.parametrize("how", ["ratio", "authors", "new-users", "temporal"])
 def test_two_shares_leave_valid_empty_and_text_is_read(how, sample):
-    one = split(sample, how, shares=(0.8, 0.2))
-    assert len(one.valid) == 0
-    assert len(one.test) > 0
-    assert split(sample, how, shares="0.8, 0.2").fingerprint == one.fingerprint
-    assert split(sample, how, shares=np.array([0.8, 0.0, 0.2])).fingerprint == one.fingerprint
+    parts = split(sample, how, shares=(0.8, 0.2))
+    assert len(parts.valid) == 0
+    assert len(parts.test) > 0
+    assert split(sample, how, shares="0.8, 0.2").fingerprint == parts.fingerprint
+    assert split(sample, how, shares=np.array([0.8, 0.0, 0.2])).fingerprint == parts.fingerprint
 
 
 @pytest.mark.parametrize("how", ["ratio", "authors", "new-users", "temporal"])

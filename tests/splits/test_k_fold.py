@@ -14,7 +14,7 @@ def test_every_pair_is_tested_once(degrees, k, pairs):
     users = np.repeat(np.arange(len(degrees)), degrees)
     items = np.concatenate([np.arange(degree) for degree in degrees])
     data = Interactions.from_pairs(users, items)
-    tests = [made.test for made in folds(data, k)]
+    tests = [parts.test for parts in folds(data, k)]
     assert len(tests) == k
     assert sum(map(len, tests)) == len(data)
     assert set().union(*map(pairs, tests)) == pairs(data)
@@ -24,19 +24,19 @@ def test_every_pair_is_tested_once(degrees, k, pairs):
 
 def test_folds_are_even_though_most_users_have_one_item():
     data = Interactions.from_pairs(np.arange(5000), np.arange(5000) % 7)
-    sizes = [len(made.test) for made in folds(data, 5)]
+    sizes = [len(parts.test) for parts in folds(data, 5)]
     assert max(sizes) - min(sizes) < 200
 
 
 def test_a_fold_can_be_for_validation(sample, pairs):
-    made = split(sample, "k-fold", folds=4, fold=1, valid_fold=2)
-    assert pairs(made.valid) == pairs(split(sample, "k-fold", folds=4, fold=2).test)
-    assert pairs(made.test) == pairs(split(sample, "k-fold", folds=4, fold=1).test)
+    parts = split(sample, "k-fold", folds=4, fold=1, valid_fold=2)
+    assert pairs(parts.valid) == pairs(split(sample, "k-fold", folds=4, fold=2).test)
+    assert pairs(parts.test) == pairs(split(sample, "k-fold", folds=4, fold=1).test)
 
 
 def test_users_whose_only_pair_is_tested_are_counted():
     data = Interactions.from_pairs(["a", "b", "c"], ["i", "i", "i"])
-    counted = [made.counts()["users without train rows"] for made in folds(data, 2)]
+    counted = [parts.counts()["users without train rows"] for parts in folds(data, 2)]
     assert sum(counted) == 3
 
 

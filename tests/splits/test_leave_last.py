@@ -17,40 +17,40 @@ def items(part):
 
 
 def test_the_last_is_tested_and_the_one_before_validates():
-    made = split(user_with([3, 1, 4, 2]), "leave-last")
-    assert (items(made.train), items(made.valid), items(made.test)) == (["at 1", "at 2"], ["at 3"], ["at 4"])
+    parts = split(user_with([3, 1, 4, 2]), "leave-last")
+    assert (items(parts.train), items(parts.valid), items(parts.test)) == (["at 1", "at 2"], ["at 3"], ["at 4"])
 
 
 @pytest.mark.parametrize(("n", "held_out"), [(1, 1), (2, 2), (3, 0)])
 def test_users_with_too_few_pairs_keep_everything_in_train(n, held_out):
-    made = split(user_with(range(5)), "leave-last", n=n)
-    assert (len(made.valid), len(made.test)) == (held_out, held_out)
+    parts = split(user_with(range(5)), "leave-last", n=n)
+    assert (len(parts.valid), len(parts.test)) == (held_out, held_out)
 
 
 def test_holding_out_none_holds_out_none(sample):
-    made = split(sample, "leave-last", n=0)
-    assert len(made.train) == len(sample)
+    parts = split(sample, "leave-last", n=0)
+    assert len(parts.train) == len(sample)
 
 
 def test_valid_has_its_own_number():
-    made = split(user_with(range(6)), "leave-last", n=2, n_valid=0)
-    assert (items(made.test), len(made.valid), len(made.train)) == (["at 4", "at 5"], 0, 4)
-    made = split(user_with(range(6)), "leave-last", n=0, n_valid=1)
-    assert (items(made.valid), len(made.test)) == (["at 5"], 0)
+    parts = split(user_with(range(6)), "leave-last", n=2, n_valid=0)
+    assert (items(parts.test), len(parts.valid), len(parts.train)) == (["at 4", "at 5"], 0, 4)
+    parts = split(user_with(range(6)), "leave-last", n=0, n_valid=1)
+    assert (items(parts.valid), len(parts.test)) == (["at 5"], 0)
 
 
 def test_of_equal_times_the_later_row_is_the_later():
     data = Interactions.from_pairs(["u"] * 3, ["c", "a", "b"], times=[1, 1, 1])
-    made = split(data, "leave-last")
-    assert (items(made.train), items(made.valid), items(made.test)) == (["c"], ["a"], ["b"])
+    parts = split(data, "leave-last")
+    assert (items(parts.train), items(parts.valid), items(parts.test)) == (["c"], ["a"], ["b"])
 
 
 def test_nothing_held_out_is_earlier_than_what_is_learnt(sample):
-    made = split(sample, "leave-last", n=2)
-    for user in np.unique(made.test.user):
-        latest = made.train.times[made.train.user == user].max()
-        assert latest < made.valid.times[made.valid.user == user].min()
-        assert made.valid.times[made.valid.user == user].max() < made.test.times[made.test.user == user].min()
+    parts = split(sample, "leave-last", n=2)
+    for user in np.unique(parts.test.user):
+        latest = parts.train.times[parts.train.user == user].max()
+        assert latest < parts.valid.times[parts.valid.user == user].min()
+        assert parts.valid.times[parts.valid.user == user].max() < parts.test.times[parts.test.user == user].min()
 
 
 @pytest.mark.parametrize("how", ["leave-last", "temporal"])

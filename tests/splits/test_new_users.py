@@ -16,37 +16,37 @@ def of(part):
 @given(
     degrees=st.lists(st.integers(1, 9), min_size=1, max_size=15),
     weights=st.tuples(st.integers(1, 5), st.integers(0, 5), st.integers(0, 5)),
-    told=st.floats(0.01, 0.99),
+    given=st.floats(0.01, 0.99),
 )
-def test_a_new_user_is_in_no_other_part_and_is_told_and_asked(degrees, weights, told):
+def test_a_new_user_is_in_no_other_part_and_has_a_history_and_targets(degrees, weights, given):
     users = np.repeat(np.arange(len(degrees)), degrees)
     data = Interactions.from_pairs(users, np.concatenate([np.arange(degree) for degree in degrees]))
     shares = tuple(weight / sum(weights) for weight in weights)
-    made = split(data, "new-users", shares=shares, given=told)
-    assert of(made.history) == of(made.test)
-    assert of(made.valid_history) == of(made.valid)
-    groups = [of(made.train), of(made.valid), of(made.test)]
+    parts = split(data, "new-users", shares=shares, given=given)
+    assert of(parts.history) == of(parts.test)
+    assert of(parts.valid_history) == of(parts.valid)
+    groups = [of(parts.train), of(parts.valid), of(parts.test)]
     assert sum(map(len, groups)) == len(set().union(*groups)) == len(data.users)
 
 
 def test_shares_are_of_users(sample):
     able = int((sample.user_degrees >= 2).sum())
-    made = split(sample, "new-users", shares=(0.5, 0.25, 0.25))
-    held_out = len(of(made.valid)), len(of(made.test))
+    parts = split(sample, "new-users", shares=(0.5, 0.25, 0.25))
+    held_out = len(of(parts.valid)), len(of(parts.test))
     assert sum(held_out) == pytest.approx(able / 2, abs=1)
 
 
 def test_the_given_share_is_told():
     data = Interactions.from_pairs(np.repeat(np.arange(10), 10), np.tile(np.arange(10), 10))
-    made = split(data, "new-users", shares=(0.5, 0.5), given=0.3)
-    assert set(made.history.user_degrees[sorted(of(made.test))]) == {3}
-    assert set(made.test.user_degrees[sorted(of(made.test))]) == {7}
+    parts = split(data, "new-users", shares=(0.5, 0.5), given=0.3)
+    assert set(parts.history.user_degrees[sorted(of(parts.test))]) == {3}
+    assert set(parts.test.user_degrees[sorted(of(parts.test))]) == {7}
 
 
 def test_users_of_one_item_are_learnt_from():
     data = Interactions.from_pairs(["a", "b", "c", "c"], ["i", "j", "i", "j"])
-    made = split(data, "new-users", shares=(0.01, 0, 0.99))
-    assert (len(made.train), made.history) == (4, None)  # c is the only one able, and train keeps at least one
+    parts = split(data, "new-users", shares=(0.01, 0, 0.99))
+    assert (len(parts.train), parts.history) == (4, None)  # c is the only one able, and train keeps at least one
 
 
 @pytest.mark.parametrize("given", [0, 1, -0.5, float("nan"), "some", None])

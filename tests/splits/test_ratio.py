@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from corml.interactions import Interactions
 from corml.splits import split
-from corml.splits._rounding import whole_counts
+from corml.splits._draw import whole_counts
 
 
 @pytest.mark.parametrize(
@@ -40,10 +40,10 @@ def test_every_user_keeps_a_train_pair(sample):
 
 def test_a_users_parts_do_not_depend_on_other_users_or_items(sample, pairs):
     alone = sample.where(sample.users.labels[sample.user] == "u19").compact()
-    everyone, one = split(sample), split(alone)
+    everyone, single = split(sample), split(alone)
     for name in ("train", "valid", "test"):
         mine = {pair for pair in pairs(getattr(everyone, name)) if pair[0] == "u19"}
-        assert mine == pairs(getattr(one, name))
+        assert mine == pairs(getattr(single, name))
 
 
 def test_no_place_and_no_item_is_preferred():

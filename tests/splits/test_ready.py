@@ -5,31 +5,31 @@ TRAIN = Interactions.from_pairs(["ann", "ann", "bob"], ["a", "b", "a"], times=[1
 
 
 def test_parts_that_fit_are_kept_as_they_are(sample, contents):
-    made = split(sample)
-    again = ready_made(made.train, made.valid, made.test)
-    assert contents(again) == contents(made)
-    assert again.fingerprint == made.fingerprint
+    parts = split(sample)
+    again = ready_made(parts.train, parts.valid, parts.test)
+    assert contents(again) == contents(parts)
+    assert again.fingerprint == parts.fingerprint
     assert again.dropped == {}
 
 
 def test_pairs_seen_earlier_are_left_out_and_counted(pairs):
     valid = Interactions.from_pairs(["bob", "ann"], ["b", "a"])
     test = Interactions.from_pairs(["ann", "bob", "bob", "cem"], ["b", "b", "z", "a"])
-    made = ready_made(TRAIN, valid, test)
-    assert pairs(made.valid) == {("bob", "b")}
-    assert pairs(made.test) == set()
-    assert made.dropped == {
+    parts = ready_made(TRAIN, valid, test)
+    assert pairs(parts.valid) == {("bob", "b")}
+    assert pairs(parts.test) == set()
+    assert parts.dropped == {
         "valid": {"already in an earlier part": 1},
         "test": {"unknown users": 1, "unknown items": 1, "already in an earlier part": 2},
     }
 
 
 def test_train_alone_is_enough():
-    made = ready_made(TRAIN)
-    assert (len(made.train), len(made.valid), len(made.test)) == (3, 0, 0)
+    parts = ready_made(TRAIN)
+    assert (len(parts.train), len(parts.valid), len(parts.test)) == (3, 0, 0)
 
 
 def test_what_was_left_out_is_remembered_by_the_file(tmp_path):
-    made = ready_made(TRAIN, test=Interactions.from_pairs(["cem"], ["a"]))
-    made.save(tmp_path / "s")
-    assert read_split(tmp_path / "s").dropped == made.dropped == {"test": {"unknown users": 1, "unknown items": 0}}
+    parts = ready_made(TRAIN, test=Interactions.from_pairs(["cem"], ["a"]))
+    parts.save(tmp_path / "s")
+    assert read_split(tmp_path / "s").dropped == parts.dropped == {"test": {"unknown users": 1, "unknown items": 0}}

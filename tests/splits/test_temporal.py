@@ -12,15 +12,15 @@ def ten():
     return Interactions.from_pairs(["a"] * 5 + ["b"] * 5, list(range(10)), times=np.arange(10.0))
 
 
-def sizes(made):
-    return len(made.train), len(made.valid), len(made.test)
+def sizes(parts):
+    return len(parts.train), len(parts.valid), len(parts.test)
 
 
 def test_shares_are_of_pairs_in_the_order_of_time(ten):
-    made = split(ten, "temporal")
-    assert sizes(made) == (6, 2, 2)
-    assert made.train.times.max() < made.valid.times.min() <= made.valid.times.max() < made.test.times.min()
-    assert made.procedure["cuts"] == [6.0, 8.0]
+    parts = split(ten, "temporal")
+    assert sizes(parts) == (6, 2, 2)
+    assert parts.train.times.max() < parts.valid.times.min() <= parts.valid.times.max() < parts.test.times.min()
+    assert parts.procedure["cuts"] == [6.0, 8.0]
 
 
 def test_a_moment_belongs_to_the_later_part(ten):
@@ -49,9 +49,9 @@ def test_an_empty_train_part_is_refused(ten):
 
 
 def test_a_cut_after_everything_can_be_saved_and_verified(ten, tmp_path):
-    made = split(ten, "temporal", shares=(1, 0, 0))
-    assert made.procedure["cuts"] == [None, None]
-    made.save(tmp_path / "s")
+    parts = split(ten, "temporal", shares=(1, 0, 0))
+    assert parts.procedure["cuts"] == [None, None]
+    parts.save(tmp_path / "s")
     read_split(tmp_path / "s").verify(ten)
 
 

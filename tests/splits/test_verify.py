@@ -7,8 +7,8 @@ from corml.errors import DataError
 from corml.splits import Split, ready_made, split, verify_split
 
 
-def with_record(made, **changes):
-    return dataclasses.replace(made, procedure={**made.procedure, **changes})
+def with_record(parts, **changes):
+    return dataclasses.replace(parts, procedure={**parts.procedure, **changes})
 
 
 def test_a_split_of_these_data_is_confirmed(sample):
@@ -28,17 +28,17 @@ def test_another_seed_in_the_record_is_noticed_in_the_parts(sample):
 
 
 def test_a_moved_pair_is_noticed_and_its_parts_named(sample):
-    made = split(sample)
-    n = len(made.test)
-    thinner = dataclasses.replace(made, test=made.test.where(np.arange(n) > 0))
+    parts = split(sample)
+    n = len(parts.test)
+    thinner = dataclasses.replace(parts, test=parts.test.where(np.arange(n) > 0))
     with pytest.raises(DataError, match="The parts test are not"):
         thinner.verify(sample)
 
 
 def test_a_part_too_many_is_named(sample):
-    made = split(sample)
+    parts = split(sample)
     with pytest.raises(DataError, match="The parts history are not"):
-        dataclasses.replace(made, history=made.train).verify(sample)
+        dataclasses.replace(parts, history=parts.train).verify(sample)
 
 
 @pytest.mark.parametrize(

@@ -112,8 +112,8 @@ class EASE(ItemItem):
             return strongest(rows, self.candidates, by=value)
 
         items = X.shape[1]
-        chosen = over_pairs(X, best, told=lambda done: progress("candidates", done, items))
-        W = local_ridge(X, chosen, l2, told=lambda done: progress("solve", done, items))
+        chosen = over_pairs(X, best, progress=lambda done: progress("candidates", done, items))
+        W = local_ridge(X, chosen, l2, progress=lambda done: progress("solve", done, items))
         if self.neighbours is not None and self.neighbours < self.candidates:
             W = strongest(W, self.neighbours, by=np.abs(W.data))
         transposed = csr_array(W.T.tocsr())

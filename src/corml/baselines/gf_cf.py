@@ -81,7 +81,7 @@ class GFCF(Recommender):
         call.progress("filter", 1, 1)
         plan, arrays = GFCFPlan(route=_route(X, self.route), rank=V.shape[1]), {"V": V}
         if plan.route == "pairs":
-            arrays["pairs"] = over_pairs(narrow(N), told=lambda done: call.progress("pairs", done, X.shape[1]))
+            arrays["pairs"] = over_pairs(narrow(N), progress=lambda done: call.progress("pairs", done, X.shape[1]))
         return Outcome(arrays=arrays, plan=plan)
 
     def check_state(self) -> None:

@@ -48,5 +48,5 @@ class ItemKNN(ItemItem):
             rows.data[rows.indices == items] = 0
             return strongest(rows, self.neighbours)
 
-        W = over_pairs(X, votes, told=lambda done: call.progress("neighbours", done, X.shape[1]))
+        W = over_pairs(X, votes, progress=lambda done: call.progress("neighbours", done, X.shape[1]))
         return Outcome(arrays={"weights": W})

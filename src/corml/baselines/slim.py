@@ -84,16 +84,16 @@ class SLIM(ItemItem):
 
     def _fit(self, call: FitCall, *, weights: csc_array | None = None) -> Outcome:
         plan, items = self._plan(call.X), call.X.shape[1]
-        G = over_pairs(call.X, told=lambda done: call.progress("pairs", done, items))
+        G = over_pairs(call.X, progress=lambda done: call.progress("pairs", done, items))
         solved, unfinished = nonnegative_nets(
             G,
             l1=self.l1,
             l2=plan.l2,
-            start=csc_array((items, items), dtype=np.float32) if weights is None else weights,
-            most=self.candidates,
+            warm_start=csc_array((items, items), dtype=np.float32) if weights is None else weights,
+            max_candidates=self.candidates,
             tol=self.tol,
             max_steps=self.max_steps,
-            told=lambda done: call.progress("solve", done, items),
+            progress=lambda done: call.progress("solve", done, items),
         )
         certificate = Certificate(
             steps=self.max_steps, converged=not unfinished, residual=self.tol, unfinished_items=unfinished

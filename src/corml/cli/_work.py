@@ -6,13 +6,12 @@ from pathlib import Path
 from typing import Any
 
 import corml
-from corml import datasets, plugins
+from corml import datasets, splits
 from corml.cli._console import progress, tell
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.recommender import Recommender
 from corml.splits import Split
-from corml.splits._dispatch import options_of
 from corml.storage import atomic
 
 __all__ = [
@@ -119,7 +118,7 @@ def recorded_split(
     model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
 ) -> Split:
     """The split to evaluate a model on: as the model file recorded it, unless given otherwise."""
-    recorded = model.evaluation_.get("procedure", {})
+    recorded = model.fitted_.evaluation.get("procedure", {})
     if recorded.get("name") == "ready-made" and not splitting:
         raise UsageError(
             f"{ascii_line(path, 200)} was evaluated on parts made elsewhere: give --train and --test again."
@@ -128,7 +127,7 @@ def recorded_split(
     if not options:
         raise UsageError("The model was fitted without a split: say how to split, e.g. --split ratio.")
     check_split(options)
-    origin = model.data_.get("source", {})
+    origin = model.fitted_.source
     reading = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # not evaluated
     return make_split(load(source or _data_of(origin.get("from"), path), {**reading, **loading}), options)
 
@@ -137,7 +136,7 @@ def _recorded_options(recorded: dict[str, Any]) -> dict[str, Any]:
     """Of what a split recorded, the options that reproduce it."""
     if "name" not in recorded:
         return {}
-    known = options_of(plugins.get("corml.splits", str(recorded["name"])))
+    known = splits.options(str(recorded["name"]))
     return {"how": recorded["name"], **{name: recorded[name] for name in known if name in recorded}}
 
 
@@ -158,7 +157,7 @@ def _data_of(name: object, model: str) -> str:
 
 def warn_if_seen(model: Recommender, split: Split, part: str) -> None:
     """Warn where a model is evaluated on pairs it was fitted on: such figures flatter it."""
-    if split.train.fingerprint == model.data_.get("fingerprint"):
+    if split.train.fingerprint == model.fitted_.fingerprint:
         return
     held_out = split.part(part)[2]
     if not len(model.users_):

@@ -10,6 +10,7 @@ from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending
 from corml.cli._work import check_split, load, make_split, target
 from corml.cli._work import fetch as fetch_files
+from corml.errors import UsageError
 
 __all__ = ["data"]
 
@@ -43,14 +44,22 @@ def list_known(as_json: bool = typer.Option(False, "--json", help="Print JSON.")
       corml data list
       corml data list --json
     """
-    entries = [datasets.get(name) for name in datasets.known()]
-    rows = [[e.name, e.title, e.licence, e.address or "inside the package"] for e in entries]
+    rows = [_about(name) for name in datasets.known()]
     if as_json:
         show_json([dict(zip(("name", "title", "licence", "address"), row, strict=True)) for row in rows])
         return
     for name, title, licence, address in rows:
         say(f"{name:<16} {title}\n{'':16} {address}\n{'':16} {licence}\n")
     say(f"stored in {datasets.folder()} (CORML_DATA chooses another folder)")
+
+
+def _about(name: str) -> list[str]:
+    """Name, title, licence and address; of a data set that another package adds and that cannot be loaded, why."""
+    try:
+        entry = datasets.get(name)
+    except UsageError as fault:
+        return [name, str(fault), "", ""]
+    return [entry.name, entry.title, entry.licence, entry.address or "inside the package"]
 
 
 @data.command()

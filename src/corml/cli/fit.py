@@ -18,6 +18,7 @@ from corml.cli._settings_file import read_settings
 from corml.cli._work import check_split, load, make_split, over, target
 from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
 from corml.evaluation import task
+from corml.fitted import Plan
 from corml.interactions import Interactions
 from corml.neural import lazy_torch
 from corml.neural.embedding_model import Embedded
@@ -110,11 +111,11 @@ def fit(
     tell(f"next: corml recommend {shlex.quote(out)} {_example(recommender, no_history)}")
 
 
-def _show_plan(plan: dict[str, Any], as_json: bool) -> None:
+def _show_plan(plan: Plan, as_json: bool) -> None:
     if as_json:
-        show_json(plan)
+        show_json(plan.report())
         return
-    for name, value in plan.items():
+    for name, value in plan.report().items():
         say(f"{name:>20}  {memory.size(value) if name == 'predicted bytes' else value}")
 
 
@@ -195,7 +196,7 @@ def _validation(recommender: Recommender, split: Split) -> dict[str, Interaction
 def _facts(recommender: Recommender, out: str, record: dict[str, Any], seconds: float) -> dict[str, Any]:
     users, items = recommender.train_.shape
     facts = {"model": recommender.NAME, "file": out, "seconds": round(seconds, 3), "users": users, "items": items}
-    return {**facts, "notes": recommender.notes_, "metrics": record.get("metrics", {})}
+    return {**facts, "fit": recommender.fitted_.report(), "metrics": record.get("metrics", {})}
 
 
 def _report(recommender: Recommender, out: str, record: dict[str, Any], seconds: float) -> None:
@@ -203,13 +204,12 @@ def _report(recommender: Recommender, out: str, record: dict[str, Any], seconds:
     for name in ("ndcg@10", "mrr@10", "recall@10", "novelty@10"):
         if name in metrics:
             say(f"{name:>12}  {metrics[name]:.4f}")
-    max_pairs = recommender.notes_.get("plan", {}).get("strongest per item", "all")
-    if max_pairs != "all":
-        tell(f"note: at most {max_pairs} pairs per item were used; candidates= changes that")
-    if "training" in recommender.notes_:
-        training = recommender.notes_["training"]
-        best = f", best after {training['best epoch']}" if "best epoch" in training else ""
-        tell(f"note: trained {training['epochs']} epochs{best}: {training['stopped']}")
+    training, candidates = recommender.fitted_.training, getattr(recommender.fitted_.plan, "candidates", None)
+    if candidates is not None:
+        tell(f"note: {candidates} candidate pairs per item were used; candidates= changes that")
+    if training is not None:
+        best = f", best after {training.best_epoch}" if training.best_epoch else ""
+        tell(f"note: trained {training.epochs} epochs{best}: {training.stopped}")
     users, items = recommender.train_.shape
     say(f"wrote {out}: {recommender.NAME} on {users:,} users x {items:,} items in {seconds:.1f} s")
 

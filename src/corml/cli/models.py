@@ -6,6 +6,7 @@ import typer
 
 from corml import models as registry
 from corml.cli._console import say, show_json
+from corml.errors import UsageError
 from corml.neural.gradient_model import Stepwise
 from corml.settings import Declared, declared
 
@@ -26,7 +27,7 @@ def models(
       corml models
       corml models corml
     """
-    listed = {key: _about(key) for key in ([name] if name else registry.names())}
+    listed = {name: _about(name)} if name else {key: _about_or_fault(key) for key in registry.names()}
     if as_json:
         show_json(listed)
         return
@@ -52,6 +53,14 @@ def _about(name: str) -> dict[str, Any]:
         "extra": "neural" if issubclass(model, Stepwise) else None,
         "settings": [_row(spec) for spec in declared(model).values()],
     }
+
+
+def _about_or_fault(name: str) -> dict[str, Any]:
+    """What there is to say of a model; of one that another package adds and that cannot be loaded, why."""
+    try:
+        return _about(name)
+    except UsageError as fault:
+        return {"about": str(fault), "citation": "", "extra": None, "settings": []}
 
 
 def _row(spec: Declared) -> dict[str, str]:

@@ -10,7 +10,7 @@ from corml.cli._console import as_json_text, progress, say, show_json, show_tabl
 from corml.cli._tables import ending, table_bytes
 from corml.cli._work import ids, target, tell_unknown
 from corml.errors import UsageError, ascii_line
-from corml.method.dial import Dial
+from corml.method.estimator import Dial
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
 from corml.storage import atomic

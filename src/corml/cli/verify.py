@@ -36,12 +36,12 @@ def verify(
       corml verify movies.corml moved/ratings.csv
     """
     loaded = corml.read_model(model)
-    recorded = loaded.evaluation_
+    recorded = loaded.fitted_.evaluation
     if not recorded.get("metrics"):
         raise UsageError(f"{ascii_line(model, 200)} holds no figures to verify: it was fitted without --split.")
     split = recorded_split(loaded, model, source, loading, {})
     checks = [
-        ("data", str(loaded.data_.get("fingerprint")), split.train.fingerprint),
+        ("data", loaded.fitted_.fingerprint, split.train.fingerprint),
         ("split", str(recorded.get("split")), split.fingerprint),
     ]
     part, names = recorded.get("part", "test"), list(recorded["metrics"])

@@ -52,11 +52,11 @@ def _every_other_is_zero(data: bytes) -> bool:
 def _first_not_utf8(data: bytes) -> int | None:
     decoder = codecs.getincrementaldecoder("utf-8")()
     for start in range(0, len(data), CHUNK):
-        kept = len(decoder.getstate()[0])  # the first bytes of a character that began in the last piece
+        pending = len(decoder.getstate()[0])  # the first bytes of a character that began in the last piece
         try:
             decoder.decode(data[start : start + CHUNK], final=start + CHUNK >= len(data))
         except UnicodeDecodeError as fault:
-            return start - kept + fault.start
+            return start - pending + fault.start
     return None
 
 

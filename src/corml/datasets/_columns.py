@@ -1,8 +1,11 @@
-"""One column each: ids as text, ratings as numbers, times as seconds, and a mask of the rows that are none."""
+"""What every format becomes, columns; and one column each: ids as text, ratings as numbers, times as seconds.
 
-from collections.abc import Callable
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+Each column comes with a mask of the rows that cannot be read, each row with the line it stands on.
+"""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,9 +16,57 @@ from corml.interactions import fault_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Check", "Coded", "ids", "ratings", "texts", "times"]
+__all__ = ["Check", "Coded", "Columns", "Fault", "Table", "ids", "ratings", "texts", "times"]
 
 FORMATS = ("%Y-%m-%d %H:%M:%S%.f%:z", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
+
+
+@dataclass(frozen=True)
+class Fault:
+    """One row that cannot be used: the number of its line or row, and why."""
+
+    number: int
+    what: str
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The columns that were read; rows that do not even have all columns are listed as faults."""
+
+    series: "list[pl.Series]"
+    unit: str  # what rows are counted in: «line» of a file, «row» of a frame
+    first: int = 1  # the number of the first row
+    lines: NDArray[np.int64] | None = None  # the numbers of all rows, where they are not consecutive
+    faults: list[Fault] = field(default_factory=list)
+
+    def __len__(self) -> int:
+        return len(self.series[0])
+
+    def number(self, row: int) -> int:
+        """Give the line or row number people would look up."""
+        return self.first + row if self.lines is None else int(self.lines[row])
+
+
+class Table(Protocol):
+    """Something with named columns, some of which can be read."""
+
+    @property
+    def where(self) -> str:
+        """What to call it in a message."""
+
+    @property
+    def names(self) -> Sequence[str]:
+        """Its column names in order."""
+
+    @property
+    def named(self) -> bool:
+        """Whether the names come from the data (else they are just 0, 1, 2 …)."""
+
+    def read(self, positions: Sequence[int]) -> Columns:
+        """Read the columns at these positions."""
+
+
+# --- one column ------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -129,11 +180,11 @@ def _from_text(series: "pl.Series") -> NDArray[np.float64]:
     left = np.flatnonzero(~np.isfinite(moments))
     if len(left):
         text = series.gather(left).str.strip_chars().str.replace("T", " ", literal=True).str.replace(r"Z$", "+00:00")
-        found = np.full(len(left), np.nan)
+        seconds = np.full(len(left), np.nan)
         for form in FORMATS:
             parsed = _seconds(text.str.to_datetime(form, strict=False, time_unit="us"))
-            found = np.where(np.isnan(found), parsed, found)
-        moments[left] = found
+            seconds = np.where(np.isnan(seconds), parsed, seconds)
+        moments[left] = seconds
     return moments
 
 

@@ -1,6 +1,7 @@
 """The doctor: what is in the data, what looks wrong, and what to do about it."""
 
-from collections.abc import Iterator
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from typing import Any
@@ -8,16 +9,25 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.datasets import _suspects
 from corml.datasets._load import SWAPPED, load
-from corml.errors import UsageError
-from corml.interactions import Interactions
+from corml.errors import UsageError, quoted
+from corml.interactions import Ids, Interactions
 
 __all__ = ["Finding", "Report", "examine"]
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
 MANY_SINGLES = 0.2  # share of users or items with one interaction that deserves a remark
 HEAVY_HEAD = 0.5  # share of interactions on the top 1 % of items that does
+NOTHING = {"na", "n/a", "nan", "null", "none", "nil", "undefined", "unknown", "-"}
+
+Advice = tuple[str, str, str]  # severity, finding, and what to do
+
+_TWINS: tuple[tuple[str, Callable[[str], str], str], ...] = (
+    ("blanks around them", str.strip, "load(..., trim=True) (--trim) makes them one"),
+    ("upper and lower case", str.casefold, "if they are one, write them alike in the file"),
+    ("a final .0", lambda label: re.sub(r"^(\d+)\.0+$", r"\1", label), "write whole numbers without .0 in the file"),
+    ("leading zeros", lambda label: re.sub(r"^0+(?=\d)", "", label), "if they are one, write them alike in the file"),
+)
 
 
 @dataclass(frozen=True)
@@ -46,9 +56,9 @@ def examine(source: Any, **options: Any) -> Report:
     if isinstance(source, Interactions) and options:
         raise UsageError("Options say how to load: give them with a file, a frame or a name, not with Interactions.")
     data = source if isinstance(source, Interactions) else load(source, **options)
-    findings = [*_about_rows(data), *_about_shape(data), *_suspects.find(data.users), *_suspects.find(data.items)]
-    made = [Finding(*parts) for parts in findings]
-    return Report(list(_facts(data)), sorted(made, key=lambda finding: finding.severity != "warning"))
+    remarks = [*_about_rows(data), *_about_shape(data), *_about_ids(data.users), *_about_ids(data.items)]
+    findings = sorted((Finding(*remark) for remark in remarks), key=lambda finding: finding.severity != "warning")
+    return Report(list(_facts(data)), findings)
 
 
 def _facts(data: Interactions) -> Iterator[tuple[str, Any]]:
@@ -78,7 +88,7 @@ def _facts(data: Interactions) -> Iterator[tuple[str, Any]]:
         yield "last time", _moment(float(data.times.max()))
 
 
-def _about_rows(data: Interactions) -> Iterator[tuple[str, str, str]]:
+def _about_rows(data: Interactions) -> Iterator[Advice]:
     rows = data.source
     if rows.get("bad_rows"):
         yield "warning", f"{rows['bad_rows']:,} rows could not be read and were left out", "correct them in the file"
@@ -90,7 +100,7 @@ def _about_rows(data: Interactions) -> Iterator[tuple[str, str, str]]:
         yield "warning", f"{rows['conflicts']:,} pairs have ratings that differ", advice
 
 
-def _about_shape(data: Interactions) -> Iterator[tuple[str, str, str]]:
+def _about_shape(data: Interactions) -> Iterator[Advice]:
     users, items = data.shape
     if items > SWAPPED * users:
         advice = "if user and item are swapped, give user= and item= (--user, --item)"
@@ -112,8 +122,34 @@ def _about_shape(data: Interactions) -> Iterator[tuple[str, str, str]]:
         yield "note", f"the top 1 % of items hold {head:.0%} of all interactions", advice
 
 
+def _about_ids(ids: Ids) -> Iterator[Advice]:
+    """Ids that are probably not what they seem: blanks, twins and words for «nothing»."""
+    labels = [str(label) for label in ids.labels]
+    blank = [label for label in labels if label != label.strip()]
+    if blank:
+        what = f"{len(blank):,} {ids.kind} ids begin or end with a blank: {quoted(blank)}"
+        yield "warning", what, "load(..., trim=True) (--trim) takes the blanks off"
+    empty = [label for label in labels if label.strip().lower() in NOTHING]
+    if empty:
+        what = f"{ids.kind} ids that may stand for a missing one: {quoted(empty)}"
+        yield "warning", what, "if they do, remove these rows from the file"
+    for difference, normal, advice in _TWINS:
+        twins = _twins(labels, normal)
+        if twins:
+            yield (
+                "warning",
+                f"{len(twins):,} {ids.kind} ids differ from another only by {difference}: {quoted(twins)}",
+                advice,
+            )
+
+
+def _twins(labels: list[str], normal: Callable[[str], str]) -> list[str]:
+    first: dict[str, str] = {}
+    return [label for label in labels if first.setdefault(normal(label), label) != label]
+
+
 def _quantiles(degrees: NDArray[np.int64]) -> dict[str, float]:
-    names = ("least", "25 %", "median", "75 %", "95 %", "most")
+    names = ("min", "25 %", "median", "75 %", "95 %", "max")
     return dict(zip(names, np.quantile(degrees, QUANTILES).tolist(), strict=True))
 
 

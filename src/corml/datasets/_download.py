@@ -8,7 +8,7 @@ import urllib.request
 from collections.abc import Callable
 from pathlib import Path
 
-from corml.datasets import _known
+import corml.datasets._known as _known
 from corml.datasets._known import Known, Remote
 from corml.datasets._packed import shown
 from corml.errors import DataError, UsageError, ascii_line
@@ -37,9 +37,9 @@ def fetch(
     """
     entry = _known.get(entry) if isinstance(entry, str) else entry
     root = Path(folder) if folder is not None else _known.folder()
-    here = _known.present(entry, root)
-    if here:
-        return here
+    paths = _known.present(entry, root)
+    if paths:
+        return paths
     for file in entry.files:
         if not (root / file.name).is_file():
             _fetch_one(_moved(file, address), root / file.name, progress, notify or _silent)
@@ -149,14 +149,14 @@ def _remember(part: Path, version: str | None) -> None:
 
 
 def _verify(file: Remote, part: Path, notify: Callable[[str], object]) -> None:
-    found = digest(part)
+    actual = digest(part)
     if file.sha256 is None:
-        notify(f"sha256 of {file.name}: {found} (nothing published to compare it with)")
-    elif found != file.sha256:
+        notify(f"sha256 of {file.name}: {actual} (nothing published to compare it with)")
+    elif actual != file.sha256:
         part.unlink()
         _tag(part).unlink(missing_ok=True)
         raise DataError(
-            f"{file.address} is not the file it should be: sha256 {found} instead of {file.sha256}. "
+            f"{file.address} is not the file it should be: sha256 {actual} instead of {file.sha256}. "
             "It was removed; try again, or another mirror."
         )
 

@@ -19,14 +19,14 @@ def thin(data: Interactions, options: Options, notes: Notes) -> Interactions:
         ("min_item", lambda d: d.item_degrees[d.item] >= options.min_item),
         ("k_core", lambda d: core(d.user, d.item, d.shape, options.k_core)),
     ):
-        least = getattr(options, name)
-        if least <= 1:  # everyone who is there has one
+        minimum = getattr(options, name)
+        if minimum <= 1:  # every user and item has one
             continue
         keep = mask(data)
         if not keep.any():
-            raise DataError(f"No interactions remain with {name}={least} (of {len(data):,} before it): lower it.")
+            raise DataError(f"No interactions remain with {name}={minimum} (of {len(data):,} before it): lower it.")
         if not keep.all():
-            notes.add(f"{name}={least} removed {len(data) - int(keep.sum()):,} of {len(data):,} interactions")
+            notes.add(f"{name}={minimum} removed {len(data) - int(keep.sum()):,} of {len(data):,} interactions")
         data = data.where(keep)
     return data
 

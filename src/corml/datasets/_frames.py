@@ -1,4 +1,8 @@
-"""Tables that are already tables: data frames of any make, Parquet files and NPZ archives."""
+"""Tables in memory: data frames of any make, Parquet files, NPZ archives, and known files in layouts of their own.
+
+Of those, «adjacency» lines hold a user and all their items; «pairs» lines a user, an item and more. Their rows come out
+sorted by user and item, as numbers, whatever the pieces' order: a split by seed must not depend on how files are cut.
+"""
 
 import io
 import zipfile
@@ -8,17 +12,18 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corml.datasets import _packed
+import corml.datasets._packed as _packed
+from corml.datasets._bytes import as_text, unix_lines
+from corml.datasets._columns import Columns
 from corml.datasets._packed import Content
 from corml.datasets._sniff import bare, listed
-from corml.datasets._table import Columns
 from corml.errors import DataError, UsageError, ascii_line
 
 if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-__all__ = ["FrameTable", "from_frame", "from_npz", "from_parquet"]
+__all__ = ["FrameTable", "from_frame", "from_npz", "from_parquet", "from_pieces"]
 
 ARRAYS = ("user", "item", "rating", "time")  # of an NPZ file
 
@@ -35,16 +40,16 @@ class FrameTable:
         if len(set(self.names)) < len(self.names):
             raise DataError(f"{where} has two columns of one name; its columns are {listed(self.names)}: rename one.")
 
-    def read(self, wanted: Sequence[int]) -> Columns:
+    def read(self, positions: Sequence[int]) -> Columns:
         """Hand out some columns."""
-        columns = Columns([self._get(at) for at in wanted], "row")
+        columns = Columns([self._get(at) for at in positions], "row")
         if not len(columns):
             raise DataError(f"{self.where} has no interactions: it has no rows.")
         return columns
 
 
 def from_parquet(content: Content) -> FrameTable:
-    """Read a Parquet file, column by column as they are wanted."""
+    """Read a Parquet file, column by column as they are needed."""
     import polars as pl
 
     with _damage(content.where):
@@ -141,3 +146,28 @@ def _damage(where: str) -> Iterator[None]:
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as fault:  # damage can make it panic
         reason = str(fault).partition("\n")[0]
         raise DataError(f"{where} is not a readable Parquet file ({reason}): write it again.") from fault
+
+
+# --- pieces ----------------------------------------------------------------------------------------------------------
+
+
+def from_pieces(pieces: Sequence[Content], reader: str) -> FrameTable:
+    """Join the pieces of a set into one table of pairs."""
+    import polars as pl
+
+    frame = pl.concat([_pairs(piece, reader) for piece in pieces]).unique().sort("user", "item")
+    return FrameTable(frame.columns, frame.to_series, pieces[0].where)
+
+
+def _pairs(piece: Content, reader: str) -> "pl.DataFrame":
+    import polars as pl
+
+    text = unix_lines(as_text(piece.data, piece.where)).decode()
+    words = pl.Series("words", text.splitlines()).str.strip_chars().str.split(" " if reader == "adjacency" else "\t")
+    items = words.list.slice(1, None if reader == "adjacency" else 1)
+    frame = pl.DataFrame({"user": words.list.first(), "item": items}).explode("item").drop_nulls()
+    try:
+        return frame.cast(pl.Int64)
+    except pl.exceptions.PolarsError as fault:
+        reason = str(fault).partition("\n")[0]
+        raise DataError(f"{piece.where} is not the {reader} file it should be ({reason}): fetch it again.") from fault

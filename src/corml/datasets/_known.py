@@ -1,6 +1,7 @@
 """Known data sets: what a name stands for, where its files are kept, and where they come from.
 
-A data set is a file of this room: `ml_20m.py` contributes the `Known` that people load as "ml-20m".
+A data set is a file of this room: `ml_20m.py` contributes the `Known` that people load as "ml-20m". Other packages add
+theirs in the group `corml.datasets`.
 """
 
 import os
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from corml import plugins
+from corml.errors import ascii_line
 
 __all__ = ["Known", "Remote", "folder", "get", "known", "present"]
 
@@ -42,7 +44,7 @@ class Known:
     titles: str = ""  # the table of titles inside the original archive
     titles_layout: Mapping[str, Any] = field(default_factory=dict)
     reader: str = "table"  # or «adjacency»: a user and then all their items on each line
-    bundled: str = ""  # a folder of this package that holds the files
+    bundled: str = ""  # a folder that holds the files: of this package, or of another one by its full path
 
     @property
     def address(self) -> str:
@@ -57,8 +59,13 @@ def known() -> tuple[str, ...]:
 
 def get(name: str) -> Known:
     """Get the data set of that name."""
-    found: Known = plugins.get(ROOM, name)
-    return found
+    typed = name.replace("_", "-")
+
+    def fits(entry: Any) -> bool:
+        return isinstance(entry, Known) and entry.name == typed
+
+    entry: Known = plugins.get(ROOM, name, fits, f"a corml.datasets.Known whose name is {ascii_line(typed)}")
+    return entry
 
 
 def folder() -> Path:

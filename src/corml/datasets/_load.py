@@ -5,11 +5,12 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from corml.datasets import _filters, _sources
+import corml.datasets._filters as _filters
+import corml.datasets._sources as _sources
 from corml.datasets._options import Column, Notes, Options
 from corml.datasets._pairs import Pairs, merge
 from corml.datasets._rows import Rows, gather
-from corml.datasets._sources import Found
+from corml.datasets._sources import Source
 from corml.errors import DataError
 from corml.interactions import Ids, Interactions
 
@@ -37,7 +38,7 @@ def load(
     allow_expansion: bool = False,
     notify: Callable[[str], object] | None = None,
 ) -> Interactions:
-    """Read who met what from a file, a data frame, or a known data set.
+    """Read who interacted with what from a file, a data frame, or a known data set.
 
     A file is CSV, TSV, Parquet, NPZ or RecBole `.inter`, also inside `.gz` or `.zip`. Ids are text and stay as they
     are. Any row that cannot be understood is an error that names its line.
@@ -74,34 +75,34 @@ def load(
     """
     columns = (user, item, rating, time)
     filters = (at_least, k_core, min_user, min_item)
-    asked = Options(*columns, *filters, titles, separator, header, trim, skip_bad_rows, allow_expansion)
+    given = Options(*columns, *filters, titles, separator, header, trim, skip_bad_rows, allow_expansion)
     notes = Notes(notify)
-    found = _sources.find(source, asked, notes)
-    rows = gather(found.table, found.options, notes)
-    pairs = merge(rows, found.options.at_least)
-    _explain(rows, pairs, found, notes)
+    origin = _sources.find(source, given, notes)
+    rows = gather(origin.table, origin.options, notes)
+    pairs = merge(rows, origin.options.at_least)
+    _explain(rows, pairs, origin, notes)
     data = Interactions(
         Ids(rows.users, kind="user"), Ids(rows.items, kind="item"), pairs.user, pairs.item, pairs.time
     ).compact()
-    data = _filters.thin(data, found.options, notes).compact()
+    data = _filters.thin(data, origin.options, notes).compact()
     _suspect(data, notes)
-    names = _sources.titles(found, notes)
+    names = _sources.titles(origin, notes)
     return replace(
         data,
         titles={label: names[label] for label in data.items.labels if label in names} if names else {},
-        source=_source(found, asked, rows, pairs, notes),
+        source=_provenance(origin, given, rows, pairs, notes),
     )
 
 
-def _explain(rows: Rows, pairs: Pairs, found: Found, notes: Notes) -> None:
+def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
     """Say how rows became pairs, and refuse if none did."""
-    threshold = "0" if found.options.at_least is None else f"{found.options.at_least:g}"
-    least = "above" if found.options.at_least is None else "at least"
-    word = "above" if found.options.at_least is None else "of at least"
+    threshold = "0" if origin.options.at_least is None else f"{origin.options.at_least:g}"
+    bound = "above" if origin.options.at_least is None else "at least"
+    word = "above" if origin.options.at_least is None else "of at least"
     if not len(pairs.user):
         top = max(rows.rating.tolist(), default=0) if rows.rating is not None else 0
         raise DataError(
-            f"{found.table.where} has 0 positives after threshold: no rating is {least} {threshold} "
+            f"{origin.table.where} has 0 positives after threshold: no rating is {bound} {threshold} "
             f"(the highest is {top:g}): lower at_least (--at-least)."
         )
     if pairs.filtered:
@@ -118,11 +119,11 @@ def _suspect(data: Interactions, notes: Notes) -> None:
         notes.add(f"{items:,} items and only {users:,} users: are the user and item columns swapped?")
 
 
-def _source(found: Found, asked: Options, rows: Rows, pairs: Pairs, notes: Notes) -> dict[str, Any]:
+def _provenance(origin: Source, given: Options, rows: Rows, pairs: Pairs, notes: Notes) -> dict[str, Any]:
     """Where the data came from and what happened to it, ready for JSON."""
-    told: dict[str, Any] = {
-        "from": found.name,
-        "options": asked.given(),
+    facts: dict[str, Any] = {
+        "from": origin.name,
+        "options": given.given(),
         "notes": list(notes.lines),
         "rows": rows.read,
         "bad_rows": rows.bad,
@@ -130,6 +131,6 @@ def _source(found: Found, asked: Options, rows: Rows, pairs: Pairs, notes: Notes
         "duplicates": pairs.duplicates,
         "conflicts": pairs.conflicts,
     }
-    if found.entry is not None:
-        told |= {"licence": found.entry.licence, "citation": found.entry.citation}
-    return told
+    if origin.entry is not None:
+        facts |= {"licence": origin.entry.licence, "citation": origin.entry.citation}
+    return facts

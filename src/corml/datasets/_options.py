@@ -1,4 +1,4 @@
-"""What `load` was asked for, checked once, and the notes it makes on the way."""
+"""The options of `load`, checked once, and the notes it makes on the way."""
 
 import math
 import os

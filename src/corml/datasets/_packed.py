@@ -48,12 +48,12 @@ def content(path: Path, *, allow_expansion: bool = False, members: Sequence[str]
             memory.require(
                 EXPANSION * before.st_size, what=f"Reading {shown(path)}", instead="read it in parts, or add memory."
             )
-            found = _unpack(file, path.name, path, (before.st_size, allow_expansion), members)
+            read = _unpack(file, path.name, path, (before.st_size, allow_expansion), members)
             if _changed(before, os.fstat(file.fileno())) or _changed(before, os.stat(path)):
                 raise DataError(f"{shown(path)} changed while it was being read: wait until it is complete.")
     except OSError as fault:
         raise DataError(f"Could not read {shown(path)}: {fault.strerror or fault}.") from fault
-    return found
+    return read
 
 
 def _regular(path: Path) -> BinaryIO:
@@ -96,9 +96,9 @@ def _unzip(file: IO[bytes], path: Path, allow: bool, members: Sequence[str]) -> 
 
 def _member(archive: zipfile.ZipFile, path: Path, members: Sequence[str]) -> zipfile.ZipInfo:
     files = [info for info in archive.infolist() if not info.is_dir() and not _hidden(info.filename)]
-    for wanted in members:
+    for member in members:
         for info in files:
-            if info.filename == wanted or info.filename.endswith("/" + wanted):
+            if info.filename == member or info.filename.endswith("/" + member):
                 return info
     for kinds in PREFERRED:
         tables = [info for info in files if _kind(info.filename) in kinds]
@@ -120,7 +120,7 @@ def _kind(name: str) -> str:
 
 
 def _stream(packed: IO[bytes] | gzip.GzipFile, path: Path, limit: tuple[int, bool]) -> bytes:
-    """Expand piece by piece, so that a bomb is met at its fuse."""
+    """Expand piece by piece, so that a decompression bomb is refused early."""
     size, allowed = limit
     data = bytearray()
     while piece := packed.read(CHUNK):

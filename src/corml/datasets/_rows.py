@@ -5,16 +5,15 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.datasets import _columns
-from corml.datasets._columns import Check
+import corml.datasets._columns as _columns
+from corml.datasets._columns import Check, Columns, Fault, Table
 from corml.datasets._options import Notes, Options
 from corml.datasets._sniff import Roles, roles
-from corml.datasets._table import Columns, Fault, Table
 from corml.errors import DataError, ascii_line
 
 __all__ = ["Rows", "gather"]
 
-MOST_BAD = 0.01  # the share of rows that may be bad and still be skipped
+MAX_BAD = 0.01  # the share of rows that may be bad and still be skipped
 
 
 @dataclass(frozen=True)
@@ -46,14 +45,14 @@ def gather(table: Table, options: Options, notes: Notes) -> Rows:
     if chosen.rating is not None:
         negative = options.at_least is not None and options.at_least < 0
         rating, check = _columns.ratings(series[chosen.rating], table.where, negative=negative)
-        checks.append(check if options.rating is not None else _found(check, table.names[chosen.rating]))
+        checks.append(check if options.rating is not None else _with_way_out(check, table.names[chosen.rating]))
     if chosen.time is not None:
         time, check = _columns.times(series[chosen.time], table.where)
         if options.time is not None:
             checks.append(check)
-        elif check.bad.any():  # nobody asked for times: do without them rather than without rows
+        elif check.bad.any():  # times were not asked for: do without them rather than without rows
             time = None
-            notes.add(f"times ignored: {_told(table, columns, _first(columns, [check]))}")
+            notes.add(f"times ignored: {_described(table, columns, _first(columns, [check]))}")
     good = _good(table, columns, checks, options, notes)
     read, whole = len(good) + len(columns.faults), int(good.sum())
     rating, time = (None if column is None else column[good] for column in (rating, time))
@@ -67,8 +66,8 @@ def _say(chosen: Roles, table: Table, options: Options, notes: Notes) -> None:
         notes.add("columns: " + ", ".join(parts))
 
 
-def _found(check: Check, name: str) -> Check:
-    """Tell people whose ratings we chose ourselves how to do without."""
+def _with_way_out(check: Check, name: str) -> Check:
+    """Where the rating column was chosen by its name, say how to do without it."""
     return Check(
         check.bad, lambda row: f"{check.what(row)} (rating=False, or --no-rating, ignores column {ascii_line(name)})"
     )
@@ -79,27 +78,27 @@ def _good(table: Table, columns: Columns, checks: list[Check], options: Options,
     total, count = len(bad) + len(columns.faults), int(bad.sum()) + len(columns.faults)
     if not count:
         return ~bad
-    told = _told(table, columns, _first(columns, checks))
+    first = _described(table, columns, _first(columns, checks))
     if not options.skip_bad_rows:
         more = f" ({count - 1:,} more bad row{'s' * (count > 2)} follow{'s' * (count == 2)})" if count > 1 else ""
-        raise DataError(f"{told}{more}: correct it, or pass skip_bad_rows=True (--skip-bad-rows).")
-    if count > MOST_BAD * total:
+        raise DataError(f"{first}{more}: correct it, or pass skip_bad_rows=True (--skip-bad-rows).")
+    if count > MAX_BAD * total:
         raise DataError(
-            f"{count:,} of {total:,} rows are bad, more than {MOST_BAD:.0%}, the first at {told}: correct them."
+            f"{count:,} of {total:,} rows are bad, more than {MAX_BAD:.0%}, the first at {first}: correct them."
         )
-    notes.add(f"bad rows skipped: {count:,}, the first at {told}")
+    notes.add(f"bad rows skipped: {count:,}, the first at {first}")
     return ~bad
 
 
 def _first(columns: Columns, checks: list[Check]) -> Fault:
     """Find the bad row that stands highest in the file."""
-    found = columns.faults[:1]
+    faults = columns.faults[:1]
     for check in checks:
         if check.bad.any():
             row = int(check.bad.argmax())
-            found.append(Fault(columns.number(row), check.what(row)))
-    return min(found, key=lambda fault: fault.number)
+            faults.append(Fault(columns.number(row), check.what(row)))
+    return min(faults, key=lambda fault: fault.number)
 
 
-def _told(table: Table, columns: Columns, fault: Fault) -> str:
+def _described(table: Table, columns: Columns, fault: Fault) -> str:
     return f"{table.where}, {columns.unit} {fault.number:,}: {fault.what}"

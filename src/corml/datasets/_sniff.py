@@ -57,14 +57,14 @@ def pick_separator(lines: Sequence[str], kind: str) -> str | None:
     order = sorted(SEPARATORS, key=lambda s: (s == " ", s != natural))
     counts = {s: [line.count(s) for line in lines] for s in order}
     even = [s for s in order if s != " " and min(counts[s]) > 0 and len(set(counts[s])) == 1]
-    some = [s for s in order if counts[s][0] > 0]
-    return next(iter(even + some), None)
+    present = [s for s in order if counts[s][0] > 0]
+    return next(iter(even + present), None)
 
 
 def candidates(line: str) -> str:
     """List the usual separators that occur in a line, for a message."""
-    found = [f"{ascii_line(s)} ({line.count(s)}x)" for s in SEPARATORS if s in line]
-    return ", ".join(found) or "none of the usual separators"
+    listed = [f"{ascii_line(s)} ({line.count(s)}x)" for s in SEPARATORS if s in line]
+    return ", ".join(listed) or "none of the usual separators"
 
 
 def looks_like_header(fields: Sequence[str]) -> bool:
@@ -78,7 +78,7 @@ def looks_like_data(fields: Iterable[str]) -> bool:
 
 
 def roles(names: Sequence[str], named: bool, options: Options, where: str) -> Roles:
-    """Decide which columns are which: as told, else by name, else (without names) by position."""
+    """Decide which columns are which: as given, else by name, else (without names) by position."""
     if options.at_least is not None and options.rating is False:
         raise UsageError("at_least needs ratings: do not pass rating=False with it.")
     user = _needed("user", options.user, names, where) if named or options.user is not None else 0
@@ -100,9 +100,9 @@ def listed(names: Sequence[str]) -> str:
     return quoted(names, 12)
 
 
-def _needed(role: str, wanted: Column, names: Sequence[str], where: str) -> int:
-    if wanted is not None:
-        return position(role, wanted, names, where)
+def _needed(role: str, given: Column, names: Sequence[str], where: str) -> int:
+    if given is not None:
+        return position(role, given, names, where)
     at = find(role, names)
     other = find("item" if role == "user" else "user", names)
     if at is None and other is not None and len(names) == 2:
@@ -115,21 +115,21 @@ def _needed(role: str, wanted: Column, names: Sequence[str], where: str) -> int:
     return at
 
 
-def _optional(role: str, wanted: Column, names: Sequence[str], where: str, named: bool) -> int | None:
-    if wanted is None:
+def _optional(role: str, given: Column, names: Sequence[str], where: str, named: bool) -> int | None:
+    if given is None:
         return find(role, names) if named else None
-    return None if wanted is False else position(role, wanted, names, where)
+    return None if given is False else position(role, given, names, where)
 
 
-def position(role: str, wanted: str | int, names: Sequence[str], where: str) -> int:
+def position(role: str, given: str | int, names: Sequence[str], where: str) -> int:
     """Position of a column given by name or number."""
-    if isinstance(wanted, int):
-        if not 0 <= wanted < len(names):
-            raise DataError(f"{where} has no column number {wanted} for {role}: it has {len(names)}, counted from 0.")
-        return wanted
-    for name in (wanted, bare(wanted)):
+    if isinstance(given, int):
+        if not 0 <= given < len(names):
+            raise DataError(f"{where} has no column number {given} for {role}: it has {len(names)}, counted from 0.")
+        return given
+    for name in (given, bare(given)):
         if name in names:
             return names.index(name)
-    close = difflib.get_close_matches(wanted, names, n=1)
+    close = difflib.get_close_matches(given, names, n=1)
     hint = f" (did you mean {ascii_line(close[0])}?)" if close else ""
-    raise DataError(f"{where} has no column {ascii_line(wanted)} for {role}{hint}; its columns are {listed(names)}.")
+    raise DataError(f"{where} has no column {ascii_line(given)} for {role}{hint}; its columns are {listed(names)}.")

@@ -7,22 +7,23 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from corml.datasets import _download, _known, _titles
-from corml.datasets._frames import from_frame, from_npz, from_parquet
+import corml.datasets._download as _download
+import corml.datasets._known as _known
+import corml.datasets._titles as _titles
+from corml.datasets._columns import Table
+from corml.datasets._frames import from_frame, from_npz, from_parquet, from_pieces
 from corml.datasets._known import Known
-from corml.datasets._lists import from_pieces
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content, content, shown
-from corml.datasets._table import Table
 from corml.datasets._text import TextTable
 from corml.errors import DataError, ascii_line
 from corml.settings import nearest
 
-__all__ = ["Found", "find", "titles"]
+__all__ = ["Source", "find", "titles"]
 
 
 @dataclass(frozen=True)
-class Found:
+class Source:
     """A table, what to call it, and the options that hold for it (a known data set adds its own)."""
 
     table: Table
@@ -32,10 +33,10 @@ class Found:
     path: Path | None = None
 
 
-def find(source: Any, options: Options, notes: Notes) -> Found:
+def find(source: Any, options: Options, notes: Notes) -> Source:
     """Open what was given: an existing file before a known name before a frame."""
     if not isinstance(source, str | os.PathLike):
-        return Found(from_frame(source), "frame", options)
+        return Source(from_frame(source), "frame", options)
     path = Path(source)
     if isinstance(source, str) and not os.path.exists(source):
         if source.replace("_", "-") in _known.known():
@@ -43,7 +44,7 @@ def find(source: Any, options: Options, notes: Notes) -> Found:
         if path.suffix == "" and path.parent == Path():  # no suffix, no folder: a name was meant
             raise DataError(f"There is no file or data set {ascii_line(source)}{nearest(source, _known.known())}")
     read = content(path, allow_expansion=options.allow_expansion)
-    return Found(table(read, options, notes), os.fspath(source), options, path=path)
+    return Source(table(read, options, notes), os.fspath(source), options, path=path)
 
 
 def table(read: Content, options: Options, notes: Notes, *, quotes: bool = True) -> Table:
@@ -55,13 +56,13 @@ def table(read: Content, options: Options, notes: Notes, *, quotes: bool = True)
     return TextTable(read, options, notes, quotes=quotes)
 
 
-def titles(found: Found, notes: Notes) -> dict[str, str]:
+def titles(origin: Source, notes: Notes) -> dict[str, str]:
     """Find the titles that were asked for, else those that come with a known data set."""
-    given, options = found.options.titles, found.options
+    given, options = origin.options.titles, origin.options
     if isinstance(given, Mapping):
         return _titles.from_mapping(given)
     if given is None:
-        return _own_titles(found)
+        return _own_titles(origin)
     if isinstance(given, str | os.PathLike):
         read = content(Path(given), allow_expansion=options.allow_expansion)
         second = table(read, Options(), Notes())
@@ -71,7 +72,7 @@ def titles(found: Found, notes: Notes) -> dict[str, str]:
     return _titles.from_table(second, item, trim=options.trim, notes=notes)
 
 
-def _known_set(entry: Known, options: Options, notes: Notes) -> Found:
+def _known_set(entry: Known, options: Options, notes: Notes) -> Source:
     paths = _known.present(entry) or _download.fetch(entry, notify=notes.add)
     _compare(entry, paths[0], notes)
     defaults = Options()
@@ -82,22 +83,22 @@ def _known_set(entry: Known, options: Options, notes: Notes) -> Found:
     original = paths[0].name == Path(entry.files[0].name).name if entry.files else True
     if original and entry.reader != "table":
         pieces = [content(path, allow_expansion=options.allow_expansion) for path in paths]
-        return Found(from_pieces(pieces, entry.reader), entry.name, options, entry, paths[0])
+        return Source(from_pieces(pieces, entry.reader), entry.name, options, entry, paths[0])
     read = content(paths[0], allow_expansion=options.allow_expansion, members=[entry.member] if entry.member else [])
     if read.name == Path(entry.member).name:
         options = replace(options, **{k: v for k, v in entry.layout.items() if getattr(options, k) is None})
-    return Found(table(read, options, notes), entry.name, options, entry, paths[0])
+    return Source(table(read, options, notes), entry.name, options, entry, paths[0])
 
 
 def _compare(entry: Known, path: Path, notes: Notes) -> None:
-    """Say so if a file in the folder is not the published one; it may still be what is wanted."""
+    """Say so if a file in the folder is not the published one; it may still be the right one."""
     for file in entry.files:
         if file.sha256 and path.name == file.name and _download.digest(path) != file.sha256:
             notes.add(f"{shown(path)} is not the published file: its sha256 differs")
 
 
-def _own_titles(found: Found) -> dict[str, str]:
-    entry, path = found.entry, found.path
+def _own_titles(origin: Source) -> dict[str, str]:
+    entry, path = origin.entry, origin.path
     if entry is None or path is None or not entry.titles:
         return {}
     beside = path.parent / Path(entry.titles).name
@@ -111,7 +112,7 @@ def _own_titles(found: Found) -> dict[str, str]:
     encoding = layout.pop("encoding", "utf-8")
     read = replace(read, data=read.data.decode(encoding).encode())
     second = table(read, Options(**layout), Notes(), quotes="encoding" not in entry.titles_layout)
-    return _titles.from_table(second, "", trim=found.options.trim, notes=Notes())
+    return _titles.from_table(second, "", trim=origin.options.trim, notes=Notes())
 
 
 def _has(path: Path, member: str) -> bool:

@@ -1,19 +1,23 @@
 """Text tables: CSV, TSV, RecBole `.inter` and their relatives, every field kept as the text it is.
 
 Without quotes in it a file is read by polars. With quotes, or where anything is odd, Python's own reader decides
-row by row (`_slow`): it knows line numbers, and there is only one opinion about what a quote means.
+row by row: it knows line numbers, and there is only one opinion about what a quote means.
 """
 
 import csv
 import io
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
 
-from corml.datasets import _slow, _sniff
+import numpy as np
+
+import corml.datasets._sniff as _sniff
 from corml.datasets._bytes import as_text, unix_lines
+from corml.datasets._columns import Columns, Fault
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content
-from corml.datasets._table import Columns
 from corml.errors import DataError, ascii_line
 
 __all__ = ["TextTable"]
@@ -21,6 +25,8 @@ __all__ = ["TextTable"]
 STAND_IN = "\x1f"  # the character that replaces a separator of several characters: «unit separator»
 SAMPLE_ROWS = 20
 SAMPLE_BYTES = 1 << 20
+
+Record = tuple[int, list[str] | str]  # the line a row begins on, and its fields, or why it has none
 
 
 class TextTable:
@@ -40,20 +46,20 @@ class TextTable:
         self.names = [_sniff.bare(name) for name in first] if self.named else [str(at) for at in range(len(first))]
         self._check_names()
 
-    def read(self, wanted: Sequence[int]) -> Columns:
+    def read(self, positions: Sequence[int]) -> Columns:
         """Read some columns, fast if the file is plain and clean."""
-        columns = None if self._quoted else self._fast(wanted)
-        columns = self._slow(wanted) if columns is None else columns
+        columns = None if self._quoted else self._fast(positions)
+        columns = self._slow(positions) if columns is None else columns
         if not len(columns) and not columns.faults:
             raise DataError(f"{self.where} has no interactions: there is nothing below its header.")
         return columns
 
-    def _fast(self, wanted: Sequence[int]) -> Columns | None:
+    def _fast(self, positions: Sequence[int]) -> Columns | None:
         """Read by polars; None where a row is short, long or blank, or a field empty."""
         import polars as pl
 
         last = len(self.names) - 1
-        order = sorted({*wanted, last})
+        order = sorted({*positions, last})
         try:
             frame = pl.read_csv(
                 self._data,
@@ -69,25 +75,25 @@ class TextTable:
         body = self._data.count(self._separator.encode(), self._body_start())
         if sum(frame.null_count().row(0)) or body != last * len(frame):
             return None
-        series = [frame.to_series(order.index(at)) for at in wanted]
+        series = [frame.to_series(order.index(at)) for at in positions]
         return Columns(series, "line", first=self._skip + self.named + 1)
 
-    def _slow(self, wanted: Sequence[int]) -> Columns:
-        layout = _slow.Layout(self._dialect(), len(self.names), self._skip, self.named, self.where)
-        return _slow.read(self._data, wanted, layout)
+    def _slow(self, positions: Sequence[int]) -> Columns:
+        layout = _Layout(self._dialect(), len(self.names), self._skip, self.named, self.where)
+        return _read_rows(self._data, positions, layout)
 
     def _settle_separator(self, start: int, kind: str, options: Options, notes: Notes) -> str:
         lines = re.split(r"\r\n|\r|\n", self._data[start : start + SAMPLE_BYTES].decode("utf-8", "ignore"))
         lines = [line for line in lines[:SAMPLE_ROWS] if line.strip()]
-        told = "\t" if options.separator == r"\t" else options.separator  # as a command line writes it
-        separator = told or _sniff.pick_separator(lines, kind)
+        given = "\t" if options.separator == r"\t" else options.separator  # as a command line writes it
+        separator = given or _sniff.pick_separator(lines, kind)
         if separator is None or separator not in lines[0]:
             tried = f"one column only when divided by {ascii_line(separator)}" if separator else "one column only"
             raise DataError(
                 f"{self.where} has {tried}; its first line is {ascii_line(lines[0], 120)}, "
                 f"which holds {_sniff.candidates(lines[0])}: give separator= (--separator)."
             )
-        if told is None and separator != _sniff.NATURAL.get(kind):
+        if given is None and separator != _sniff.NATURAL.get(kind):
             notes.add(f"separator: {ascii_line(separator)}")
         return self._stand_in(separator) if len(separator.encode()) > 1 else separator
 
@@ -115,9 +121,9 @@ class TextTable:
     def _check_names(self) -> None:
         if len(set(self.names)) < len(self.names):
             twice = next(name for name in self.names if self.names.count(name) > 1)
-            found = _sniff.listed(self.names)
+            columns = _sniff.listed(self.names)
             raise DataError(
-                f"{self.where} has two columns named {ascii_line(twice)}; its columns are {found}: rename one."
+                f"{self.where} has two columns named {ascii_line(twice)}; its columns are {columns}: rename one."
             )
 
     def _body_start(self) -> int:
@@ -148,10 +154,10 @@ def _has_header(first: list[str], options: Options, where: str) -> bool:
         )
     if options.header is not None:
         return options.header
-    told = [name for name in (options.user, options.item) if name is not None]
-    if _sniff.looks_like_header(first) or set(told) & set(map(_sniff.bare, first)):
+    given = [name for name in (options.user, options.item) if name is not None]
+    if _sniff.looks_like_header(first) or set(given) & set(map(_sniff.bare, first)):
         return True
-    if len(told) == 2 and all(isinstance(name, int) for name in told):
+    if len(given) == 2 and all(isinstance(name, int) for name in given):
         return False
     if _sniff.looks_like_data(first):
         raise DataError(
@@ -159,3 +165,62 @@ def _has_header(first: list[str], options: Options, where: str) -> bool:
             "Read it with header=False (--no-header); users and items are then columns 0 and 1."
         )
     return True
+
+
+# --- row by row: the reader that can say on which line a table goes wrong --------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Layout:
+    """How the text is to be read: csv's options, fields per row, lines above the table, and whether it has a header."""
+
+    dialect: Mapping[str, object]
+    width: int
+    skip: int
+    header: bool
+    where: str
+
+
+def _read_rows(data: bytes, positions: Sequence[int], layout: _Layout) -> Columns:
+    """Read some columns; rows with too few or too many fields become faults, blank lines are passed over."""
+    import polars as pl
+
+    values: list[list[str]] = [[] for _ in positions]
+    lines: list[int] = []
+    faults: list[Fault] = []
+    for line, fields in islice(_records(data, layout), layout.header, None):
+        if isinstance(fields, str):
+            faults.append(Fault(line, fields))
+        elif len(fields) != layout.width:
+            faults.append(Fault(line, f"there are {len(fields)} fields where {layout.width} are expected"))
+        else:
+            lines.append(line)
+            for column, at in zip(values, positions, strict=True):
+                column.append(fields[at])
+    series = [pl.Series(values=column, dtype=pl.String) for column in values]
+    return Columns(series, "line", lines=np.array(lines, dtype=np.int64), faults=faults)
+
+
+def _records(data: bytes, layout: _Layout) -> Iterator[Record]:
+    with io.TextIOWrapper(io.BytesIO(data), encoding="utf-8", newline="") as text:
+        for _ in range(layout.skip):
+            next(text)
+        reader = csv.reader(text, **layout.dialect)  # type: ignore[arg-type]
+        while True:
+            line = layout.skip + reader.line_num + 1
+            try:
+                fields = next(reader)
+            except StopIteration:
+                return
+            except csv.Error as fault:
+                yield line, _complaint(fault, layout.where, line)
+                continue
+            if len(fields) > 1 or (fields and fields[0].strip()):
+                yield line, fields
+
+
+def _complaint(fault: csv.Error, where: str, line: int) -> str:
+    """Say what is wrong with one row; a quote that never closes has swallowed the rest of the file and ends it all."""
+    if "unexpected end of data" in str(fault) or "field limit" in str(fault):
+        raise DataError(f"{where}, line {line:,}: a quote opens and never closes: close it, or double it.") from fault
+    return "there is text after a closing quote"

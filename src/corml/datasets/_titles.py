@@ -3,10 +3,10 @@
 from collections.abc import Mapping
 from typing import Any
 
-from corml.datasets import _columns
+import corml.datasets._columns as _columns
+from corml.datasets._columns import Table
 from corml.datasets._options import Notes
 from corml.datasets._sniff import find, listed
-from corml.datasets._table import Table
 from corml.errors import DataError
 from corml.interactions import canonical
 
@@ -26,11 +26,11 @@ def from_table(table: Table, item: str, *, trim: bool, notes: Notes) -> dict[str
     names = _columns.texts(columns.series[1], "title", table.where).to_list()
     short = f", {len(columns.faults):,} rows without all columns left out" if columns.faults else ""
     notes.add(f"titles: {table.where}{short}")
-    found: dict[str, str] = {}
+    titles: dict[str, str] = {}
     for code, bad, name in zip(coded.codes.tolist(), coded.check.bad.tolist(), names, strict=True):
         if not bad and name:
-            found.setdefault(coded.labels[code], name)
-    return found
+            titles.setdefault(coded.labels[code], name)
+    return titles
 
 
 def _positions(table: Table, item: str) -> tuple[int, int]:

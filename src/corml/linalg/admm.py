@@ -34,7 +34,7 @@ Trace = list[tuple[float, float]]
 
 @dataclass(frozen=True)
 class Solution:
-    """What a solver found, how it got there, and whether it arrived."""
+    """The minimum a solver reached, its residuals on the way, and whether they are within the tolerance."""
 
     H: Matrix = field(repr=False)
     steps: int
@@ -81,7 +81,7 @@ def solve(
     X = spd_inverse(M)
     H, T, Z, Γ = np.empty_like(B), np.empty_like(B), np.zeros_like(B), np.zeros_like(B)
     trace: Trace = []
-    pull = float(np.sqrt(max(norm(B) ** 2 - float(np.sum(np.diag(B).astype(np.float64) ** 2)), 0.0))) / rho
+    linear = float(np.sqrt(max(norm(B) ** 2 - float(np.sum(np.diag(B).astype(np.float64) ** 2)), 0.0))) / rho
     with blas(size=len(B)):
         for step in range(1, max_steps + 1):
             np.matmul(X, _target(B, Z, Γ, rho, out=T), out=H)
@@ -89,9 +89,9 @@ def solve(
             Γ += H
             moved = nearest(Γ, Z, rho)  #                                                                 (z)
             Γ -= Z  #                                                                                     (γ)
-            trace.append(_residuals(H, Z, Γ, moved, pull=pull, scratch=T))
+            trace.append(_residuals(H, Z, Γ, moved, linear=linear, scratch=T))
             if not np.isfinite(trace[-1]).all():
-                raise NumericalError(f"ADMM left the finite numbers at step {step}: raise `ridge`, `l2` or `rho`.")
+                raise NumericalError(f"ADMM diverged at step {step}: raise `ridge`, `l2` or `rho`.")
             if progress:
                 progress(trace)
             if tol > 0 and max(trace[-1]) <= tol:
@@ -131,11 +131,12 @@ def _zero_diagonal(H: Matrix, X: Matrix) -> None:
     np.fill_diagonal(H, 0)  # exactly, not up to rounding
 
 
-def _residuals(H: Matrix, Z: Matrix, Γ: Matrix, moved: float, *, pull: float, scratch: Matrix) -> tuple[float, float]:
-    """‖H − Z‖ against ‖Z‖, and ρ‖Z − Z_before‖, a gradient, against the gradient at zero (`pull` = ‖B‖/ρ) or ρ‖Γ‖.
+def _residuals(H: Matrix, Z: Matrix, Γ: Matrix, moved: float, *, linear: float, scratch: Matrix) -> tuple[float, float]:
+    """‖H − Z‖ against ‖Z‖, and ρ‖Z − Z_before‖, a gradient, against the gradient at zero or ρ‖Γ‖.
 
-    Where Z is nothing at all, the first is measured like the second.
+    `linear` = ‖B‖/ρ is the norm of the linear term, the gradient at zero, in units of Γ. Where Z is zero,
+    the first is measured like the second.
     """
-    gap, size, forces = norm(np.subtract(H, Z, out=scratch)), norm(Z), max(norm(Γ), pull)
+    gap, size, scale = norm(np.subtract(H, Z, out=scratch)), norm(Z), max(norm(Γ), linear)
     tiny = float(np.finfo(np.float32).tiny)
-    return gap / max(size or forces, tiny), moved / max(forces, tiny)
+    return gap / max(size or scale, tiny), moved / max(scale, tiny)

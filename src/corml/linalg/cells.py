@@ -1,4 +1,4 @@
-"""Which cells of a sparse pattern are filled, asked for many cells at once."""
+"""Which cells of a sparse pattern are filled, for many cells at once."""
 
 from typing import Any
 
@@ -16,5 +16,5 @@ def filled(pattern: csr_array, rows: Whole, columns: Whole) -> NDArray[np.bool_]
     height, width = pattern.shape
     first = np.arange(height, dtype=np.int64) * width  # cells are numbered row by row
     stored = np.append(np.repeat(first, np.diff(pattern.indptr)) + pattern.indices, -1)
-    asked = np.where(columns >= 0, first[rows] + columns, -2)
-    return np.asarray(stored[np.searchsorted(stored[:-1], asked)] == asked)
+    cells = np.where(columns >= 0, first[rows] + columns, -2)
+    return np.asarray(stored[np.searchsorted(stored[:-1], cells)] == cells)

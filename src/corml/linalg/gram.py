@@ -14,14 +14,14 @@ __all__ = ["dense_gram"]
 
 
 def dense_gram(left: csr_array, right: csr_array, dtype: DTypeLike) -> NDArray[Any]:
-    """`leftᵀ right` as one dense array; each of its rows is added up in place, user by user."""
-    turned = left.T.tocsr()
-    made = np.zeros((left.shape[1], right.shape[1]), dtype=dtype)
+    """`leftᵀ right` as one dense array; each of its rows is added up in entry, user by user."""
+    by_columns = left.T.tocsr()
+    gram = np.zeros((left.shape[1], right.shape[1]), dtype=dtype)
     by_item, by_user = (
-        (one.indptr, unsigned(one.indices), one.data.astype(dtype, copy=False)) for one in (turned, right)
+        (side.indptr, unsigned(side.indices), side.data.astype(dtype, copy=False)) for side in (by_columns, right)
     )
-    over_rows(lambda a, b: _add_rows(*by_item, *by_user, made, a, b), len(made), smallest=16)
-    return made
+    over_rows(lambda a, b: _add_rows(*by_item, *by_user, gram, a, b), len(gram), smallest=16)
+    return gram
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -30,5 +30,5 @@ def _add_rows(i_ptr, i_users, i_data, ptr, cols, data, out, start, stop):  # typ
         row = out[item]
         for at in range(np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])):
             user, weight = i_users[at], i_data[at]
-            for place in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
-                row[cols[place]] += weight * data[place]
+            for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
+                row[cols[entry]] += weight * data[entry]

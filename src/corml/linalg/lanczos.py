@@ -31,26 +31,26 @@ def basis_size(rank: int) -> int:
 def right_vectors(N: csr_array, rank: int, tol: float) -> tuple[Matrix, NDArray[np.float64]] | None:
     """V and the `rank` largest singular values, largest first, with ‖NᵀN v − s² v‖ ≤ tol·s·s₁; None if not reached."""
     normal = _Normal.of(N)
-    most = min(basis_size(rank), normal.size - BLOCK) // BLOCK * BLOCK
-    Q = np.empty((normal.size, most + BLOCK), dtype=np.float32, order="F")
-    T = np.zeros((most + BLOCK, most + BLOCK))
+    size = min(basis_size(rank), normal.size - BLOCK) // BLOCK * BLOCK
+    Q = np.empty((normal.size, size + BLOCK), dtype=np.float32, order="F")
+    T = np.zeros((size + BLOCK, size + BLOCK))
     start = np.random.default_rng(0).standard_normal((normal.size, BLOCK)).astype(np.float32)
     Q[:, :BLOCK] = np.linalg.qr(start)[0]
     done = 0
     for _ in range(SWEEPS):
-        rest = _fill(normal, Q, T, done, most)
-        values, S = np.linalg.eigh(T[:most, :most])
+        rest = _fill(normal, Q, T, done, size)
+        values, S = np.linalg.eigh(T[:size, :size])
         values, S = values[::-1], S[:, ::-1]
         s = np.sqrt(np.maximum(values[:rank], 0))
-        residuals = np.linalg.norm(rest @ S[most - BLOCK : most, :rank], axis=0)
+        residuals = np.linalg.norm(rest @ S[size - BLOCK : size, :rank], axis=0)
         if (residuals <= tol * np.maximum(s, s[0] * tol) * s[0]).all():
-            return normal.right(Q[:, :most] @ S[:, :rank].astype(np.float32), s), s
-        done = _restart(Q, T, values, S, rank, most)
+            return normal.right(Q[:, :size] @ S[:, :rank].astype(np.float32), s), s
+        done = _restart(Q, T, values, S, rank, size)
     return None
 
 
-def _fill(normal: "_Normal", Q: Matrix, T: NDArray[np.float64], done: int, most: int) -> NDArray[np.float64]:
-    """Extend the basis to `most` processed vectors; T becomes QᵀAQ. Returns how the last block goes on."""
+def _fill(normal: "_Normal", Q: Matrix, T: NDArray[np.float64], done: int, size: int) -> NDArray[np.float64]:
+    """Extend the basis to `size` processed vectors; T becomes QᵀAQ. Returns how the last block goes on."""
     while True:
         used = done + BLOCK
         known = Q[:, :used]
@@ -65,7 +65,7 @@ def _fill(normal: "_Normal", Q: Matrix, T: NDArray[np.float64], done: int, most:
         T[done:used, :used] = T[:used, done:used].T
         Q[:, used : used + BLOCK] = W
         done = used
-        if done == most:
+        if done == size:
             return again @ r
 
 
@@ -83,13 +83,13 @@ def _orthonormal(W: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
 
 
 def _restart(
-    Q: Matrix, T: NDArray[np.float64], values: NDArray[np.float64], S: NDArray[np.float64], rank: int, most: int
+    Q: Matrix, T: NDArray[np.float64], values: NDArray[np.float64], S: NDArray[np.float64], rank: int, size: int
 ) -> int:
     """Keep the best vectors and the block that comes next; returns how many are kept."""
-    keep = (rank + (most - rank) // 3 + BLOCK - 1) // BLOCK * BLOCK
-    keep = min(keep, most - BLOCK)
-    next_block = Q[:, most : most + BLOCK].copy()
-    Q[:, :keep] = Q[:, :most] @ S[:, :keep].astype(np.float32)
+    keep = (rank + (size - rank) // 3 + BLOCK - 1) // BLOCK * BLOCK
+    keep = min(keep, size - BLOCK)
+    next_block = Q[:, size : size + BLOCK].copy()
+    Q[:, :keep] = Q[:, :size] @ S[:, :keep].astype(np.float32)
     Q[:, keep : keep + BLOCK] = next_block
     T[:] = 0
     T[np.arange(keep), np.arange(keep)] = values[:keep]
@@ -106,10 +106,10 @@ class _Normal:
 
     @classmethod
     def of(cls, N: csr_array) -> "_Normal":
-        straight = narrow(N)
-        turned = straight.T.tocsr()
+        single = narrow(N)
+        transposed = single.T.tocsr()
         by_items = N.shape[1] <= N.shape[0]
-        return cls(straight, turned, by_items) if by_items else cls(turned, straight, by_items)
+        return cls(single, transposed, by_items) if by_items else cls(transposed, single, by_items)
 
     @property
     def size(self) -> int:
@@ -122,13 +122,13 @@ class _Normal:
         """Right singular vectors from those of the smaller side."""
         if self.by_items:
             return vectors
-        made, _ = _orthonormal(
+        orthonormal, _ = _orthonormal(
             _times(self.first, np.ascontiguousarray(vectors / np.maximum(s, _TINY).astype(np.float32)))
         )
-        return made
+        return orthonormal
 
 
 def _times(X: csr_array, block: Matrix) -> Matrix:
-    made = np.zeros((X.shape[0], block.shape[1]), dtype=np.float32)
-    add_dense_product(X, block, made)
-    return made
+    product = np.zeros((X.shape[0], block.shape[1]), dtype=np.float32)
+    add_dense_product(X, block, product)
+    return product

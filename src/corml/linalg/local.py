@@ -1,6 +1,6 @@
 """A small ridge regression for each item, on a few others: for catalogues whose Gram matrix does not fit.
 
-The Gram matrix of an item's candidates is counted through the users who met them.
+The Gram matrix of an item's candidates is counted through their users.
 """
 
 from collections.abc import Callable
@@ -21,12 +21,13 @@ __all__ = ["local_ridge"]
 BAND = 256  # items a thread takes at a time
 
 
-def local_ridge(X: csr_array, candidates: csr_array, l2: float, *, told: Callable[[int], None]) -> csr_array:
-    """Row j: the w on the candidates of j with the least ‖x_j − X w‖² + l2·‖w‖².
+def local_ridge(X: csr_array, candidates: csr_array, l2: float, *, progress: Callable[[int], None]) -> csr_array:
+    """Row j: the w on the candidates of j with the smallest ‖x_j − X w‖² + l2·‖w‖².
 
-    Row j of `candidates` names the columns and holds X_Cᵀ x_j; `told` hears how many rows are done.
+    Row j of `candidates` names the columns and holds X_Cᵀ x_j; `progress` is called with the number of rows
+    that are done.
     """
-    turned, degrees = X.T.tocsr(), column_degrees(X).astype(np.float32)
+    by_items, degrees = X.T.tocsr(), column_degrees(X).astype(np.float32)
     weights, (ptr, chosen) = candidates.data.copy(), (candidates.indptr, candidates.indices)
     (posv,) = get_lapack_funcs(("posv",), (weights,))
 
@@ -35,15 +36,15 @@ def local_ridge(X: csr_array, candidates: csr_array, l2: float, *, told: Callabl
         start, stop = number * BAND, min((number + 1) * BAND, candidates.shape[0])
         for row in range(start, stop):
             here = slice(ptr[row], ptr[row + 1])
-            A = _gram(turned.indptr, turned.indices, chosen[here], degrees, np.float32(l2), newest)
+            A = _gram(by_items.indptr, by_items.indices, chosen[here], degrees, np.float32(l2), newest)
             weights[here] = _solved(posv, A, weights[here])
         return int(stop)
 
     for done in each(work, -(-candidates.shape[0] // BAND)):
-        told(done)
-    made = csr_array((weights, chosen, ptr), shape=candidates.shape)
-    made.has_sorted_indices = candidates.has_sorted_indices
-    return made
+        progress(done)
+    W = csr_array((weights, chosen, ptr), shape=candidates.shape)
+    W.has_sorted_indices = candidates.has_sorted_indices
+    return W
 
 
 def _solved(posv: Callable[..., Any], A: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
@@ -60,26 +61,26 @@ def _solved(posv: Callable[..., Any], A: NDArray[np.float32], b: NDArray[np.floa
 def _gram(i_ptr, i_users, items, degrees, l2, newest):  # type: ignore[no-untyped-def]
     """Lower triangle of X_Cᵀ X_C + l2·I for some items.
 
-    Each user has a list of the items met so far, the newest first: a new one meets each of them once more. `newest` is
-    −1 for all users before and after.
+    Each user has a linked list of the items seen so far, the newest first: a new item co-occurs with each of them once
+    more. `newest` is −1 for all users before and after.
     """
     total = 0
     for item in items:
         total += i_ptr[item + 1] - i_ptr[item]
     A = np.zeros((len(items), len(items)), np.float32)
-    met, before = np.empty(total, np.int32), np.empty(total, np.int64)
+    seen, before = np.empty(total, np.int32), np.empty(total, np.int64)
     entry = 0
-    for place in range(len(items)):
-        item, line = items[place], A[place]
+    for position in range(len(items)):
+        item, line = items[position], A[position]
         for at in range(i_ptr[item], i_ptr[item + 1]):
             user = i_users[at]
             older = newest[user]
-            met[entry], before[entry], newest[user] = place, older, entry
+            seen[entry], before[entry], newest[user] = position, older, entry
             entry += 1
             while older >= 0:
-                line[met[older]] += 1
+                line[seen[older]] += 1
                 older = before[older]
-        line[place] = degrees[item] + l2
+        line[position] = degrees[item] + l2
     for item in items:
         for at in range(i_ptr[item], i_ptr[item + 1]):
             newest[i_users[at]] = -1

@@ -1,6 +1,6 @@
 """Pᵀ Φ P X on a sparse support, through the users: the one costly step of the sparse solver.
 
-For each user the row w = p_u X is made once and then read where the support needs it, so a step costs
+For each user the row w = p_u X is computed once and then read where the support needs it, so a step costs
 2 Σ_i d_i |support of i| instead of a product with the n × n matrix PᵀΦP.
 """
 
@@ -24,7 +24,7 @@ ALL_AT_ONCE = np.uint64(8)  # as many numbers in a row are cleared in the time o
 class Normal:
     """X ↦ Pᵀ Φ P X + (Pᵀ Φ P X)ᵀ on a support, for P = R diag(p).
 
-    Users are dealt out to threads once, by their work; each thread adds into its own array and the arrays are summed
+    Users are divided among threads once, by their work; each thread adds into its own array and the arrays are summed
     in order, so results are equal from run to run and, over different numbers of threads, up to rounding.
     """
 
@@ -39,14 +39,14 @@ class Normal:
         _in_threads(lambda part: self._add(x, part), len(self.parts))
         for part in self.parts[1:]:
             self.parts[0] += part
-        made: NDArray[np.float32] = self.parts[0][self.support.twin]
-        made += self.parts[0]
-        return made
+        product: NDArray[np.float32] = self.parts[0][self.support.twin]
+        product += self.parts[0]
+        return product
 
     def diagonal(self) -> NDArray[np.float64]:
-        """diag(Pᵀ Φ P): what each item meets of itself."""
-        met = np.repeat(self.weights.astype(np.float64), np.diff(self.R.indptr))
-        sums = np.bincount(self.R.indices, weights=met, minlength=len(self.p))
+        """diag(Pᵀ Φ P)."""
+        weights = np.repeat(self.weights.astype(np.float64), np.diff(self.R.indptr))
+        sums = np.bincount(self.R.indices, weights=weights, minlength=len(self.p))
         return np.asarray(sums * self.p.astype(np.float64) ** 2)
 
     def _add(self, x: NDArray[np.float32], part: int) -> None:
@@ -83,17 +83,17 @@ def _through_users(ptr, cols, p, weights, s_ptr, s_cols, x, out, row, start, sto
             item = cols[at]
             weight = p[item]
             touched += np.uint64(s_ptr[item + 1]) - np.uint64(s_ptr[item])
-            for place in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
-                row[s_cols[place]] += weight * x[place]
+            for entry in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
+                row[s_cols[entry]] += weight * x[entry]
         for at in range(first, last):
             item = cols[at]
             weight = p[item] * weights[user]
-            for place in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
-                out[place] += weight * row[s_cols[place]]
+            for entry in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
+                out[entry] += weight * row[s_cols[entry]]
         if touched * ALL_AT_ONCE >= len(row):
             row[:] = 0
             continue
         for at in range(first, last):  # a short history in a large catalogue leaves most of the row as it was
             item = cols[at]
-            for place in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
-                row[s_cols[place]] = 0
+            for entry in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
+                row[s_cols[entry]] = 0

@@ -1,4 +1,4 @@
-"""How many users two items share: rows of XᵀX, made a chunk at a time, and the strongest entries of rows."""
+"""How many users two items share: rows of XᵀX, a chunk at a time, and the largest entries of rows."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -13,20 +13,20 @@ from corml.parallel import each, threads
 
 __all__ = ["chunks", "largest_gram", "over_pairs", "strongest"]
 
-CHUNK = 1 << 22  # entries of rows that are made at a time, by all threads together
+CHUNK = 1 << 22  # entries of rows that are computed at a time, by all threads together
 
 
 def largest_gram(X: csr_array) -> int:
-    """Most entries that XᵀX can have: an item meets no more than its users met, nor more than there are."""
-    return int(_longest(X).sum())
+    """Upper bound on the entries of XᵀX: an item co-occurs with no more items than its users have, or than exist."""
+    return int(_row_bounds(X).sum())
 
 
 def chunks(X: csr_array) -> list[tuple[int, int]]:
     """Ranges of items whose rows of XᵀX have at most CHUNK entries together, or single items."""
-    most = max(CHUNK // threads(), 1)
+    room = max(CHUNK // threads(), 1)
     edges, size = [0], 0.0
-    for item, entries in enumerate(_longest(X)):
-        if size + entries > most and item > edges[-1]:
+    for item, entries in enumerate(_row_bounds(X)):
+        if size + entries > room and item > edges[-1]:
             edges.append(item)
             size = 0.0
         size += entries
@@ -38,61 +38,61 @@ def over_pairs(
     work: Callable[[csr_array, int], csr_array] = lambda rows, _: rows,
     *,
     weights: NDArray[np.float64] | None = None,
-    told: Callable[[int], None] = lambda _: None,
+    progress: Callable[[int], None] = lambda _: None,
 ) -> csr_array:
     """XᵀX as `work(rows, first)` leaves its rows, which come in chunks and from several threads.
 
-    Rows have the diagonal and are sorted by column. `weights` says how much each user counts; `told` hears how many
-    rows are done.
+    Rows have the diagonal and are sorted by column. `weights` says how much each user counts; `progress` is called
+    with the number of rows that are done.
     """
     weighted = X if weights is None else scaled(X, rows=weights).astype(X.dtype)
-    turned, ranges = weighted.T.tocsr(), chunks(X)
+    by_items, ranges = weighted.T.tocsr(), chunks(X)
 
-    def made(number: int) -> csr_array:
+    def chunk(number: int) -> csr_array:
         start, stop = ranges[number]
-        rows = csr_array(turned[start:stop] @ X)
+        rows = csr_array(by_items[start:stop] @ X)
         rows.sort_indices()
         return work(rows, start)
 
     parts = []
-    for part, (_, stop) in zip(each(made, len(ranges)), ranges, strict=True):
+    for part, (_, stop) in zip(each(chunk, len(ranges)), ranges, strict=True):
         parts.append(part)
-        told(stop)
+        progress(stop)
     whole = csr_array(vstack(parts, format="csr"))
     whole.has_sorted_indices = True
     return whole
 
 
-def strongest(rows: csr_array, most: int | None, by: NDArray[np.float32] | None = None) -> csr_array:
-    """The entries with the largest values `by` (their own, if not given) of each row, none that is not positive.
+def strongest(rows: csr_array, count: int | None, by: NDArray[np.float32] | None = None) -> csr_array:
+    """At most `count` positive entries of each row: those with the largest values `by` (their own, if not given).
 
     Where several are equal, the first stay.
     """
     values = rows.data if by is None else by
     chosen = values > 0
-    if most is not None:
-        _unmark_weak(rows.indptr, values, most, chosen)
-    kept = np.concatenate([[0], np.cumsum(chosen)])[rows.indptr].astype(rows.indptr.dtype)
-    made = csr_array((rows.data[chosen], rows.indices[chosen], kept), shape=rows.shape)
-    made.has_sorted_indices = rows.has_sorted_indices
-    return made
+    if count is not None:
+        _unmark_small(rows.indptr, values, count, chosen)
+    indptr = np.concatenate([[0], np.cumsum(chosen)])[rows.indptr].astype(rows.indptr.dtype)
+    largest = csr_array((rows.data[chosen], rows.indices[chosen], indptr), shape=rows.shape)
+    largest.has_sorted_indices = rows.has_sorted_indices
+    return largest
 
 
 @njit(cache=True, nogil=True)
-def _unmark_weak(ptr, values, most, chosen):  # type: ignore[no-untyped-def]
+def _unmark_small(ptr, values, count, chosen):  # type: ignore[no-untyped-def]
     for row in range(len(ptr) - 1):
         start, stop = ptr[row], ptr[row + 1]
-        if stop - start <= most:
+        if stop - start <= count:
             continue
-        least = np.partition(values[start:stop], stop - start - most)[stop - start - most]
-        ties = most - (values[start:stop] > least).sum()
+        threshold = np.partition(values[start:stop], stop - start - count)[stop - start - count]
+        ties = count - (values[start:stop] > threshold).sum()
         for at in range(start, stop):
-            equal = values[at] == least
-            chosen[at] = chosen[at] and (values[at] > least or (equal and ties > 0))
+            equal = values[at] == threshold
+            chosen[at] = chosen[at] and (values[at] > threshold or (equal and ties > 0))
             ties -= equal
 
 
-def _longest(X: csr_array) -> NDArray[np.float64]:
-    """Most entries each row of XᵀX can have."""
-    met: NDArray[np.float64] = X.T @ np.diff(X.indptr).astype(np.float64)
-    return np.asarray(np.minimum(met, X.shape[1]))
+def _row_bounds(X: csr_array) -> NDArray[np.float64]:
+    """Upper bound on the entries of each row of XᵀX."""
+    entries: NDArray[np.float64] = X.T @ np.diff(X.indptr).astype(np.float64)
+    return np.asarray(np.minimum(entries, X.shape[1]))

@@ -47,9 +47,9 @@ def _add_sparse(ptr, cols, data, s_ptr, s_cols, s_data, out, noise, start, stop)
         target = out[row]
         for at in range(ptr[row], ptr[row + 1]):
             weight, low, high = data[at], s_ptr[cols[at]], s_ptr[cols[at] + 1]
-            places, values = s_cols[low:high], s_data[low:high]
-            for c in range(len(places)):
-                target[np.uintp(places[c])] += weight * values[c]  # unsigned: no test for a negative index
+            columns, values = s_cols[low:high], s_data[low:high]
+            for c in range(len(columns)):
+                target[np.uintp(columns[c])] += weight * values[c]  # unsigned: no test for a negative index
         if noise > 0:  # now, while the row is near the processor
             for c in range(len(target)):
                 if abs(target[c]) < noise:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["column_degrees", "is_symmetric", "narrow", "power", "row_degrees", "scaled"]
+__all__ = ["column_degrees", "is_symmetric", "narrow", "normalised", "power", "row_degrees", "scaled"]
 
 Vector = NDArray[np.float64]
 
@@ -34,9 +34,18 @@ def scaled(X: csr_array, *, rows: Vector | None = None, columns: Vector | None =
         data *= columns[X.indices]
     if rows is not None:
         data *= np.repeat(rows, np.diff(X.indptr))
-    made = csr_array((data, X.indices, X.indptr), shape=X.shape)
-    made.has_sorted_indices = X.has_sorted_indices
-    return made
+    product = csr_array((data, X.indices, X.indptr), shape=X.shape)
+    product.has_sorted_indices = X.has_sorted_indices
+    return product
+
+
+def normalised(R: csr_array, user_exponent: float = 0.5, item_exponent: float = 0.5) -> csr_array:
+    """D_U^−a R D_I^−b for the degrees of users and items; an empty row or column counts as one.
+
+    With exponents of ½ this is the symmetric normalisation of the bipartite graph.
+    """
+    users = power(row_degrees(R), -user_exponent)
+    return scaled(R, rows=users, columns=power(column_degrees(R), -item_exponent))
 
 
 def narrow(X: csr_array) -> csr_array:
@@ -45,7 +54,7 @@ def narrow(X: csr_array) -> csr_array:
 
 
 def is_symmetric(S: csr_array) -> bool:
-    """Whether a matrix is its own transpose, bit by bit: both take a vector of odd numbers to the same place.
+    """Whether a matrix is its own transpose, bit by bit: both map a vector of odd numbers to the same result.
 
     The numbers' bits are read as whole numbers, whose sums and products (modulo a power of two) are exact, so that
     any single difference shows; far cheaper than a transposed copy.

@@ -15,7 +15,7 @@ __all__ = ["Support", "unsigned"]
 
 @dataclass(frozen=True)
 class Support:
-    """A symmetric hollow pattern in CSR form, both triangles; `twin` tells where (j, i) stands for each (i, j)."""
+    """A symmetric hollow pattern in CSR form, both triangles; `twin` is the position of (j, i) for each (i, j)."""
 
     indptr: NDArray[Any]
     indices: NDArray[Any]
@@ -25,8 +25,8 @@ class Support:
     def of(cls, pattern: csr_array) -> Self:
         """The pattern of a symmetric matrix with sorted rows and an empty diagonal."""
         assert pattern.has_sorted_indices
-        places = np.arange(pattern.nnz, dtype=np.int32 if pattern.nnz < 2**31 else np.int64)
-        flipped = csr_array((places, pattern.indices, pattern.indptr), shape=pattern.shape).T.tocsr()
+        entries = np.arange(pattern.nnz, dtype=np.int32 if pattern.nnz < 2**31 else np.int64)
+        flipped = csr_array((entries, pattern.indices, pattern.indptr), shape=pattern.shape).T.tocsr()
         return cls(pattern.indptr, pattern.indices, flipped.data)
 
     def __len__(self) -> int:
@@ -45,24 +45,24 @@ class Support:
     def sum_of(self, values: NDArray[Any]) -> NDArray[np.float32]:
         """values_i + values_j for each pair."""
         narrow = values.astype(np.float32)
-        made: NDArray[np.float32] = narrow[self.rows]
-        made += narrow[self.indices]
-        return made
+        sums: NDArray[np.float32] = narrow[self.rows]
+        sums += narrow[self.indices]
+        return sums
 
     def product_of(self, values: NDArray[Any]) -> NDArray[np.float32]:
         """values_i · values_j for each pair."""
         narrow = values.astype(np.float32)
-        made: NDArray[np.float32] = narrow[self.rows]
-        made *= narrow[self.indices]
-        return made
+        products: NDArray[np.float32] = narrow[self.rows]
+        products *= narrow[self.indices]
+        return products
 
     def matrix(self, values: NDArray[Any], *, zeros: bool = False) -> csr_array:
-        """The matrix with these values; its zeros are left out unless asked for."""
-        made = csr_array((values, self.indices, self.indptr), shape=(self.items, self.items), copy=not zeros)
+        """The matrix with these values; its zeros are not stored unless `zeros`."""
+        matrix = csr_array((values, self.indices, self.indptr), shape=(self.items, self.items), copy=not zeros)
         if not zeros:
-            made.eliminate_zeros()
-        made.has_sorted_indices = True
-        return made
+            matrix.eliminate_zeros()
+        matrix.has_sorted_indices = True
+        return matrix
 
     def joined(self, first: NDArray[Any], second: NDArray[Any]) -> "Support":
         """These pairs and some more, each of those given once."""
@@ -72,21 +72,21 @@ class Support:
         return Support.of(pattern)
 
     def values(self, matrix: csr_array) -> NDArray[np.float32]:
-        """What a matrix with sorted rows holds on the pattern: zero where nothing; what lies outside is forgotten."""
-        made = np.zeros(len(self), dtype=np.float32)
-        _read(self.indptr, self.indices, matrix.indptr, matrix.indices, matrix.data, made)
-        return made
+        """The entries of a matrix with sorted rows on the pattern, zero where it has none; others are ignored."""
+        values = np.zeros(len(self), dtype=np.float32)
+        _read(self.indptr, self.indices, matrix.indptr, matrix.indices, matrix.data, values)
+        return values
 
 
 @njit(cache=True, nogil=True)
 def _read(ptr, cols, m_ptr, m_cols, m_data, out):  # type: ignore[no-untyped-def]
     for row in range(len(ptr) - 1):
         at, last = m_ptr[row], m_ptr[row + 1]
-        for place in range(ptr[row], ptr[row + 1]):
-            while at < last and m_cols[at] < cols[place]:
+        for entry in range(ptr[row], ptr[row + 1]):
+            while at < last and m_cols[at] < cols[entry]:
                 at += 1
-            if at < last and m_cols[at] == cols[place]:
-                out[place] = m_data[at]
+            if at < last and m_cols[at] == cols[entry]:
+                out[entry] = m_data[at]
 
 
 def unsigned(indices: NDArray[Any]) -> NDArray[Any]:

@@ -23,8 +23,8 @@ Matrix = NDArray[Any]
 def right_singular_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.float64]]:
     """Return V (columns × k) and its k singular values, largest first, k ≤ rank.
 
-    k is smaller than asked where the matrix has fewer directions: vectors of a zero singular value are arbitrary,
-    so they are left out. Signs are fixed (the largest component of each vector is positive), so equal data give
+    k is smaller than `rank` where the matrix has fewer directions: vectors of a zero singular value are arbitrary,
+    so they are dropped. Signs are fixed (the largest component of each vector is positive), so equal data give
     equal vectors.
     """
     k = min(rank, *N.shape)
@@ -33,8 +33,8 @@ def right_singular_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.
     V, s = _dense(N, k) if is_small(N, k) else _sparse(N, k)
     if not (np.isfinite(V).all() and np.isfinite(s).all()):
         raise NumericalError("The spectral filter is not finite: lower `rank`.")
-    there = int((s > NOTHING * s[0]).sum())
-    return _fixed_signs(V[:, :there]), s[:there]
+    nonzero = int((s > NOTHING * s[0]).sum())
+    return _fixed_signs(V[:, :nonzero]), s[:nonzero]
 
 
 def is_small(N: csr_array, rank: int) -> bool:
@@ -49,13 +49,13 @@ def _dense(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
 
 
 def _sparse(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
-    """Block Lanczos, whose memory is known beforehand; ARPACK in the rare case that it does not get there."""
+    """Block Lanczos, whose memory is known beforehand; ARPACK in the rare case that it does not converge."""
     with blas(1):  # its matrix products are thin, and threads wait for each other longer than they work
-        found = right_vectors(N, k, RESIDUAL)
-        if found is not None:
-            V, s = found
-            there = int((s > FAINT * s[0]).sum())
-            return V[:, :there], s[:there]
+        converged = right_vectors(N, k, RESIDUAL)
+        if converged is not None:
+            V, s = converged
+            reliable = int((s > FAINT * s[0]).sum())
+            return V[:, :reliable], s[:reliable]
         from scipy.sparse.linalg import svds
 
         _, s, Vt = svds(N, k=k, solver="arpack", rng=np.random.default_rng(0))

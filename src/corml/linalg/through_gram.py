@@ -1,6 +1,6 @@
-"""A X on a sparse support with A = Pᵀ Φ P kept whole: for few items that nearly all meet each other.
+"""A X on a sparse support with A = Pᵀ Φ P kept whole: for few items that nearly all co-occur.
 
-Each row of the support is a small system of its own: Σ_l A_il X_lj is asked for at i and l among the partners of j, so
+Each row of the support is a small system of its own: Σ_l A_il X_lj is needed at i and l among the partners of j, so
 a step costs Σ_j |partners of j|² reads, however many users there are. Rows with very many partners go through matrix
 products instead.
 """
@@ -40,38 +40,38 @@ class ThroughGram:
         over_rows(work, len(self.short), smallest=16)
         for start in range(0, len(self.long), BAND):
             self._band(x, self.long[start : start + BAND], one_way)
-        made: Values = one_way[s.twin]
-        made += one_way
-        return made
+        product: Values = one_way[s.twin]
+        product += one_way
+        return product
 
     def diagonal(self) -> NDArray[np.float64]:
-        """diag(A): what each item meets of itself."""
+        """diag(A)."""
         return np.diag(self.A).astype(np.float64)
 
     def _band(self, x: Values, rows: NDArray[Any], out: Values) -> None:
         ptr, columns = self.support.indptr, self.support.indices
         X = np.zeros((len(rows), self.support.items), dtype=np.float32)
-        for place, row in enumerate(rows):
-            X[place, columns[ptr[row] : ptr[row + 1]]] = x[ptr[row] : ptr[row + 1]]
+        for position, row in enumerate(rows):
+            X[position, columns[ptr[row] : ptr[row + 1]]] = x[ptr[row] : ptr[row + 1]]
         with blas(size=self.support.items):
             product = X @ self.A
-        for place, row in enumerate(rows):
-            out[ptr[row] : ptr[row + 1]] = product[place, columns[ptr[row] : ptr[row + 1]]]
+        for position, row in enumerate(rows):
+            out[ptr[row] : ptr[row + 1]] = product[position, columns[ptr[row] : ptr[row + 1]]]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def _gathered(A, ptr, cols, x, out, rows, start, stop):  # type: ignore[no-untyped-def]
-    places, values = np.empty(A.shape[0], np.uint32), np.empty(A.shape[0], np.float32)
+    columns, values = np.empty(A.shape[0], np.uint32), np.empty(A.shape[0], np.float32)
     for number in range(start, stop):
         low, high = np.uint64(ptr[rows[number]]), np.uint64(ptr[rows[number] + 1])
         size = np.uint64(0)
-        for place in range(low, high):  # most pairs are at zero and stay there: only the others are multiplied
-            if x[place] != 0:
-                places[size], values[size] = cols[place], x[place]
+        for entry in range(low, high):  # most pairs are at zero and stay there: only the others are multiplied
+            if x[entry] != 0:
+                columns[size], values[size] = cols[entry], x[entry]
                 size += np.uint64(1)
-        for place in range(low, high):
-            line = A[cols[place]]
+        for entry in range(low, high):
+            line = A[cols[entry]]
             total = np.float32(0)
             for other in range(size):
-                total += line[places[other]] * values[other]
-            out[place] = total
+                total += line[columns[other]] * values[other]
+            out[entry] = total

@@ -55,41 +55,41 @@ def _pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]
 def _update(block, first, seen_ptr, seen, allowed_ptr, allowed, restricted, columns, scores, start, stop):  # type: ignore[no-untyped-def]
     width = block.shape[1]
     for row in range(start, stop):
-        unwanted = seen[seen_ptr[row] : seen_ptr[row + 1]]
-        at = np.searchsorted(unwanted, first)
+        excluded = seen[seen_ptr[row] : seen_ptr[row + 1]]
+        at = np.searchsorted(excluded, first)
         if restricted:
             low, high = allowed_ptr[row], allowed_ptr[row + 1]
             low += np.searchsorted(allowed[low:high], first)
             high = low + np.searchsorted(allowed[low:high], first + width)
             for step in range(low, high):
                 local = allowed[step] - first
-                at = _consider(block[row], local, local + 1, first, unwanted, at, columns[row], scores[row])
+                at = _consider(block[row], local, local + 1, first, excluded, at, columns[row], scores[row])
             continue
         for a in range(0, width, CHUNK):
             b = min(a + CHUNK, width)
             if _any_above(block[row, a:b], scores[row, -1]):
-                at = _consider(block[row], a, b, first, unwanted, at, columns[row], scores[row])
+                at = _consider(block[row], a, b, first, excluded, at, columns[row], scores[row])
 
 
 @njit(cache=True, nogil=True)
-def _any_above(values, least):  # type: ignore[no-untyped-def]
+def _any_above(values, threshold):  # type: ignore[no-untyped-def]
     """Whether any is; the loop never stops early, because only then it takes many numbers at a time."""
-    found = False
+    above = False
     for at in range(len(values)):
-        found |= values[at] > least
-    return found
+        above |= values[at] > threshold
+    return above
 
 
 @njit(cache=True, nogil=True)
-def _consider(values, low, high, first, unwanted, at, columns, scores):  # type: ignore[no-untyped-def]
-    """Enter columns low to high into the list; gives the place in `unwanted` that was reached."""
+def _consider(values, low, high, first, excluded, at, columns, scores):  # type: ignore[no-untyped-def]
+    """Enter columns low to high into the list; returns the position in `excluded` that was reached."""
     for local in range(low, high):
         if not values[local] > scores[-1]:  # also turns away NaN
             continue
         column = first + local
-        while at < len(unwanted) and unwanted[at] < column:
+        while at < len(excluded) and excluded[at] < column:
             at += 1
-        if at < len(unwanted) and unwanted[at] == column:
+        if at < len(excluded) and excluded[at] == column:
             continue
         _insert(columns, scores, column, values[local])
     return at
@@ -97,10 +97,10 @@ def _consider(values, low, high, first, unwanted, at, columns, scores):  # type:
 
 @njit(cache=True, nogil=True)
 def _insert(columns, scores, column, score):  # type: ignore[no-untyped-def]
-    place = len(scores) - 1
-    while place > 0 and scores[place - 1] < score:
-        scores[place] = scores[place - 1]
-        columns[place] = columns[place - 1]
-        place -= 1
-    scores[place] = score
-    columns[place] = column
+    position = len(scores) - 1
+    while position > 0 and scores[position - 1] < score:
+        scores[position] = scores[position - 1]
+        columns[position] = columns[position - 1]
+        position -= 1
+    scores[position] = score
+    columns[position] = column

@@ -1,4 +1,7 @@
-"""The novelty dial: CoRML at several item_norms in one model, to be chosen when lists are made."""
+"""The novelty dial: one model at several item_norms, to be chosen when lists are made.
+
+`method/estimator.py` says which model: it has the names CoRML and Dial.
+"""
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -13,16 +16,16 @@ from corml import fitted
 from corml.errors import SettingError, UsageError, ascii_line
 from corml.fitted import Certificate, Fitted, LearnedArray, Outcome, Settings, learned
 from corml.interactions import Interactions
-from corml.method.estimator import CoRML
 from corml.method.plan.plan import Plan
 from corml.method.sparse.fit_cache import Workspace
 from corml.recommendations import Recommendations
 from corml.recommender import FitCall, Recommender
-from corml.settings import Rule, build, described, optional, setting, values_of
+from corml.settings import Rule, build, optional, setting, values_of
 
-__all__ = ["Dial"]
+__all__ = ["NoveltyDial"]
 
 MAX_POSITIONS = 21
+MATRIX = LearnedArray(csr_array, ("items", "items"), optional=False)
 MIDDLE = 0.5  # where the dial stands unless asked
 
 
@@ -37,17 +40,11 @@ NORMS = Rule(
 SHARED = Rule("a mapping of CoRML settings", lambda value: isinstance(value, Mapping), str)
 
 
-@described
 @dataclass(kw_only=True, eq=False)
-class Dial(Recommender):
-    """CoRML from novel to popular: one H for each item_norm, sharing filter, ids and histories.
+class NoveltyDial(Recommender):
+    """One H for each position, sharing filter, ids and histories."""
 
-    t enters the problem that H solves, so each position has its own H; neighbours start from each other. `of` holds
-    the settings all positions share. `recommend(…, novelty=1)` asks for the most novel position, 0 for the most
-    popular; `at(novelty)` is that position as a CoRML, for everything else.
-    """
-
-    NAME: ClassVar[str] = "corml-dial"
+    MEMBER: ClassVar[type[Any]]  # the model of a position; it has H_, V_, degrees_ and the setting item_norm
     PLAN: ClassVar[type[fitted.Plan]] = Plan
 
     V_ = learned(np.ndarray, "items", None)
@@ -63,12 +60,12 @@ class Dial(Recommender):
     def state(self) -> Mapping[str, LearnedArray[Any]]:
         """One H for each position beside what they share."""
         norms = self.fitted_.settings.item_norms if "fitted_" in vars(self) else self.item_norms
-        return {**super().state(), **{f"H{position}": CoRML.H_ for position in range(len(norms))}}
+        return {**super().state(), **{f"H{position}": MATRIX for position in range(len(norms))}}
 
     def _fit(self, call: FitCall) -> Outcome:
         if "item_norm" in (self.of or {}):
             raise SettingError("A dial has its own item_norms: leave item_norm out of the settings it shares.")
-        last: CoRML | None = None
+        last: Any = None
         workspace = Workspace(call.train)
         arrays: dict[str, Any] = {}
         certificates: list[Certificate] = []
@@ -78,27 +75,26 @@ class Dial(Recommender):
             def report(part: str, done: int, total: int, stage: str = stage) -> None:
                 call.progress(f"{stage}: {part}", done, total)
 
-            last = _member(self.of, t).fit(call.train, warm_start=last, workspace=workspace, progress=report)
+            last = self._member(self.of, t).fit(call.train, warm_start=last, workspace=workspace, progress=report)
             arrays[f"H{position}"] = last.H_
             certificates += last.fitted_.certificates
-        assert last is not None
         arrays |= {"V": last.V_, "degrees": last.degrees_}
         return Outcome(arrays=arrays, plan=last.fitted_.plan, certificates=tuple(certificates))
 
-    def at(self, novelty: float) -> CoRML:
+    def at(self, novelty: float) -> Recommender:
         """The position for a novelty between 0 (popular) and 1 (novel), as a CoRML."""
         self.check_fitted()
         if isinstance(novelty, bool) or not isinstance(novelty, int | float) or not 0 <= novelty <= 1:
             raise UsageError(f"novelty must be a number from 0 (popular) to 1 (novel); got {ascii_line(novelty)}.")
-        positions = self._derive(self._positions)
+        positions: list[Recommender] = self._derive(self._positions)
         return positions[round((1 - novelty) * (len(positions) - 1))]
 
-    def _positions(self) -> list[CoRML]:
+    def _positions(self) -> list[Any]:
         """Every position as a CoRML that shares all but its H with the others."""
         state: Fitted = self.fitted_
         positions = []
         for position, t in enumerate(state.settings.item_norms):
-            member = _member(state.settings.of, t)
+            member = self._member(state.settings.of, t)
             arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_}
             member.fitted_ = replace(state, settings=Settings(values_of(member)), arrays=arrays)
             positions.append(member)
@@ -134,7 +130,5 @@ class Dial(Recommender):
         for member in self._derive(self._positions):
             member.check_state()
 
-
-def _member(shared: Mapping[str, Any] | None, t: float) -> CoRML:
-    member: CoRML = build(CoRML, {**(shared or {}), "item_norm": float(t)})
-    return member
+    def _member(self, shared: Mapping[str, Any] | None, t: float) -> Any:
+        return build(self.MEMBER, {**(shared or {}), "item_norm": float(t)})

@@ -2,7 +2,7 @@
 
 from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +13,7 @@ from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Settings, learned
 from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees, is_symmetric
+from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
 from corml.method.plan.plan import PAIR_TOL, Plan, make_plan
 from corml.method.problem import Weights
@@ -39,10 +40,7 @@ from corml.settings import (
     whole,
 )
 
-if TYPE_CHECKING:
-    from corml.method.dial import Dial
-
-__all__ = ["CoRML"]
+__all__ = ["CoRML", "Dial"]
 
 SOLVERS = ("auto", "admm", "sparse")
 PAPER: dict[str, Any] = {  # what the published problem has where our defaults differ; λ, t, ε, t_u and θ are searched
@@ -189,8 +187,6 @@ class CoRML(Recommender):
     @staticmethod
     def dial(train: Interactions, item_norms: Sequence[float] = (-0.2, -0.1, 0.0, 0.1, 0.2), **settings: Any) -> "Dial":
         """Fit the whole dial between novel and popular: one model, to be turned by recommend(…, novelty=0…1)."""
-        from corml.method.dial import Dial
-
         return Dial(item_norms=tuple(item_norms), of=settings).fit(train)
 
     def _fit(
@@ -245,3 +241,23 @@ class CoRML(Recommender):
     def metric_matrix(self, part: str = "h") -> NDArray[Any]:
         """W, the positive semi-definite matrix of the metric, as a dense array (for small catalogues)."""
         return self.scoring.metric_matrix(part)
+
+
+@described
+@dataclass(kw_only=True, eq=False)
+class Dial(NoveltyDial):
+    """CoRML from novel to popular: one H for each item_norm, sharing filter, ids and histories.
+
+    t enters the problem that H solves, so each position has its own H; neighbours start from each other. `of` holds
+    the settings all positions share. `recommend(…, novelty=1)` asks for the most novel position, 0 for the most
+    popular; `at(novelty)` is that position as a CoRML, for everything else.
+    """
+
+    NAME: ClassVar[str] = "corml-dial"
+    MEMBER: ClassVar[type[Any]] = CoRML
+
+    def at(self, novelty: float) -> CoRML:
+        """The position for a novelty between 0 (popular) and 1 (novel), as a CoRML."""
+        position = super().at(novelty)
+        assert isinstance(position, CoRML)
+        return position

@@ -11,7 +11,7 @@ from corml.metrics._lists import Lists, Values
 __all__ = ["Described", "Metric", "describe", "names", "parse", "parse_all"]
 
 ROOM = "corml.metrics"
-MOST_K = 10_000
+MAX_K = 10_000
 
 
 @dataclass(frozen=True)
@@ -49,18 +49,18 @@ def parse(text: str) -> Metric:
     """Read a metric and its list length: «ndcg@10», in either case, with - or _."""
     name, at, length = str(text).strip().lower().partition("@")
     key, function = name.replace("-", "_"), plugins.get(ROOM, name)
-    if not (length.isascii() and length.isdecimal() and 1 <= int(length[:9]) <= MOST_K):
+    if not (length.isascii() and length.isdecimal() and 1 <= int(length[:9]) <= MAX_K):
         fault = f"got {ascii_line(length)}" if at else "none was given"
-        raise UsageError(f"{key} needs a list length from 1 to {MOST_K:,} ({fault}): write {key}@10.")
+        raise UsageError(f"{key} needs a list length from 1 to {MAX_K:,} ({fault}): write {key}@10.")
     return Metric(key, int(length), function)
 
 
 def parse_all(texts: str | Iterable[str]) -> tuple[Metric, ...]:
     """Read several metrics (or a single one); each once, in the order given."""
-    wanted = texts.split(",") if isinstance(texts, str) else list(texts)
-    if not wanted:
+    listed = texts.split(",") if isinstance(texts, str) else list(texts)
+    if not listed:
         raise UsageError("No metric was asked for: name at least one, such as ndcg@10.")
-    return tuple({metric.label: metric for metric in (parse(text) for text in wanted)}.values())
+    return tuple({metric.label: metric for metric in (parse(text) for text in listed)}.values())
 
 
 def describe() -> list[Described]:
@@ -69,11 +69,14 @@ def describe() -> list[Described]:
 
 
 def _described(name: str) -> Described:
-    lines = [line.strip() for line in plugins.get(ROOM, name).__doc__.splitlines()]
+    try:
+        function = plugins.get(ROOM, name)
+    except UsageError as fault:  # of another package, and not usable: say so where the metrics are listed
+        return Described(name, str(fault), "", "")
+    lines = [line.strip() for line in (function.__doc__ or name).strip().splitlines()]
     return Described(name, lines[0], _field(lines, "Formula:"), _field(lines, "Better:"))
 
 
 def _field(lines: list[str], head: str) -> str:
-    """Read the rest of the one line that begins so."""
-    (found,) = [line.removeprefix(head).strip() for line in lines if line.startswith(head)]
-    return found
+    """Read the rest of the line that begins so; a metric of another package may have none."""
+    return next((line.removeprefix(head).strip() for line in lines if line.startswith(head)), "")

@@ -16,9 +16,9 @@ Values = NDArray[np.float64]
 class Lists:
     """Ranked lists of n users, best first, at most K items each.
 
-    `items` holds item numbers (n × K, −1 where a list is short, never before an item), `hits` whether each is one the
-    user was to be given, `relevant` how many of those each user has. `degrees` says how many training users met each
-    item of the catalogue, `n_users` how many training users there are.
+    `items` holds item numbers (n × K, −1 where a list is short, never before an item), `hits` whether each is a target
+    of the user, `relevant` how many targets each user has. `degrees` says how many training users each item of the
+    catalogue has, `n_users` how many training users there are.
     """
 
     items: Whole
@@ -44,11 +44,11 @@ class Lists:
     def average(self, worth: Values, k: int) -> Values:
         """Mean worth (one number per item) of the items actually in each list; 0 for an empty list."""
         shown = self.items[:, :k]
-        there = shown >= 0
-        total = np.where(there, worth[np.maximum(shown, 0)], 0.0).sum(axis=1)
-        return np.asarray(total / np.maximum(there.sum(axis=1), 1), dtype=np.float64)
+        filled = shown >= 0
+        total = np.where(filled, worth[np.maximum(shown, 0)], 0.0).sum(axis=1)
+        return np.asarray(total / np.maximum(filled.sum(axis=1), 1), dtype=np.float64)
 
     def rarity(self) -> Values:
-        """−log₂ of the share of users who met each item; an item nobody met counts as one that one user met."""
+        """−log₂ of the share of users of each item; an item without users counts as if it had one."""
         rare: Values = -np.log2(np.maximum(self.degrees, 1) / max(self.n_users, 1))
-        return rare + 0.0  # an item everyone met has 0, not −0
+        return rare + 0.0  # an item of all users has 0, not −0

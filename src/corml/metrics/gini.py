@@ -8,7 +8,7 @@ __all__ = ["gini"]
 
 
 def gini(lists: Lists, k: int) -> float:
-    """How unevenly places in the lists are shared out: 0 if all items get as many, near 1 if few get all.
+    """How unevenly positions in the lists are shared out: 0 if all items get as many, near 1 if few get all.
 
     Formula: Σ_j (2j − n − 1) c_j / (n Σ_j c_j),  c_1 ≤ … ≤ c_n = lists with each of the n items of the catalogue
     Better: lower, 0 to 1

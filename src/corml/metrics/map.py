@@ -8,7 +8,7 @@ __all__ = ["map"]
 
 
 def map(lists: Lists, k: int) -> Values:
-    """Average, over the user's items, of the precision at the place where each is found.
+    """Average, over the user's items, of the precision at the rank of each.
 
     Formula: Σ_{r ≤ K} hit_r · (hits up to r) / r  ÷  min(K, relevant)
     Better: higher, 0 to 1

@@ -8,7 +8,7 @@ __all__ = ["mrr"]
 
 
 def mrr(lists: Lists, k: int) -> Values:
-    """One divided by the place of the first of the user's items; 0 where none is among the first K.
+    """One divided by the rank of the first of the user's items; 0 where none is among the first K.
 
     Formula: 1 / min{r ≤ K : hit_r},  0 without a hit
     Better: higher, 0 to 1

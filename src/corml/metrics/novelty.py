@@ -8,7 +8,7 @@ __all__ = ["novelty"]
 
 
 def novelty(lists: Lists, k: int) -> Values:
-    """How rare the recommended items are: 0 if everybody met them, 1 if one training user did.
+    """How rare the recommended items are: 0 if all training users have them, 1 if one does.
 
     Formula: mean over the list of −log₂(d_i / |U|) / log₂|U|,  d_i = training users of item i (at least 1)
     Better: higher, 0 to 1

@@ -6,7 +6,7 @@ __all__ = ["popularity"]
 
 
 def popularity(lists: Lists, k: int) -> Values:
-    """Share of training users who met a recommended item, on average.
+    """Share of training users who interacted with a recommended item, on average.
 
     Formula: mean over the list of d_i / |U|,  d_i = training users of item i
     Better: lower, 0 to 1

@@ -8,7 +8,7 @@ __all__ = ["precision"]
 
 
 def precision(lists: Lists, k: int) -> Values:
-    """Share of the K places of the list that hold one of the user's items; an empty place is a miss.
+    """Share of the K positions of the list that hold one of the user's items; an empty position is a miss.
 
     Formula: Σ_{r ≤ K} hit_r / K
     Better: higher, 0 to 1

@@ -1,4 +1,4 @@
-"""Recall: how much of what was to be found was found."""
+"""Recall: how many of the user's targets are in the list."""
 
 import numpy as np
 

@@ -6,7 +6,7 @@ __all__ = ["self_information"]
 
 
 def self_information(lists: Lists, k: int) -> Values:
-    """How rare the recommended items are, in bits: one more for each halving of the users who met them.
+    """How rare the recommended items are, in bits: one more for each halving of their users.
 
     Formula: mean over the list of −log₂(d_i / |U|),  d_i = training users of item i (at least 1)
     Better: higher, 0 to log₂|U|

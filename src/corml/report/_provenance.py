@@ -5,6 +5,7 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from corml.fitted import Fitted
 from corml.report import _text as text
 from corml.report.page import Details
 from corml.report.study import Study
@@ -48,13 +49,15 @@ def _models(study: Study) -> Iterator[tuple[str, Rows]]:
 
 def _fitted(model: Any) -> Iterator[tuple[str, str]]:
     """What a fit decided by itself, and how its solver ended."""
-    notes: Mapping[str, Any] = getattr(model, "notes_", {})
-    plan, solver = notes.get("plan"), notes.get("solver")
-    if isinstance(plan, Mapping) and "rank" in plan:
-        yield "rank used", text.plain(plan["rank"])
-    if isinstance(solver, list) and solver:
-        yield "solver steps", ", ".join(text.plain(one.get("steps")) for one in solver)
-        yield "converged", text.plain(all(one.get("converged") for one in solver))
+    state: Fitted | None = getattr(model, "fitted_", None)
+    if state is None:
+        return
+    rank = getattr(state.plan, "rank", None)
+    if rank is not None:
+        yield "rank used", text.plain(rank)
+    if state.certificates:
+        yield "solver steps", ", ".join(text.plain(certificate.steps) for certificate in state.certificates)
+        yield "converged", text.plain(all(certificate.converged for certificate in state.certificates))
 
 
 def _versions(study: Study) -> Rows:

@@ -88,9 +88,9 @@ def _facts(study: Study) -> Facts:
 
 def _value(label: str, value: Any) -> str:
     if isinstance(value, Mapping):
-        if "median" in value:
-            low, *_, high = map(text.plain, value.values())
-            return f"{low} to {high}, median {text.plain(value['median'])}"
+        if {"min", "median", "max"} <= value.keys():
+            low, middle, high = (text.plain(value[key]) for key in ("min", "median", "max"))
+            return f"{low} to {high}, median {middle}"
         return ", ".join(f"{key} {text.plain(inner)}" for key, inner in value.items())
     if label.startswith("share") and isinstance(value, float) and math.isfinite(value):
         return text.percent(value)

@@ -126,7 +126,8 @@ def _of_data(plots: Any, study: Study) -> Iterator[Figure]:
 
 def _of_solver(plots: Any, study: Study) -> Iterator[Figure]:
     for name, (model, _) in study.models.items():
-        traces = [one.trace for one in getattr(model, "solutions_", ()) if getattr(one, "trace", ())]
+        certificates = getattr(getattr(model, "fitted_", None), "certificates", ())
+        traces = [certificate.trace for certificate in certificates if certificate.trace]
         if traces:
             longest = max(traces, key=len)
             drawn = plots.convergence(_residuals(longest), tol=float(getattr(model, "tol", 0.0)))

@@ -1,4 +1,4 @@
-"""SPLIT: what a model may learn from, what it is tuned on, what it is judged by.
+"""SPLIT: what a model may learn from, what it is tuned on, what it is evaluated on.
 
 One public file is one way to split; `split(data, "ratio")` finds it by its name.
 
@@ -9,14 +9,23 @@ One public file is one way to split; `split(data, "ratio")` finds it by its name
     temporal     a moment divides the past from the future
     new_users    whole users are held out
 
-`ready_made` takes parts that somebody else made. Every split records how it was made, so that it can be made again.
+`ready_made` takes parts that were made elsewhere. Every split records how it was made, so that it can be made again.
+A split of your own ends with `assemble(data, part, record("its-name", data, option=value))`.
 """
 
-from corml.splits._dispatch import split
-from corml.splits._folds import folds
-from corml.splits._ready import ready_made
-from corml.splits._split import Split
-from corml.splits._store import read_split
-from corml.splits._verify import verify_split
+from corml.splits._draw import assemble
+from corml.splits._make import folds, ready_made, split
+from corml.splits._procedure import options, record
+from corml.splits._split import Split, read_split, verify_split
 
-__all__ = ["Split", "folds", "read_split", "ready_made", "split", "verify_split"]
+__all__ = [
+    "Split",
+    "assemble",
+    "folds",
+    "options",
+    "read_split",
+    "ready_made",
+    "record",
+    "split",
+    "verify_split",
+]

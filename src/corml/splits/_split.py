@@ -1,4 +1,4 @@
-"""The parts of a data set on common ids, and how they came about."""
+"""The parts of a data set on common ids, how they came about, and whether that is still true."""
 
 import hashlib
 import os
@@ -7,29 +7,27 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from corml.errors import UsageError, ascii_line
+from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Interactions
-from corml.splits._align import Dropped, aligned, nothing_like
+from corml.splits._file import inconsistent, read_parts, save_parts
+from corml.splits._parts import PARTS, Dropped, align, empty_like, sizes, union
+from corml.splits._procedure import run_again
 
-__all__ = ["PARTS", "Split"]
-
-PARTS = ("train", "valid", "test", "history", "valid_history")
+__all__ = ["Split", "read_split", "verify_split"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, init=False, repr=False)
 class Split:
     """Train, valid and test pairs, all on the same users and items.
 
-    `history` and `valid_history` are what a model is told about the users of a part; without them it is told `train`:
+    `history` and `valid_history` are the histories of the users of a part; without them the histories are `train`:
 
-        part      told to the model          not to be recommended     to be found
-        valid     valid_history or train     what was told             valid
-        test      history or train           what was told, valid      test
+        part      history                    not to be recommended     targets
+        valid     valid_history or train     the history               valid
+        test      history or train           the history, valid        test
 
     Items without a train pair stay in the catalogue. Parts with ids of their own are moved to the items of train and
-    to its users (and those of the histories); pairs that have no place there are left out and counted in `dropped`.
+    to its users (and those of the histories); pairs of other users or items are dropped and counted in `dropped`.
     """
 
     train: Interactions
@@ -52,10 +50,10 @@ class Split:
         dropped: Dropped | None = None,
     ) -> None:
         given = dict(zip(PARTS, (train, valid, test, history, valid_history), strict=True))
-        parts, lost = aligned({name: part for name, part in given.items() if part is not None})
+        parts, lost = align({name: part for name, part in given.items() if part is not None})
         # a frozen dataclass has no other way to set its fields
         for name in PARTS:
-            absent = nothing_like(parts["train"]) if name in ("valid", "test") else None
+            absent = empty_like(parts["train"]) if name in ("valid", "test") else None
             object.__setattr__(self, name, parts.get(name, absent))
         object.__setattr__(self, "procedure", dict(procedure or {}))
         object.__setattr__(self, "dropped", {**(dropped or {}), **lost})
@@ -70,22 +68,22 @@ class Split:
         return {name: part for name, part in named.items() if part is not None}
 
     def part(self, name: str) -> tuple[Interactions, Interactions, Interactions]:
-        """Give what the model is told, must not recommend and should find, for "valid" or "test"."""
+        """Give the histories, what must not be recommended, and the targets, for "valid" or "test"."""
         if name == "valid":
-            told = self.train if self.valid_history is None else self.valid_history
-            return told, told, self.valid
+            history = self.train if self.valid_history is None else self.valid_history
+            return history, history, self.valid
         if name == "test":
-            told = self.train if self.history is None else self.history
-            return told, _union(told, self.valid), self.test
+            history = self.train if self.history is None else self.history
+            return history, union(history, self.valid), self.test
         raise UsageError(f"A split has no part {ascii_line(name)} to evaluate on: choose 'valid' or 'test'.")
 
     def counts(self) -> dict[str, Any]:
         """Users, items and pairs of each part, and how many users and items a part does not reach."""
-        sizes: dict[str, Any] = {name: _sizes(part) for name, part in self.parts().items()}
-        sizes["cold items"] = int((self.train.item_degrees == 0).sum())
-        sizes["users without train rows"] = int((self.train.user_degrees == 0).sum())
-        sizes["users without test rows"] = int((self.test.user_degrees == 0).sum())
-        return sizes
+        counts: dict[str, Any] = {name: sizes(part) for name, part in self.parts().items()}
+        counts["cold items"] = int((self.train.item_degrees == 0).sum())
+        counts["users without train rows"] = int((self.train.user_degrees == 0).sum())
+        counts["users without test rows"] = int((self.test.user_degrees == 0).sum())
+        return counts
 
     @cached_property
     def fingerprint(self) -> str:
@@ -95,30 +93,63 @@ class Split:
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write one file that `read_split` checks and reads; an older file stays until the new one is complete."""
-        from corml.splits._store import save_split  # it needs Split, so it is fetched late
-
-        save_split(self, path)
+        facts = {
+            "split": self.procedure,
+            "dropped": self.dropped,
+            "counts": self.counts(),
+            "fingerprint": self.fingerprint,
+        }
+        save_parts(path, self.parts(), facts)
 
     def verify(self, data: Interactions) -> None:
         """Make the split again from its data; see `verify_split`."""
-        from corml.splits._verify import verify_split  # it needs Split, so it is fetched late
-
         verify_split(self, data)
 
 
-def _sizes(part: Interactions) -> dict[str, int]:
-    return {
-        "users": int(np.count_nonzero(part.user_degrees)),
-        "items": int(np.count_nonzero(part.item_degrees)),
-        "pairs": len(part),
-    }
+def read_split(path: str | os.PathLike[str]) -> Split:
+    """Read a split written by `Split.save`; a file that is damaged, foreign or changed is an error."""
+    parts, facts = read_parts(path)
+    try:
+        split = Split(**parts, procedure=facts["split"], dropped=facts["dropped"])
+    except TypeError:  # no train
+        raise inconsistent(path, "it has no train part") from None
+    if split.fingerprint != facts["fingerprint"] or _fingerprints(split) != facts["parts"]:
+        raise inconsistent(path, "its parts do not have the recorded fingerprint")
+    return split
 
 
-def _union(one: Interactions, other: Interactions) -> Interactions:
-    """Pairs that are in either; a pair in both counts once."""
-    if not len(other):
-        return one
-    user = np.concatenate([one.user, other.user])
-    item = np.concatenate([one.item, other.item])
-    _, kept = np.unique(user.astype(np.int64) * len(one.items) + item, return_index=True)
-    return Interactions(one.users, one.items, user[kept], item[kept], None, one.titles, one.source)
+def verify_split(split: Split, data: Interactions) -> None:
+    """Make a split again from its record and these data; an error says whether data, procedure or parts differ."""
+    recorded = split.procedure
+    if recorded.get("data") is None:
+        raise DataError(
+            f"The procedure of this split ({ascii_line(recorded.get('name'))}) cannot be run again: "
+            "its parts were made elsewhere."
+        )
+    if recorded["data"] != data.fingerprint:
+        short = f"{ascii_line(str(recorded['data'])[:12])} is recorded, {ascii_line(data.fingerprint[:12])} is given"
+        raise DataError(
+            f"The data are not those the split was made from ({short}): load the same file with the same filters."
+        )
+    again: Split = run_again(recorded, data)
+    _compare_records(recorded, again.procedure)
+    was, now = _fingerprints(split), _fingerprints(again)
+    if was != now:
+        different = ", ".join(name for name in PARTS if was.get(name) != now.get(name))
+        raise DataError(f"The parts {different} are not what the recorded procedure makes of these data: split again.")
+
+
+def _compare_records(recorded: Mapping[str, Any], again: Mapping[str, Any]) -> None:
+    differing = sorted(key for key in {*recorded, *again} if recorded.get(key) != again.get(key))
+    if differing == ["rows"]:
+        raise DataError(
+            "The procedure depends on the order of rows, and these data have another: load the same file unsorted."
+        )
+    if differing:
+        raise DataError(
+            f"The procedure differs from its record in {', '.join(map(ascii_line, differing))}: split again."
+        )
+
+
+def _fingerprints(split: Split) -> dict[str, str]:
+    return {name: part.fingerprint for name, part in split.parts().items()}

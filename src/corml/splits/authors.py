@@ -6,13 +6,13 @@ import numpy as np
 
 from corml.errors import DataError
 from corml.interactions import Ids, Interactions
-from corml.splits._assign import Whole, by_counts, by_number, places, record
-from corml.splits._options import SEED, Shares, option, three_shares
+from corml.splits._draw import Whole, assemble, by_counts, ranks
+from corml.splits._procedure import SEED, Shares, option, record, three_shares
 from corml.splits._split import Split
 
 __all__ = ["authors"]
 
-MOST_ROWS = (2**32 - 1) // 20  # from here on PyTorch draws 64-bit numbers, another sequence
+MAX_ROWS = (2**32 - 1) // 20  # from here on PyTorch draws 64-bit numbers, another sequence
 
 
 def authors(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), seed: int = 2026) -> Split:
@@ -26,17 +26,17 @@ def authors(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), seed: int =
     from train if its share is less than one pair and train has two or more. The order of rows matters: for the
     published split, load the authors' own file unsorted. `ratio` has no such condition.
     """
-    wanted = three_shares("authors", shares)
+    fractions = three_shares("authors", shares)
     number = int(option("authors", "seed", seed, SEED))
-    if len(data) >= MOST_ROWS:
+    if len(data) >= MAX_ROWS:
         raise DataError(
-            f"The authors' split is defined for fewer than {MOST_ROWS:,} pairs, not {len(data):,}: use 'ratio'."
+            f"The authors' split is defined for fewer than {MAX_ROWS:,} pairs, not {len(data):,}: use 'ratio'."
         )
     drawn = np.empty(len(data), dtype=np.int64)
     drawn[torch_permutation(len(data), number)] = np.arange(len(data))
-    counts = np.array([_counts(total, wanted) for total in range(data.user_degrees.max(initial=0) + 1)])
-    part = by_counts(data, places(data.user, drawn), counts)
-    return by_number(data, part, record("authors", data, shares=wanted, seed=number, rows=_rows_hash(data)))
+    counts = np.array([_counts(total, fractions) for total in range(data.user_degrees.max(initial=0) + 1)])
+    part = by_counts(data, ranks(data.user, drawn), counts)
+    return assemble(data, part, record("authors", data, shares=fractions, seed=number, rows=_rows_hash(data)))
 
 
 def torch_permutation(count: int, seed: int) -> Whole:
@@ -48,8 +48,8 @@ def torch_permutation(count: int, seed: int) -> Whole:
     numbers = np.random.RandomState(seed).randint(0, 2**32, size=count, dtype=np.uint32).astype(np.int64)
     step = np.arange(count)
     permutation = list(range(count))
-    for here, there in enumerate((step + numbers % (count - step)).tolist()):
-        permutation[here], permutation[there] = permutation[there], permutation[here]
+    for position, other in enumerate((step + numbers % (count - step)).tolist()):
+        permutation[position], permutation[other] = permutation[other], permutation[position]
     return np.array(permutation, dtype=np.int64)
 
 

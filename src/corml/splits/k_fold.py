@@ -5,9 +5,8 @@ import numpy as np
 from corml.errors import SettingError
 from corml.interactions import Interactions
 from corml.settings import optional, whole
-from corml.splits._assign import by_number, record
-from corml.splits._options import SEED, option
-from corml.splits._shuffle import label_numbers, shuffled_places
+from corml.splits._draw import assemble, label_numbers, random_ranks
+from corml.splits._procedure import SEED, option, record
 from corml.splits._split import Split
 
 __all__ = ["k_fold"]
@@ -24,7 +23,7 @@ def k_fold(
         Ann (5)       train  test   train  valid  train     one item in each fold
         Bob (2)       .      train  .      test   .         in the other folds both are train, or b is tested
 
-    A user's folds differ by at most one item. Who has fewer items than folds is not tested in every fold; a user's
+    A user's folds differ by at most one item. A user with fewer items than folds is not tested in every fold; a user's
     only item is the test of one fold, which leaves that user without train pairs there: `counts` tells how many.
     `corml.splits.folds` makes all k. As with `ratio`, only the seed and the user's own labels matter.
     """
@@ -32,12 +31,12 @@ def k_fold(
     tested = int(option("k-fold", "fold", fold, whole(0, total - 1)))
     valid = _valid_fold(valid_fold, tested, total)
     number = int(option("k-fold", "seed", seed, SEED))
-    # where a user's round starts is random too, else the first folds would get all the users with few items
+    # which fold a user's first item is in is random too, else the first folds would get all the users with few items
     start = (label_numbers(data.users, number, "start of folds") % np.uint64(total)).astype(np.int64)
-    member = (shuffled_places(data, number) + start[data.user]) % total
+    member = (random_ranks(data, number) + start[data.user]) % total
     part = np.where(member == tested, 2, np.where(member == (-1 if valid is None else valid), 1, 0))
     options = {"folds": total, "fold": tested, "valid_fold": valid, "seed": number}
-    return by_number(data, part, record("k-fold", data, **options))
+    return assemble(data, part, record("k-fold", data, **options))
 
 
 def _valid_fold(value: object, tested: int, total: int) -> int | None:

@@ -4,10 +4,9 @@ import numpy as np
 
 from corml.interactions import Interactions
 from corml.settings import whole
-from corml.splits._assign import Whole, by_counts, by_number, places, record
-from corml.splits._options import option
+from corml.splits._draw import Whole, assemble, by_counts, known_times, ranks
+from corml.splits._procedure import option, record
 from corml.splits._split import Split
-from corml.splits._times import known_times
 
 __all__ = ["leave_last"]
 
@@ -27,8 +26,8 @@ def leave_last(data: Interactions, *, n: int = 1, n_valid: int | None = None) ->
     test = int(option("leave-last", "n", n, COUNT))
     valid = test if n_valid is None else int(option("leave-last", "n_valid", n_valid, COUNT))
     degrees = np.arange(data.user_degrees.max(initial=0) + 1)
-    part = by_counts(data, places(data.user, times), _counts(degrees, valid, test))
-    return by_number(data, part, record("leave-last", data, n=test, n_valid=valid))
+    part = by_counts(data, ranks(data.user, times), _counts(degrees, valid, test))
+    return assemble(data, part, record("leave-last", data, n=test, n_valid=valid))
 
 
 def _counts(degrees: Whole, valid: int, test: int) -> Whole:

@@ -1,4 +1,4 @@
-"""Whole users are held out: how well strangers are served, from a few of their items."""
+"""Whole users are held out: how well new (fold-in) users are served, from a part of their items."""
 
 from typing import Any
 
@@ -6,10 +6,8 @@ import numpy as np
 
 from corml.interactions import Interactions
 from corml.settings import Rule
-from corml.splits._assign import Whole, by_number, record
-from corml.splits._options import SEED, Shares, option, three_shares
-from corml.splits._rounding import whole_counts
-from corml.splits._shuffle import label_numbers, shuffled_places
+from corml.splits._draw import Whole, assemble, label_numbers, random_ranks, whole_counts
+from corml.splits._procedure import SEED, Shares, option, record, three_shares
 from corml.splits._split import Split
 
 __all__ = ["new_users"]
@@ -18,26 +16,26 @@ TRAIN, VALID, TEST, HISTORY, VALID_HISTORY = range(5)
 
 
 def new_users(data: Interactions, *, shares: Shares = (0.8, 0.1, 0.1), given: float = 0.8, seed: int = 2026) -> Split:
-    """Train on some users; tell the model a part of each other user's items and ask for the rest.
+    """Train on some users; a part of each other user's items is the history, the rest is held out.
 
               items   a        b        c        d        e
         Ann           train    train    .        train    train     a user to learn from
-        Bob           history  history  test     .        history   a new user: `given` of the items are told
-        Cem           .        told     valid    told     told      the same for valid, told in valid_history
+        Bob           history  history  test     .        history   a new user: `given` of the items are history
+        Cem           .        history  valid    history  history   the same for valid, in valid_history
 
-    `shares` are of the users with two items or more; who has one cannot be both told and asked, and is learnt from.
-    At least one item of a new user is told and one asked. No pair of a new user is in train.
+    `shares` are of the users with two items or more; a user with one item cannot have both a history and a target, and
+    is learnt from. At least one item of a new user is history and one held out. No pair of a new user is in train.
     """
-    wanted = three_shares("new-users", shares)
-    told = float(option("new-users", "given", given, _GIVEN))
+    fractions = three_shares("new-users", shares)
+    known = float(option("new-users", "given", given, _GIVEN))
     number = int(option("new-users", "seed", seed, SEED))
-    role = _roles(data, wanted, number)[data.user]
+    role = _roles(data, fractions, number)[data.user]
     degree = data.user_degrees[data.user]
-    n_told = np.clip(np.rint(told * degree), 1, degree - 1)
-    asked = shuffled_places(data, number) >= n_told
+    n_history = np.clip(np.rint(known * degree), 1, degree - 1)
+    held_out = random_ranks(data, number) >= n_history
     history = np.choose(role, [TRAIN, VALID_HISTORY, HISTORY])
-    part = np.where(asked, role, history)
-    return by_number(data, part, record("new-users", data, shares=wanted, given=told, seed=number))
+    part = np.where(held_out, role, history)
+    return assemble(data, part, record("new-users", data, shares=fractions, given=known, seed=number))
 
 
 def _roles(data: Interactions, shares: tuple[float, float, float], seed: int) -> Whole:

@@ -3,10 +3,8 @@
 import numpy as np
 
 from corml.interactions import Interactions
-from corml.splits._assign import by_counts, by_number, record
-from corml.splits._options import SEED, Shares, option, three_shares
-from corml.splits._rounding import whole_counts
-from corml.splits._shuffle import shuffled_places
+from corml.splits._draw import assemble, by_counts, random_ranks, whole_counts
+from corml.splits._procedure import SEED, Shares, option, record, three_shares
 from corml.splits._split import Split
 
 __all__ = ["ratio"]
@@ -23,8 +21,8 @@ def ratio(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), seed: int = 2
     one train pair. A user's parts depend on the seed and the user's own labels only: neither the order of rows nor
     the other users matter.
     """
-    wanted = three_shares("ratio", shares)
+    fractions = three_shares("ratio", shares)
     number = int(option("ratio", "seed", seed, SEED))
-    counts = whole_counts(np.arange(data.user_degrees.max(initial=0) + 1), wanted)
-    part = by_counts(data, shuffled_places(data, number), counts)
-    return by_number(data, part, record("ratio", data, shares=wanted, seed=number))
+    counts = whole_counts(np.arange(data.user_degrees.max(initial=0) + 1), fractions)
+    part = by_counts(data, random_ranks(data, number), counts)
+    return assemble(data, part, record("ratio", data, shares=fractions, seed=number))

@@ -1,4 +1,4 @@
-"""One moment for everybody: learn from the past, be judged by the future."""
+"""One moment for all users: learn from the past, be evaluated on the future."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -9,10 +9,9 @@ from numpy.typing import NDArray
 from corml.errors import DataError, SettingError
 from corml.interactions import Interactions
 from corml.settings import Rule
-from corml.splits._assign import by_number, record
-from corml.splits._options import Shares, numbers, option, read_numbers, three_shares
+from corml.splits._draw import assemble, known_times
+from corml.splits._procedure import Shares, numbers, option, read_numbers, record, three_shares
 from corml.splits._split import Split
-from corml.splits._times import known_times
 
 __all__ = ["temporal"]
 
@@ -27,15 +26,15 @@ def temporal(
         Bob            .      .      .       .      valid   test       has no train pair: counted by `counts`
 
     Cuts are given as one or two `moments` in the unit of the data's times, or found such that the parts have about
-    the `shares` of the pairs (.6, .2, .2 unless told); pairs of the same moment are never separated.
+    the `shares` of the pairs (.6, .2, .2 by default); pairs of the same moment are never separated.
     """
     times = known_times(data, "temporal")
     if shares is not None and moments is not None:
         raise SettingError("The split 'temporal' takes shares or moments, not both: leave one out.")
     if moments is None:
-        wanted = three_shares("temporal", (0.6, 0.2, 0.2) if shares is None else shares)
-        options: dict[str, Any] = {"shares": wanted}
-        first, last = _cuts(times, wanted)
+        fractions = three_shares("temporal", (0.6, 0.2, 0.2) if shares is None else shares)
+        options: dict[str, Any] = {"shares": fractions}
+        first, last = _cuts(times, fractions)
     else:
         given = _read_moments(moments)
         options = {"moments": given}
@@ -47,7 +46,7 @@ def temporal(
         )
     # np.inf stands for «after everything»; files write it as none
     cuts = tuple(float(cut) if np.isfinite(cut) else None for cut in (first, last))
-    return by_number(data, part, record("temporal", data, **options, cuts=cuts))
+    return assemble(data, part, record("temporal", data, **options, cuts=cuts))
 
 
 def _cuts(times: NDArray[np.float64], shares: tuple[float, float, float]) -> tuple[float, float]:

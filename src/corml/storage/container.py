@@ -20,11 +20,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import memory
-from corml.errors import DataError, ModelFileError, UsageError, ascii_line
+from corml.errors import CormlError, DataError, ModelFileError, UsageError, ascii_line
 
 __all__ = [
     "FORMAT",
+    "MODEL",
+    "SPLIT",
     "Contents",
+    "Kind",
     "decode_ids",
     "decode_sparse",
     "encode_ids",
@@ -39,6 +42,7 @@ FORMAT = 2
 BLANK = "0" * 64
 DTYPES = {"uint8", "int32", "int64", "float32", "float64"}
 FACTS = dict.fromkeys(("settings", "data", "notes", "evaluation", "made_with"), dict) | {"model": str, "shape": list}
+SPLIT_FACTS = dict.fromkeys(("split", "dropped", "counts", "source", "parts"), dict) | {"fingerprint": str}
 SLICE = 1 << 20  # numbers checked at a time
 
 # JSON inside a JSON string, so its quotes are escaped; the digest may move in a later format, the number may not.
@@ -63,83 +67,105 @@ class Contents:
     name: str = "the file"
 
 
+@dataclass(frozen=True)
+class Kind:
+    """What a file is of: a fact of this name says so, the other facts go with it."""
+
+    name: str
+    facts: Mapping[str, type]
+    again: str  # how to get a good file
+    reader: str
+    error: type[CormlError]
+    finite: bool = True  # whether all numbers must be: a pair may be without a time
+
+    def damaged(self, name: str, fault: str) -> CormlError:
+        """The error for a file that was good once."""
+        return self.error(f"{name} is damaged: {fault}. Restore it or {self.again}.")
+
+
+MODEL = Kind("model", FACTS, "fit again", "corml.read_model", ModelFileError)
+SPLIT = Kind("split", SPLIT_FACTS, "make and save it again", "corml.read_split", DataError, finite=False)
+KINDS = (MODEL, SPLIT)
+
+
 # --- whole files -----------------------------------------------------------------------------------------------------
 
 
-def pack(arrays: Arrays, meta: Mapping[str, Any]) -> bytes:
+def pack(arrays: Arrays, meta: Mapping[str, Any], kind: Kind = MODEL) -> bytes:
     """Arrays and a JSON-able mapping as the bytes of a file."""
-    return b"".join(pieces(arrays, meta))
+    return b"".join(pieces(arrays, meta, kind))
 
 
-def pieces(arrays: Arrays, meta: Mapping[str, Any]) -> tuple[bytes, memoryview]:
+def pieces(arrays: Arrays, meta: Mapping[str, Any], kind: Kind = MODEL) -> tuple[bytes, memoryview]:
     """Make the bytes of a file in two parts, which saves one copy of the arrays."""
     from safetensors.numpy import save
 
-    _check_arrays(arrays, "The model")
-    text = f'{{"format": {FORMAT}, "digest": "{BLANK}", "facts": {_json(meta)}}}'
+    _check_arrays(arrays, f"The {kind.name}", kind)
+    text = f'{{"format": {FORMAT}, "digest": "{BLANK}", "facts": {_json(meta, kind)}}}'
     blank = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata={"corml": text})
-    found = _BEGINNING.match(blank)
-    assert found
-    assert found["digest"] == BLANK.encode()
-    start, stop = found.span("digest")
+    beginning = _BEGINNING.match(blank)
+    assert beginning
+    assert beginning["digest"] == BLANK.encode()
+    start, stop = beginning.span("digest")
     return blank[:start] + hashlib.sha256(blank).hexdigest().encode(), memoryview(blank)[stop:]
 
 
-def unpack(data: bytes, name: str = "the file") -> Contents:
-    """Check and open the bytes of a file; anything unexpected is a ModelFileError."""
+def unpack(data: bytes, name: str = "the file", kind: Kind = MODEL) -> Contents:
+    """Check and open the bytes of a file; anything unexpected is an error of its kind."""
     from safetensors import SafetensorError
     from safetensors.numpy import load
 
-    found = _beginning(data, name)
-    digest = found["digest"].decode()
-    if _digest(data, *found.span("digest")) != digest:
-        raise ModelFileError(f"{name} is damaged: its contents do not match its digest. Restore it or fit again.")
+    beginning = _beginning(data, name, kind)
+    digest = beginning["digest"].decode()
+    if _digest(data, *beginning.span("digest")) != digest:
+        raise kind.damaged(name, "its contents do not match its digest")
     try:
         arrays = load(data)
         header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
         facts = json.loads(header["__metadata__"]["corml"])["facts"]
     except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as fault:
-        raise ModelFileError(f"{name} is damaged: {ascii_line(fault, 200)}. Restore it or fit again.") from None
-    _check_facts(facts, name)
-    _check_arrays(arrays, name)
-    return Contents({**facts, "format": int(found["format"])}, arrays, digest, len(data), name)
+        raise kind.damaged(name, ascii_line(fault, 200)) from None
+    _check_facts(facts, name, kind)
+    _check_arrays(arrays, name, kind)
+    return Contents({**facts, "format": int(beginning["format"])}, arrays, digest, len(data), name)
 
 
-def read(path: str | os.PathLike[str]) -> Contents:
-    """Read and check a model file; one that begins like something else is not read any further."""
+def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> Contents:
+    """Read and check a file; one that begins like something else is not read any further."""
     name = ascii_line(path, 200)
     try:
         with open(path, "rb", buffering=0, opener=_open) as file:
             about = os.fstat(file.fileno())
             if not stat.S_ISREG(about.st_mode):
-                raise ModelFileError(f"{name} is not a regular file.")
-            _beginning(file.read(LONGEST_BEGINNING), name)
-            memory.require(2 * about.st_size, what=f"Reading the model {name}", instead="free some memory first.")
+                raise kind.error(f"{name} is not a regular file.")
+            _beginning(file.read(LONGEST_BEGINNING), name, kind)
+            memory.require(2 * about.st_size, what=f"Reading the {kind.name} {name}", instead="free some memory first.")
             file.seek(0)
             data = file.read()
+    except CormlError:
+        raise
     except OSError as fault:
-        raise DataError(f"Cannot read the model {name}: {fault.strerror or fault}.") from None
-    except ValueError as fault:
-        if isinstance(fault, ModelFileError):
-            raise
-        raise DataError(f"Cannot read the model {name}: {fault}.") from None
-    return unpack(data, name)
+        raise DataError(f"Cannot read the {kind.name} {name}: {fault.strerror or fault}.") from None
+    except ValueError as fault:  # no name a file can have
+        raise DataError(f"Cannot read the {kind.name} {name}: {fault}.") from None
+    return unpack(data, name, kind)
 
 
 def _open(path: str, flags: int) -> int:
     return os.open(path, flags | getattr(os, "O_NONBLOCK", 0))  # or a pipe would be waited for
 
 
-def _beginning(data: bytes, name: str) -> re.Match[bytes]:
-    found = _BEGINNING.match(data)
-    if not found:
-        raise ModelFileError(f"{name} is not a corml model file, or its beginning is damaged.")
-    number = int(found["format"])
+def _beginning(data: bytes, name: str, kind: Kind) -> re.Match[bytes]:
+    beginning = _BEGINNING.match(data)
+    if not beginning:
+        remedy = f": {kind.again}" if kind is SPLIT else ""  # an early split file was one, and begins in another way
+        raise kind.error(f"{name} is not a corml {kind.name} file, or its beginning is damaged{remedy}.")
+    number = int(beginning["format"])
     if number > FORMAT:
-        raise ModelFileError(f"{name} has format {number}, newer than the {FORMAT} this corml reads: upgrade corml.")
-    if number < 1 or not found["digest"]:
-        raise ModelFileError(f"{name} is damaged: its header has no digest. Restore it or fit again.")
-    return found
+        raise kind.error(f"{name} has format {number}, newer than the {FORMAT} this corml reads: upgrade corml.")
+    if number < 1 or not beginning["digest"]:
+        raise kind.damaged(name, "its header has no digest")
+    return beginning
 
 
 def _digest(data: bytes, start: int, stop: int) -> str:
@@ -150,12 +176,13 @@ def _digest(data: bytes, start: int, stop: int) -> str:
     return digest.hexdigest()
 
 
-def _json(meta: Mapping[str, Any]) -> str:
+def _json(meta: Mapping[str, Any], kind: Kind) -> str:
     try:
         return json.dumps(meta, sort_keys=True, ensure_ascii=True, allow_nan=False, default=_plain)
     except (TypeError, ValueError, RecursionError) as fault:
         raise UsageError(
-            f"A model file keeps only plain facts (text, finite numbers, lists, mappings): {ascii_line(fault, 200)}."
+            f"A {kind.name} file keeps only plain facts (text, finite numbers, lists, mappings): "
+            f"{ascii_line(fault, 200)}."
         ) from None
 
 
@@ -167,18 +194,24 @@ def _plain(value: object) -> Any:
     raise TypeError(f"{type(value).__name__} is not plain")
 
 
-def _check_facts(facts: Any, name: str) -> None:
-    for fact, kind in FACTS.items():
-        if not isinstance(facts, dict) or not isinstance(facts.get(fact), kind):
-            raise ModelFileError(f"{name} does not say its {fact}. Fit again.")
+def _check_facts(facts: Any, name: str, kind: Kind) -> None:
+    known = facts if isinstance(facts, dict) else {}
+    for other in KINDS:
+        if other is not kind and other.name in known and kind.name not in known:
+            raise kind.error(f"{name} is a {other.name} file, not a {kind.name} file: read it with {other.reader}.")
+    for fact, form in kind.facts.items():
+        if not isinstance(known.get(fact), form):
+            raise kind.error(f"{name} does not say its {fact}. {kind.again.capitalize()}.")
 
 
-def _check_arrays(arrays: Arrays, name: str) -> None:
+def _check_arrays(arrays: Arrays, name: str, kind: Kind) -> None:
     for label, array in arrays.items():
         if str(array.dtype) not in DTYPES:
-            raise ModelFileError(f"{name} holds {ascii_line(label)} as {array.dtype}, which no corml model uses.")
-        if array.dtype.kind == "f" and not _finite(array.reshape(-1)):
-            raise ModelFileError(f"{name} holds numbers in {ascii_line(label)} that are not finite. Fit again.")
+            raise kind.error(f"{name} holds {ascii_line(label)} as {array.dtype}, which no corml {kind.name} uses.")
+        if kind.finite and array.dtype.kind == "f" and not _finite(array.reshape(-1)):
+            raise kind.error(
+                f"{name} holds numbers in {ascii_line(label)} that are not finite. {kind.again.capitalize()}."
+            )
 
 
 def _finite(numbers: NDArray[Any]) -> bool:
@@ -192,7 +225,7 @@ def encode_ids(name: str, labels: Any) -> dict[str, NDArray[Any]]:
     """Texts as UTF-8 bytes and where each begins."""
     encoded = [str(label).encode("utf-8", "surrogatepass") for label in labels]
     offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(one) for one in encoded], out=offsets[1:])
+    np.cumsum([len(text) for text in encoded], out=offsets[1:])
     return {f"{name}.bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8), f"{name}.offsets": offsets}
 
 
@@ -214,8 +247,8 @@ def encode_sparse(name: str, matrix: csr_array, *, values: bool = True) -> dict[
     if not matrix.has_canonical_format:
         matrix = matrix.copy()
         matrix.sum_duplicates()
-    made = {f"{name}.indptr": matrix.indptr, f"{name}.indices": matrix.indices}
-    return made | ({f"{name}.data": matrix.data} if values else {})
+    pattern = {f"{name}.indptr": matrix.indptr, f"{name}.indices": matrix.indices}
+    return pattern | ({f"{name}.data": matrix.data} if values else {})
 
 
 def decode_sparse(arrays: Arrays, name: str, shape: tuple[int, int], *, values: bool = True) -> csr_array:
@@ -237,9 +270,9 @@ def decode_sparse(arrays: Arrays, name: str, shape: tuple[int, int], *, values: 
     )
     if not sound:
         raise ModelFileError(f"its matrix {name} does not add up")
-    made = csr_array((data, indices, indptr), shape=shape)
-    made.has_sorted_indices = made.has_canonical_format = True
-    return made
+    matrix = csr_array((data, indices, indptr), shape=shape)
+    matrix.has_sorted_indices = matrix.has_canonical_format = True
+    return matrix
 
 
 def _ascending(indptr: NDArray[Any], indices: NDArray[Any]) -> bool:

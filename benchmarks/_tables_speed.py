@@ -1,0 +1,89 @@
+"""The tables of docs/speed.md."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from _record import RESULTS
+from _tables import gib, markdown, must, paragraph, small, threads
+
+SERVING = {
+    "corml": "corml, from the ids of a history",
+    "implicit": "implicit ALS, a known user",
+    "implicit, user folded in": "implicit ALS, a user folded in",
+    "plain loop": "plain loop",
+}
+
+
+def tables() -> dict[str, str]:
+    """Each table with its caption, by the name it has in the page."""
+    races = [json.loads(path.read_text("utf-8")) for path in (RESULTS / "speed").glob("rivals-*.json")]
+    return {
+        "serving": serving(must("speed/serving-gowalla")),
+        "rivals": rivals(sorted(races, key=lambda record: record["items"])),
+        "growth": growth(must("speed/growth")["series"]),
+    }
+
+
+def serving(record: dict[str, Any]) -> str:
+    rows = [["program", "one list, median ms", "95 of 100 within, ms", "everyone, s", "lists a second"]]
+    for name, label in SERVING.items():
+        one, many = record["single"][name], record["batch"].get(name)
+        all_users = [f"{many['seconds']:.1f}", f"{many['users a second']:,}"] if many else ["–", "–"]
+        rows.append([label, f"{one['p50 ms']:.1f}", f"{one['p95 ms']:.1f}", *all_users])
+    evaluation = record["evaluate"]
+    loop = evaluation["plain loop"]
+    sentence = (
+        f"Evaluation: {evaluation['metrics']} figures (every metric at 5, 10 and 20) of {evaluation['users']:,} users, "
+        f"with intervals, take corml {evaluation['corml']['seconds']:.1f} s. The plain loop, without intervals, "
+        f"would take {loop['seconds']:.0f} s, {evaluation['times faster']:.0f} times as long."
+    )
+    caption = (
+        f"{record['data']}: {record['users']:,} users, {record['items']:,} items, rank {record['rank']}; "
+        f"implicit {record['versions']['implicit']}. {threads(record)}, "
+        f"load {record['machine']['load before']:.1f} before the start. The plain loop is measured on "
+        f"{loop['extrapolated from users']} users and extrapolated."
+    )
+    return "\n".join([*markdown(rows), "", paragraph(sentence), "", small(caption)])
+
+
+def rivals(records: Sequence[dict[str, Any]]) -> str:
+    rows = [["data", "model", "settings chosen on valid", "fit, s", "processor s", "peak", "NDCG@10"]]
+    notes = []
+    for record in records:
+        for name, result in record["rivals"].items():
+            rows.append([record["data"], name, *rival(result)])
+            if why := result.get("skipped") or result.get("reason"):
+                notes.append(f"{name} on {record['data']}: {why}.")
+    packages = ", ".join(f"{name} {version}" for name, version in records[-1]["versions"].items())
+    loads = ", ".join(f"{record['machine']['load before']:.1f} before {record['data']}" for record in records)
+    caption = [f"{threads(records[-1])}; load {loads}. {packages}.", *notes]
+    return "\n".join([*markdown(rows), "", small(" ".join(caption))])
+
+
+def growth(series: dict[str, Any]) -> str:
+    rows = [["users of an item", "items", "interactions", "fit, s", "processor s", "peak", "predicted"]]
+    sentences = []
+    for degree, one in series.items():
+        for row in one["rows"]:
+            sizes = [gib(row[key], 2) for key in ("peak bytes", "predicted bytes")]
+            times = [f"{row[key]:,.1f}" for key in ("seconds", "cpu seconds")]
+            rows.append([degree, f"{row['items']:,}", f"{row['interactions']:,}", *times, *sizes])
+        exponent = one["exponents"]
+        sentences.append(
+            f"With {degree} users of an item, processor time grows with interactions^{exponent['cpu seconds']:.2f}, "
+            f"memory with interactions^{exponent['bytes']:.2f}."
+        )
+    return "\n".join([*markdown(rows), "", paragraph(" ".join(sentences))])
+
+
+def rival(result: dict[str, Any]) -> list[str]:
+    """The cells of one model: a figure with ≈ is extrapolated."""
+    if "skipped" in result:
+        return ["–"] * 5
+    setting = ", ".join(
+        f"{key} {value:g}" if key != "factorizer" else value for key, value in result["setting"].items()
+    )
+    about, quality = ("", f"{result['ndcg@10']:.4f}") if "ndcg@10" in result else ("≈ ", "–")
+    times = [f"{about}{result[key]:,.1f}" for key in ("seconds", "cpu seconds")]
+    return [setting or "none", *times, gib(result["peak bytes"]), quality]

@@ -1,0 +1,113 @@
+"""From a decision per pair to a Split: seeded order, counts in whole pairs, and the parts they make.
+
+The random number of a pair is a hash of seed, user label and item label. So neither the order of rows or ids, nor
+which other users and items there are, changes the order in which a user's pairs are drawn.
+"""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.errors import DataError, quoted
+from corml.interactions import Ids, Interactions, Rows
+from corml.splits._parts import PARTS
+from corml.splits._split import Split
+
+__all__ = ["Whole", "assemble", "by_counts", "known_times", "label_numbers", "random_ranks", "ranks", "whole_counts"]
+
+# Which part is first to get what the shares cannot divide, if remainders are equal: train, then test, then valid.
+_PREFERENCE = np.array([0, 2, 1])
+
+Whole = NDArray[np.int64]
+
+
+def assemble(data: Interactions, part: NDArray[Any], procedure: dict[str, Any]) -> Split:
+    """Split by one number per pair: 0 train, 1 valid, 2 test, 3 history, 4 valid_history (there need be no 3 or 4)."""
+    present = [n for n in range(len(PARTS)) if n < 3 or (part == n).any()]
+    parts: dict[str, Any] = {PARTS[n]: data.where(part == n) for n in present}
+    return Split(**parts, procedure=procedure)
+
+
+# --- order -----------------------------------------------------------------------------------------------------------
+
+
+def random_ranks(data: Interactions, seed: int) -> Whole:
+    """Rank of each pair in a random order of its user's pairs."""
+    return ranks(data.user, _pair_numbers(data, seed))
+
+
+def ranks(user: Rows, key: NDArray[Any]) -> Whole:
+    """Rank of each pair among the pairs of its user, from 0, in the order of the keys (of equal keys, of the rows)."""
+    order = np.lexsort((key, user))
+    grouped = user[order]
+    degrees = np.bincount(grouped)
+    rank = np.empty(len(user), dtype=np.int64)
+    rank[order] = np.arange(len(user)) - (np.cumsum(degrees) - degrees)[grouped]
+    return rank
+
+
+def label_numbers(ids: Ids, seed: int, purpose: str) -> NDArray[np.uint64]:
+    """One random 64-bit number per label; other purposes get other numbers."""
+    key, person = str(seed).encode(), purpose.encode()
+    digests = (
+        hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=8, key=key, person=person).digest()
+        for label in ids.labels
+    )
+    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+
+
+def _pair_numbers(data: Interactions, seed: int) -> NDArray[np.uint64]:
+    """Hashing every pair would take seconds; labels are hashed once each and combined in whole arrays."""
+    user = label_numbers(data.users, seed, "pair of user")
+    item = label_numbers(data.items, seed, "pair of item")
+    return _scrambled(_scrambled(item)[data.item] + user[data.user])
+
+
+def _scrambled(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Apply SplitMix64's output function: one-to-one, so that distinct items of a user keep distinct numbers."""
+    x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return x ^ (x >> np.uint64(31))
+
+
+def known_times(data: Interactions, how: str) -> NDArray[np.float64]:
+    """Give the time of every pair, or say how to provide it."""
+    if data.times is None:
+        raise DataError(
+            f"The split '{how}' needs the moment of each pair, and these data have none: "
+            "name their column when loading (time=), or choose a split that needs none, such as 'ratio'."
+        )
+    missing = np.flatnonzero(~np.isfinite(data.times))
+    if len(missing):
+        first = quoted([data.users.labels[data.user[missing[0]]], data.items.labels[data.item[missing[0]]]])
+        raise DataError(
+            f"{len(missing):,} pairs have no time (the first: {first}), and the split '{how}' needs one: drop them."
+        )
+    return data.times
+
+
+# --- counts ----------------------------------------------------------------------------------------------------------
+
+
+def whole_counts(totals: Whole, shares: tuple[float, float, float]) -> Whole:
+    """Train, valid and test counts of each total (n × 3), by largest remainder; train gets at least one.
+
+    Shares .6, .2, .2 of 1, 2, 3, 4, 5 things: 1·0·0, 1·0·1, 2·0·1, 2·1·1, 3·1·1. A share of 0 gets nothing.
+    """
+    # rounding first, because .6 · 5 is 3 on paper and need not be for the machine
+    quotas = np.round(np.outer(totals, np.divide(shares, sum(shares))), 9)
+    counts = np.floor(quotas).astype(np.int64)
+    remainders = np.round(quotas - counts, 9)[:, _PREFERENCE]
+    remainders[counts[:, 0] == 0, 0] = 1.0  # there is something left to give, because train's share is above 0
+    rank = np.argsort(np.argsort(-remainders, axis=1, kind="stable"), axis=1, kind="stable")
+    left = totals - counts.sum(axis=1)
+    counts[:, _PREFERENCE] += rank < left[:, None]
+    return counts
+
+
+def by_counts(data: Interactions, rank: Whole, counts: Whole) -> Whole:
+    """Part of each pair: of a user with d pairs the first `counts[d]` ranks are train, valid and test in turn."""
+    ends = np.cumsum(counts, axis=1)[data.user_degrees[data.user]]
+    return (rank >= ends[:, 0]).astype(np.int64) + (rank >= ends[:, 1])

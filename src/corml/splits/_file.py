@@ -1,0 +1,66 @@
+"""Parts in one file: their pairs and labels, how they came about, and a digest of everything.
+
+The file is a `container` as a model file is, so reading it never runs what is in it. Arrays are the labels and titles,
+as UTF-8 bytes and offsets, and the rows of each part; the facts in the header are what people would ask about.
+"""
+
+import os
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.errors import DataError, ascii_line
+from corml.interactions import Ids, Interactions
+from corml.splits._parts import PARTS
+from corml.storage import atomic, container
+from corml.storage.container import SPLIT, decode_ids, encode_ids
+
+__all__ = ["inconsistent", "read_parts", "save_parts"]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def save_parts(path: str | os.PathLike[str], parts: Mapping[str, Interactions], facts: Mapping[str, Any]) -> None:
+    """Write parts on common ids and facts about them to a file, whole or not at all."""
+    target, train = atomic.target(path), parts["train"]
+    arrays = encode_ids("users", train.users.labels) | encode_ids("items", train.items.labels)
+    arrays |= encode_ids("titled", train.titles) | encode_ids("titles", train.titles.values())
+    for name, part in parts.items():
+        arrays |= {f"{name}.user": part.user.astype(np.int32), f"{name}.item": part.item.astype(np.int32)}
+        if part.times is not None:
+            arrays[f"{name}.times"] = part.times
+    prints = {name: part.fingerprint for name, part in parts.items()}
+    atomic.replace(target, *container.pieces(arrays, {**facts, "source": train.source, "parts": prints}, SPLIT))
+
+
+def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Interactions], dict[str, Any]]:
+    """Parts and facts of a file; one that is damaged, foreign or changed is an error."""
+    contents = container.read(path, SPLIT)
+    arrays, facts = contents.arrays, contents.meta
+    try:
+        users, items = (Ids(decode_ids(arrays, f"{kind}s"), kind=kind) for kind in ("user", "item"))
+        titles = dict(zip(decode_ids(arrays, "titled"), decode_ids(arrays, "titles"), strict=True))
+        shared = {"users": users, "items": items, "titles": titles, "source": facts["source"]}
+        return {name: _part(name, arrays, shared) for name in facts["parts"]}, facts
+    except (ValueError, KeyError, TypeError):  # a DataError is a ValueError
+        raise inconsistent(path, "labels, rows and facts do not fit together") from None
+
+
+def inconsistent(path: str | os.PathLike[str], fault: str) -> DataError:
+    """The error for a file whose digest is right and whose content is not."""
+    return DataError(f"The split {ascii_line(path, 200)} is inconsistent ({fault}): make and save it again.")
+
+
+def _part(name: str, arrays: Arrays, shared: dict[str, Any]) -> Interactions:
+    user, item, times = arrays[f"{name}.user"], arrays[f"{name}.item"], arrays.get(f"{name}.times")
+    n_users, n_items = len(shared["users"]), len(shared["items"])
+    inside = ((0 <= user) & (user < n_users)).all() and ((0 <= item) & (item < n_items)).all()
+    whole = user.dtype.kind == item.dtype.kind == "i" and user.shape == item.shape == (len(user),)
+    timed = times is None or (times.shape == user.shape and times.dtype == np.float64)
+    if name not in PARTS or not (inside and whole and timed):
+        raise ValueError(name)
+    if len(np.unique(user.astype(np.int64) * n_items + item)) < len(user):
+        raise ValueError(name)
+    return Interactions(user=user, item=item, times=times, **shared)

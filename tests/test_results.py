@@ -1,0 +1,203 @@
+"""What was measured: every file of results/ says where it came from, and the pages say what the files say."""
+
+import importlib
+import json
+import re
+from datetime import date
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+RESULTS = ROOT / "results"
+FILES = sorted(RESULTS.rglob("*.json"))
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))]
+VERSIONS = {"corml", "python", "numpy", "scipy", "numba"}
+FINGERPRINT = r"[0-9a-f]{64}"
+
+
+def read(name):
+    return json.loads((RESULTS / f"{name}.json").read_text("utf-8"))
+
+
+def relative(path):
+    return str(path.relative_to(RESULTS))
+
+
+# --- where a figure came from ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", FILES, ids=relative)
+def test_every_result_says_where_it_came_from(path):
+    check_provenance(json.loads(path.read_text("utf-8")))
+
+
+def check_provenance(record):
+    script = re.fullmatch(r"python (benchmarks/\w+\.py)( .+)?", record["command"])
+    assert script, record["command"]
+    assert (ROOT / script[1]).exists()
+    assert type(record["seed"]) is int
+    assert record["data fingerprint"]
+    for name, fingerprint in record["data fingerprint"].items():
+        if name == "generated":
+            assert "seed" in fingerprint
+            assert "by" in fingerprint
+        else:
+            assert set(fingerprint) == {"train", "split"}
+            assert all(re.fullmatch(FINGERPRINT, digits) for digits in fingerprint.values())
+    assert set(record["versions"]) >= VERSIONS
+    assert all(re.match(r"\d+\.\d+", version) for version in record["versions"].values())
+    assert re.fullmatch(r"[0-9a-f]{7,40}(\+changes)?", record["commit"])
+    assert date.fromisoformat(record["date"]) >= date(2026, 1, 1)
+    assert set(record["machine"]) == {"processor", "cores", "threads", "load before"}
+    assert "provenance" not in record or "added afterwards" in record["provenance"]
+
+
+SPOILED = {
+    "command": ["", "make figures", "python benchmarks/of_no_such_name.py"],
+    "seed": [None, "2026"],
+    "data fingerprint": [{}, {"gowalla": {"train": "abc"}}, {"generated": {"items": 5}}],
+    "versions": [{}, {"corml": "0.1.0"}],
+    "commit": ["", "3d22a8", "main"],
+    "date": ["", "yesterday"],
+    "machine": [{}, {"processor": "fast"}],
+}
+
+
+@pytest.mark.parametrize("key", SPOILED)
+def test_a_result_that_does_not_say_it_is_refused(key):
+    record = read("corml/fit-gowalla")
+    check_provenance(record)
+    for value in SPOILED[key]:
+        with pytest.raises((AssertionError, ValueError)):
+            check_provenance({**record, key: value})
+    with pytest.raises(KeyError):
+        check_provenance({name: value for name, value in record.items() if name != key})
+
+
+def test_the_same_data_have_the_same_fingerprint_in_every_result():
+    known = {}
+    for path in FILES:
+        for name, fingerprint in json.loads(path.read_text("utf-8"))["data fingerprint"].items():
+            if name != "generated":
+                assert known.setdefault(name, fingerprint) == fingerprint, path
+
+
+# --- how settings were chosen ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("path", sorted((RESULTS / "corml").glob("quality-*.json")), ids=relative)
+def test_settings_called_chosen_on_the_validation_part_are_the_best_of_a_recorded_search(path):
+    record = json.loads(path.read_text("utf-8"))
+    tuning = read(f"corml/tuning-{record['data']}")
+    assert tuning["part"] == "valid"
+    assert tuning["best"] == max(tuning["trials"], key=lambda trial: trial["ndcg@10"])
+    assert record["tuned"]["settings"] == tuning["best"]["settings"]
+    assert record["tuned and pruned"]["settings"] == {**tuning["best"]["settings"], "budget": 64}
+
+
+@pytest.mark.parametrize("path", sorted((RESULTS / "linear").glob("*-*.json")), ids=relative)
+def test_linear_models_have_the_best_of_what_was_tried(path):
+    record = json.loads(path.read_text("utf-8"))
+    if record["tried"]:
+        assert record["settings"] == max(record["tried"], key=lambda one: one["ndcg@10 on valid"])["settings"]
+    else:  # another way to solve the problem of another model
+        assert record["budget"].startswith("as ")
+
+
+# --- pages say what files say ----------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pages():
+    with pytest.MonkeyPatch.context() as patch:
+        patch.syspath_prepend(ROOT / "benchmarks")
+        yield importlib.import_module("pages")
+
+
+def test_tables_are_made_from_results(pages):
+    for name, tables in pages.PAGES.items():
+        text = (ROOT / name).read_text("utf-8")
+        assert pages.put(text, tables(), name) == text, f"{name} is behind results/: run python benchmarks/pages.py"
+
+
+def test_no_table_is_marked_as_made_that_is_not(pages):
+    marked = {
+        str(page.relative_to(ROOT)): set(names)
+        for page in PAGES
+        if (names := re.findall(r"<!-- (\w+): made by benchmarks -->", page.read_text("utf-8")))
+    }
+    assert marked == {name: set(tables()) for name, tables in pages.PAGES.items()}
+
+
+def test_every_model_has_a_row_and_every_cell_a_figure_or_a_reason(pages):
+    from corml import models
+
+    table = pages.PAGES["docs/models.md"]()["models"]
+    rows = {row.split("|")[1].strip(): row for row in table.splitlines()[2:] if row.startswith("|")}
+    assert set(rows) == set(models.names()) - {"corml-dial"}  # the dial is several fits of corml
+    for name, row in rows.items():
+        cells = [cell.strip() for cell in row.strip("|").split("|")[1:]]
+        assert len(cells) == 3
+        for cell in cells:
+            assert cell == "not run" or re.match(r"\.\d{4}", cell), (name, cell)
+    assert "Not run:" in table
+
+
+# A figure in running text: the page, words around it with a group for each figure, and where each comes from. A figure
+# may be rounded: what is recorded, written with as many digits, must be the same.
+FIGURES = [
+    (
+        "docs/models.md",
+        r"`cml` on Gowalla: (\.\d+) with ten, (\.\d+) with 40",
+        [("neural/cml-gowalla-ten-negatives", "test/ndcg@10"), ("neural/cml-gowalla", "test/ndcg@10")],
+    ),
+    (
+        "docs/models.md",
+        r"one epoch of ours, ([\d.]+) s, has an NDCG@10 of (\.\d+), the best of implicit's eight runs, "
+        r"([\d.]+) s, one of (\.\d+)",
+        [
+            ("neural/bpr-peer-pinterest", "corml, at least as good/seconds"),
+            ("neural/bpr-peer-pinterest", "corml, at least as good/test"),
+            ("neural/bpr-peer-pinterest", "best of implicit/seconds"),
+            ("neural/bpr-peer-pinterest", "best of implicit/test"),
+        ],
+    ),
+    (
+        "docs/method.md",
+        r"\| 0\.4, 0\.4, 0\.4 \| (0\.\d+) \| (0\.\d+) \| (0\.\d+) \|",
+        [(f"corml/quality-{data}", "default/valid/ndcg@10") for data in ("gowalla", "yelp2018", "pinterest")],
+    ),
+    (
+        "README.md",
+        r"share ([\d]+) % of their top ten",
+        [("corml/metric-movielens-small", "shared/default")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("page", "words", "sources"), FIGURES, ids=[words[:30] for _, words, _ in FIGURES])
+def test_figures_in_running_text_are_those_recorded(page, words, sources):
+    text = re.sub(r"\s+", " ", (ROOT / page).read_text("utf-8"))
+    (figures,) = [found.groups() for found in re.finditer(words, text)]
+    assert len(figures) == len(sources)
+    for written, (name, key) in zip(figures, sources, strict=True):
+        value = read(name)
+        for part in key.split("/"):
+            value = value[part]
+        assert as_written(value, written) == written, f"{page} says {written} where results/{name}.json has {value}"
+
+
+def as_written(value, written):
+    """A recorded number in the form a page has it: with as many digits, without a leading zero, or as a percentage."""
+    if "." not in written:
+        return f"{100 * value:.0f}" if value < 1 else f"{value:.0f}"
+    digits = f"{value:.{len(written.partition('.')[2])}f}"
+    return digits.removeprefix("0") if written.startswith(".") else digits
+
+
+def test_a_figure_is_compared_to_its_last_digit():
+    assert as_written(0.11697, ".1170") == ".1170"
+    assert as_written(0.11697, ".1169") != ".1169"
+    assert as_written(0.6716, "67") == "67"
+    assert as_written(9.897, "9.9") == "9.9"
