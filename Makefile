@@ -4,20 +4,27 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 NEURAL := $(VENV)/.neural
+WORKERS ?= 2
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-.PHONY: demo test test-long check format clean
+.PHONY: demo test quick test-long check format clean
 
 demo: $(READY)
 	$(BIN)/corml demo
 
+# The same checks and tests, in two processes: kernels compile once and are kept for both.
 test: check
-	$(BIN)/python -m pytest --cov --cov-report=term --cov-fail-under=95
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term --cov-fail-under=95
+
+# What a change breaks first, in under a minute: everything but training, documents and whole programs.
+quick: $(NEURAL)
+	$(BIN)/ruff check src tests examples benchmarks
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not thorough"
 
 test-long: $(NEURAL)
 	$(BIN)/python -m pytest -m "slow or not slow" --long
 
 check: $(NEURAL)
-	$(BIN)/ruff check src tests examples
+	$(BIN)/ruff check src tests examples benchmarks
 	$(BIN)/ruff format --check src tests examples
 	$(BIN)/mypy
 

@@ -6,6 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from corml import Interactions, models
+from corml.settings import values_of
 
 
 def random_interactions(seed, users=40, items=25, mean=6):
@@ -16,9 +17,16 @@ def random_interactions(seed, users=40, items=25, mean=6):
         rng.choice(items, size=min(items, 1 + rng.poisson(mean - 1)), replace=False, p=weights / weights.sum())
         for _ in range(users)
     ]
-    who = [f"u{user}" for user, row in enumerate(chosen) for _ in row]
-    what = [f"i{item}" for row in chosen for item in row]
-    return Interactions.from_pairs(who, what)
+    user_labels = [f"u{user}" for user, row in enumerate(chosen) for _ in row]
+    item_labels = [f"i{item}" for row in chosen for item in row]
+    return Interactions.from_pairs(user_labels, item_labels)
+
+
+def new_learner(model, X):
+    """What the loop would train of a gradient model on these data, on one processor."""
+    import torch
+
+    return model._learner(X, model._plan(X).resolved(values_of(model)), torch.device("cpu"))
 
 
 def with_arrays(model, **arrays):
@@ -29,15 +37,13 @@ def with_arrays(model, **arrays):
 
 
 def learner_of(name, data, **settings):
-    """A gradient model that has learned nothing yet, and what its loop would train, on one processor.
+    """A gradient model that has learned nothing yet, and what its loop would train.
 
     Its vectors are long enough for every part of a loss to count.
     """
-    import torch
-
-    common = {"size": 5, "epochs": 0, "batch": 4096, "start": 0.4}
+    common = {"size": 5, "epochs": 0, "batch": 4096, "init_std": 0.4}
     model = models.make(name, common | settings).fit(data)
-    return model, model._learner(data.matrix, torch.device("cpu"))
+    return model, new_learner(model, data.matrix)
 
 
 def one_batch(learner, seed=0):
@@ -46,12 +52,12 @@ def one_batch(learner, seed=0):
     return batch
 
 
-def spread(table, X, layers):
+def propagate(table, X, layers):
     """A table of vectors and what the graph makes of it, layer by layer, by dense products."""
     R = X.toarray().astype(np.float64)
     N = R / np.sqrt(np.maximum(R.sum(1), 1))[:, None] / np.sqrt(np.maximum(R.sum(0), 1))
-    found = [np.asarray(table, dtype=np.float64)]
+    tables = [np.asarray(table, dtype=np.float64)]
     for _ in range(layers):
-        users, items = found[-1][: len(R)], found[-1][len(R) :]
-        found.append(np.vstack([N @ items, N.T @ users]))
-    return found
+        users, items = tables[-1][: len(R)], tables[-1][len(R) :]
+        tables.append(np.vstack([N @ items, N.T @ users]))
+    return tables

@@ -20,6 +20,7 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.interactions import Ids, Interactions
+from corml.linalg.scaling import rows_of
 
 __all__ = [
     "Certificate",
@@ -251,7 +252,7 @@ def learned(kind: type[T], *shape: str | None, optional: bool = False) -> Learne
 def on_items(W: csr_array, old: Ids, new: Ids) -> csr_array:
     """Items × items weights of an earlier fit where the items of new data have their rows; unknown items have none."""
     position = new.find(old.labels)
-    rows = position[np.repeat(np.arange(len(old)), np.diff(W.indptr))]
+    rows = position[rows_of(W)]
     columns = position[W.indices]
     known = (rows >= 0) & (columns >= 0)
     moved = csr_array((W.data[known], (rows[known], columns[known])), shape=(len(new), len(new)))

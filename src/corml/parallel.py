@@ -84,12 +84,12 @@ def _held() -> _Held:
 _this_thread = threading.local()
 
 
-def each(work: Callable[[int], T], count: int, *, most: int | None = None) -> Iterator[T]:
-    """Give `work(0)`, `work(1)`, … in this order, made in at most that many threads, each with one thread of BLAS.
+def each(work: Callable[[int], T], count: int, *, max_threads: int | None = None) -> Iterator[T]:
+    """Give `work(0)`, `work(1)`, … in this order, made in at most `max_threads` threads, each with one thread of BLAS.
 
     A thread of ours starts no others: what it calls works alone.
     """
-    workers = min(threads(), count, most or count)
+    workers = min(threads(), count, max_threads or count)
     if workers <= 1 or getattr(_this_thread, "is_ours", False):
         yield from map(work, range(count))
         return

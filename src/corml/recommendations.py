@@ -1,4 +1,4 @@
-"""Lists of items for people: what came out of a model, with reasons where a list is short."""
+"""Recommended lists: what came out of a model, with reasons where a list is short."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ class Recommendations:
     `items` is an n × k array of item ids (`None` where a list has fewer than k) and `scores` the matching numbers
     (NaN there). `sources` says what each list rests on: "history", or "popularity" where there was no known item to
     go by. `reasons` says in a sentence why a list is short or not personal (`None` where all is well); `unknown`
-    lists the history items the model has never met and left out.
+    lists the history items that are not in the catalogue, and were ignored.
     """
 
     items: NDArray[np.object_]

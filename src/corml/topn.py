@@ -75,7 +75,7 @@ def top_k(
             report()
         return best
 
-    bands = list(each(ranked, len(starts[0]), most=max(1, ALIVE_BYTES // (4 * height * width))))
+    bands = list(each(ranked, len(starts[0]), max_threads=max(1, ALIVE_BYTES // (4 * height * width))))
     if not bands:
         return np.zeros((0, k), dtype=np.int64), np.zeros((0, k), dtype=np.float32)
     return np.concatenate([f.columns for f in bands]), np.concatenate([f.scores for f in bands])

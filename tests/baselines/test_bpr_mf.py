@@ -20,17 +20,17 @@ def test_the_loss_is_the_sum_over_pairs_divided_by_their_number(tiny, l2):
     batch = one_batch(learner)
     U, V = np.split(learner.E.detach().numpy().astype(np.float64), [6])
     total = 0.0
-    for u, i, (j,) in zip(batch.users, batch.items, batch.others, strict=True):
+    for u, i, (j,) in zip(batch.users, batch.items, batch.negatives, strict=True):
         total -= np.log(1 / (1 + np.exp(-(U[u] @ V[i] - U[u] @ V[j]))))
         total += l2 / 2 * (U[u] @ U[u] + V[i] @ V[i] + V[j] @ V[j])
     assert learner.loss(batch, None).item() == pytest.approx(total / len(batch.users), rel=1e-5)
 
 
-def test_learning_puts_what_was_met_before_what_was_not(tiny):
+def test_learning_ranks_the_history_before_everything_else(tiny):
     model = models.make("bpr-mf", {"size": 8, "learning_rate": 0.05, "l2": 0.0}).fit(tiny)
-    scores, met = model.user_ @ model.item_.T, tiny.matrix.toarray() > 0
-    for row, there in zip(scores, met, strict=True):
-        assert row[there].min() > row[~there].max()
+    scores, seen = model.user_ @ model.item_.T, tiny.matrix.toarray() > 0
+    for row, of_user in zip(scores, seen, strict=True):
+        assert row[of_user].min() > row[~of_user].max()
 
 
 def test_more_ridge_means_shorter_vectors(tiny):

@@ -1,4 +1,4 @@
-"""DPCML: the nearest of several vectors counts, and those of one user are neither one point nor strangers."""
+"""DPCML: the nearest of several vectors counts, and those of one user are neither one point nor far apart."""
 
 import numpy as np
 import pytest
@@ -38,8 +38,8 @@ def test_the_loss_is_that_of_the_paper(tiny, prototypes, low, high):
         return min(((part - V[i]) ** 2).sum() for part in U[u])
 
     total = 0.0
-    for u, i, others in zip(batch.users, batch.items, batch.others, strict=True):
-        total += max(0.0, model.margin + s(u, i) - min(s(u, j) for j in others))
+    for u, i, negatives in zip(batch.users, batch.items, batch.negatives, strict=True):
+        total += max(0.0, model.margin + s(u, i) - min(s(u, j) for j in negatives))
         if prototypes > 1:
             total += model.diversity * (max(0.0, low - diversity(U[u])) + max(0.0, diversity(U[u]) - high))
     assert learner.loss(batch, None).item() == pytest.approx(total / len(batch.users), rel=1e-4)
@@ -56,17 +56,17 @@ def test_the_loss_is_that_of_the_paper(tiny, prototypes, low, high):
 )
 def test_diversity_is_kept_between_two_bounds(tiny, vectors, cost):
     _, learner = learner_of("dpcml", tiny, prototypes=2, low=0.1, high=0.5, size=2)
-    assert learner._scatter(torch.tensor([vectors])).item() == pytest.approx(cost, abs=1e-6)
+    assert learner._out_of_bounds(torch.tensor([vectors])).item() == pytest.approx(cost, abs=1e-6)
 
 
 def test_bounds_that_no_diversity_keeps_are_refused_before_it_begins(tiny):
     model = models.make("dpcml", {"low": 0.5, "high": 0.1})
-    for ask in (model.plan, model.fit):
+    for method in (model.plan, model.fit):
         with pytest.raises(SettingError, match=r"low of DPCML must not be above high; got 0\.5 and 0\.1\."):
-            ask(tiny)
+            method(tiny)
 
 
-def test_nobody_leaves_the_unit_ball(tiny):
+def test_no_vector_leaves_the_unit_ball(tiny):
     model = models.make("dpcml", {"epochs": 30, "learning_rate": 0.5, "size": 4, "prototypes": 3}).fit(tiny)
     assert model.user_.shape == (6, 12)
     assert np.linalg.norm(model.user_.reshape(-1, 4), axis=1).max() <= 1 + 1e-6
@@ -84,8 +84,8 @@ def test_learning_keeps_the_vectors_of_a_user_apart():
     assert 0.3 < apart < 0.7
 
 
-def test_a_minority_taste_is_not_drowned():
-    """A user with two tastes is near both with two vectors; the place between them is near to neither."""
+def test_a_minority_interest_is_not_drowned():
+    """A user with two interests is near both with two vectors; the point between them is near to neither."""
     model = models.make("dpcml", {"epochs": 0, "size": 2, "prototypes": 2}).fit(random_interactions(0, 6, 8, mean=3))
     model.user_[0] = [1, 0, -1, 0]
     model.item_[:3] = [[1, 0], [-1, 0], [0, 0]]

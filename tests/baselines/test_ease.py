@@ -128,12 +128,12 @@ def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):
 
 
 def test_where_the_dense_route_does_not_fit_or_takes_long_the_local_one_is_taken(data, monkeypatch):
-    assert EASE().plan(data)["route"] == "dense"
+    assert EASE().plan(data).route == "dense"
     with monkeypatch.context() as patch:
-        patch.setattr(ease, "PATIENCE", 24)
-        assert EASE().plan(data)["route"] == "local"
+        patch.setattr(ease, "MAX_DENSE_ITEMS", 24)
+        assert EASE().plan(data).route == "local"
     monkeypatch.setattr(ease, "dense_bytes", lambda X: 1 << 60)
-    assert EASE().plan(data)["route"] == "local"
+    assert EASE().plan(data).route == "local"
     assert issparse(EASE().fit(data).weights_)
 
 

@@ -1,10 +1,10 @@
-"""L-CML: what CML asks, asked of vectors that the graph made."""
+"""L-CML: the loss of CML on vectors that are propagated over the graph."""
 
 import numpy as np
 import pytest
 
 from corml import models
-from support import learner_of, one_batch, random_interactions, spread
+from support import learner_of, one_batch, propagate, random_interactions
 
 pytest.importorskip("torch")
 
@@ -20,7 +20,7 @@ def test_the_loss_is_that_of_cml_on_the_mean_of_the_layers(tiny, layers):
     settings = {"margin": 0.5, "covariance": 2.0, "negatives": 4}
     _, learner = learner_of("l-cml", tiny, layers=layers, **settings)
     _, plain = learner_of("cml", tiny, **settings)
-    mean = np.mean(spread(learner.E.detach(), tiny.matrix, layers), axis=0)
+    mean = np.mean(propagate(learner.E.detach(), tiny.matrix, layers), axis=0)
     mean /= np.maximum(np.linalg.norm(mean, axis=1, keepdims=True), 1)
     plain.E.data.copy_(plain.E.new_tensor(mean))
     batch = one_batch(learner)

@@ -7,7 +7,7 @@ from scipy.stats import norm
 
 from corml import models
 from corml.baselines import recvae
-from support import random_interactions
+from support import new_learner, random_interactions
 
 torch = pytest.importorskip("torch")
 
@@ -20,12 +20,11 @@ def tiny():
 
 
 def learner_of(data, **settings):
-    model = models.make("recvae", SMALL | settings)
-    return model, model._learner(data.matrix, torch.device("cpu"))
+    return new_learner(models.make("recvae", SMALL | settings), data.matrix)
 
 
 def step_all(learner, count):
-    """Some plain steps down the slope, so that nothing is at its beginning."""
+    """Some plain gradient steps, so that nothing is as it began."""
     for _ in range(count):
         for group, loss in learner.epoch(np.random.default_rng(0)):
             loss.backward()
@@ -49,11 +48,11 @@ def encode(P, x, raised=1.0):
         inner = (inner - inner.mean()) / np.sqrt(inner.var() + recvae.EPSILON)
         inner = inner * P["norms"][layer][0] + P["norms"][layer][1]
         total = total + inner
-    return tuple(inner @ P[name][:-1] + P[name][-1] for name in ("means", "spreads"))
+    return tuple(inner @ P[name][:-1] + P[name][-1] for name in ("means", "log_variances"))
 
 
-def density(z, mean, spread):
-    return norm.logpdf(z, mean, np.exp(spread / 2))
+def density(z, mean, log_variance):
+    return norm.logpdf(z, mean, np.exp(log_variance / 2))
 
 
 def prior(z, old):
@@ -63,21 +62,21 @@ def prior(z, old):
 
 
 def test_the_encoder_is_that_of_the_paper(tiny):
-    _, learner = learner_of(tiny)
+    learner = learner_of(tiny)
     step_all(learner, 3)
-    means, spreads = recvae._encode(learner.encoder, recvae._Histories(tiny.matrix, torch.device("cpu")))
+    means, log_variances = recvae._encode(learner.encoder, recvae._Histories(tiny.matrix, torch.device("cpu")))
     for row, x in enumerate(tiny.matrix.toarray()):
-        mean, spread = encode(learner.encoder, x)
+        mean, log_variance = encode(learner.encoder, x)
         np.testing.assert_allclose(means[row].detach(), mean, atol=1e-5)
-        np.testing.assert_allclose(spreads[row].detach(), spread, atol=1e-5)
+        np.testing.assert_allclose(log_variances[row].detach(), log_variance, atol=1e-5)
 
 
 def test_the_encoder_that_serves_is_the_one_that_learned():
     data = random_interactions(2, 50, 30)
     model = models.make("recvae", {"size": 8, "hidden": 32, "epochs": 5, "learning_rate": 0.01}).fit(data)
-    _, learner = learner_of(data, size=8, hidden=32)
+    learner = learner_of(data, size=8, hidden=32)
     for name, tensor in (learner.encoder | learner.decoder).items():
-        if name != "spreads":
+        if name != "log_variances":
             tensor.data.copy_(torch.from_numpy(getattr(model, name + "_")))
     means, _ = recvae._encode(learner.encoder, recvae._Histories(data.matrix, torch.device("cpu")))
     np.testing.assert_allclose(model.represent(data.matrix, None), means.detach(), atol=1e-5)
@@ -88,23 +87,25 @@ def test_the_encoder_that_serves_is_the_one_that_learned():
 
 
 def test_the_composite_prior_is_the_mixture(tiny):
-    _, learner = learner_of(tiny)
+    learner = learner_of(tiny)
     step_all(learner, 2)
     histories = recvae._Histories(tiny.matrix, torch.device("cpu"))
     z = torch.randn(6, 3, generator=torch.Generator().manual_seed(0)) * 3
     found = learner._prior(z, histories).numpy() - np.log(2 * np.pi) / 2  # the constant that all densities share
     for row, x in enumerate(tiny.matrix.toarray()):
-        np.testing.assert_allclose(found[row], prior(z[row].numpy(), encode(learner.before, x)), rtol=1e-4)
+        np.testing.assert_allclose(found[row], prior(z[row].numpy(), encode(learner.previous, x)), rtol=1e-4)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.6])
 @pytest.mark.parametrize("gamma", [0.005, 0.3])
 def test_the_loss_is_a_likelihood_and_a_divergence_that_weighs_by_history(tiny, gamma, dropout, monkeypatch):
     """The encoder that learns sees a part of each history; prior, likelihood, weight and decoder the whole."""
-    _, learner = learner_of(tiny, gamma=gamma, dropout=dropout)
+    learner = learner_of(tiny, gamma=gamma, dropout=dropout)
     step_all(learner, 2)
     noise = torch.randn(6, 3, generator=torch.Generator().manual_seed(1))
-    monkeypatch.setattr(recvae, "_drawn", lambda mean, spread, random: mean + noise * torch.exp(spread / 2))
+    monkeypatch.setattr(
+        recvae, "_sample", lambda mean, log_variance, random: mean + noise * torch.exp(log_variance / 2)
+    )
     W, b = (learner.decoder[name].detach().numpy().astype(np.float64) for name in ("item", "bias"))
     random = torch.Generator().manual_seed(int(np.random.default_rng(0).integers(2**62)))
     raised = tiny.matrix.astype(np.float64)
@@ -112,11 +113,11 @@ def test_the_loss_is_a_likelihood_and_a_divergence_that_weighs_by_history(tiny, 
     costs = {"encoder": [], "decoder": []}
     for group, seen in (("encoder", raised.toarray()), ("decoder", np.ones(tiny.shape))):
         for row, x in enumerate(tiny.matrix.toarray()):
-            mean, spread = encode(learner.encoder, x, seen[row])
-            z = mean + noise[row].numpy() * np.exp(spread / 2)
+            mean, log_variance = encode(learner.encoder, x, seen[row])
+            z = mean + noise[row].numpy() * np.exp(log_variance / 2)
             costs[group].append(-(x * log_softmax(W @ z + b)).sum())
             if group == "encoder":
-                divergence = density(z, mean, spread) - prior(z, encode(learner.before, x))
+                divergence = density(z, mean, log_variance) - prior(z, encode(learner.previous, x))
                 costs[group][-1] += gamma * x.sum() * divergence.sum()
     histories = recvae._Histories(tiny.matrix, torch.device("cpu"))
     for group, expected in costs.items():
@@ -124,7 +125,7 @@ def test_the_loss_is_a_likelihood_and_a_divergence_that_weighs_by_history(tiny, 
         assert found == pytest.approx(np.mean(expected), rel=1e-4)
 
 
-def test_a_part_of_a_history_is_hidden_and_the_rest_raised(tiny):
+def test_a_part_of_a_history_is_hidden_and_the_rest_scaled_up(tiny):
     data = random_interactions(2, 200, 30, mean=12)
     histories = recvae._Histories(data.matrix, torch.device("cpu"))
     hidden = histories.with_dropout(0.25, torch.Generator().manual_seed(0))
@@ -135,7 +136,7 @@ def test_a_part_of_a_history_is_hidden_and_the_rest_raised(tiny):
 
 
 def test_encoder_and_decoder_learn_in_turns(tiny):
-    _, learner = learner_of(tiny, turns=3, batch=4)
+    learner = learner_of(tiny, turns=3, batch=4)
     order = []
     for group, loss in learner.epoch(np.random.default_rng(0)):
         order.append(group)
@@ -152,24 +153,24 @@ def test_encoder_and_decoder_learn_in_turns(tiny):
 
 
 def test_the_prior_remembers_the_encoder_of_one_epoch_before(tiny):
-    _, learner = learner_of(tiny)
+    learner = learner_of(tiny)
     step_all(learner, 1)
     after_one = {name: tensor.detach().clone() for name, tensor in learner.encoder.items()}
     step_all(learner, 1)
-    for name, tensor in learner.before.items():
+    for name, tensor in learner.previous.items():
         assert torch.equal(tensor, after_one[name])
         assert not tensor.requires_grad
 
 
-def test_whoever_has_the_same_history_gets_the_same_list_known_or_not():
+def test_known_and_new_users_with_the_same_history_get_the_same_list():
     data = random_interactions(2, 50, 30)
     model = models.make("recvae", SMALL | {"epochs": 3}).fit(data)
     mine = list(data.items.labels[data.matrix[[7]].indices])
-    known, stranger = model.recommend([data.users.labels[7]]), model.recommend(history=[mine[::-1]])
-    np.testing.assert_array_equal(known.items, stranger.items)
+    known, new = model.recommend([data.users.labels[7]]), model.recommend(history=[mine[::-1]])
+    np.testing.assert_array_equal(known.items, new.items)
 
 
-def test_nobody_without_a_history_breaks_the_encoder():
+def test_an_empty_history_does_not_break_the_encoder():
     data = random_interactions(2, 50, 30)
     model = models.make("recvae", SMALL | {"epochs": 1}).fit(data)
     empty = data.matrix[[0]].copy()

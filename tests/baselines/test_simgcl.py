@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from support import learner_of, one_batch, random_interactions, spread
+from support import learner_of, one_batch, propagate, random_interactions
 
 torch = pytest.importorskip("torch")
 
@@ -28,46 +28,47 @@ def test_the_loss_is_a_ranking_and_a_contrast_of_users_and_of_items(tiny, layers
     """Without noise both images are the vectors themselves, and the contrast is that of all pairs of vectors."""
     model, learner = learner_of("simgcl", tiny, layers=layers, contrast=weight, noise=0.0, l2=0.2)
     batch = one_batch(learner)
-    tables = spread(learner.E.detach(), tiny.matrix, layers)
+    tables = propagate(learner.E.detach(), tiny.matrix, layers)
     U, V = np.split(np.mean(tables[1:], axis=0), [6])
     U0, V0 = np.split(tables[0], [6])
     total = 0.0
-    for u, i, (j,) in zip(batch.users, batch.items, batch.others, strict=True):
+    for u, i, (j,) in zip(batch.users, batch.items, batch.negatives, strict=True):
         total += np.log1p(np.exp(-(U[u] @ V[i] - U[u] @ V[j])))
         total += model.l2 / 2 * (U0[u] @ U0[u] + V0[i] @ V0[i] + V0[j] @ V0[j])
     expected = total / len(batch.users)
     for table, numbers in ((U, batch.users), (V, batch.items)):
-        one = table[np.unique(numbers)]
-        expected += weight * contrast_by_hand(one, one, model.temperature)
+        image = table[np.unique(numbers)]
+        expected += weight * contrast_by_hand(image, image, model.temperature)
     assert learner.loss(batch, np.random.default_rng(0)).item() == pytest.approx(expected, rel=1e-4)
 
 
 def noisy_by_hand(learner, X, seed, nodes):
-    """Images of some nodes as published: noise is added to what spreads on, in each layer."""
-    random, here, images = torch.Generator().manual_seed(seed), learner.E.detach(), []
-    for layer in range(1, learner.layers + 1):
-        here = torch.from_numpy(spread(here, X, 1)[1]).float()
-        if layer == learner.layers:  # of the last, no other node needs any
-            here = here[nodes]
-        drawn = torch.nn.functional.normalize(torch.rand(here.shape, generator=random)) * learner.model.noise
-        here = here + torch.sign(here) * drawn
-        images.append(here if layer == learner.layers else here[nodes])
+    """Images of some nodes as published: noise is added to what is propagated, in each layer."""
+    random, layer, images = torch.Generator().manual_seed(seed), learner.E.detach(), []
+    for depth in range(1, learner.layers + 1):
+        layer = torch.from_numpy(propagate(layer, X, 1)[1]).float()
+        if depth == learner.layers:  # of the last, no other node needs any
+            layer = layer[nodes]
+        drawn = torch.nn.functional.normalize(torch.rand(layer.shape, generator=random)) * learner.settings.noise
+        layer = layer + torch.sign(layer) * drawn
+        images.append(layer if depth == learner.layers else layer[nodes])
     return torch.stack(images).mean(0)
 
 
 @pytest.mark.parametrize("nodes", [np.arange(14), np.array([1, 4, 5, 7, 12])], ids=["all", "some"])
 @pytest.mark.parametrize("layers", [1, 2, 3])
-def test_what_noise_adds_is_what_spreading_noisy_vectors_adds(tiny, layers, nodes):
+def test_what_noise_adds_is_what_propagating_noisy_vectors_adds(tiny, layers, nodes):
     _, learner = learner_of("simgcl", tiny, layers=layers, noise=0.03)
-    noise = learner._noise(learner.spread(), nodes, 3)
+    noise = learner._noise(learner.propagate(), nodes, 3)
     expected = noisy_by_hand(learner, tiny.matrix, 3, nodes)
     np.testing.assert_allclose(learner.vectors().detach()[nodes] + noise, expected, atol=1e-6)
 
 
 def test_the_contrast_is_between_two_images_with_noise_of_their_own(tiny):
-    model, learner = learner_of("simgcl", tiny, layers=2, noise=0.3, contrast=0.7, batch=5)
+    learners = [learner_of("simgcl", tiny, layers=2, noise=0.3, contrast=weight, batch=5)[1] for weight in (0.0, 0.7)]
+    learner = learners[1]
     batch = next(iter(learner.sampler(np.random.default_rng(0))))
-    plain, noisy = (learner.loss(batch, np.random.default_rng(1)).item() for model.contrast in (0.0, 0.7))
+    plain, noisy = (one.loss(batch, np.random.default_rng(1)).item() for one in learners)
     nodes = np.unique(np.concatenate([batch.users, batch.items + 6]))
     seeds = np.random.default_rng(1).integers(2**62, size=2)
     images = [noisy_by_hand(learner, tiny.matrix, int(seed), nodes).numpy() for seed in seeds]
@@ -79,16 +80,16 @@ def test_the_contrast_is_between_two_images_with_noise_of_their_own(tiny):
 def test_noise_has_its_length_and_keeps_signs(tiny):
     _, learner = learner_of("simgcl", tiny, layers=1, noise=0.03)
     clean = learner.vectors().detach().numpy()
-    noise = learner._noise(learner.spread(), np.arange(14), 0).numpy()
+    noise = learner._noise(learner.propagate(), np.arange(14), 0).numpy()
     np.testing.assert_allclose(np.linalg.norm(noise, axis=1), 0.03, rtol=1e-4)
     assert (noise * clean >= -1e-9).all()
 
 
 def test_images_differ_with_the_seed_alone(tiny):
     _, learner = learner_of("simgcl", tiny, noise=0.1)
-    one, same, other = (learner._noise(learner.spread(), np.arange(14), seed) for seed in (1, 1, 2))
-    assert torch.equal(one, same)
-    assert not torch.allclose(one, other)
+    first, same, other = (learner._noise(learner.propagate(), np.arange(14), seed) for seed in (1, 1, 2))
+    assert torch.equal(first, same)
+    assert not torch.allclose(first, other)
     batch = one_batch(learner)
     first, again = (learner.loss(batch, np.random.default_rng(4)).item() for _ in range(2))
     assert first == again != learner.loss(batch, np.random.default_rng(5)).item()

@@ -47,7 +47,7 @@ def test_ctrl_c_says_after_which_epoch_and_the_same_command_continues(run, here,
     assert run(*[word if word != "m.corml" else "other.corml" for word in command], "--checkpoint", "new").code == 0
     resumed, whole = corml.read_model("m.corml"), corml.read_model("other.corml")
     assert (resumed.item_ == whole.item_).all()
-    assert resumed.notes_["training"]["epochs"] == 4
+    assert resumed.fitted_.training.epochs == 4
 
 
 def test_ctrl_c_in_the_first_epoch_says_so(run, here, csv, monkeypatch):
@@ -70,7 +70,7 @@ def test_ctrl_c_before_the_checkpoint_was_read_says_that_nothing_was_saved(run, 
         raise KeyboardInterrupt
 
     (here / "checkpoint").write_bytes(b"something else")
-    monkeypatch.setattr("corml.neural.gradient_model.Stepwise.fit", stopped)
+    monkeypatch.setattr("corml.neural.gradient_model.GradientModel.fit", stopped)
     outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", *QUICK)
     assert outcome.code == 75
     assert "Stopped before the end of the first epoch: nothing was saved. Run it again." in outcome.err
@@ -78,7 +78,7 @@ def test_ctrl_c_before_the_checkpoint_was_read_says_that_nothing_was_saved(run, 
 
 def test_a_plan_has_the_memory_of_a_training(run, here, csv):
     outcome = run("fit", csv, "--plan", "--json", *QUICK)
-    assert set(outcome.json) == {"numbers to learn", "predicted bytes"}
+    assert set(outcome.json) == {"parameters", "batch", "predicted bytes"}
 
 
 def test_the_outcome_says_how_training_ended(run, here, csv):

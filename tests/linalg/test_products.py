@@ -3,8 +3,8 @@ import pytest
 from scipy.sparse import csr_array, random_array
 
 from corml.linalg.gram import dense_gram
-from corml.linalg.products import add_dense_product, add_sparse_product, rows_of
-from corml.linalg.scaling import column_degrees, normalised, row_degrees, scaled
+from corml.linalg.products import add_dense_product, add_sparse_product
+from corml.linalg.scaling import column_degrees, normalised, row_degrees, rows_of, scaled
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""Without PyTorch there is nothing to learn with: these tests are left out."""
+"""Without PyTorch nothing can be learned: these tests are skipped."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Mini-batches: every pair once, and negatives that are drawn evenly from what a user has not met."""
+"""Mini-batches: every pair once, and negatives that are drawn evenly from what a user has not seen."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
 from corml.neural import sampling
-from corml.neural.sampling import Sampler, negatives
+from corml.neural.sampling import Sampler, draw_negatives
 from support import random_interactions
 
 
@@ -17,34 +17,34 @@ def batches(X, seed=0, **shape):
 
 
 def drawn(X, users, count, seed):
-    return negatives(X.indptr, X.indices, X.shape[1], np.asarray(users), count, seed)
+    return draw_negatives(X.indptr, X.indices, X.shape[1], np.asarray(users), count, seed)
 
 
 @given(seed=st.integers(0, 2**63 - 1), data=st.integers(0, 30), count=st.integers(1, 7))
-def test_a_negative_was_never_met(seed, data, count):
+def test_a_negative_was_never_seen(seed, data, count):
     X = random_interactions(data, 30, 9, mean=5).matrix
     users = np.flatnonzero(np.diff(X.indptr) < X.shape[1])
-    found, met = drawn(X, users, count, seed), X.toarray() > 0
-    assert found.shape == (len(users), count)
-    assert found.min() >= 0
-    assert found.max() < X.shape[1]
-    assert not met[users[:, None], found].any()
+    negatives, seen = drawn(X, users, count, seed), X.toarray() > 0
+    assert negatives.shape == (len(users), count)
+    assert negatives.min() >= 0
+    assert negatives.max() < X.shape[1]
+    assert not seen[users[:, None], negatives].any()
 
 
-def test_negatives_are_even_over_what_was_not_met():
-    met = np.zeros((1, 50), dtype=np.float32)
-    met[0, [0, 7, 8, 31, 49]] = 1
-    found = drawn(csr_array(met), np.zeros(3000, dtype=np.int64), 15, seed=3)
-    counts = np.bincount(found.ravel(), minlength=50)[met[0] == 0]
+def test_negatives_are_uniform_over_what_was_not_seen():
+    seen = np.zeros((1, 50), dtype=np.float32)
+    seen[0, [0, 7, 8, 31, 49]] = 1
+    negatives = drawn(csr_array(seen), np.zeros(3000, dtype=np.int64), 15, seed=3)
+    counts = np.bincount(negatives.ravel(), minlength=50)[seen[0] == 0]
     assert chisquare(counts).pvalue > 0.01
-    for columns in (found[:, 0], found[:, -1], found[::7].ravel()):  # no place in a batch is special
-        assert chisquare(np.bincount(columns, minlength=50)[met[0] == 0]).pvalue > 0.01
+    for columns in (negatives[:, 0], negatives[:, -1], negatives[::7].ravel()):  # no position in a batch is special
+        assert chisquare(np.bincount(columns, minlength=50)[seen[0] == 0]).pvalue > 0.01
 
 
-def test_the_one_item_left_is_always_found():
-    met = np.ones((1, 200), dtype=np.float32)
-    met[0, 123] = 0
-    X = csr_array(met)
+def test_the_only_item_not_seen_is_always_drawn():
+    seen = np.ones((1, 200), dtype=np.float32)
+    seen[0, 123] = 0
+    X = csr_array(seen)
     X.eliminate_zeros()
     assert (drawn(X, [0, 0, 0], 4, seed=9) == 123).all()
 
@@ -56,11 +56,11 @@ def test_an_epoch_has_every_pair_once(data, size, count):
     users, items = (np.concatenate([getattr(batch, name) for batch in epoch]) for name in ("users", "items"))
     assert len(epoch) == len(Sampler(X, size=size))
     assert all(len(batch.users) == size for batch in epoch[:-1])
-    assert all(batch.others.shape == (len(batch.users), count) for batch in epoch)
+    assert all(batch.negatives.shape == (len(batch.users), count) for batch in epoch)
     able = np.flatnonzero(np.diff(X.indptr) < X.shape[1])
-    there = csr_array((np.ones(len(users)), (users, items)), shape=X.shape)
-    assert there.nnz == len(users)
-    np.testing.assert_array_equal(there.toarray()[able], X.toarray()[able])
+    pairs = csr_array((np.ones(len(users)), (users, items)), shape=X.shape)
+    assert pairs.nnz == len(users)
+    np.testing.assert_array_equal(pairs.toarray()[able], X.toarray()[able])
 
 
 def test_pairs_come_in_another_order_in_another_epoch():
@@ -68,14 +68,14 @@ def test_pairs_come_in_another_order_in_another_epoch():
     sampler = Sampler(X, size=1000)
     (first,), (second,) = sampler(rng), sampler(rng)
     assert not np.array_equal(first.items, second.items)
-    assert not np.array_equal(first.others, second.others)
+    assert not np.array_equal(first.negatives, second.negatives)
 
 
-def test_whoever_met_everything_is_left_out():
+def test_a_user_of_every_item_has_no_pair():
     X = csr_array(np.array([[1, 1, 1], [1, 0, 1], [1, 1, 1]], dtype=np.float32))
     (batch,) = batches(X, size=10, count=2)
     assert set(batch.users) == {1}
-    assert (batch.others == 1).all()
+    assert (batch.negatives == 1).all()
     assert batches(X[[0, 2]], size=10) == []
     assert len(Sampler(X[[0, 2]], size=10)) == 0
 
@@ -93,10 +93,10 @@ def test_any_number_of_threads_draws_the_same(threads, monkeypatch):
 def test_a_seed_decides_everything():
     X = random_interactions(3, 60, 30).matrix
     first, again, other = (batches(X, seed, size=64, count=2) for seed in (5, 5, 6))
-    for one, two in zip(first, again, strict=True):
-        np.testing.assert_array_equal(one.items, two.items)
-        np.testing.assert_array_equal(one.others, two.others)
-    assert not np.array_equal(first[0].others, other[0].others)
+    for batch, same in zip(first, again, strict=True):
+        np.testing.assert_array_equal(batch.items, same.items)
+        np.testing.assert_array_equal(batch.negatives, same.negatives)
+    assert not np.array_equal(first[0].negatives, other[0].negatives)
 
 
 def test_drawing_less_ahead_still_gives_full_batches(monkeypatch):

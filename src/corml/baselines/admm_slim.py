@@ -55,7 +55,7 @@ class ADMMSLIM(ItemItem):
     rho: float | None = setting(
         None, optional(above(0), "from the problem"), symbol="ρ", help="step length: speed, not the answer"
     )
-    max_steps: int = setting(500, whole(1, 1_000_000), help="most steps of the solver")
+    max_steps: int = setting(500, whole(1, 1_000_000), help="max steps of the solver")
     tol: float = setting(1e-3, between(0, 1), help="relative residuals to reach; 0 runs exactly max_steps")
 
     def plan(self, train: Interactions) -> RidgePlan:

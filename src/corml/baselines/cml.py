@@ -1,4 +1,4 @@
-"""CML: users and items in one space, where near means liked."""
+"""CML: users and items in one space, where a user is near to the items that suit them."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,42 +6,42 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from corml.neural.embedding_model import Embedded
-from corml.neural.hard_negatives import suggested_negatives
+from corml.fitted import Settings
+from corml.neural.embedding_model import EmbeddingLearner
 from corml.neural.lazy_torch import torch
-from corml.neural.metric import MetricLoss, clip
-from corml.neural.pairwise import Pairwise
+from corml.neural.losses import MetricLoss, clip, metric_loss
 from corml.neural.sampling import Batch
+from corml.settings import described
 
 __all__ = ["CML"]
 
 
+@described
 @dataclass(kw_only=True, eq=False)
-class CML(MetricLoss, Embedded):
-    """Vectors in a ball, with what a user met nearer than what the user did not.
+class CML(MetricLoss):
+    """Vectors in a ball, where the items of a user's history are nearer to the user than others.
 
-    Minimises the mean of w·[margin + ‖u − i‖² − min_j ‖u − j‖²]₊ over the pairs (u, i) of a mini-batch, each with some
-    items j that u has not met, plus covariance·C. w = ln(1 + rank of i), as those j tell it; C is the sum of the
-    squared covariances between two coordinates, over `size`. All vectors stay in the unit ball. Scores are −‖u − i‖².
+    Minimises the mean of w·[margin + ‖u − i‖² − min_j ‖u − j‖²]₊ over the pairs (u, i) of a mini-batch, each with
+    negatives j, items that u has not interacted with, plus covariance·C. w = ln(1 + rank of i), estimated from those j;
+    C is the sum of the squared covariances between two coordinates, over `size`. All vectors stay in the unit ball.
+    Scores are −‖u − i‖².
     """
 
     NAME: ClassVar[str] = "cml"
     CITATION: ClassVar[str] = "Hsieh, Yang, Cui, Lin, Belongie, Estrin: Collaborative Metric Learning. WWW 2017"
-    DISTANCE: ClassVar[bool] = True
 
-    def _learner(self, X: csr_array, device: "torch.device") -> Pairwise:
-        return _Learner(self, X, device)
+    def _learner(self, X: csr_array, settings: Settings, device: "torch.device") -> EmbeddingLearner:
+        return _Learner(settings, X, device)
 
 
-class _Learner(Pairwise):
-    def __init__(self, model: CML, X: csr_array, device: "torch.device") -> None:
-        super().__init__(model, X, device, negatives=model.negatives or suggested_negatives(X.shape[1]))
-        self.model = model
+class _Learner(EmbeddingLearner):
+    def __init__(self, settings: Settings, X: csr_array, device: "torch.device") -> None:
+        super().__init__(settings, X, device, negatives=settings.negatives)
         with torch.no_grad():
-            self.after()
+            self.after_step()
 
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
-        return self.model.cost(self, self.E, batch)
+        return metric_loss(self, self.E, batch)
 
-    def after(self) -> None:
+    def after_step(self) -> None:
         clip(self.E)

@@ -14,8 +14,7 @@ from corml.interactions import Interactions
 from corml.linalg.gram import dense_gram
 from corml.linalg.local import local_ridge
 from corml.linalg.pairs import largest_gram, over_pairs, strongest
-from corml.linalg.products import rows_of
-from corml.linalg.scaling import column_degrees
+from corml.linalg.scaling import column_degrees, rows_of
 from corml.linalg.spd import spd_inverse
 from corml.parallel import threads
 from corml.progress import Progress

@@ -14,7 +14,7 @@ from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Plan, learned
 from corml.linalg.pairs import largest_gram, over_pairs
 from corml.linalg.products import add_sparse_product
-from corml.linalg.scaling import column_degrees, narrow, power, row_degrees, scaled
+from corml.linalg.scaling import column_degrees, narrow, normalised
 from corml.linalg.svd import right_singular_vectors
 from corml.parallel import blas
 from corml.recommender import FitCall, Recommender
@@ -73,7 +73,7 @@ class GFCF(Recommender):
     route: str = setting("auto", one_of(*ROUTES), help="how NᵀN is applied: through users, kept as pairs, or by cost")
 
     def _fit(self, call: FitCall) -> Outcome:
-        X, N = call.X, _normalised(call.X)
+        X, N = call.X, normalised(call.X)
         V = np.zeros((X.shape[1], 0), dtype=np.float32)
         call.progress("filter", 0, 1)
         if self.alpha > 0:
@@ -142,17 +142,13 @@ class _Filters:
         right = np.ascontiguousarray((np.float32(model.settings_.alpha) * root * model.V_).T)
         if model.pairs_ is not None:
             return cls(left, right, None, model.pairs_)
-        N = narrow(_normalised(model.train_))
+        N = narrow(normalised(model.train_))
         return cls(left, right, N.T.tocsr(), N)
 
 
 def suggested_rank(X: csr_array) -> int:
     """One singular vector for 32 users, from 16 to the published 256: with more, V overfits."""
     return min(max(int(X.shape[0]) // USERS_A_VECTOR, 16), 256)
-
-
-def _normalised(X: csr_array) -> csr_array:
-    return scaled(X, rows=power(row_degrees(X), -0.5), columns=power(column_degrees(X), -0.5))
 
 
 def _route(X: csr_array, wish: str) -> str:

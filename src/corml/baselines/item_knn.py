@@ -9,8 +9,7 @@ from scipy.sparse import csr_array
 from corml.baselines._item_item import ItemItem
 from corml.fitted import Outcome
 from corml.linalg.pairs import over_pairs, strongest
-from corml.linalg.products import rows_of
-from corml.linalg.scaling import column_degrees
+from corml.linalg.scaling import column_degrees, rows_of
 from corml.recommender import FitCall
 from corml.settings import at_least, choice, described, log, setting, whole
 

@@ -1,4 +1,4 @@
-"""L-CML: the loss of CML on vectors that spread over the graph of users and items."""
+"""L-CML: the loss of CML on vectors that are propagated over the graph of users and items."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -7,17 +7,19 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.neural.graph_model import Spreading, SpreadLearner
-from corml.neural.hard_negatives import suggested_negatives
+from corml.fitted import Settings
+from corml.neural.graph_model import GraphLearner, GraphModel
 from corml.neural.lazy_torch import torch
-from corml.neural.metric import MetricLoss
+from corml.neural.losses import MetricLoss, metric_loss
 from corml.neural.sampling import Batch
+from corml.settings import described
 
 __all__ = ["LCML"]
 
 
+@described
 @dataclass(kw_only=True, eq=False)
-class LCML(MetricLoss, Spreading):
+class LCML(MetricLoss, GraphModel):
     """CML on the vectors of LightGCN.
 
     Minimises what CML does, the mean of w·[margin + ‖u − i‖² − min_j ‖u − j‖²]₊ over a mini-batch plus covariance·C,
@@ -27,24 +29,19 @@ class LCML(MetricLoss, Spreading):
 
     NAME: ClassVar[str] = "l-cml"
     CITATION: ClassVar[str] = "Wei, Ma, Chow: Collaborative Residual Metric Learning. SIGIR 2023"
-    DISTANCE: ClassVar[bool] = True
 
     def _fold_in(self, X: csr_array) -> NDArray[np.float32]:
-        found = super()._fold_in(X)
-        return np.asarray(found / np.maximum(np.linalg.norm(found, axis=1, keepdims=True), 1))
+        vectors = super()._fold_in(X)
+        return np.asarray(vectors / np.maximum(np.linalg.norm(vectors, axis=1, keepdims=True), 1))
 
-    def _learner(self, X: csr_array, device: "torch.device") -> SpreadLearner:
-        return _Learner(self, X, device)
+    def _learner(self, X: csr_array, settings: Settings, device: "torch.device") -> GraphLearner:
+        return _Learner(settings, X, device, negatives=settings.negatives)
 
 
-class _Learner(SpreadLearner):
-    def __init__(self, model: LCML, X: csr_array, device: "torch.device") -> None:
-        super().__init__(model, X, device, negatives=model.negatives or suggested_negatives(X.shape[1]))
-        self.model = model
-
+class _Learner(GraphLearner):
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
-        return self.model.cost(self, self.vectors(), batch)
+        return metric_loss(self, self.vectors(), batch)
 
     def vectors(self) -> "torch.Tensor":
-        found = super().vectors()
-        return torch.div(found, found.norm(dim=1, keepdim=True).clamp_min(1))
+        vectors = super().vectors()
+        return torch.div(vectors, vectors.norm(dim=1, keepdim=True).clamp_min(1))

@@ -1,4 +1,4 @@
-"""LightGCN: vectors that spread over the graph of users and items, trained to rank pairs."""
+"""LightGCN: vectors that are propagated over the graph of users and items, trained to rank pairs."""
 
 from dataclasses import dataclass
 from typing import ClassVar
@@ -6,17 +6,19 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
-from corml.neural.graph_model import Spreading, SpreadLearner
+from corml.fitted import Settings
+from corml.neural.graph_model import GraphLearner, GraphModel
 from corml.neural.lazy_torch import torch
-from corml.neural.pairwise import bpr, squares
+from corml.neural.losses import bpr, ridge
 from corml.neural.sampling import Batch
-from corml.settings import above, at_least, log, setting
+from corml.settings import above, at_least, described, log, setting
 
 __all__ = ["LightGCN"]
 
 
+@described
 @dataclass(kw_only=True, eq=False)
-class LightGCN(Spreading):
+class LightGCN(GraphModel):
     """Vectors that are means over layers of a graph, trained to rank pairs.
 
     Minimises −Σ ln σ(u·i − u·j) + l2/2 (‖u⁰‖² + ‖i⁰‖² + ‖j⁰‖²), where u, i, j are rows of (E + AE + … + A^L E)/(L + 1),
@@ -29,19 +31,16 @@ class LightGCN(Spreading):
         "Recommendation. SIGIR 2020"
     )
 
-    start: float = setting(
+    init_std: float = setting(
         0.1, above(0, 100), search=log(1e-2, 1), help="standard deviation of the numbers in the first vectors"
     )
     l2: float = setting(1e-4, at_least(0), symbol="λ", search=log(1e-6, 1e-2), help="ridge on the vectors of a pair")
 
-    def _learner(self, X: csr_array, device: "torch.device") -> SpreadLearner:
-        return _Learner(self, X, device)
+    def _learner(self, X: csr_array, settings: Settings, device: "torch.device") -> GraphLearner:
+        return _Learner(settings, X, device)
 
 
-class _Learner(SpreadLearner):
-    def __init__(self, model: LightGCN, X: csr_array, device: "torch.device") -> None:
-        super().__init__(model, X, device)
-        self.l2 = model.l2
-
+class _Learner(GraphLearner):
     def loss(self, batch: Batch, rng: np.random.Generator) -> "torch.Tensor":
-        return bpr(*self.taken(self.vectors(), batch)) + self.l2 * squares(*self.taken(self.E, batch))
+        ranking = bpr(*self.of_batch(self.vectors(), batch))
+        return ranking + float(self.settings.l2) * ridge(*self.of_batch(self.E, batch))

@@ -1,17 +1,18 @@
 """RecVAE: a variational autoencoder of histories."""
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterator
+from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.neural.gradient_model import Stepwise
+from corml.fitted import Settings, learned
+from corml.neural.gradient_model import GradientModel
 from corml.neural.lazy_torch import torch
-from corml.neural.likelihood import CELLS, likelihood
-from corml.settings import above, between, choice, linear, log, optional, setting, whole
+from corml.neural.losses import CELLS, likelihood
+from corml.settings import above, between, choice, described, linear, log, optional, setting, whole
 from corml.topn import band_of
 
 __all__ = ["RecVAE"]
@@ -25,8 +26,9 @@ PRIOR = (
 EPSILON = 0.1  # of layer norms, as published
 
 
+@described
 @dataclass(kw_only=True, eq=False)
-class RecVAE(Stepwise):
+class RecVAE(GradientModel):
     """A history becomes a distribution over short vectors, a vector becomes scores of all items.
 
     Maximises, over users x, E_q(z|x) [Σ_i x_i ln softmax_i(Wz + b)] − β·KL(q(z|x) ‖ p(z)), with β = gamma·|x|, a part
@@ -39,23 +41,14 @@ class RecVAE(Stepwise):
         "Shenbin, Alekseev, Tutubalina, Malykh, Nikolenko: RecVAE: A New Variational Autoencoder for Top-N "
         "Recommendations with Implicit Feedback. WSDM 2020"
     )
-    STATE: ClassVar[Mapping[str, tuple[str | None, ...]]] = {
-        "first": ("items", None),  # of the encoder, one row for each item
-        "layers": (None, None, None),
-        "biases": (None, None),
-        "norms": (None, None, None),
-        "means": (None, None),
-        "item": ("items", None),  # of the decoder
-        "bias": ("items",),
-    }
 
-    first_: Array = field(init=False, repr=False)
-    layers_: Array = field(init=False, repr=False)
-    biases_: Array = field(init=False, repr=False)
-    norms_: Array = field(init=False, repr=False)
-    means_: Array = field(init=False, repr=False)
-    item_: Array = field(init=False, repr=False)
-    bias_: Array = field(init=False, repr=False)
+    first_ = learned(np.ndarray, "items", None)  # of the encoder, one row for each item
+    layers_ = learned(np.ndarray, None, None, None)
+    biases_ = learned(np.ndarray, None, None)
+    norms_ = learned(np.ndarray, None, None, None)
+    means_ = learned(np.ndarray, None, None)
+    item_ = learned(np.ndarray, "items", None)  # of the decoder
+    bias_ = learned(np.ndarray, "items")
 
     hidden: int = setting(200, whole(1, 8192), search=choice(200, 600), help="width of the encoder")
     batch: int | None = setting(
@@ -68,22 +61,22 @@ class RecVAE(Stepwise):
     dropout: float = setting(0.5, between(0, 0.95), search=linear(0.2, 0.8), help="share of a history that is hidden")
     turns: int = setting(3, whole(1, 20), search=choice(1, 3), help="epochs of the encoder for one of the decoder")
 
-    def _sizes(self, X: csr_array) -> tuple[int, int]:
-        items, people = X.shape[1], min(self._people(X.shape[0]), X.shape[0])
+    def _choices(self, X: csr_array) -> dict[str, int]:
+        users = np.count_nonzero(np.diff(X.indptr))
+        return {"batch": self.batch or max(1, min(512, int(users) // 10))}
+
+    def _sizes(self, X: csr_array, batch: int) -> tuple[int, int]:
+        items, users = X.shape[1], min(batch, X.shape[0])
         encoder = items * self.hidden + (LAYERS - 1) * self.hidden**2 + 3 * LAYERS * self.hidden
         encoder += 2 * (self.hidden + 1) * self.size
         decoder = items * (self.size + 1)
-        return encoder + decoder, encoder + decoder + 10 * LAYERS * people * self.hidden + 4 * max(CELLS, items)
+        return encoder + decoder, encoder + decoder + 10 * LAYERS * users * self.hidden + 4 * max(CELLS, items)
 
-    def _people(self, users: int) -> int:
-        """Users in a mini-batch."""
-        return self.batch or max(1, min(512, users // 10))
-
-    def _learner(self, X: csr_array, device: "torch.device") -> "_Learner":
-        return _Learner(self, X, device)
+    def _learner(self, X: csr_array, settings: Settings, device: "torch.device") -> "_Learner":
+        return _Learner(settings, X, device)
 
     def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Array:
-        """The mean vector of each history, whoever has it."""
+        """The mean vector of each history, of known and new users alike."""
         length = np.sqrt(np.maximum(np.diff(X.indptr), 1)).astype(np.float32)
         inner = (X.astype(np.float32) @ self.first_) / length[:, None]
         total = np.zeros_like(inner)
@@ -98,9 +91,9 @@ class RecVAE(Stepwise):
         """Whole rows."""
         return band_of(*X.shape)
 
-    def score_block(self, people: Any, columns: slice) -> Array:
+    def score_block(self, users: Any, columns: slice) -> Array:
         """Scores of items by the decoder."""
-        return np.asarray(people @ self.item_[columns].T + self.bias_[columns])
+        return np.asarray(users @ self.item_[columns].T + self.bias_[columns])
 
 
 def _swish(x: Array) -> Array:
@@ -115,13 +108,12 @@ def _normed(x: Array, scale_shift: Array) -> Array:
 class _Learner:
     """Encoder and decoder as plain tensors, named as the arrays of the model."""
 
-    def __init__(self, model: RecVAE, X: csr_array, device: "torch.device") -> None:
-        self.model, self.X, self.device = model, X, device
-        self.people = np.flatnonzero(np.diff(X.indptr) > 0)
-        self.batch = model._people(len(self.people))
-        self.steps = (model.turns + 1) * -(-len(self.people) // self.batch)
-        items, hidden, size = X.shape[1], model.hidden, model.size
-        random = torch.Generator().manual_seed(model.seed)
+    def __init__(self, settings: Settings, X: csr_array, device: "torch.device") -> None:
+        self.settings, self.X, self.device = settings, X, device
+        self.users = np.flatnonzero(np.diff(X.indptr) > 0)
+        self.steps = (settings.turns + 1) * -(-len(self.users) // settings.batch)
+        items, hidden, size = X.shape[1], settings.hidden, settings.size
+        random = torch.Generator().manual_seed(settings.seed)
 
         def drawn(*shape: int, of: int) -> "torch.Tensor":
             even = 2 * torch.rand(shape, generator=random) - 1
@@ -136,10 +128,10 @@ class _Learner:
             "biases": drawn(LAYERS, hidden, of=hidden),
             "norms": ones_and_zeros().to(device).requires_grad_(),
             "means": drawn(hidden + 1, size, of=hidden),
-            "spreads": drawn(hidden + 1, size, of=hidden),
+            "log_variances": drawn(hidden + 1, size, of=hidden),
         }
         self.decoder = {"item": drawn(items, size, of=size), "bias": drawn(items, of=size)}
-        self.before = self.encoder
+        self.previous = self.encoder
 
     def groups(self) -> "dict[str, dict[str, torch.Tensor]]":
         """Encoder and decoder learn in turns."""
@@ -147,43 +139,43 @@ class _Learner:
 
     def epoch(self, rng: np.random.Generator) -> "Iterator[tuple[str, torch.Tensor]]":
         """Turns of the encoder, then one of the decoder."""
-        self.before = {name: tensor.detach().clone() for name, tensor in self.encoder.items()}
-        for turn in range(self.model.turns + 1):
-            learns = "encoder" if turn < self.model.turns else "decoder"
-            order = rng.permutation(self.people)
-            for first in range(0, len(order), self.batch):
-                rows = self.X[order[first : first + self.batch]]
+        self.previous = {name: tensor.detach().clone() for name, tensor in self.encoder.items()}
+        turns, batch = self.settings.turns, self.settings.batch
+        for turn in range(turns + 1):
+            learns = "encoder" if turn < turns else "decoder"
+            order = rng.permutation(self.users)
+            for first in range(0, len(order), batch):
+                rows = self.X[order[first : first + batch]]
                 yield learns, self._loss(_Histories(rows, self.device), learns, rng)
 
     def _loss(self, histories: "_Histories", learns: str, rng: np.random.Generator) -> "torch.Tensor":
         random = torch.Generator(self.device).manual_seed(int(rng.integers(2**62)))
         if learns == "decoder":
             with torch.no_grad():
-                mean, spread = _encode(self.encoder, histories)
-            z = _drawn(mean, spread, random)
+                mean, log_variance = _encode(self.encoder, histories)
+            z = _sample(mean, log_variance, random)
             return -likelihood(z, self.decoder["item"], self.decoder["bias"], histories.starts, histories.items)
-        hidden = histories.with_dropout(self.model.dropout, random)
-        mean, spread = _encode(self.encoder, hidden)
-        z = _drawn(mean, spread, random)
-        divergence = (_density(z, mean, spread) - self._prior(z, histories)).sum(1)
-        beta = self.model.gamma * histories.lengths
+        hidden = histories.with_dropout(self.settings.dropout, random)
+        mean, log_variance = _encode(self.encoder, hidden)
+        z = _sample(mean, log_variance, random)
+        divergence = (_density(z, mean, log_variance) - self._prior(z, histories)).sum(1)
+        beta = float(self.settings.gamma) * histories.lengths
         W, b = (self.decoder[name].detach() for name in ("item", "bias"))
         return (beta * divergence).mean() - likelihood(z, W, b, histories.starts, histories.items)
 
     def _prior(self, z: "torch.Tensor", histories: "_Histories") -> "torch.Tensor":
         """Log-density of the composite prior, by coordinate."""
         with torch.no_grad():
-            mean, spread = _encode(self.before, histories)
-        parts = [(1 - sum(weight for weight, _ in PRIOR), mean, spread)]
+            mean, log_variance = _encode(self.previous, histories)
+        parts = [(1 - sum(weight for weight, _ in PRIOR), mean, log_variance)]
         parts += [(weight, torch.zeros_like(z), torch.full_like(z, level)) for weight, level in PRIOR]
-        return torch.logsumexp(
-            torch.stack([_density(z, mean, spread) + float(np.log(weight)) for weight, mean, spread in parts]), 0
-        )
+        densities = [_density(z, *of_part) + float(np.log(weight)) for weight, *of_part in parts]
+        return torch.logsumexp(torch.stack(densities), 0)
 
     def arrays(self) -> dict[str, Array]:
-        """Everything but the spreads, which only learning needs."""
+        """Everything but the log-variances, which only learning needs."""
         both = self.encoder | self.decoder
-        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in both.items() if name != "spreads"}
+        return {name: tensor.detach().cpu().numpy().copy() for name, tensor in both.items() if name != "log_variances"}
 
 
 class _Histories:
@@ -197,12 +189,12 @@ class _Histories:
         self.weights = torch.repeat_interleave(self.lengths.rsqrt(), self.starts.diff())
 
     def with_dropout(self, share: float, random: "torch.Generator") -> "_Histories":
-        """The same with some items hidden, and the others raised to make up for them."""
-        made: _Histories = object.__new__(_Histories)
-        made.__dict__ |= self.__dict__
+        """The same with some items hidden, and the rest scaled up to make up for them."""
+        hidden: _Histories = object.__new__(_Histories)
+        hidden.__dict__ |= self.__dict__
         stays = torch.rand(self.weights.shape, generator=random, device=self.weights.device) >= share
-        made.weights = self.weights * stays / (1 - share)
-        return made
+        hidden.weights = self.weights * stays / (1 - share)
+        return hidden
 
 
 def _encode(P: "dict[str, torch.Tensor]", histories: _Histories) -> "tuple[torch.Tensor, torch.Tensor]":
@@ -223,15 +215,15 @@ def _encode(P: "dict[str, torch.Tensor]", histories: _Histories) -> "tuple[torch
         scale, shift = P["norms"][layer]
         inner = torch.nn.functional.layer_norm(inner, inner.shape[1:], scale, shift, EPSILON)
         total = total + inner
-    mean, spread = (inner @ P[name][:-1] + P[name][-1] for name in ("means", "spreads"))
-    return mean, spread
+    mean, log_variance = (inner @ P[name][:-1] + P[name][-1] for name in ("means", "log_variances"))
+    return mean, log_variance
 
 
-def _drawn(mean: "torch.Tensor", spread: "torch.Tensor", random: "torch.Generator") -> "torch.Tensor":
+def _sample(mean: "torch.Tensor", log_variance: "torch.Tensor", random: "torch.Generator") -> "torch.Tensor":
     noise = torch.randn(mean.shape, generator=random, device=mean.device)
-    return mean + noise * torch.exp(spread / 2)
+    return mean + noise * torch.exp(log_variance / 2)
 
 
-def _density(z: "torch.Tensor", mean: "torch.Tensor", spread: "torch.Tensor") -> "torch.Tensor":
+def _density(z: "torch.Tensor", mean: "torch.Tensor", log_variance: "torch.Tensor") -> "torch.Tensor":
     """Log-density of a Gaussian by coordinate, up to the constant that all share."""
-    return -0.5 * (spread + (z - mean).square() / spread.exp())
+    return -0.5 * (log_variance + (z - mean).square() / log_variance.exp())

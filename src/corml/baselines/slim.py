@@ -49,10 +49,10 @@ class SLIM(ItemItem):
         None, optional(above(0), "from the data"), search=log(3, 1000), help="ridge on the weights"
     )
     candidates: int | None = setting(
-        None, optional(whole(1, 1_000_000), "all that can have a weight"), help="most items an item is predicted from"
+        None, optional(whole(1, 1_000_000), "all that can have a weight"), help="max items an item is predicted from"
     )
     tol: float = setting(1e-3, above(0, 1), help="slopes to reach, as a share of the largest at zero")
-    max_steps: int = setting(1000, whole(1, 1_000_000), help="most passes over the candidates of an item")
+    max_steps: int = setting(1000, whole(1, 1_000_000), help="max passes over the candidates of an item")
 
     def fit(
         self,

@@ -21,8 +21,9 @@ from corml.evaluation import task
 from corml.fitted import Plan
 from corml.interactions import Interactions
 from corml.neural import lazy_torch
-from corml.neural.embedding_model import Embedded
-from corml.neural.gradient_model import Stepwise
+from corml.neural.checkpoint import epochs_in
+from corml.neural.embedding_model import EmbeddingModel
+from corml.neural.gradient_model import GradientModel
 from corml.recommender import Recommender
 from corml.splits import Split
 
@@ -88,7 +89,7 @@ def fit(
     if out:
         target(out, source, loading.get("titles"))
     recommender = _model(given["model"], model, values)
-    if isinstance(recommender, Stepwise) and not plan:
+    if isinstance(recommender, GradientModel) and not plan:
         lazy_torch.require(type(recommender).__name__)
     if checkpoint:
         _check_checkpoint(recommender, checkpoint, out, source, loading.get("titles"), settings)
@@ -129,7 +130,7 @@ def _model(section: dict[str, Any], name: str | None, values: list[str]) -> Reco
 
 def _check_checkpoint(recommender: Recommender, checkpoint: str, out: str | None, *inputs: object) -> None:
     """Refuse a checkpoint that cannot be saved, before the data are read."""
-    if not isinstance(recommender, Stepwise):
+    if not isinstance(recommender, GradientModel):
         raise UsageError(
             f"{recommender.NAME} is not trained in epochs, so it has no checkpoint: leave out --checkpoint."
         )
@@ -151,9 +152,9 @@ def _resumable(recommender: Recommender, checkpoint: str | None) -> Iterator[Non
     try:
         yield
     except KeyboardInterrupt:
-        if not checkpoint or not isinstance(recommender, Stepwise):
+        if not checkpoint or not isinstance(recommender, GradientModel):
             raise
-        done, name = recommender.epochs_kept, ascii_line(checkpoint, 200)
+        done, name = epochs_in(checkpoint, recommender.NAME), ascii_line(checkpoint, 200)
         if not done:
             raise Stopped("Stopped before the end of the first epoch: nothing was saved. Run it again.") from None
         raise Stopped(f"Stopped after epoch {done}, saved in {name}. The same command continues from there.") from None
@@ -175,7 +176,7 @@ def _learn(
 
 def _check_can_evaluate(recommender: Recommender, job: task.Task) -> None:
     learned = job.split.train.user_degrees[job.split.train.users.rows(job.users)] > 0
-    if isinstance(recommender, Embedded) and not recommender.folds_in and not learned.all():
+    if isinstance(recommender, EmbeddingModel) and not recommender.folds_in and not learned.all():
         raise UsageError(
             f"{recommender.NAME} has no vector for {np.sum(~learned):,} users of the test part, because they are not "
             "in the train part: choose another split, or a model that scores histories."
@@ -184,11 +185,11 @@ def _check_can_evaluate(recommender: Recommender, job: task.Task) -> None:
 
 def _validation(recommender: Recommender, split: Split) -> dict[str, Interactions]:
     """What early stopping evaluates: the valid part, if the model can score its users."""
-    history = split.valid_history if isinstance(recommender, Stepwise) and recommender.folds_in else None
+    history = split.valid_history if isinstance(recommender, GradientModel) and recommender.folds_in else None
     known = split.train if history is None else history
     if (known.user_degrees[split.valid.user] > 0).any():
         return {"valid": split.valid} | ({} if history is None else {"valid_history": history})
-    if isinstance(recommender, Stepwise):
+    if isinstance(recommender, GradientModel):
         tell(f"note: no user of the valid part can be scored, so all {recommender.epochs} epochs are run")
     return {}
 

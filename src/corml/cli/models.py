@@ -7,7 +7,7 @@ import typer
 from corml import models as registry
 from corml.cli._console import say, show_json
 from corml.errors import UsageError
-from corml.neural.gradient_model import Stepwise
+from corml.neural.gradient_model import GradientModel
 from corml.settings import Declared, declared
 
 __all__ = ["models"]
@@ -50,7 +50,7 @@ def _about(name: str) -> dict[str, Any]:
     return {
         "about": (model.__doc__ or "").strip().splitlines()[0],
         "citation": model.CITATION,
-        "extra": "neural" if issubclass(model, Stepwise) else None,
+        "extra": "neural" if issubclass(model, GradientModel) else None,
         "settings": [_row(spec) for spec in declared(model).values()],
     }
 

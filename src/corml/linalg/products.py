@@ -1,7 +1,5 @@
 """Sparse rows times a matrix, added onto a dense block; rows are shared out over threads."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -9,7 +7,7 @@ from scipy.sparse import csr_array
 from corml.compiled import njit
 from corml.parallel import over_rows
 
-__all__ = ["add_dense_product", "add_sparse_product", "rows_of"]
+__all__ = ["add_dense_product", "add_sparse_product"]
 
 
 def add_dense_product(X: csr_array, D: NDArray[np.float32], out: NDArray[np.float32]) -> None:
@@ -54,8 +52,3 @@ def _add_sparse(ptr, cols, data, s_ptr, s_cols, s_data, out, noise, start, stop)
             for c in range(len(target)):
                 if abs(target[c]) < noise:
                     target[c] = 0
-
-
-def rows_of(X: csr_array) -> NDArray[Any]:
-    """Row number of each stored entry."""
-    return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))

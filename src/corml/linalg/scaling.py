@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["column_degrees", "is_symmetric", "narrow", "normalised", "power", "row_degrees", "scaled"]
+__all__ = ["column_degrees", "is_symmetric", "narrow", "normalised", "power", "row_degrees", "rows_of", "scaled"]
 
 Vector = NDArray[np.float64]
 
@@ -63,3 +63,8 @@ def is_symmetric(S: csr_array) -> bool:
     bits = csr_array((S.data.view(whole), S.indices, S.indptr), shape=S.shape)
     probe = np.random.default_rng(0).integers(0, 2**31, S.shape[1]).astype(whole) * whole.type(2) + whole.type(1)
     return np.array_equal(bits @ probe, bits.T @ probe)
+
+
+def rows_of(X: csr_array) -> NDArray[Any]:
+    """Row number of each stored entry."""
+    return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))

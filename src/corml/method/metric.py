@@ -24,7 +24,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Metric:
-    """A hollow symmetric matrix seen as a distance: its rows are asked for one band at a time."""
+    """A hollow symmetric matrix seen as a distance: its rows are given one band at a time."""
 
     degrees: Vector
     exponent: float

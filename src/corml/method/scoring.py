@@ -10,8 +10,8 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import UsageError, ascii_line
-from corml.linalg.products import add_dense_product, add_sparse_product, rows_of
-from corml.linalg.scaling import power, scaled
+from corml.linalg.products import add_dense_product, add_sparse_product
+from corml.linalg.scaling import power, rows_of, scaled
 from corml.method.metric import Metric, gershgorin
 from corml.method.problem import Weights
 from corml.method.spectral import filter_block

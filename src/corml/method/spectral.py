@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.scaling import column_degrees, power, row_degrees, scaled
+from corml.linalg.scaling import normalised
 from corml.linalg.svd import right_singular_vectors
 
 __all__ = ["FILTERS", "Norms", "filter_block", "singular_vectors"]
@@ -25,7 +25,7 @@ FILTERS = ("elementwise", "factored", "authors")
 
 def singular_vectors(R: csr_array, rank: int, norms: Norms = (0.5, 0.5)) -> NDArray[Any]:
     """V of the degree-normalised interactions; `norms` are the exponents a of users and b of items."""
-    N = scaled(R, rows=power(row_degrees(R), -norms[0]), columns=power(column_degrees(R), -norms[1]))
+    N = normalised(R, *norms)
     V, _ = right_singular_vectors(N, rank)
     V[np.bincount(R.indices, minlength=R.shape[1]) == 0] = 0  # they have no user: rounding may say otherwise
     return V

@@ -1,1 +1,1 @@
-"""What models trained by gradients share: one loop, one sampler, one graph, one way to keep one's place."""
+"""What models trained by gradient descent share: one loop, one sampler, one graph, one kind of checkpoint."""

@@ -1,43 +1,65 @@
-"""The base of all models that learn step by step: their common settings, and a fit that can be interrupted."""
+"""The base of all models trained by gradient descent: their common settings, and a fit that can be interrupted."""
 
+import copy
 import math
 import os
 import time
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
-from typing import Any, Self
+from typing import ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import memory, parallel
 from corml.errors import NumericalError, ResourceError, UsageError
+from corml.fitted import Fitted, Outcome, Plan, Settings
 from corml.interactions import Interactions
 from corml.neural import lazy_torch
 from corml.neural.checkpoint import Checkpoint
 from corml.neural.lazy_torch import torch
-from corml.neural.training import Course, Learner, Place, train
-from corml.neural.validation import METRIC, judge
-from corml.recommender import Progress, Recommender, check_is_data
-from corml.settings import above, check, choice, declared, log, one_of, optional, setting, whole
+from corml.neural.sampling import suggested_batch
+from corml.neural.training import Arrays, Learner, Schedule, TrainingState, train
+from corml.neural.validation import METRIC, validator
+from corml.progress import Progress
+from corml.recommender import FitCall, Recommender, check_is_data
+from corml.settings import above, check, choice, log, one_of, optional, setting, whole
 
-__all__ = ["Stepwise"]
+__all__ = ["GradientModel", "GradientPlan", "HardNegativesPlan"]
 
 MANY = 100_000  # pairs from which on mini-batches are large enough for threads
-COPIES = 17  # of what is learned: itself, gradient, moments, the best so far, what is judged, a checkpoint on its way
+COPIES = 17  # of what is learned: itself, gradient, moments, the best so far, what is validated, a checkpoint
 ALWAYS = 1 << 26  # bytes of PyTorch's own and of ranking
-A_PAIR = 48  # bytes: the pair, its place in an epoch, negatives drawn ahead
+A_PAIR = 48  # bytes: the pair, its position in an epoch, negatives drawn ahead
 SMALLER = "lower size or batch."
 HOW_LONG = ("epochs", "patience", "every", "minutes", "device")  # may change between the parts of an interrupted fit
 
+Path = str | os.PathLike[str]
+
+
+@dataclass(frozen=True, kw_only=True)
+class GradientPlan(Plan):
+    """How many numbers are learned, and in mini-batches of which size."""
+
+    parameters: int
+    batch: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class HardNegativesPlan(GradientPlan):
+    """The same, and how many negatives are drawn for each pair."""
+
+    negatives: int
+
 
 @dataclass(kw_only=True, eq=False)
-class Stepwise(Recommender):
-    """A model with a learner: `_learner` makes what the loop trains, `put` takes over what it found."""
+class GradientModel(Recommender):
+    """A model with a learner: `_learner` makes what the loop trains, whose arrays become those of the model."""
+
+    PLAN: ClassVar[type[Plan]] = GradientPlan
 
     size: int = setting(64, whole(1, 4096), search=choice(32, 64, 128), help="numbers in a vector")
     learning_rate: float = setting(1e-3, above(0, 1), search=log(1e-4, 1e-2), help="step length of Adam")
@@ -47,14 +69,12 @@ class Stepwise(Recommender):
         search=choice(1024, 4096),
         help="pairs in a mini-batch",
     )
-    epochs: int = setting(200, whole(0, 100_000), help="passes over the data, if nothing ends them before")
-    patience: int = setting(10, whole(1, 100_000), help="looks at the validation pairs without a gain before the end")
-    every: int = setting(1, whole(1, 1000), help="epochs between two such looks")
+    epochs: int = setting(200, whole(0, 100_000), help="max passes over the data")
+    patience: int = setting(10, whole(1, 100_000), help="evaluations on the validation pairs without a gain to stop at")
+    every: int = setting(1, whole(1, 1000), help="epochs between two such evaluations")
     minutes: float | None = setting(None, optional(above(0), "no limit"), help="stop after the epoch that passes this")
     seed: int = setting(0, whole(0, 2**32 - 1), help="of the first parameters, the order and the negatives")
     device: str = setting("auto", one_of(*lazy_torch.DEVICES), help="where to learn; auto takes a GPU if there is one")
-
-    epochs_kept = 0  # in the checkpoint of a fit, also one that was interrupted
 
     def fit(
         self,
@@ -62,95 +82,121 @@ class Stepwise(Recommender):
         *,
         valid: Interactions | None = None,
         valid_history: Interactions | None = None,
-        checkpoint: str | os.PathLike[str] | None = None,
+        checkpoint: Path | None = None,
         progress: Progress | None = None,
     ) -> Self:
-        """Learn from interactions, for all `epochs`, or with `valid` until no more of those pairs are found.
+        """Learn from interactions, for all `epochs`, or with `valid` until those pairs are ranked no better.
 
         `valid_history` is what the users of `valid` are known by, if not by `train`: the .valid_history of a split of
-        users, for models that score histories. `checkpoint` is a file that keeps the place after each epoch; the same
-        fit with the same file goes on from it.
+        users, for models that score histories. `checkpoint` is a file that keeps the state of training after each
+        epoch; the same fit with the same file goes on from it.
         """
         lazy_torch.require(type(self).__name__)
         if valid_history is not None:
             check_is_data(valid_history, "valid_history")
-        self._checkpoint, self._valid_history, self.epochs_kept = checkpoint, valid_history, 0
-        return super().fit(train, valid=valid, progress=progress)
+        return self._fit_and_keep(train, valid, progress, valid_history=valid_history, checkpoint=checkpoint)
 
-    def _fit(self, X: csr_array) -> None:
-        begun, worked = time.perf_counter(), time.process_time()
-        self._plan(X)
-        with _torch_threads(X.nnz), _sentence_if_full():
-            device, kept = lazy_torch.device(self.device), self._place_file()
-            place = kept.read() if kept else Place()
-            self._check_goes_on(place)
-            learner = self._learner(X, device)
-            minutes = math.inf if self.minutes is None else self.minutes
-            place.seconds += time.perf_counter() - begun
-            place.cpu += time.process_time() - worked
-            found = train(
-                learner,
-                Course(self.epochs, self.patience, self.every, self.learning_rate, self.seed, 60 * minutes),
-                judge=None if self._valid is None else judge(self, self._valid, self._valid_history),
-                place=place,
-                keep=None if kept is None else partial(self._keep, kept),
-                progress=self._progress,
-            )
-            self.put(learner.arrays())
-        if not all(np.isfinite(getattr(self, name + "_")).all() for name in self.state()):
-            raise NumericalError("What was learned is not finite: a setting is too large for single precision.")
-        where = {"torch": torch.__version__, "device": device.type}  # like the seed, they decide the numbers
-        self.notes_["training"] = found | where | {"valid": None if self._valid is None else METRIC}
-
-    def plan(self, train: Interactions) -> dict[str, Any]:
+    def plan(self, train: Interactions) -> GradientPlan:
         """How much is learned and the memory it takes; refuses what would not fit."""
         check(self)
         return self._plan(train.matrix)
 
-    def _plan(self, X: csr_array) -> dict[str, Any]:
-        learned, beside = self._sizes(X)
-        needed = ALWAYS + 4 * (COPIES * learned + beside) + A_PAIR * X.nnz
-        memory.require(needed, what=f"{type(self).__name__} with {learned:,} numbers to learn", instead=SMALLER)
-        return {"numbers to learn": learned, "predicted bytes": needed}
+    @property
+    def folds_in(self) -> bool:
+        """Whether users it did not learn from are scored by their histories."""
+        return True
+
+    def _fit(
+        self, call: FitCall, *, valid_history: Interactions | None = None, checkpoint: Path | None = None
+    ) -> Outcome:
+        begun, worked = time.perf_counter(), time.process_time()
+        plan = self._plan(call.X)
+        settings = plan.resolved(call.fitted.settings)
+        with _torch_threads(call.X.nnz), _sentence_if_full():
+            device = lazy_torch.device(settings.device)
+            file = None if checkpoint is None else self._checkpoint(checkpoint, call, valid_history)
+            state = _resumed(file, settings.epochs)
+            learner = self._learner(call.X, settings, device)
+            if file:
+                file.check_fits(state, learner)
+            state.seconds += time.perf_counter() - begun
+            state.cpu += time.process_time() - worked
+            training = train(
+                learner,
+                _schedule(settings),
+                validate=self._validate(call, valid_history),
+                state=state,
+                save=None if file is None else file.write,
+                progress=call.progress,
+            )
+            arrays = learner.arrays()
+        if not all(np.isfinite(array).all() for array in arrays.values()):
+            raise NumericalError("What was learned is not finite: a setting is too large for single precision.")
+        metric = None if call.valid is None else METRIC
+        training = replace(training, metric=metric, torch=torch.__version__, device=device.type)
+        return Outcome(arrays=arrays, plan=plan, training=training)
+
+    def _plan(self, X: csr_array) -> GradientPlan:
+        choices = self._choices(X)
+        parameters, beside = self._sizes(X, choices["batch"])
+        needed = ALWAYS + 4 * (COPIES * parameters + beside) + A_PAIR * X.nnz
+        memory.require(needed, what=f"{type(self).__name__} with {parameters:,} numbers to learn", instead=SMALLER)
+        plan = self.PLAN(predicted_bytes=needed, **{"parameters": parameters, **choices})
+        assert isinstance(plan, GradientPlan)
+        return plan
+
+    def _choices(self, X: csr_array) -> dict[str, int]:
+        """Settings that may be left to the data, by name, as they are for these data."""
+        return {"batch": self.batch or suggested_batch(X.nnz)}
 
     @abstractmethod
-    def _sizes(self, X: csr_array) -> tuple[int, int]:
+    def _sizes(self, X: csr_array, batch: int) -> tuple[int, int]:
         """How many numbers are learned, and how many more there are at once in a step."""
 
     @abstractmethod
-    def _learner(self, X: csr_array, device: "torch.device") -> Learner:
-        """What the loop trains on these data; the first parameters come from `seed` alone."""
+    def _learner(self, X: csr_array, settings: Settings, device: "torch.device") -> Learner:
+        """What the loop trains on these data with resolved settings; the first parameters come from `seed` alone."""
 
-    def put(self, arrays: Mapping[str, NDArray[np.float32]]) -> None:
-        """Take over arrays of STATE."""
-        for name in self.state():
-            setattr(self, name + "_", arrays[name])
-
-    @property
-    def folds_in(self) -> bool:
-        """Whether people it did not learn from are scored by their histories."""
-        return True
-
-    def _check_goes_on(self, place: Place) -> None:
-        self.epochs_kept = place.epoch
-        if place.epoch > self.epochs:
-            raise UsageError(
-                f"The checkpoint is {place.epoch} epochs on and epochs is {self.epochs}: set it to as many or more, or "
-                "choose another file."
-            )
-
-    def _keep(self, file: Checkpoint, place: Place) -> None:
-        file.write(place)
-        self.epochs_kept = place.epoch
-
-    def _place_file(self) -> Checkpoint | None:
-        if self._checkpoint is None:
+    def _validate(self, call: FitCall, history: Interactions | None) -> Callable[[Arrays], float] | None:
+        if call.valid is None:
             return None
-        settings = {name: getattr(self, name) for name in declared(type(self)) if name not in HOW_LONG}
-        data = {"train": self.data_["fingerprint"], "users": self.users_.fingerprint, "items": self.items_.fingerprint}
-        for name, part in (("valid", self._valid), ("valid_history", self._valid_history)):
+        scorer, name = partial(self._with, call.fitted), type(self).__name__
+        return validator(scorer, call.fitted, call.valid, history, name=name, folds_in=self.folds_in)
+
+    def _with(self, fitted: Fitted, arrays: Arrays) -> Self:
+        """The model as it would be with these arrays."""
+        view = copy.copy(self)
+        view.fitted_ = replace(fitted, arrays=arrays)
+        return view
+
+    def _checkpoint(self, path: Path, call: FitCall, valid_history: Interactions | None) -> Checkpoint:
+        fitted = call.fitted
+        settings = {name: value for name, value in fitted.settings.items() if name not in HOW_LONG}
+        data = {"train": fitted.fingerprint, "users": fitted.users.fingerprint, "items": fitted.items.fingerprint}
+        for name, part in (("valid", call.valid), ("valid_history", valid_history)):
             data[name] = "" if part is None else part.fingerprint
-        return Checkpoint(self._checkpoint, self.NAME, settings, data)
+        return Checkpoint(path, self.NAME, settings, data)
+
+
+def _resumed(file: Checkpoint | None, epochs: int) -> TrainingState:
+    state = TrainingState() if file is None else file.read()
+    if state.epoch > epochs:
+        raise UsageError(
+            f"The checkpoint is {state.epoch} epochs on and epochs is {epochs}: set it to as many or more, or "
+            "choose another file."
+        )
+    return state
+
+
+def _schedule(settings: Settings) -> Schedule:
+    return Schedule(
+        epochs=settings.epochs,
+        patience=settings.patience,
+        every=settings.every,
+        learning_rate=settings.learning_rate,
+        seed=settings.seed,
+        seconds=math.inf if settings.minutes is None else 60 * settings.minutes,
+    )
 
 
 @contextmanager
@@ -164,15 +210,12 @@ def _sentence_if_full() -> Iterator[None]:
         raise ResourceError(f"There is not enough memory to learn with these settings: {SMALLER}") from fault
 
 
-class _torch_threads:  # noqa: N801 (reads as what it is: with _torch_threads())
+@contextmanager
+def _torch_threads(pairs: int) -> Iterator[None]:
     """As many threads of PyTorch as corml may use, while it learns; one for few pairs, where they only wait."""
-
-    def __init__(self, pairs: int) -> None:
-        self.wanted = parallel.threads() if pairs >= MANY else 1
-
-    def __enter__(self) -> None:
-        self.before = torch.get_num_threads()
-        torch.set_num_threads(self.wanted)
-
-    def __exit__(self, *_: Any) -> None:
-        torch.set_num_threads(self.before)
+    before = torch.get_num_threads()
+    torch.set_num_threads(parallel.threads() if pairs >= MANY else 1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)

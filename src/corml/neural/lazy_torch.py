@@ -10,13 +10,13 @@ if TYPE_CHECKING:
     import torch
 else:
 
-    class _Late:
+    class _LazyModule:
         def __getattr__(self, name: str) -> Any:
             return getattr(importlib.import_module("torch"), name)
 
-    torch = _Late()
+    torch = _LazyModule()
 
-__all__ = ["device", "require", "torch"]
+__all__ = ["DEVICES", "device", "require", "torch"]
 
 DEVICES = ("auto", "cpu", "cuda")
 
@@ -30,9 +30,9 @@ def require(model: str) -> None:
         )
 
 
-def device(wanted: str) -> "torch.device":
+def device(name: str) -> "torch.device":
     """The device to learn on: for "auto" a GPU if there is one."""
-    there = torch.cuda.is_available()
-    if wanted == "cuda" and not there:
+    has_gpu = torch.cuda.is_available()
+    if name == "cuda" and not has_gpu:
         raise SettingError("device is 'cuda', but PyTorch finds no GPU here: leave it out, or choose 'cpu'.")
-    return torch.device("cuda" if there and wanted != "cpu" else "cpu")
+    return torch.device("cuda" if has_gpu and name != "cpu" else "cpu")

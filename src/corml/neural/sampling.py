@@ -1,7 +1,7 @@
-"""Mini-batches of pairs with items their users never met.
+"""Mini-batches of training pairs with negatives: items their users have not interacted with.
 
-Negatives are drawn evenly from all items a user has not met, by drawing until it is none of the met ones: exact, with
-no accidental positive. Each draw depends on the seed and on its own place only, so any number of threads draws the
+Negatives are drawn uniformly from all items a user has not seen, by drawing until it is none of those: exact, with no
+accidental positive. Each draw depends on the seed and on its own position only, so any number of threads draws the
 same.
 """
 
@@ -16,29 +16,29 @@ from scipy.sparse import csr_array
 from corml.compiled import njit
 from corml.parallel import over_rows
 
-__all__ = ["Batch", "Sampler", "negatives", "suggested_batch"]
+__all__ = ["Batch", "Sampler", "draw_negatives", "suggested_batch"]
 
 Whole = NDArray[np.int64]
-AHEAD = 1 << 22  # numbers of items drawn at a time
+AHEAD = 1 << 22  # negatives drawn at a time
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Users, an item each has met, and items each has not met (a row for each user)."""
+    """Users, an item each has interacted with, and negatives, a row for each user."""
 
     users: Whole
     items: Whole
-    others: Whole
+    negatives: Whole
 
 
 class Sampler:
     """Every pair of the data once in each epoch, in random order, with `count` negatives."""
 
     def __init__(self, X: csr_array, *, size: int, count: int = 1) -> None:
-        self.ptr, self.met, self.n_items = X.indptr, X.indices, X.shape[1]
+        self.ptr, self.seen, self.n_items = X.indptr, X.indices, X.shape[1]
         degrees = np.diff(X.indptr)
         self.users = np.repeat(np.arange(X.shape[0]), degrees)
-        self.pairs = np.flatnonzero(degrees[self.users] < X.shape[1])  # who met everything has no negative
+        self.pairs = np.flatnonzero(degrees[self.users] < X.shape[1])  # a user of every item has no negative
         self.size, self.count = size, count
 
     def __len__(self) -> int:
@@ -49,12 +49,12 @@ class Sampler:
         order = rng.permutation(self.pairs)
         at_once = max(self.size, AHEAD // max(self.count, 1) // self.size * self.size)
         for first in range(0, len(order), at_once):
-            some = order[first : first + at_once]
-            users, items = self.users[some], self.met[some].astype(np.int64)
-            others = negatives(self.ptr, self.met, self.n_items, users, self.count, int(rng.integers(2**63)))
-            for start in range(0, len(some), self.size):
+            pairs = order[first : first + at_once]
+            users, items = self.users[pairs], self.seen[pairs].astype(np.int64)
+            negatives = draw_negatives(self.ptr, self.seen, self.n_items, users, self.count, int(rng.integers(2**63)))
+            for start in range(0, len(pairs), self.size):
                 part = slice(start, start + self.size)
-                yield Batch(users[part], items[part], others[part])
+                yield Batch(users[part], items[part], negatives[part])
 
 
 def suggested_batch(pairs: int) -> int:
@@ -62,20 +62,20 @@ def suggested_batch(pairs: int) -> int:
     return max(1, min(4096, pairs // 50))
 
 
-def negatives(ptr: NDArray[Any], met: NDArray[Any], n_items: int, users: Whole, count: int, seed: int) -> Whole:
-    """Draw `count` items for each user, evenly from those the user has not met (columns of a row are sorted)."""
-    found = np.empty((len(users), count), dtype=np.int64)
-    over_rows(lambda a, b: _draw(ptr, met, n_items, users, np.uint64(seed), found, a, b), len(users))
-    return found
+def draw_negatives(ptr: NDArray[Any], seen: NDArray[Any], n_items: int, users: Whole, count: int, seed: int) -> Whole:
+    """Draw `count` items for each user, uniformly from those the user has not seen (columns of a row are sorted)."""
+    negatives = np.empty((len(users), count), dtype=np.int64)
+    over_rows(lambda a, b: _draw(ptr, seen, n_items, users, np.uint64(seed), negatives, a, b), len(users))
+    return negatives
 
 
 @njit(cache=True, nogil=True)
-def _draw(ptr, met, n_items, users, seed, found, start, stop):  # type: ignore[no-untyped-def]
-    count = found.shape[1]
+def _draw(ptr, seen, n_items, users, seed, negatives, start, stop):  # type: ignore[no-untyped-def]
+    count = negatives.shape[1]
     for row in range(start, stop):
         low, high = ptr[users[row]], ptr[users[row] + 1]
         state = seed + np.uint64(row) * np.uint64(0x9E3779B97F4A7C15)
-        for at in range(count):
+        for column in range(count):
             while True:
                 state += np.uint64(0xD1342543DE82EF95)
                 bits = state  # SplitMix64: a good hash of a counter
@@ -83,18 +83,18 @@ def _draw(ptr, met, n_items, users, seed, found, start, stop):  # type: ignore[n
                 bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
                 bits ^= bits >> np.uint64(31)
                 item = np.int64(((bits >> np.uint64(32)) * np.uint64(n_items)) >> np.uint64(32))
-                if not _has(met, low, high, item):
+                if not _has(seen, low, high, item):
                     break
-            found[row, at] = item
+            negatives[row, column] = item
 
 
 @njit(cache=True, nogil=True)
-def _has(met, low, high, item):  # type: ignore[no-untyped-def]
+def _has(seen, low, high, item):  # type: ignore[no-untyped-def]
     while low < high:
         middle = (low + high) >> 1
-        if met[middle] < item:
+        if seen[middle] < item:
             low = middle + 1
-        elif met[middle] > item:
+        elif seen[middle] > item:
             high = middle
         else:
             return True

@@ -1,4 +1,4 @@
-"""The one training loop: Adam steps, a look at validation pairs, the best kept, an early end, a place to go on from."""
+"""The one training loop: Adam steps, validation, the best parameters kept, early stopping, a state to resume from."""
 
 import math
 import time
@@ -10,13 +10,15 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import ModelFileError, NumericalError
+from corml.errors import NumericalError
+from corml.fitted import Epoch, Training
 from corml.neural.lazy_torch import torch
+from corml.progress import Progress
 
-__all__ = ["Course", "Learner", "Place", "train"]
+__all__ = ["Arrays", "Learner", "Schedule", "TrainingState", "array_shapes", "train"]
 
 Arrays = dict[str, NDArray[np.float32]]
-Judge = Callable[[Arrays], float]
+MOMENTS = ("exp_avg", "exp_avg_sq")  # of Adam, one number for each parameter; beside them it counts its steps
 
 
 class Learner(Protocol):
@@ -31,12 +33,12 @@ class Learner(Protocol):
         """A group and its loss for each mini-batch; what follows a yield happens after the step."""
 
     def arrays(self) -> Arrays:
-        """Make the arrays of the fitted model from the parameters of now."""
+        """Make the arrays of the fitted model from the present parameters."""
 
 
-@dataclass(frozen=True)
-class Course:
-    """How long and how fast to learn; `seconds` is a budget, asked after each epoch."""
+@dataclass(frozen=True, kw_only=True)
+class Schedule:
+    """How long and how fast to learn; `seconds` is a budget, checked after each epoch."""
 
     epochs: int
     patience: int
@@ -47,90 +49,99 @@ class Course:
 
 
 @dataclass
-class Place:
-    """How far training is: enough to go on as if nothing had happened between two epochs."""
+class TrainingState:
+    """How far training is: enough to resume between two epochs as if it had never stopped."""
 
     epoch: int = 0
     seconds: float = 0.0
     cpu: float = 0.0  # processor seconds
     best: float = -math.inf
     best_epoch: int = 0
-    curve: list[dict[str, float]] = field(default_factory=list)
-    kept: Arrays = field(default_factory=dict)  # parameters of the best epoch
-    now: Arrays = field(default_factory=dict)  # parameters and moments of Adam
+    curve: list[Epoch] = field(default_factory=list)
+    best_parameters: Arrays = field(default_factory=dict)
+    current: Arrays = field(default_factory=dict)  # parameters and moments of Adam
 
-    def report(self, why: str) -> dict[str, Any]:
-        """Facts for the model file."""
-        cost = {"seconds": round(self.seconds, 1), "cpu seconds": round(self.cpu, 1)}
-        facts = {"epochs": self.epoch, **cost, "stopped": why, "curve": self.curve}
-        return facts | ({"best epoch": self.best_epoch} if self.best_epoch else {})
+    def report(self, stopped: str) -> Training:
+        """What the fitted model keeps of it."""
+        return Training(
+            epochs=self.epoch,
+            seconds=round(self.seconds, 1),
+            cpu_seconds=round(self.cpu, 1),
+            stopped=stopped,
+            curve=tuple(self.curve),
+            best_epoch=self.best_epoch or None,
+        )
 
 
 def train(
     learner: Learner,
-    course: Course,
+    schedule: Schedule,
     *,
-    judge: Judge | None,
-    place: Place,
-    keep: Callable[[Place], None] | None,
-    progress: Callable[[str, int, int], None],
-) -> dict[str, Any]:
-    """Train until the course is over; the learner ends with the best parameters seen, or with the last if none looks.
+    validate: Callable[[Arrays], float] | None,
+    state: TrainingState,
+    save: Callable[[TrainingState], None] | None,
+    progress: Progress,
+) -> Training:
+    """Train until the schedule ends; the learner is left with the best parameters, or without validation the last.
 
-    `keep`, if given, is called after each epoch with the place to go on from.
+    `save`, if given, is called after each epoch with the state to resume from.
     """
-    optimisers = _optimisers(learner, course.learning_rate)
-    _put(learner, optimisers, place.now)
-    why = _over(course, place)
-    while not why:
+    optimisers = _optimisers(learner, schedule.learning_rate)
+    _restore(learner, optimisers, state.current)
+    stopped = _stopped(schedule, state)
+    while not stopped:
         begun, worked = time.perf_counter(), time.process_time()
-        tell = partial(_tell, progress, learner, course, place)
-        loss = _epoch(learner, optimisers, course.seed, place, tell)
-        place.epoch += 1
-        row = {"epoch": place.epoch, "loss": round(loss, 6)}
-        if judge and place.epoch % course.every == 0:
-            found = judge(learner.arrays())
-            row["valid"] = round(found, 6)
-            if found > place.best:
-                place.kept = {}  # makes room
-                place.best, place.best_epoch, place.kept = found, place.epoch, _parameters(learner)
-        place.seconds += time.perf_counter() - begun
-        place.cpu += time.process_time() - worked
-        place.curve.append(row | {"seconds": round(place.seconds, 2)})
-        if keep:
-            place.now = {}
-            place.now = _parameters(learner) | _moments(learner, optimisers)
-            keep(place)
-        why = _over(course, place)
-    if place.kept:
-        _put(learner, {}, place.kept)
-    return place.report(why)
+        report = partial(_report, progress, learner, schedule, state)
+        loss = _epoch(learner, optimisers, schedule.seed, state, report)
+        state.epoch += 1
+        valid = None
+        if validate and state.epoch % schedule.every == 0:
+            valid = validate(learner.arrays())
+            if valid > state.best:
+                state.best_parameters = {}  # makes room
+                state.best, state.best_epoch, state.best_parameters = valid, state.epoch, _parameters(learner)
+        state.seconds += time.perf_counter() - begun
+        state.cpu += time.process_time() - worked
+        state.curve.append(_point(state, loss, valid))
+        if save:
+            state.current = {}
+            state.current = _parameters(learner) | _moments(learner, optimisers)
+            save(state)
+        stopped = _stopped(schedule, state)
+    if state.best_parameters:
+        _restore(learner, {}, state.best_parameters)
+    return state.report(stopped)
 
 
-def _over(course: Course, place: Place) -> str:
+def _point(state: TrainingState, loss: float, valid: float | None) -> Epoch:
+    rounded = None if valid is None else round(valid, 6)
+    return Epoch(epoch=state.epoch, loss=round(loss, 6), seconds=round(state.seconds, 2), valid=rounded)
+
+
+def _stopped(schedule: Schedule, state: TrainingState) -> str:
     """Why to stop now, or nothing."""
-    if place.epoch >= course.epochs:
+    if state.epoch >= schedule.epochs:
         return "all epochs done"
-    if place.best_epoch and place.epoch - place.best_epoch >= course.patience * course.every:
+    if state.best_epoch and state.epoch - state.best_epoch >= schedule.patience * schedule.every:
         return "no better on the validation pairs"
-    if place.seconds >= course.seconds:
+    if state.seconds >= schedule.seconds:
         return "out of time"
     return ""
 
 
-def _epoch(learner: Learner, optimisers: Any, seed: int, place: Place, tell: Callable[[int], None]) -> float:
+def _epoch(learner: Learner, optimisers: Any, seed: int, state: TrainingState, report: Callable[[int], None]) -> float:
     """One epoch; its mean loss."""
     total, steps = 0.0, 0
-    tell(0)
-    for group, loss in learner.epoch(np.random.default_rng((seed, place.epoch))):
+    report(0)
+    for group, loss in learner.epoch(np.random.default_rng((seed, state.epoch))):
         optimiser = optimisers[group]
         optimiser.zero_grad(set_to_none=True)
         loss.backward()  # type: ignore[no-untyped-call]
         optimiser.step()
         total, steps = total + float(loss.detach()), steps + 1
         if not math.isfinite(total):
-            raise NumericalError(_not_finite(place.epoch + 1, steps))
-        tell(steps)
+            raise NumericalError(_not_finite(state.epoch + 1, steps))
+        report(steps)
     return total / max(steps, 1)
 
 
@@ -142,17 +153,27 @@ def _not_finite(epoch: int, steps: int) -> str:
     )
 
 
-def _tell(progress: Callable[[str, int, int], None], learner: Learner, course: Course, place: Place, done: int) -> None:
-    known = f", valid {place.best:.4f}" if place.best_epoch else ""
-    progress(f"epoch {place.epoch + 1}{known}", place.epoch * learner.steps + done, course.epochs * learner.steps)
+def _report(progress: Progress, learner: Learner, schedule: Schedule, state: TrainingState, done: int) -> None:
+    best = f", valid {state.best:.4f}" if state.best_epoch else ""
+    progress(f"epoch {state.epoch + 1}{best}", state.epoch * learner.steps + done, schedule.epochs * learner.steps)
 
 
 # --- parameters and moments as plain arrays ---------------------------------------------------------------------------
 
 
+def array_shapes(learner: Learner) -> tuple[dict[str, tuple[int, ...]], dict[str, tuple[int, ...]]]:
+    """Names and shapes of the parameters, and of the arrays of Adam: none where an epoch has no step."""
+    groups = learner.groups().values()
+    shapes = {name: tuple(tensor.shape) for group in groups for name, tensor in group.items()}
+    moments: dict[str, tuple[int, ...]] = {}
+    for name, shape in shapes.items() if learner.steps else ():
+        moments |= {f"{name}.step": ()} | {f"{name}.{moment}": shape for moment in MOMENTS}
+    return shapes, moments
+
+
 def _optimisers(learner: Learner, rate: float) -> "dict[str, torch.optim.Adam]":
     # Rows that a batch does not touch move on by their moments. Moving touched rows only takes half the time of a step,
-    # and several times as many steps to learn of people with few pairs.
+    # and several times as many steps to learn of users with few pairs.
     groups = learner.groups().items()
     return {name: torch.optim.Adam(list(group.values()), lr=rate, fused=True) for name, group in groups}
 
@@ -163,28 +184,24 @@ def _parameters(learner: Learner) -> Arrays:
 
 
 def _moments(learner: Learner, optimisers: "dict[str, torch.optim.Adam]") -> Arrays:
-    found = {}
+    moments = {}
     for group, named in learner.groups().items():
         for name, tensor in named.items():
             for moment, value in optimisers[group].state[tensor].items():
-                found[f"{name}.{moment}"] = _plain(value)
-    return found
+                moments[f"{name}.{moment}"] = _plain(value)
+    return moments
 
 
-def _put(learner: Learner, optimisers: "dict[str, torch.optim.Adam]", arrays: Arrays) -> None:
-    """Set parameters, and where an optimiser is given its moments, to what was kept, if anything was."""
+def _restore(learner: Learner, optimisers: "dict[str, torch.optim.Adam]", arrays: Arrays) -> None:
+    """Set parameters, and where an optimiser is given its moments, to arrays of `array_shapes`, if there are any."""
     for group, named in learner.groups().items() if arrays else ():
         for name, tensor in named.items():
-            if name not in arrays or arrays[name].shape != tuple(tensor.shape):
-                raise ModelFileError(
-                    f"The checkpoint is of another model, its {name} does not fit: choose another file."
-                )
             with torch.no_grad():
                 tensor.copy_(torch.from_numpy(arrays[name]))
-            moments = {key[len(name) + 1 :]: key for key in arrays if key.startswith(f"{name}.")}
-            if group in optimisers and moments:
+            if group in optimisers and f"{name}.step" in arrays:
                 optimisers[group].state[tensor] = {
-                    moment: torch.from_numpy(arrays[key].copy()).to(tensor.device) for moment, key in moments.items()
+                    moment: torch.from_numpy(arrays[f"{name}.{moment}"].copy()).to(tensor.device)
+                    for moment in ("step", *MOMENTS)
                 }
 
 

@@ -1,60 +1,64 @@
 """How good a half-trained model is: NDCG@10 on validation pairs, over all items."""
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from corml.errors import DataError
+from corml.fitted import Fitted
 from corml.interactions import Interactions
 from corml.linalg.cells import filled
 from corml.metrics import Lists, parse
-from corml.topn import top_k
+from corml.neural.training import Arrays
+from corml.topn import Scorer, top_k
 
-if TYPE_CHECKING:
-    from corml.neural.gradient_model import Stepwise
-
-__all__ = ["METRIC", "judge"]
+__all__ = ["METRIC", "validator"]
 
 METRIC = "ndcg@10"
 
 
-def judge(
-    model: "Stepwise", valid: Interactions, told: Interactions | None = None
-) -> Callable[[dict[str, NDArray[Any]]], float]:
+def validator(
+    scorer: Callable[[Arrays], Scorer],
+    fitted: Fitted,
+    valid: Interactions,
+    history: Interactions | None = None,
+    *,
+    name: str,
+    folds_in: bool,
+) -> Callable[[Arrays], float]:
     """A function from the arrays of a model to its NDCG@10.
 
-    People are known by what was `told` of them, or else by their training pairs, and are not to be given that. Those of
-    whom the model knows nothing do not count, nor do pairs already met.
+    Users are known by their `history`, or else by their training pairs, and neither is recommended again. Users whom
+    the model cannot score do not count, nor do pairs that are in the history.
     """
-    metric, users = parse(METRIC), model.users_.find(valid.users.labels)
-    met = _of(model, users) if told is None else told.on(valid.users, model.items_).matrix
-    known = valid.on(valid.users, model.items_)
-    wanted = known.where(~filled(met, known.user, known.item)).matrix
-    scored = (np.diff(met.indptr) > 0) & (np.True_ if model.folds_in else np.diff(_of(model, users).indptr) > 0)
-    people = np.flatnonzero((np.diff(wanted.indptr) > 0) & scored)
-    if not len(people):
+    metric, users = parse(METRIC), fitted.users.find(valid.users.labels)
+    trained = _training_rows(fitted, users)
+    seen = trained if history is None else history.on(valid.users, fitted.items).matrix
+    known = valid.on(valid.users, fitted.items)
+    targets = known.where(~filled(seen, known.user, known.item)).matrix
+    scored = (np.diff(seen.indptr) > 0) & (np.True_ if folds_in else np.diff(trained.indptr) > 0)
+    rows = np.flatnonzero((np.diff(targets.indptr) > 0) & scored)
+    if not len(rows):
         raise DataError(
-            f"No pair of valid can be found by {type(model).__name__}, which knows none of their users, or of their "
+            f"No pair of valid can be found by {name}, which knows none of their users, or of their "
             "items: leave valid out, or for a split of users give valid_history too, to a model that scores histories."
         )
-    met, wanted, users = met[people], wanted[people], users[people]
-    for matrix in (met, wanted):
+    seen, targets, users = seen[rows], targets[rows], users[rows]
+    for matrix in (seen, targets):
         matrix.sort_indices()
 
-    def found(arrays: dict[str, NDArray[Any]]) -> float:
-        model.put(arrays)
-        best, _ = top_k(model, met, min(metric.k, met.shape[1]), users=users, seen=met)
-        hits = filled(wanted, np.arange(len(best))[:, None], best)
-        lists = Lists(best, hits, np.diff(wanted.indptr), model.counts_, met.shape[0])
+    def validate(arrays: Arrays) -> float:
+        best, _ = top_k(scorer(arrays), seen, min(metric.k, seen.shape[1]), users=users, seen=seen)
+        hits = filled(targets, np.arange(len(best))[:, None], best)
+        lists = Lists(best, hits, np.diff(targets.indptr), fitted.counts, seen.shape[0])
         return float(np.mean(metric(lists)))
 
-    return found
+    return validate
 
 
-def _of(model: "Stepwise", users: NDArray[np.int64]) -> csr_array:
-    """Training pairs of users, none of those it does not know."""
-    none = csr_array((1, len(model.items_)), dtype=model.train_.dtype)
-    return csr_array(vstack([model.train_, none], format="csr")[users])  # −1 is the last row
+def _training_rows(fitted: Fitted, users: NDArray[np.int64]) -> csr_array:
+    """Training pairs of users; of those it does not know, none."""
+    empty = csr_array((1, len(fitted.items)), dtype=fitted.train.dtype)
+    return csr_array(vstack([fitted.train, empty], format="csr")[users])  # −1 is the last row

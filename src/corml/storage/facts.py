@@ -1,5 +1,6 @@
 """Frozen dataclasses as plain facts of a file, and back, with every field and type checked."""
 
+import sys
 import types
 from collections.abc import Mapping
 from dataclasses import MISSING, fields, is_dataclass
@@ -55,7 +56,7 @@ def _value(hint: Any, value: Any, name: str) -> Any:
             return from_plain(kind, value)  # type: ignore[arg-type]
         if get_origin(kind) is tuple and isinstance(value, list):
             return _tuple(get_args(kind), value, name)
-        if kind is float and type(value) in (int, float):
+        if kind is float and type(value) in (int, float) and abs(value) <= sys.float_info.max:  # also no NaN
             return float(value)
         if kind in (int, bool, str) and type(value) is kind:
             return value

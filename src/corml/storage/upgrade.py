@@ -1,7 +1,8 @@
 """Facts of model files in format 1 as format 2 has them.
 
 In format 1 a given `ridge` switched four other settings of CoRML to the paper's values while the file still said none;
-what was chosen and how training went stood in notes without types. What was used is written out here.
+what was chosen and how training went stood in notes without types. What was used is written out here. Gradient models
+called the standard deviation of their first vectors `start`.
 """
 
 from collections.abc import Mapping
@@ -15,6 +16,7 @@ SWITCHED = {  # setting: where the ridge was left to the data, and where it was 
     "graph_item_norm": (0.4, 0.5),
     "filter_norm": (0.4, 0.5),
 }
+EMBEDDING_MODELS = ("bpr-mf", "cml", "dpcml", "l-cml", "lightgcn", "simgcl", "ultragcn")
 PLAN_NAMES = {"predicted pairs": "pairs", "strongest per item": "candidates"}
 TRAINING_NAMES = {"cpu seconds": "cpu_seconds", "best epoch": "best_epoch", "valid": "metric"}
 
@@ -28,6 +30,8 @@ def upgraded(meta: Mapping[str, Any]) -> dict[str, Any]:
         settings = _with_used(settings)
     if meta["model"] == "corml-dial" and isinstance(settings.get("of"), Mapping):
         settings["of"] = _with_used(dict(settings["of"]))
+    if meta["model"] in EMBEDDING_MODELS and "start" in settings:
+        settings["init_std"] = settings.pop("start")
     return {**meta, "settings": settings, "notes": _notes(notes)}
 
 

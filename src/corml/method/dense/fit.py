@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.fitted import Certificate, Settings
-from corml.linalg.products import rows_of
+from corml.linalg.scaling import rows_of
 from corml.method import prune
 from corml.method.dense import admm
 from corml.method.dense.partition import partition

@@ -1,7 +1,7 @@
 """Cut the items into blocks that fit a dense solver: spectral bisection, as in the authors' program.
 
 A block larger than ratio·n is cut by the sign of its second right singular vector, the smoothest way to part it in
-two; and so on. Where signs do not part it (constant vectors, items nobody met) it is halved in the vector's order,
+two; and so on. Where signs do not part it (constant vectors, items without users) it is halved in the vector's order,
 so every cut makes progress.
 """
 
@@ -17,7 +17,7 @@ Items = NDArray[np.int64]
 
 
 def partition(R: csr_array, ratio: float) -> list[Items]:
-    """Blocks of item numbers, each sorted and no larger than ratio·n (one item at the least)."""
+    """Blocks of item numbers, each sorted and no larger than ratio·n (at least one item)."""
     n = R.shape[1]
     largest = max(1, int(ratio * n))
     pending, done = [np.arange(n)], []

@@ -15,8 +15,7 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.linalg.pairs import over_pairs, strongest
-from corml.linalg.products import rows_of
-from corml.linalg.scaling import column_degrees, narrow, power
+from corml.linalg.scaling import column_degrees, narrow, power, rows_of
 from corml.linalg.support import Support
 from corml.method.problem import UserWeights
 from corml.parallel import over_rows

@@ -1,10 +1,10 @@
-"""Spreading over the graph is a product with a symmetric matrix, forwards and backwards."""
+"""Propagation over the graph is a product with a symmetric matrix, forwards and backwards."""
 
 import numpy as np
 import pytest
 import torch
 
-from corml.neural.graph import Graph, _tensor, normalised
+from corml.neural.graph_model import Graph, _tensor, normalised
 from support import random_interactions
 
 CPU = torch.device("cpu")
@@ -12,19 +12,19 @@ CPU = torch.device("cpu")
 
 @pytest.fixture
 def X():
-    found = random_interactions(6, 12, 9, mean=4).matrix.copy()
-    found.data[found.indices == 4] = 0  # an item nobody met
-    found.eliminate_zeros()
-    return found
+    matrix = random_interactions(6, 12, 9, mean=4).matrix.copy()
+    matrix.data[matrix.indices == 4] = 0  # an item without users
+    matrix.eliminate_zeros()
+    return matrix
 
 
 @pytest.fixture(params=["kernel", "PyTorch"])
 def graph(request, X):
     """The graph as it is on a processor, and as it is on a GPU."""
-    made = Graph(X, CPU)
+    graph = Graph(X, CPU)
     if request.param == "PyTorch":
-        made.on_cpu, made.down, made.up = False, _tensor(made.down, CPU), _tensor(made.up, CPU)
-    return made
+        graph.on_cpu, graph.down, graph.up = False, _tensor(graph.down, CPU), _tensor(graph.up, CPU)
+    return graph
 
 
 def whole(X):
@@ -43,18 +43,20 @@ def test_weights_are_products_of_roots_of_degrees(X):
     assert np.abs(np.linalg.eigvalsh(A)).max() == pytest.approx(1)
 
 
-def test_a_spread_is_the_product_with_the_whole_matrix(X, graph):
+def test_a_layer_is_the_product_with_the_whole_matrix(X, graph):
     E = torch.randn(sum(X.shape), 5, generator=torch.Generator().manual_seed(0))
     np.testing.assert_allclose(graph(E), whole(X) @ E.numpy(), atol=1e-5)
 
 
-def test_some_nodes_get_what_they_get_of_the_whole(X, graph):
+def test_some_nodes_get_what_they_get_of_the_whole_product(X, graph):
     E = torch.randn(sum(X.shape), 5, generator=torch.Generator().manual_seed(0))
     for nodes in ([0, 3, 12, 15], [5], [20], []):
-        np.testing.assert_allclose(graph.times(E, np.array(nodes, dtype=np.int64)), graph.times(E)[nodes], atol=1e-6)
+        np.testing.assert_allclose(
+            graph.product(E, np.array(nodes, dtype=np.int64)), graph.product(E)[nodes], atol=1e-6
+        )
 
 
-def test_an_item_nobody_met_gets_and_gives_nothing(X, graph):
+def test_an_item_without_users_gets_and_gives_nothing(X, graph):
     E = torch.zeros(sum(X.shape), 2)
     E[X.shape[0] + 4] = 1
     assert not graph(E).any()
@@ -66,12 +68,12 @@ def test_the_gradient_is_that_of_the_dense_product(X, graph, layers):
     random = torch.Generator().manual_seed(1)
     start, aim = (torch.randn(sum(X.shape), 4, generator=random) for _ in range(2))
     gradients = []
-    for spread in (graph, torch.from_numpy(whole(X)).float().matmul):
+    for propagate in (graph, torch.from_numpy(whole(X)).float().matmul):
         E = start.clone().requires_grad_()
-        here = E
+        layer = E
         for _ in range(layers):
-            here = spread(here)
-        ((here - aim).square().sum() + (here * aim).exp().sum()).backward()
+            layer = propagate(layer)
+        ((layer - aim).square().sum() + (layer * aim).exp().sum()).backward()
         gradients.append(E.grad)
     np.testing.assert_allclose(*gradients, rtol=1e-4, atol=1e-4)
 

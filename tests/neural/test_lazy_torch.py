@@ -10,10 +10,10 @@ import torch
 import corml
 from corml import models
 from corml.errors import SettingError, UsageError
-from corml.neural.gradient_model import Stepwise
+from corml.neural.gradient_model import GradientModel
 from support import random_interactions
 
-NEURAL = [name for name in models.names() if issubclass(models.get(name), Stepwise)]
+NEURAL = [name for name in models.names() if issubclass(models.get(name), GradientModel)]
 NO_TORCH = "import sys; sys.modules['torch'] = None\n"  # from here on, importing it raises
 
 
@@ -69,7 +69,7 @@ def test_without_pytorch_fitted_models_answer_as_before(tmp_path, data):
     assert python(code, str(tmp_path), *NEURAL).splitlines() == list(expected.values())
 
 
-def test_a_gpu_that_is_not_there_is_told(monkeypatch, data):
+def test_a_missing_gpu_is_an_error(monkeypatch, data):
     monkeypatch.setattr(torch.cuda, "is_available", lambda: False)
     with pytest.raises(SettingError, match="device is 'cuda', but PyTorch finds no GPU here: leave it out, or choose"):
         corml.models.make("bpr-mf", {"device": "cuda"}).fit(data)
@@ -101,5 +101,5 @@ def test_threads_are_put_back_after_a_fit(monkeypatch):
 
 def test_a_model_file_tells_which_pytorch_learned_and_where(tmp_path, data):
     models.make("bpr-mf", {"size": 4, "epochs": 1, "device": "cpu"}).fit(data).save(tmp_path / "m")
-    training = corml.read_model(tmp_path / "m").notes_["training"]
-    assert (training["torch"], training["device"]) == (torch.__version__, "cpu")
+    training = corml.read_model(tmp_path / "m").fitted_.training
+    assert (training.torch, training.device) == (torch.__version__, "cpu")

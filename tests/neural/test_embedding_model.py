@@ -1,4 +1,4 @@
-"""Vectors as scores: products or distances, and who has a vector."""
+"""Vectors as scores: products or distances, and which users have a vector."""
 
 import numpy as np
 import pytest
@@ -6,13 +6,13 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.errors import UsageError
-from corml.neural.embedding_model import Embedded
-from corml.neural.graph_model import Spreading
-from support import learner_of, random_interactions, spread
+from corml.neural.embedding_model import EmbeddingModel
+from corml.neural.graph_model import GraphModel
+from support import learner_of, propagate, random_interactions
 
-EMBEDDED = [name for name in models.names() if issubclass(models.get(name), Embedded)]
-SPREADING = [name for name in EMBEDDED if issubclass(models.get(name), Spreading)]
-ALONE = sorted(set(EMBEDDED) - set(SPREADING))
+EMBEDDING = [name for name in models.names() if issubclass(models.get(name), EmbeddingModel)]
+GRAPH = [name for name in EMBEDDING if issubclass(models.get(name), GraphModel)]
+NO_FOLD_IN = sorted(set(EMBEDDING) - set(GRAPH))
 
 
 def fit(name, data, **settings):
@@ -22,7 +22,7 @@ def fit(name, data, **settings):
 @pytest.fixture(scope="module")
 def fitted():
     data = random_interactions(1, 30, 15)
-    return {name: fit(name, data) for name in EMBEDDED}
+    return {name: fit(name, data) for name in EMBEDDING}
 
 
 def by_hand(model):
@@ -35,15 +35,15 @@ def by_hand(model):
     return scores
 
 
-@pytest.mark.parametrize("name", EMBEDDED)
+@pytest.mark.parametrize("name", EMBEDDING)
 def test_scores_are_products_or_distances(name, fitted):
     model = fitted[name]
     assert model.DISTANCE == (name in ("cml", "l-cml", "dpcml"))
-    people = model.represent(model.train_, np.arange(len(model.user_)))
-    np.testing.assert_allclose(model.score_block(people, slice(0, 15)), by_hand(model), atol=1e-5)
+    users = model.represent(model.train_, np.arange(len(model.user_)))
+    np.testing.assert_allclose(model.score_block(users, slice(0, 15)), by_hand(model), atol=1e-5)
 
 
-@pytest.mark.parametrize("name", EMBEDDED)
+@pytest.mark.parametrize("name", EMBEDDING)
 def test_similar_items_are_near_in_angle_or_distance(name, fitted):
     model = fitted[name]
     V = model.item_.astype(np.float64)
@@ -53,43 +53,59 @@ def test_similar_items_are_near_in_angle_or_distance(name, fitted):
         V /= np.linalg.norm(V, axis=1, keepdims=True)
         near = V @ V.T
     np.fill_diagonal(near, -np.inf)
-    found = model.similar(list(model.items.labels), k=4)
-    for row, (items, scores) in enumerate(zip(found.items, found.scores, strict=True)):
+    lists = model.similar(list(model.items.labels), k=4)
+    for row, (items, scores) in enumerate(zip(lists.items, lists.scores, strict=True)):
         np.testing.assert_allclose(scores, np.sort(near[row])[::-1][:4], atol=1e-5)
         np.testing.assert_allclose(near[row, model.items.rows(items)], scores, atol=1e-5)
-    assert found.users == tuple(model.items.labels)
+    assert lists.users == tuple(model.items.labels)
 
 
-@pytest.mark.parametrize("name", ALONE)
-def test_a_model_without_a_vector_for_strangers_says_so(name, fitted):
+@pytest.mark.parametrize("name", NO_FOLD_IN)
+def test_a_model_without_vectors_for_new_users_says_so(name, fitted):
     model = fitted[name]
     with pytest.raises(UsageError, match=r"has a vector for each user it learned from and none for others: ask for"):
         model.recommend(history=[["i0", "i1"]])
     assert model.recommend(history=[[]], k=2).sources == ("popularity",)
 
 
-def test_somebody_without_a_pair_to_learn_from_is_a_stranger():
+def test_a_user_without_training_pairs_is_a_new_user():
     split = corml.split(random_interactions(2, 60, 20), "new-users")
     with pytest.raises(UsageError, match="none for others"):
         corml.evaluate(fit("bpr-mf", split.train), split, "ndcg@10")
     model = fit("lightgcn", split.train, epochs=30)
     assert corml.evaluate(model, split, "ndcg@10", intervals=False)["ndcg@10"] > 0.05
-    told, _, _ = split.part("test")
-    rows = np.flatnonzero(told.user_degrees)
+    history, _, _ = split.part("test")
+    rows = np.flatnonzero(history.user_degrees)
     np.testing.assert_array_equal(
-        model.represent(told.matrix[rows], rows), model.represent(told.matrix[rows], np.full(len(rows), -1))
+        model.represent(history.matrix[rows], rows), model.represent(history.matrix[rows], np.full(len(rows), -1))
     )
 
 
-@pytest.mark.parametrize("name", EMBEDDED)
-def test_known_users_and_people_without_a_history_may_ask_together(name, fitted):
+@pytest.mark.parametrize(
+    ("name", "settings"), [*((name, {}) for name in EMBEDDING), ("dpcml", {"prototypes": 1})], ids=str
+)
+def test_a_known_user_without_training_pairs_gets_what_is_popular(name, settings):
+    """As in the train part of a temporal split, whose users may all come later."""
+    data = random_interactions(1, 30, 15)
+    model = fit(name, data.where((data.user != 3) & (data.user != 7)), **settings)
+    for users in (["u3"], ["u3", "u7"], ["u3", "u1"]):
+        lists = model.recommend(users, k=4)
+        popular = model.recommend(history=[[]], k=4)
+        np.testing.assert_array_equal(lists.items[0], popular.items[0])
+        np.testing.assert_array_equal(lists.scores[0], popular.scores[0])
+        assert (lists.sources[0], lists.reasons[0]) == ("popularity", "most popular items: no history")
+    np.testing.assert_array_equal(lists.items[1], model.recommend(["u1"], k=4).items[0])
+
+
+@pytest.mark.parametrize("name", EMBEDDING)
+def test_known_users_and_users_without_a_history_may_ask_together(name, fitted):
     model = fitted[name]
     X = model.train_[[0, 1, 2]].copy()
     X.data[: X.indptr[1]] = 0
     X.eliminate_zeros()
-    people = model.represent(X, np.array([-1, 1, 2]))
-    np.testing.assert_array_equal(people[1:], model.user_[[1, 2]])
-    assert not people[0].any()
+    vectors = model.represent(X, np.array([-1, 1, 2]))
+    np.testing.assert_array_equal(vectors[1:], model.user_[[1, 2]])
+    assert not vectors[0].any()
 
 
 def clipped(vectors):
@@ -97,10 +113,10 @@ def clipped(vectors):
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
-@pytest.mark.parametrize("name", SPREADING)
+@pytest.mark.parametrize("name", GRAPH)
 def test_vectors_are_means_over_the_layers(name, layers):
     model, learner = learner_of(name, random_interactions(1, 30, 15), layers=layers)
-    tables = spread(learner.E.detach(), model.train_, layers)
+    tables = propagate(learner.E.detach(), model.train_, layers)
     mean = np.mean(tables[1:] if name == "simgcl" else tables, axis=0)
     if name == "l-cml":
         mean = clipped(mean)
@@ -108,23 +124,23 @@ def test_vectors_are_means_over_the_layers(name, layers):
 
 
 @pytest.mark.parametrize("layers", [1, 2, 3])
-@pytest.mark.parametrize("name", SPREADING)
-def test_a_stranger_has_the_vector_of_a_node_with_nothing_of_its_own(name, layers):
+@pytest.mark.parametrize("name", GRAPH)
+def test_a_new_user_has_the_vector_of_a_node_with_nothing_of_its_own(name, layers):
     """With the history of a training user: that user's mean over the layers, but without layer 0."""
     model, learner = learner_of(name, random_interactions(1, 30, 15), layers=layers)
     users = len(model.user_)
-    tables = spread(learner.E.detach(), model.train_, layers)
+    tables = propagate(learner.E.detach(), model.train_, layers)
     expected = np.sum(tables[1:], axis=0)[:users] / (layers if name == "simgcl" else layers + 1)
     if name == "l-cml":
         expected = clipped(expected)
-    found = model.represent(model.train_, None)
-    np.testing.assert_allclose(found, expected, atol=1e-5)
-    if name == "simgcl":  # whose mean has no layer 0: strangers lose nothing
-        np.testing.assert_allclose(found, model.user_, atol=1e-5)
+    vectors = model.represent(model.train_, None)
+    np.testing.assert_allclose(vectors, expected, atol=1e-5)
+    if name == "simgcl":  # whose mean has no layer 0: new users lose nothing
+        np.testing.assert_allclose(vectors, model.user_, atol=1e-5)
 
 
-@pytest.mark.parametrize("name", SPREADING)
-def test_strangers_get_the_lists_of_their_like(name):
+@pytest.mark.parametrize("name", GRAPH)
+def test_new_users_get_the_lists_of_users_like_them(name):
     n = 20
     pairs = [(f"u{u}", f"i{i}") for u in range(n) for i in range(n) if (u + i) % 2 == 0 and u != i]
     model = fit(name, Interactions.from_pairs(*zip(*pairs, strict=True)), epochs=60, size=16, batch=512)
@@ -133,13 +149,13 @@ def test_strangers_get_the_lists_of_their_like(name):
     assert all(int(item[1:]) % 2 == 1 for item in odd)
 
 
-@pytest.mark.parametrize("name", EMBEDDED)
+@pytest.mark.parametrize("name", EMBEDDING)
 def test_without_its_users_a_model_still_knows_its_items(name, fitted, tmp_path):
     model = fitted[name]
     model.save(tmp_path / "model.corml", history=False)
     read = corml.read_model(tmp_path / "model.corml")
-    assert not hasattr(read, "user_")
+    assert read.user_ is None
     np.testing.assert_array_equal(read.similar(["i0"]).items, model.similar(["i0"]).items)
-    if name in SPREADING:
+    if name in GRAPH:
         histories = [["i0", "i3"], ["i1"]]
         np.testing.assert_array_equal(read.scores(histories), model.scores(histories))

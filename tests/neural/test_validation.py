@@ -1,4 +1,7 @@
-"""The look at validation pairs is the evaluation everybody else makes."""
+"""Validation during training is the evaluation of the finished model."""
+
+import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -6,8 +9,15 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.errors import DataError, UsageError
-from corml.neural.validation import judge
+from corml.recommender import FitCall
 from support import random_interactions
+
+
+def validated(model, train, valid, history=None):
+    """What a fit on these data would measure for the arrays of a fitted model."""
+    state = replace(model.fitted_, arrays={}, plan=None, training=None)
+    call = FitCall(train=train, fitted=state, valid=valid)
+    return model._validate(call, history)(dict(model.fitted_.arrays))
 
 
 @pytest.mark.parametrize("name", ["bpr-mf", "lightgcn", "dpcml", "recvae"])
@@ -15,40 +25,38 @@ from support import random_interactions
 def test_it_is_ndcg_at_10_of_the_valid_part(name, items):
     split = corml.split(random_interactions(8, 60, items, mean=4), "ratio")
     model = models.make(name, {"epochs": 2, "size": 4}).fit(split.train, valid=split.valid)
-    curve = [row["valid"] for row in model.notes_["training"]["curve"]]
-    found = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
-    assert found == pytest.approx(max(curve), abs=1e-6)
-    arrays = {name: getattr(model, name + "_") for name in model.STATE}
-    assert judge(model, split.valid)(arrays) == pytest.approx(found, abs=1e-9)
-    assert model.notes_["training"]["valid"] == "ndcg@10"
+    training = model.fitted_.training
+    value = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
+    assert value == pytest.approx(max(point.valid for point in training.curve), abs=1e-6)
+    assert validated(model, split.train, split.valid) == pytest.approx(value, abs=1e-9)
+    assert training.metric == "ndcg@10"
 
 
-def test_pairs_of_strangers_and_pairs_already_met_do_not_count():
+def test_pairs_of_unknown_users_and_pairs_of_the_history_do_not_count():
     split = corml.split(random_interactions(3, 40, 25), "ratio")
     odd = Interactions.from_pairs(
         [*split.valid.users.labels[split.valid.user], "nobody", "u0", split.train.users.labels[split.train.user[0]]],
         [*split.valid.items.labels[split.valid.item], "i1", "nothing", split.train.items.labels[split.train.item[0]]],
     )
     model = models.make("bpr-mf", {"epochs": 1, "size": 4}).fit(split.train)
-    arrays = {"user": model.user_, "item": model.item_}
-    assert judge(model, odd)(arrays) == judge(model, split.valid)(arrays)
+    assert validated(model, split.train, odd) == validated(model, split.train, split.valid)
 
 
-def test_pairs_of_strangers_alone_are_refused(data):
-    strangers = Interactions.from_pairs(["x", "y"], ["i0", "i1"])
+def test_pairs_of_unknown_users_alone_are_refused(data):
+    unknown = Interactions.from_pairs(["x", "y"], ["i0", "i1"])
     with pytest.raises(DataError, match="No pair of valid can be found by BPRMF, which knows none of their users"):
-        models.make("bpr-mf", {"epochs": 1}).fit(data, valid=strangers)
+        models.make("bpr-mf", {"epochs": 1}).fit(data, valid=unknown)
 
 
 @pytest.mark.parametrize("name", ["recvae", "lightgcn", "l-cml", "simgcl"])
-def test_models_that_score_histories_are_judged_by_people_they_did_not_learn_from(name):
+def test_models_that_score_histories_are_validated_by_users_they_did_not_learn_from(name):
     split = corml.split(random_interactions(8, 80, 30, mean=8), "new-users")
     model = models.make(name, {"epochs": 3, "size": 4}).fit(
         split.train, valid=split.valid, valid_history=split.valid_history
     )
-    curve = [row["valid"] for row in model.notes_["training"]["curve"]]
-    found = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
-    assert found == pytest.approx(max(curve), abs=1e-6)
+    curve = [point.valid for point in model.fitted_.training.curve]
+    value = corml.evaluate(model, split, "ndcg@10", part="valid", intervals=False)["ndcg@10"]
+    assert value == pytest.approx(max(curve), abs=1e-6)
 
 
 def test_a_model_that_cannot_score_them_says_so():
@@ -59,9 +67,12 @@ def test_a_model_that_cannot_score_them_says_so():
         models.make("recvae").fit(split.train, valid=split.valid, valid_history=split)
 
 
-def test_a_look_changes_the_model_to_what_was_looked_at(data):
+def test_validation_leaves_the_model_alone(data):
     split = corml.split(data, "ratio")
     model = models.make("bpr-mf", {"epochs": 0, "size": 4}).fit(split.train)
-    arrays = {"user": np.ones_like(model.user_), "item": np.ones_like(model.item_)}
-    judge(model, split.valid)(arrays)
-    assert model.user_ is arrays["user"]
+    before, user = model.fitted_, copy.deepcopy(model.user_)
+    view = model._with(before, {"user": np.ones_like(model.user_), "item": np.ones_like(model.item_)})
+    validated(view, split.train, split.valid)
+    assert model.fitted_ is before
+    np.testing.assert_array_equal(model.user_, user)
+    assert view.user_.min() == 1

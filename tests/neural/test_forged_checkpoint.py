@@ -1,0 +1,226 @@
+"""Checkpoints with a right digest and a wrong content: a sentence for each, never PyTorch's memory.
+
+Adam is given its moments as they are: with another shape or type than their parameter it writes outside of them.
+"""
+
+import copy
+import math
+import re
+from itertools import product
+
+import numpy as np
+import pytest
+
+import corml
+from corml import models
+from corml.errors import ModelFileError, UsageError, ascii_line
+from corml.neural.checkpoint import epochs_in
+from corml.neural.gradient_model import GradientModel
+from corml.storage import container
+from support import random_interactions
+
+NEURAL = [name for name in models.names() if issubclass(models.get(name), GradientModel)]
+TABLE = {"recvae": "first"} | {name: "E" for name in NEURAL if name != "recvae"}  # a parameter of each model
+PARTS = corml.split(random_interactions(5, 30, 15, mean=6), "ratio")
+
+
+def make(name, epochs=3):
+    small = {"recvae": {"hidden": 6, "turns": 1}, "ultragcn": {"neighbours": 3}}.get(name, {})
+    return models.make(name, {"size": 3, "batch": 64, "epochs": epochs, "learning_rate": 0.02, **small})
+
+
+@pytest.fixture(scope="module")
+def honest(tmp_path_factory):
+    """A checkpoint of two epochs of each model."""
+    folder = tmp_path_factory.mktemp("checkpoints")
+    for name in NEURAL:
+        make(name, epochs=2).fit(PARTS.train, valid=PARTS.valid, checkpoint=folder / name)
+    return {name: container.read(folder / name) for name in NEURAL}
+
+
+def forge(path, contents, change):
+    """Write a checkpoint with changed arrays and facts, and the digest that belongs to them."""
+    arrays = {name: array.copy() for name, array in contents.arrays.items()}
+    meta = {name: copy.deepcopy(value) for name, value in contents.meta.items() if name != "format"}
+    change(arrays, meta["notes"]["state"])
+    path.write_bytes(container.pack(arrays, meta))
+
+
+def assert_refused(name, path, sentence):
+    before = path.read_bytes()
+    with pytest.raises(ModelFileError, match=sentence):
+        make(name).fit(PARTS.train, valid=PARTS.valid, checkpoint=path)
+    assert path.read_bytes() == before
+
+
+@pytest.fixture
+def careless(monkeypatch):
+    """A program that writes numbers that are not finite, which ours does not."""
+    with monkeypatch.context() as patched:
+        patched.setattr(container, "_json", lambda meta: container.json.dumps(meta))
+        patched.setattr(container, "_check_arrays", lambda *_: None)
+        yield patched
+
+
+# --- arrays ----------------------------------------------------------------------------------------------------------
+
+OTHER = {
+    "shorter": lambda array: array[:-1],
+    "longer": lambda array: np.concatenate([array, array]),
+    "transposed": lambda array: array.T,
+    "a number": lambda array: np.float32(1),
+    "an axis more": lambda array: array[None],
+    "empty": lambda array: array[:0],
+    "double": lambda array: array.astype(np.float64),
+    "whole numbers": lambda array: np.ones(array.shape, dtype=np.int32),
+    "bytes": lambda array: np.ones(array.shape, dtype=np.uint8),
+}
+KEYS, STEP = ("current:{}", "current:{}.exp_avg", "current:{}.exp_avg_sq", "best:{}"), "current:{}.step"
+OF_STEP = ("an axis more", "double", "whole numbers", "bytes")
+
+
+@pytest.mark.parametrize("name", NEURAL)
+@pytest.mark.parametrize(("key", "other"), [*product(KEYS, OTHER), *product([STEP], OF_STEP)])
+def test_arrays_of_another_shape_or_type_are_refused(name, key, other, honest, tmp_path):
+    key = key.format(TABLE[name])
+
+    def change(arrays, facts):
+        arrays[key] = np.array(OTHER[other](arrays[key]), order="C")
+
+    forge(tmp_path / "ck", honest[name], change)
+    sentence = rf"its array '{key}' is \w+ of shape \(.*\), not float32 of shape \(.*\)\): delete it, and fit again"
+    assert_refused(name, tmp_path / "ck", sentence)
+
+
+@pytest.mark.parametrize("name", NEURAL)
+@pytest.mark.parametrize(("key", "value"), [("step", -1), ("step", 0), ("step", 1.5), ("exp_avg_sq", -1e-3)])
+def test_numbers_that_adam_does_not_make_are_refused(name, key, value, honest, tmp_path):
+    key = f"current:{TABLE[name]}.{key}"
+
+    def change(arrays, facts):
+        arrays[key] = np.full(arrays[key].shape, value, dtype=np.float32)
+
+    forge(tmp_path / "ck", honest[name], change)
+    assert_refused(name, tmp_path / "ck", f"its array '{key}' has numbers that Adam does not make")
+
+
+@pytest.mark.parametrize("name", NEURAL)
+@pytest.mark.parametrize("key", [*KEYS, STEP])
+@pytest.mark.parametrize("value", [math.nan, math.inf])
+def test_numbers_that_are_not_finite_are_refused(name, key, value, honest, tmp_path, careless):
+    key = key.format(TABLE[name])
+
+    def change(arrays, facts):
+        arrays[key] = np.full(arrays[key].shape, value, dtype=np.float32)
+
+    forge(tmp_path / "ck", honest[name], change)
+    careless.undo()
+    assert_refused(name, tmp_path / "ck", f"No checkpoint to go on from: .* numbers in '{key}' that are not finite")
+
+
+@pytest.mark.parametrize("name", NEURAL)
+@pytest.mark.parametrize("key", [*KEYS, STEP])
+def test_missing_arrays_are_refused(name, key, honest, tmp_path):
+    key = key.format(TABLE[name])
+    forge(tmp_path / "ck", honest[name], lambda arrays, facts: arrays.pop(key))
+    assert_refused(name, tmp_path / "ck", rf"state of training \(its array '{key}' is missing\): delete it")
+
+
+@pytest.mark.parametrize("name", NEURAL)
+@pytest.mark.parametrize("part", ["current:", "best:", ""])
+def test_missing_parts_are_refused(name, part, honest, tmp_path):
+    def change(arrays, facts):
+        for key in [key for key in arrays if key.startswith(part)]:
+            del arrays[key]
+
+    forge(tmp_path / "ck", honest[name], change)
+    assert_refused(name, tmp_path / "ck", r"state of training \(its array '.*' is missing\): delete it")
+
+
+@pytest.mark.parametrize("name", NEURAL)
+@pytest.mark.parametrize(
+    "key", ["current:other", "current:E.max_exp_avg_sq", "best:E.exp_avg", "now:E", "current", "a\nline", ":"]
+)
+def test_unknown_arrays_are_refused(name, key, honest, tmp_path):
+    forge(tmp_path / "ck", honest[name], lambda arrays, facts: arrays.update({key: np.zeros(3, dtype=np.float32)}))
+    assert_refused(name, tmp_path / "ck", re.escape(f"(its array {ascii_line(key)} is unknown): delete it"))
+
+
+# --- facts -----------------------------------------------------------------------------------------------------------
+
+ODD = {
+    "epoch": [-1, 0, 1, 3, True, 2.0, "2", None, [2], {}, 10**30, 10**400],
+    "seconds": [-1.0, True, "1", None, [], math.nan, math.inf, 10**400],
+    "cpu": [-1.0, False, "1", None, [], math.nan, -math.inf, 10**400],
+    "best": [None, True, "0.5", [], math.nan, math.inf, -math.inf, 7.0, 10**400],
+    "best_epoch": [-1, 0, 3, True, 1.0, "1", None, 10**30],
+    "curve": [None, [], {}, "curve", [1, 2], [{}, {}], [None, None]],
+    "surprise": [1],
+}
+POINTS = {
+    "twice": lambda first, last: [first, first],
+    "backwards": lambda first, last: [last, first],
+    "short": lambda first, last: [first],
+    "long": lambda first, last: [first, last, {**last, "epoch": 3}],
+    "an epoch of text": lambda first, last: [{**first, "epoch": "1"}, last],
+    "a true epoch": lambda first, last: [{**first, "epoch": True}, last],
+    "a loss of text": lambda first, last: [{**first, "loss": "low"}, last],
+    "no loss": lambda first, last: [without(first, "loss"), last],
+    "an infinite loss": lambda first, last: [{**first, "loss": math.inf}, last],
+    "a value that is no number": lambda first, last: [{**first, "valid": math.nan}, last],
+    "negative seconds": lambda first, last: [{**first, "seconds": -1.0}, last],
+    "an unknown fact": lambda first, last: [{**first, "accuracy": 1.0}, last],
+    "no validation": lambda first, last: [without(first, "valid"), without(last, "valid")],
+    "a better epoch": lambda first, last: [{**first, "valid": 0.98}, {**last, "valid": 0.99}],
+}
+SENTENCE = r"does not hold a state of training \(its .*\): delete it, and fit again\.$"
+
+
+def without(point, fact):
+    return {name: value for name, value in point.items() if name != fact}
+
+
+@pytest.mark.parametrize("name", NEURAL)
+@pytest.mark.parametrize("fact", ODD)
+def test_odd_facts_are_refused(name, fact, honest, tmp_path, careless):
+    for value in ODD[fact]:
+        forge(tmp_path / "ck", honest[name], lambda arrays, facts, value=value: facts.update({fact: value}))
+        assert_refused(name, tmp_path / "ck", SENTENCE)
+        assert epochs_in(tmp_path / "ck", name) == 0
+
+
+@pytest.mark.parametrize("name", NEURAL)
+@pytest.mark.parametrize("odd", POINTS)
+def test_odd_curves_are_refused(name, odd, honest, tmp_path, careless):
+    forge(tmp_path / "ck", honest[name], lambda arrays, facts: facts.update(curve=POINTS[odd](*facts["curve"])))
+    assert_refused(name, tmp_path / "ck", SENTENCE)
+
+
+@pytest.mark.parametrize("name", NEURAL)
+def test_a_file_without_facts_is_refused(name, honest, tmp_path):
+    meta = without(honest[name].meta, "format")
+    for notes in ({}, {"state": None}, {"state": [1]}, {"state": {}}):
+        (tmp_path / "ck").write_bytes(container.pack(honest[name].arrays, meta | {"notes": notes}))
+        assert_refused(name, tmp_path / "ck", SENTENCE)
+
+
+@pytest.mark.parametrize("name", NEURAL)
+def test_parameters_of_a_best_epoch_without_one_are_refused(name, honest, tmp_path):
+    def change(arrays, facts):
+        facts.update(best=None, best_epoch=0, curve=[without(point, "valid") for point in facts["curve"]])
+
+    forge(tmp_path / "ck", honest[name], change)
+    assert_refused(name, tmp_path / "ck", "it has parameters of a best epoch, and no such epoch")
+
+
+@pytest.mark.parametrize("name", NEURAL)
+def test_what_was_not_changed_is_taken(name, honest, tmp_path):
+    """So it is the change that the tests above see refused; and fewer epochs are a wrong setting, not a wrong file."""
+    forge(tmp_path / "ck", honest[name], lambda arrays, facts: None)
+    assert epochs_in(tmp_path / "ck", name) == 2
+    with pytest.raises(UsageError, match="is 2 epochs on and epochs is 1"):
+        make(name, epochs=1).fit(PARTS.train, valid=PARTS.valid, checkpoint=tmp_path / "ck")
+    resumed = make(name).fit(PARTS.train, valid=PARTS.valid, checkpoint=tmp_path / "ck")
+    straight = make(name).fit(PARTS.train, valid=PARTS.valid)
+    for array in straight.state():
+        np.testing.assert_array_equal(resumed.fitted_.arrays[array], straight.fitted_.arrays[array])
