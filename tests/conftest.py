@@ -1,11 +1,30 @@
 """What all tests share: tiny data, random data, and the rule for tests that need more than the repository."""
 
 import os
+from pathlib import Path
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from support import random_interactions
+
+# Folders and files that take seconds rather than moments: `make quick` leaves them out.
+THOROUGH = (
+    "baselines",
+    "cli",
+    "contracts",
+    "neural",
+    "reliability",
+    "report",
+    "method/test_fit_cache.py",
+    "method/test_golden.py",
+    "method/test_plan_memory.py",
+    "test_compiled.py",
+    "test_docs.py",
+    "test_examples.py",
+    "test_fitted.py",
+    "test_plugins.py",
+)
 
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("house")
@@ -18,7 +37,10 @@ def pytest_addoption(parser):
 def pytest_collection_modifyitems(config, items):
     large = pytest.mark.skip(reason="needs the large data sets: point CORML_DATA at their folder")
     slow = pytest.mark.skip(reason="takes minutes: run with --long")
+    here = Path(__file__).parent
     for item in items:
+        if str(item.path.relative_to(here)).startswith(THOROUGH):
+            item.add_marker(pytest.mark.thorough)
         if "large" in item.keywords and not os.environ.get("CORML_DATA"):
             item.add_marker(large)
         if "slow" in item.keywords and not config.getoption("--long"):
