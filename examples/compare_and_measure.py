@@ -1,4 +1,4 @@
-"""Compare models on the same users: averages with intervals, then user by user, then popular against novel."""
+"""Compare models on the same users: means with intervals, paired differences, and a more novel CoRML."""
 
 import corml
 
@@ -22,12 +22,12 @@ def main() -> None:
     low, high = results["corml"].intervals["ndcg@10"]
     print(f"\nndcg@10 of corml lies between {low:.4f} and {high:.4f} (95 % interval over users)")
 
-    gain = results["corml"].compare(results["popularity"])["ndcg@10"]
-    low, high = gain.interval
-    print(f"against popularity, on the same {gain.users} users: {gain.difference:+.4f} [{low:.4f}, {high:.4f}]")
+    paired = results["corml"].compare(results["popularity"])["ndcg@10"]
+    low, high = paired.interval
+    print(f"minus popularity, on the same {paired.users} users: {paired.difference:+.4f} [{low:.4f}, {high:.4f}]")
 
     better = (results["corml"].per_user["ndcg@10"] > results["popularity"].per_user["ndcg@10"]).mean()
-    print(f"corml is the better one for {better:.0%} of them")
+    print(f"corml is better for {better:.0%} of them")
 
 
 if __name__ == "__main__":

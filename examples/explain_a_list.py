@@ -1,4 +1,4 @@
-"""Say why each item is in a list: contributions that add up to the score, and the distance behind them."""
+"""Explain each item of a list: contributions of the history that add up to the score, and the distance."""
 
 import corml
 
@@ -8,12 +8,12 @@ HISTORY = ["318", "858", "296", "1"]  # Shawshank Redemption, Godfather, Pulp Fi
 def main() -> None:
     data = corml.load("movielens-small", at_least=4, k_core=20)
     model = corml.CoRML().fit(data)
-    print("Because someone liked " + "; ".join(data.title(item) for item in HISTORY) + ":\n")
+    print("History: " + "; ".join(data.title(item) for item in HISTORY) + "\n")
 
     lists = model.recommend(history=[HISTORY], k=3)
     for item, score in zip(lists.items[0], lists.scores[0], strict=True):
         why = model.explain(HISTORY, item)
-        assert abs(why.score - score) < 1e-5, "the contributions are the score"
+        assert abs(why.score - score) < 1e-5, "the contributions add up to the score"
         print(f"{data.title(item)}: score {score:.4f}, distance {model.distance(HISTORY, item):.3f}")
         for row in why.rows():
             share = row["contribution"] / why.score

@@ -1,4 +1,4 @@
-"""Serve people the model has never seen, from a file that knows no users at all."""
+"""Serve new users by their histories, from a model file without any users."""
 
 import tempfile
 from pathlib import Path
@@ -8,8 +8,8 @@ import corml
 VISITORS = {
     "likes gangster films": ["858", "1213"],
     "likes Pixar": ["1", "2355"],
-    "met one film we do not know": ["858", "no such film"],
-    "has just arrived": [],
+    "has an item that is not in the catalogue": ["858", "no such film"],
+    "is a cold user, without a history": [],
 }
 
 
@@ -23,14 +23,12 @@ def main() -> None:
     lists = model.recommend(history=list(VISITORS.values()), k=3)
     for visitor, items, reason, unknown in zip(VISITORS, lists, lists.reasons, lists.unknown, strict=True):
         print(
-            f"{visitor}"
-            + (f" ({reason})" if reason else "")
-            + (f" (left out: {', '.join(unknown)})" if unknown else "")
+            f"{visitor}" + (f" ({reason})" if reason else "") + (f" (unknown: {', '.join(unknown)})" if unknown else "")
         )
         for item in items:
             print(f"    {lists.titles[item]}")
 
-    print("\nHow good that is, on users held out as a whole:")
+    print("\nEvaluated on users who are held out completely:")
     split = corml.split(data, "new-users", seed=2026)
     print(corml.evaluate(corml.CoRML().fit(split.train), split, ["ndcg@10", "recall@10"]))
 

@@ -11,13 +11,13 @@ def main() -> None:
     print(split)
 
     model = corml.CoRML().fit(split.train)
-    solver = model.notes_["solver"][0]
-    print(f"solved in {solver['steps']} steps, converged: {solver['converged']}\n")
+    certificate = model.fitted_.certificates[0]
+    print(f"solved in {certificate.steps} steps, converged: {certificate.converged}\n")
 
     print("For a user of the data:")
     print(model.recommend(["32"], k=5))
 
-    print("\nLike The Godfather (858):")
+    print("\nItems most associated with The Godfather (858):")
     print(model.similar("858", k=3))
 
     print("\nOn held-out movies:")

@@ -85,7 +85,7 @@ def test_the_outcome_says_how_training_ended(run, here, csv):
     outcome = run("fit", csv, "-o", "m.corml", *QUICK)
     assert "note: trained 4 epochs: all epochs done" in outcome.err
     facts = run("fit", csv, "-o", "m.corml", "--split", "ratio", "--json", *QUICK).json
-    assert len(facts["notes"]["training"]["curve"]) == 4
+    assert len(facts["fit"]["training"]["curve"]) == 4
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ UNTUNED = {  # settings a search leaves alone, and why
     **dict.fromkeys(("rho", "max_steps", "tol", "precision", "max_memory"), "how it is computed, not what"),
     **dict.fromkeys(("solver", "route", "candidates", "pair_tol", "partition_ratio"), "what fits: a plan chooses"),
     **dict.fromkeys(("filter", "nonnegative"), "which model it is"),
-    **dict.fromkeys(("budget", "item_norms", "of"), "for whoever uses it to say"),
+    **dict.fromkeys(("budget", "item_norms", "of"), "for its user to decide"),
 }
 
 
@@ -62,10 +62,10 @@ def test_lists_hold_no_seen_item_no_item_twice_and_fall_in_score(fitted):
     users = list(fitted.users_.labels)
     for user, row, scores in zip(users, *(lambda r: (r.items, r.scores))(fitted.recommend(users, k=8)), strict=True):
         seen = set(fitted.items.labels[fitted.train_[[fitted.users_.rows([user])[0]]].indices])
-        there = [item for item in row if item is not None]
-        assert not seen & set(there)
-        assert len(set(there)) == len(there)
-        assert (np.diff(scores[: len(there)]) <= 0).all()
+        items = [item for item in row if item is not None]
+        assert not seen & set(items)
+        assert len(set(items)) == len(items)
+        assert (np.diff(scores[: len(items)]) <= 0).all()
 
 
 def test_batches_are_what_one_by_one_gives(fitted):
@@ -75,9 +75,9 @@ def test_batches_are_what_one_by_one_gives(fitted):
 
 
 def test_bands_of_items_are_pieces_of_all_scores(fitted):
-    people = everyone(fitted)
-    whole = fitted.score_block(people, slice(0, len(fitted.items)))
-    band = fitted.score_block(people, slice(4, 9))
+    users = everyone(fitted)
+    whole = fitted.score_block(users, slice(0, len(fitted.items)))
+    band = fitted.score_block(users, slice(4, 9))
     np.testing.assert_allclose(band, whole[:, 4:9], rtol=1e-5, atol=1e-7)
 
 
@@ -97,16 +97,17 @@ def test_unfitted_models_say_so(fitted):
 
 
 def test_an_empty_history_gets_what_is_popular(fitted):
-    found = fitted.recommend(history=[[]], k=3)
+    lists = fitted.recommend(history=[[]], k=3)
     order = np.argsort(-fitted.popularity, kind="stable")[:3]
-    assert found.items[0].tolist() == fitted.items.labels[order].tolist()
-    assert found.sources == ("popularity",)
-    assert found.reasons == ("most popular items: no history",)
+    assert lists.items[0].tolist() == fitted.items.labels[order].tolist()
+    assert lists.sources == ("popularity",)
+    assert lists.reasons == ("most popular items: no history",)
 
 
 def test_the_catalogue_may_be_a_single_item(fitted):
-    tiny = fresh(fitted).fit(Interactions.from_pairs("ab", "xx"))
-    assert tiny.recommend(["a"], k=2).items.tolist() == [[None, None]]
+    lists = fresh(fitted).fit(Interactions.from_pairs("ab", "xx")).recommend(["a"], k=2)
+    assert lists.items.tolist() == [[None]]  # no wider than the catalogue
+    assert lists.reasons == ("exhausted: 0 of 2, 1 seen or excluded",)
 
 
 def test_every_setting_has_words_a_rule_its_default_keeps_and_a_place_to_search(fitted):
@@ -129,8 +130,8 @@ def test_without_its_users_a_model_answers_histories_or_says_that_it_cannot(fitt
     fitted.save(path, history=False)
     loaded = corml.read_model(path)
     if getattr(fitted, "folds_in", True):
-        found = loaded.recommend(history=history, k=5)
-        np.testing.assert_array_equal(found.items, fitted.recommend(history=history, k=5).items)
+        lists = loaded.recommend(history=history, k=5)
+        np.testing.assert_array_equal(lists.items, fitted.recommend(history=history, k=5).items)
     else:
         for model in (fitted, loaded):
             with pytest.raises(UsageError, match="ask for known users, or take a model that scores histories"):
@@ -140,25 +141,25 @@ def test_without_its_users_a_model_answers_histories_or_says_that_it_cannot(fitt
 
 
 def test_the_order_of_the_pairs_does_not_matter(fitted):
-    if hasattr(fitted, "seed"):  # its first parameters are drawn in the order of the ids
-        return
+    if hasattr(fitted, "seed"):
+        pytest.skip("its first parameters are drawn in the order of the ids, so another order is another model")
     data = random_interactions(11, 70, 30)
     users, items = data.users.labels[data.user], data.items.labels[data.item]
     order = np.random.default_rng(0).permutation(len(users))
     other = fresh(fitted).fit(Interactions.from_pairs(users[order], items[order]))
     rows, columns = other.users_.rows(data.users.labels), other.items.rows(data.items.labels)
-    found, expected = (one.score_block(everyone(one), slice(0, len(one.items))) for one in (other, fitted))
-    np.testing.assert_allclose(found[rows][:, columns], expected, rtol=1e-2, atol=1e-3)
+    scores, expected = (model.score_block(everyone(model), slice(0, len(model.items))) for model in (other, fitted))
+    np.testing.assert_allclose(scores[rows][:, columns], expected, rtol=1e-2, atol=1e-3)
 
 
 @pytest.mark.parametrize("name", [name for name in models.names() if name != "popularity"])
 def test_a_checkerboard_is_recovered(name):
-    """Users of one colour met the items of that colour, all but one each: that one must come first."""
+    """Users of one colour have all items of that colour but one each: that one must come first."""
     n = 50
     pairs = [(u, i) for u in range(n) for i in range(n) if (u + i) % 2 == 0 and u != i]
     data = Interactions.from_pairs(*zip(*pairs, strict=True))
-    found = models.make(name, for_small_data(name)).fit(data).recommend(list(range(n)), k=1)
-    assert [int(item) for item in found.items[:, 0]] == list(range(n))
+    lists = models.make(name, for_small_data(name)).fit(data).recommend(list(range(n)), k=1)
+    assert [int(item) for item in lists.items[:, 0]] == list(range(n))
 
 
 @pytest.mark.parametrize("name", [name for name in models.names() if name != "popularity"])
@@ -166,8 +167,8 @@ def test_it_beats_popularity_on_the_bundled_sample(name):
     split = corml.split(corml.load("movielens-small", at_least=4, k_core=10), "ratio")
     floor = corml.evaluate(corml.Popularity().fit(split.train), split, ["ndcg@10"], intervals=False)
     model = models.make(name, for_small_data(name)).fit(split.train, valid=split.valid)
-    found = corml.evaluate(model, split, ["ndcg@10"], intervals=False)
-    assert found["ndcg@10"] > 1.2 * floor["ndcg@10"]
+    result = corml.evaluate(model, split, ["ndcg@10"], intervals=False)
+    assert result["ndcg@10"] > 1.2 * floor["ndcg@10"]
 
 
 def for_small_data(name):

@@ -57,7 +57,7 @@ def assert_refused(name, path, sentence):
 def careless(monkeypatch):
     """A program that writes numbers that are not finite, which ours does not."""
     with monkeypatch.context() as patched:
-        patched.setattr(container, "_json", lambda meta: container.json.dumps(meta))
+        patched.setattr(container, "_json", lambda meta, kind: container.json.dumps(meta))
         patched.setattr(container, "_check_arrays", lambda *_: None)
         yield patched
 

@@ -1,10 +1,12 @@
 """The metric behind the scores: a Mahalanobis distance between users and items.
 
-    W = H + ω D^{-2t},   ω = max_i d_i^{2t} Σ_j |H_ij|          positive semi-definite (Gershgorin)
-    d(u, i)² = (p_u − q_i)ᵀ W (p_u − q_i),   p_u = r_u D^{-t},   q_i = d_i^t e_i
+    W = H + ω D^{-2t},   ω = max_i d_i^{2t} Σ_j |H_ij|          positive semi-definite (Gershgorin)      Theorem 3.1
+    d(u, i)² = (p_u − q_i)ᵀ W (p_u − q_i)                                                                eq. (13)
+    p_u = r_u D^{-t},   q_i = d_i^t e_i                                                                  eq. (9)
 
 Among items a user has not seen, the order of d is exactly the order of the H part of the scores (Conclusion 1 of
-the paper). G has the same metric at t = ½. The two together are one metric only if t = ½, so one asks for a part.
+the paper, from eq. (17)). G has the same metric at s in place of t. The two together are one metric only if t = s, so
+one asks for a part.
 """
 
 from dataclasses import dataclass

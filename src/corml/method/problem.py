@@ -1,16 +1,17 @@
 """Problem H: which symmetric, non-negative, hollow H fits the interactions beyond what G explains.
 
-    minimise  ½⟨H, M H⟩ − ⟨B, H⟩     subject to   H = Hᵀ,  H ≥ 0,  diag(H) = 0                     eqs. (11)–(13)
+    minimise  ½⟨H, M H⟩ − ⟨B, H⟩     subject to   H = Hᵀ,  H ≥ 0,  diag(H) = 0            eq. (28) ÷ 2λ²
 
-    P  = Ω^{½} R D^{-t}               A = Pᵀ Φ P
+    P  = Ω^{½} R D^{-t}               A = Pᵀ Φ P                                        Pᵀ: eq. (9)
     M  = εA + l2·D + ridge·I          G' = D^{t−s} G D^{s−t}
     B  = (1/2λ) PᵀP − ε(1/λ − 1) A G'
 
-    Φ = diag((d_u / max d_u)^{-t_u})           the ranking weight of each user                       eq. (9)
+    Φ = diag((d_u / max d_u)^{-t_u})           the ranking weight of each user              eq. (24) ÷ ε
     Ω = diag((d_u / mean d_u)^{-balance})      how much each user's loss counts; ours, the paper has I
 
-With Ω = I, ridge = 0 and s = ½ it is the paper's ADMM problem divided by 2λ². The dense solver makes M and B as they
-stand (`dense/problem.py`), the sparse one on co-occurring pairs only (`sparse/problem.py`).
+With Ω = I, ridge = 0 and s = ½ it is the paper's eq. (28), with the scores of eq. (26), divided by 2λ²; l2 is θ/2λ².
+The dense solver makes M and B as they stand (`dense/problem.py`), the sparse one on co-occurring pairs only
+(`sparse/problem.py`). Equation numbers are the paper's, here and in this folder.
 """
 
 from collections.abc import Mapping

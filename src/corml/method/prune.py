@@ -1,7 +1,7 @@
 """Sparse approximation: drop the entries of H that matter least until it takes no more room than a factor model.
 
 An entry above the diagonal costs two numbers (where, how much), a row one (where it begins); a factor model of
-size f costs f numbers per user and item.
+size f costs f numbers per user and item. In the paper it is the threshold γ of Section 5.1.3.
 """
 
 import numpy as np

@@ -28,7 +28,7 @@ Items = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True)
 class Scoring:
-    """Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-s} G D^{s}, one block at a time.
+    """Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-s} G D^{s}, eq. (26) divided by λ, one block at a time.
 
     Scaling by positive numbers commutes with clipping, so the degrees are folded into the two factors of G once:
     `left` = D^{-s} V and `right` = (1/λ − 1) Vᵀ D^{s}. `own` is the diagonal of their product; G has none.

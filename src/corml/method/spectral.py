@@ -1,7 +1,7 @@
 """G, the graph filter: what the smoothest directions of the item graph say about two items.
 
-    V  = top-k right singular vectors of D_U^{-a} R D^{-b}        (the paper: a = b = ½)
-    G  = (VVᵀ − diag(VVᵀ))₊        clipped element by element ("elementwise", the paper)
+    V  = top-k right singular vectors of D_U^{-a} R D^{-b}        (the paper: a = b = ½)          eq. (12)
+    G  = (VVᵀ − diag(VVᵀ))₊        clipped element by element ("elementwise", the paper)    below eq. (26)
     G  =  VVᵀ − diag(VVᵀ)          not clipped ("factored": never more than n × k numbers)
 
 "authors" keeps the mixture of the authors' program: clipped element by element while H is learned, and the *sum*
