@@ -91,9 +91,9 @@ def test_the_composite_prior_is_the_mixture(tiny):
     step_all(learner, 2)
     histories = recvae._Histories(tiny.matrix, torch.device("cpu"))
     z = torch.randn(6, 3, generator=torch.Generator().manual_seed(0)) * 3
-    found = learner._prior(z, histories).numpy() - np.log(2 * np.pi) / 2  # the constant that all densities share
+    densities = learner._prior(z, histories).numpy() - np.log(2 * np.pi) / 2  # the constant that all densities share
     for row, x in enumerate(tiny.matrix.toarray()):
-        np.testing.assert_allclose(found[row], prior(z[row].numpy(), encode(learner.previous, x)), rtol=1e-4)
+        np.testing.assert_allclose(densities[row], prior(z[row].numpy(), encode(learner.previous, x)), rtol=1e-4)
 
 
 @pytest.mark.parametrize("dropout", [0.0, 0.6])
@@ -121,8 +121,8 @@ def test_the_loss_is_a_likelihood_and_a_divergence_that_weighs_by_history(tiny, 
                 costs[group][-1] += gamma * x.sum() * divergence.sum()
     histories = recvae._Histories(tiny.matrix, torch.device("cpu"))
     for group, expected in costs.items():
-        found = learner._loss(histories, group, np.random.default_rng(0)).item()
-        assert found == pytest.approx(np.mean(expected), rel=1e-4)
+        loss = learner._loss(histories, group, np.random.default_rng(0)).item()
+        assert loss == pytest.approx(np.mean(expected), rel=1e-4)
 
 
 def test_a_part_of_a_history_is_hidden_and_the_rest_scaled_up(tiny):

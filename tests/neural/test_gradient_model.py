@@ -64,7 +64,7 @@ def test_the_resolved_settings_give_the_same_model(name, parts):
 
 @pytest.mark.parametrize("name", NEURAL)
 def test_nothing_of_the_call_outlives_it(name, parts, tmp_path):
-    """A progress callback and a checkpoint cannot be pickled or are nobody's business afterwards."""
+    """Neither data, nor a callback that cannot be pickled, nor the path of a checkpoint."""
     model = models.make(name, QUICK)
     model.fit(parts.train, valid=parts.valid, checkpoint=tmp_path / "state.ck", progress=lambda *_: None)
     assert set(vars(model)) == {*values_of(model), "fitted_"}

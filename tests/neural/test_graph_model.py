@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from corml.neural.graph_model import Graph, _tensor, normalised
+from corml.linalg.scaling import normalised
+from corml.neural.graph_model import Graph, _tensor
 from support import random_interactions
 
 CPU = torch.device("cpu")
@@ -92,7 +93,7 @@ def test_the_gradient_is_what_finite_differences_give(X, graph):
 def test_making_a_graph_for_a_gpu_says_nothing(X, recwarn):
     torch.set_warn_always(True)  # not only the first time
     try:
-        _tensor(normalised(X), CPU)
+        _tensor(Graph(X, CPU).down, CPU)
     finally:
         torch.set_warn_always(False)
     assert not recwarn.list

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from corml.fitted import Settings, learned
 from corml.linalg.products import add_dense_product
-from corml.linalg.scaling import column_degrees, power, row_degrees, scaled
+from corml.linalg.scaling import narrow, normalised, power, row_degrees, scaled
 from corml.neural.embedding_model import EmbeddingLearner, EmbeddingModel
 from corml.neural.lazy_torch import torch
 from corml.neural.training import Arrays
@@ -92,7 +92,7 @@ class Graph:
     up: Any
 
     def __init__(self, X: csr_array, device: "torch.device") -> None:
-        N = normalised(X)
+        N = narrow(normalised(X))
         self.n_users, self.on_cpu = X.shape[0], device.type == "cpu"
         both = [N, csr_array(N.T)]
         self.down, self.up = both if self.on_cpu else [_tensor(M, device) for M in both]
@@ -115,11 +115,6 @@ class Graph:
         for M, source, target in ((down, items, out[: down.shape[0]]), (up, users, out[down.shape[0] :])):
             add_dense_product(M, source.detach().contiguous().numpy(), target.numpy())
         return out
-
-
-def normalised(X: csr_array) -> csr_array:
-    """N, in single precision."""
-    return scaled(X, rows=power(row_degrees(X), -0.5), columns=power(column_degrees(X), -0.5)).astype(np.float32)
 
 
 def _tensor(M: csr_array, device: "torch.device") -> "torch.Tensor":
