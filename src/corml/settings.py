@@ -68,7 +68,7 @@ def described(model: type[T]) -> type[T]:
     """Add every setting to the docstring of a model class, so that `help` teaches them; for use above @dataclass."""
     lines = [(model.__doc__ or "").rstrip(), "", "    Settings", "    --------"]
     for spec in declared(model).values():
-        symbol = f" ({spec.symbol} in the paper)" if spec.symbol else ""
+        symbol = f" ({spec.symbol})" if spec.symbol else ""
         lines += [f"    {spec.name} : {spec.rule.phrase}; default {spec.default}", f"        {spec.help}{symbol}"]
     model.__doc__ = "\n".join(lines) + "\n"
     return model
