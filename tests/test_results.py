@@ -89,6 +89,8 @@ def test_the_same_data_have_the_same_fingerprint_in_every_result():
 @pytest.mark.parametrize("path", sorted((RESULTS / "corml").glob("quality-*.json")), ids=relative)
 def test_settings_called_chosen_on_the_validation_part_are_the_best_of_a_recorded_search(path):
     record = json.loads(path.read_text("utf-8"))
+    if "tuned" not in record:
+        pytest.skip("not run, and the page says so")
     tuning = read(f"corml/tuning-{record['data']}")
     assert tuning["part"] == "valid"
     assert tuning["best"] == max(tuning["trials"], key=lambda trial: trial["ndcg@10"])
