@@ -38,7 +38,7 @@ def tuned() -> str:
 
     def all_of(what: str) -> str:
         figures = [
-            f"{record[what]['test']['ndcg@10']:.4f} on {TITLES[data]}" if what in record else f"not run on {TITLES[data]}"
+            (f"{record[what]['test']['ndcg@10']:.4f}" if what in record else "not run") + f" on {TITLES[data]}"
             for data, record in records.items()
         ]
         return f"{', '.join(figures[:-1])} and {figures[-1]}"
@@ -54,8 +54,8 @@ def tuned() -> str:
     }
     none = not any(below.values())
     passed = (
-        "All figures of the paper's table, NDCG and MRR at 5, 10 and 20, are exceeded on all three sets with the defaults, "
-        "and wherever settings were tuned, also pruned"
+        "All figures of the paper's table, NDCG and MRR at 5, 10 and 20, are exceeded on all three sets with the "
+        "defaults, and wherever settings were tuned, also pruned"
         if none
         else "Below the paper's table: " + "; ".join(f"{what}: {', '.join(worse)}" for what, worse in below.items())
     )
