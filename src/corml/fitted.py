@@ -12,7 +12,7 @@ A model scores and saves with these, so that a setting changed afterwards counts
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
-from typing import Any, Generic, Self, TypeVar, overload
+from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,9 @@ from scipy.sparse import csr_array
 from corml import memory
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
+
+if TYPE_CHECKING:
+    from corml.linalg import admm
 
 __all__ = [
     "Certificate",
@@ -124,6 +127,19 @@ class Certificate:
     pruned: int | None = None  # pairs removed to stay within a budget
     unfinished_items: int | None = None  # where each item is a problem of its own
     trace: tuple[tuple[float, ...], ...] = field(default=(), repr=False)  # residuals step by step; not in files
+
+    @classmethod
+    def of_admm(cls, solution: "admm.Solution") -> Self:
+        """The certificate of a dense ADMM solution."""
+        return cls(
+            steps=solution.steps,
+            converged=solution.converged,
+            residual=solution.residual,
+            primal=solution.primal,
+            dual=solution.dual,
+            rho=solution.rho,
+            trace=solution.trace,
+        )
 
     def report(self) -> dict[str, Any]:
         """Plain facts for a table."""

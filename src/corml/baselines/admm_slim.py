@@ -87,17 +87,8 @@ class ADMMSLIM(ItemItem):
             progress=lambda trace: call.progress("solve", len(trace), self.max_steps),
         )
         self._warn_if_not_converged(solution)
-        certificate = Certificate(
-            steps=solution.steps,
-            converged=solution.converged,
-            residual=solution.residual,
-            primal=solution.primal,
-            dual=solution.dual,
-            rho=solution.rho,
-            trace=solution.trace,
-        )
         W = _sparse_if_smaller(solution.H, d, self.item_norm)
-        return Outcome(arrays={"weights": W}, plan=plan, certificates=(certificate,))
+        return Outcome(arrays={"weights": W}, plan=plan, certificates=(Certificate.of_admm(solution),))
 
     def _nearest(self, S: NDArray[Any], Z: NDArray[Any], rho: float) -> float:
         """Z ← S with every entry drawn to zero by l1/ρ, negative ones all the way if they may not be."""

@@ -32,7 +32,7 @@ def fit_dense(
         stage = "solve" if len(blocks) == 1 else f"solve block {number} of {len(blocks)}"
         solution = _solve(X, d, V, block, settings, partial(progress, stage))
         parts.append((block, csr_array(solution.H).astype(np.float32)))
-        certificates.append(_certificate(solution))
+        certificates.append(Certificate.of_admm(solution))
     H = _assemble(parts, X.shape[1])
     return H if settings.budget is None else prune.to_budget(H, settings.budget, X.shape[0], d), tuple(certificates)
 
@@ -50,18 +50,6 @@ def _solve(
         X, d, V = X[:, block], d[block], V[block]
     problem = dense_problem(X, d, V, Weights.of(settings), clip=settings.filter != "factored", dtype=dtype)
     return admm.solve(problem, rho=settings.rho, max_steps=settings.max_steps, tol=settings.tol, progress=report)
-
-
-def _certificate(solution: admm.Solution) -> Certificate:
-    return Certificate(
-        steps=solution.steps,
-        converged=solution.converged,
-        residual=solution.residual,
-        primal=solution.primal,
-        dual=solution.dual,
-        rho=solution.rho,
-        trace=solution.trace,
-    )
 
 
 def _assemble(parts: list[tuple[Items, csr_array]], n: int) -> csr_array:
