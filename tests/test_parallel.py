@@ -88,7 +88,7 @@ def test_a_thread_of_ours_starts_no_others_and_leaves_blas_alone(monkeypatch):
 
 def test_no_more_threads_work_than_asked_for(monkeypatch):
     monkeypatch.setenv("CORML_THREADS", "4")
-    assert set(each(lambda _: threading.get_ident(), 9, most=1)) == {threading.get_ident()}
+    assert set(each(lambda _: threading.get_ident(), 9, max_threads=1)) == {threading.get_ident()}
 
 
 def test_after_a_failure_no_more_work_is_begun(monkeypatch):
