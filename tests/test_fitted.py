@@ -79,6 +79,7 @@ def valid_of(model):
 
 def test_a_failed_fit_leaves_an_unfitted_model(model, monkeypatch):
     again = copy.deepcopy(model)
+    again.recommend(["u1"])
 
     def fail(*given, **how):
         raise RuntimeError("half way")
@@ -88,6 +89,7 @@ def test_a_failed_fit_leaves_an_unfitted_model(model, monkeypatch):
         again.fit(TRAIN)
     with pytest.raises(NotFittedError):
         again.recommend(["u1"])
+    assert set(vars(again)) == set(declared(type(model)))  # nor does it hold on to what an earlier fit prepared
 
 
 def test_what_was_learned_cannot_be_set(model):

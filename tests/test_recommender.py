@@ -76,6 +76,18 @@ def test_popular_lists_keep_to_the_limits_too(model):
     assert set(found.items[0]) <= {"i1", "i2", "i3"}
 
 
+def test_popular_lists_are_limited_to_the_only_items_allowed(model):
+    rarest = model.items.labels[np.argsort(model.counts_, kind="stable")[:3]].tolist()
+    found = model.recommend(history=[[], ["i0"], []], k=3, only=[rarest, rarest[:2], rarest[1:]])
+    assert set(found.items[0]) == set(rarest)
+    assert set(found.items[2]) == {*rarest[1:], None}
+    assert (np.diff(found.scores[0]) <= 0).all()
+    assert (
+        found.reasons[2]
+        == "most popular items: no history; exhausted: 2 of 3 of the 2 known items allowed, 0 seen or excluded"
+    )
+
+
 @pytest.mark.parametrize(
     ("arguments", "error", "sentence"),
     [

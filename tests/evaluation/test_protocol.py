@@ -47,6 +47,17 @@ def test_degrees_come_from_the_training_part_and_so_does_the_number_of_users(sma
     assert evaluate(model, small, "popularity@1").per_user["popularity@1"][0] == pytest.approx(2 / 3)  # e: Bob, Cid
 
 
+def test_rarity_counts_users_with_a_training_pair_only(pairs, fixed):
+    """Of seven users four have training pairs: an item that one of them has is as rare as can be."""
+    all_pairs = pairs("ann:ab bob:a cid:a dan:ac eve:b fay:c gil:bc")
+    parts = {"train": "ann:b bob:a cid:a dan:a", "test": "bob:b cid:c eve:b fay:c gil:c"}
+    split = Split(**{name: pairs(text, like=all_pairs) for name, text in parts.items()})
+    metrics = ["novelty@1", "self_information@1", "popularity@1"]
+    result = evaluate(fixed(worth={"b": 1}).fit(split.train), split, metrics)
+    assert list(result.users) == ["bob", "cid"]
+    assert result.means == {"novelty@1": 1, "self_information@1": 2, "popularity@1": 0.25}
+
+
 def test_items_without_training_pairs_stay_and_can_be_hits(pairs, fixed):
     all_pairs = pairs("ann:ab bob:bc")
     split = Split(train=pairs("ann:a bob:b", like=all_pairs), test=pairs("bob:c", like=all_pairs))

@@ -278,6 +278,19 @@ def test_groups_that_never_co_occur_score_nothing_for_each_other():
     assert not scores[unrelated].any()
 
 
+@pytest.mark.parametrize("filter", FILTERS)
+def test_what_rounding_leaves_of_a_zero_score_is_zero(filter, monkeypatch):
+    """Three groups alike have singular values in threes, so V mixes the groups and only its products separate them."""
+    rng = np.random.default_rng(0)
+    group = np.argwhere(rng.random((24, 8)) < 0.6)
+    pairs = rng.permutation([(f"{name}{user}", f"{name}{item}") for name in "xyz" for user, item in group])
+    model = corml.CoRML(rank=15, filter=filter).fit(corml.Interactions.from_pairs(pairs[:, 0], pairs[:, 1]))
+    unrelated = [not label.startswith("x") for label in model.items.labels]
+    assert not model.scores([["x0", "x1"]])[0, unrelated].any()
+    monkeypatch.setattr("corml.method.scoring.NOISE", 0)
+    assert model.scores([["x0", "x1"]])[0, unrelated].any()
+
+
 def test_a_setting_changed_after_a_fit_counts_for_the_next_fit_only(tmp_path):
     data = random_interactions(4)
     model = corml.CoRML().fit(data)

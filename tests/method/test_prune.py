@@ -61,6 +61,17 @@ def test_of_equal_weights_those_between_popular_items_stay():
     assert product[kept > 0].min() >= product[(kept == 0) & ~np.eye(20, dtype=bool)].max()
 
 
+@pytest.mark.parametrize(("weight", "stays"), [(1 / 3, True), (1 / 5, False)])
+def test_popularity_counts_as_the_fourth_root_of_both_degrees(weight, stays):
+    """Between items of 16 users a weight counts (16 · 16)^¼ = 4 times one between items of a single user."""
+    H = np.zeros((4, 4), dtype=np.float32)
+    H[0, 1] = H[1, 0] = weight
+    H[2, 3] = H[3, 2] = 1
+    kept = to_budget(csr_array(H), 1, 3, np.array([16.0, 16.0, 1.0, 1.0])).toarray()
+    assert np.count_nonzero(kept) == 2
+    assert (kept[0, 1] > 0) == stays
+
+
 def test_pairs_that_stay_take_over_from_those_that_go():
     data = random_interactions(0, 300, 80, 8)
     settings = {"solver": "sparse", "rank": 8, "ridge": 3.0, "tol": 1e-6}

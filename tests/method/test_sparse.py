@@ -18,7 +18,7 @@ from corml.method.plan.pair_count import count_pairs
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse import candidates, pricing, solver
 from corml.method.sparse.candidates import co_occurring
-from corml.method.sparse.cross_term import cross_term
+from corml.method.sparse.cross_term import Factors, cross_term
 from corml.method.sparse.problem import PairProblem
 from corml.method.spectral import filter_block, singular_vectors
 from support import random_interactions
@@ -148,6 +148,49 @@ def test_the_worst_violation_is_exact_and_their_number_is_estimated_from_a_sampl
     assert sampled.pairs == whole.pairs
     assert sampled.worst == pytest.approx(whole.worst, rel=1e-5)
     assert sampled.violating == pytest.approx(whole.violating, rel=0.15)
+
+
+@pytest.mark.parametrize("rank", [0, 8], ids=["without factors", "with factors"])
+def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, rank, monkeypatch):
+    """A bound on the violation skips most pairs of fifteen items in sixteen: never one that would have been kept."""
+    weights = WEIGHTS["balanced"]
+    d, by_user, V, _ = ingredients(R, weights, max_per_item=4)
+    users, problem = users_of(R, weights), pair_problem(R, weights, clip=False, max_per_item=4)[0]
+    solution = solver.solve(problem, complete=False, tol=1e-6)
+    kernel, violating = pricing._price, []
+
+    def counting(*given):
+        kernel(*given)
+        violating.append(given[6][:, 1].copy())  # so far, pairs of each item that were found to violate
+
+    def priced(threshold, per_item=80):
+        return pricing.price(
+            R,
+            solution.H,
+            p=d**-weights.item_norm,
+            users=users,
+            curvature=problem.item_curvature(),
+            factors=Factors.of(R, d, V[:, :rank], by_user, weights.filter_norm),
+            weights=weights,
+            selection=pricing.Selection(threshold=threshold, per_item=per_item, total=10_000),
+        )
+
+    monkeypatch.setenv("CORML_THREADS", "1")
+    monkeypatch.setattr(pricing, "_price", counting)
+    worst = priced(0.0).excluded.worst
+    for share in (0.9, 0.5, 0.1):
+        sampled = priced(share * worst)
+        with monkeypatch.context() as full:
+            full.setattr(pricing, "EVERY", 1)
+            whole = priced(share * worst)
+        skipped = violating[-1] - violating[-2]
+        assert len(whole.first)
+        assert whole.first.tolist() == sampled.first.tolist()
+        assert whole.second.tolist() == sampled.second.tolist()
+        assert whole.excluded.worst == sampled.excluded.worst == worst
+        assert whole.excluded.pairs == sampled.excluded.pairs
+        assert not skipped[::16].any()
+        assert skipped.sum() > 0
 
 
 @pytest.mark.parametrize("filter", ["factored", "elementwise"])
