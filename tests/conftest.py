@@ -26,6 +26,9 @@ THOROUGH = (
     "test_plugins.py",
 )
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # several processes: each with one thread, or they wait for each other
+    os.environ.setdefault("CORML_THREADS", "1")
+
 settings.register_profile("house", deadline=None, suppress_health_check=[HealthCheck.too_slow], derandomize=True)
 settings.load_profile("house")
 
