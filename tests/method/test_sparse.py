@@ -412,6 +412,22 @@ def test_the_normal_product_is_the_dense_product(R):
     np.testing.assert_allclose(normal.diagonal(), np.diag(A), rtol=1e-5)
 
 
+def test_short_histories_in_a_large_catalogue_leave_nothing_behind_for_the_next_user(monkeypatch):
+    monkeypatch.setenv("CORML_THREADS", "1")
+    R = random_interactions(0, 300, 5000, 3).matrix
+    d, by_user, _, pairs = ingredients(R, WEIGHTS["usual"], max_per_item=1)
+    support = pairs.support
+    touched = R @ np.diff(support.indptr)  # entries of a row that a user fills
+    assert (8 * touched < R.shape[1]).any()
+    x = np.random.default_rng(0).random(len(support)).astype(np.float32)
+    x = x + x[support.twin]
+    X, P = support.matrix(x).toarray(), R.toarray()
+    one_way = (P.T @ (by_user[:, None] * (P @ X)))[support.rows, support.indices]
+    np.testing.assert_allclose(
+        Normal(R, np.ones_like(d), by_user, support)(x), one_way + one_way[support.twin], rtol=1e-4
+    )
+
+
 @pytest.mark.parametrize("long", [1, 3, 10], ids=["gathered", "both", "long rows"])
 def test_both_ways_to_multiply_agree(R, long, monkeypatch):
     monkeypatch.setattr("corml.linalg.through_gram.LONG", long)
