@@ -136,6 +136,33 @@ def test_reading_rows_from_a_dense_or_a_sparse_matrix_is_the_same(full, monkeypa
     assert (SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_ != whole).nnz == 0
 
 
+@pytest.mark.parametrize(
+    ("full", "room"), [(0.0, 1 << 24), (2.0, 1 << 24), (2.0, 0)], ids=["dense", "sparse", "no room"]
+)
+def test_items_solved_one_after_another_are_those_solved_apart(full, room, monkeypatch):
+    data = random_interactions(5, 100, 60)
+    monkeypatch.setattr(descent, "FULL", full)
+    monkeypatch.setattr(descent, "CACHE", room)
+    monkeypatch.setenv("CORML_THREADS", "2")  # 64 parts for 60 items: each is alone
+    apart = SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_
+    monkeypatch.setenv("CORML_THREADS", "1")
+    monkeypatch.setattr(descent, "PARTS", 1)
+    assert (SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_ != apart).nnz == 0
+
+
+def test_an_item_that_shares_no_more_than_l1_users_takes_no_candidates_place():
+    """With one candidate the answer is (c - l1) / (d + l2) where that gains most, of those that gain at all."""
+    data, l1, l2 = random_interactions(2, 80, 40), 4.5, 5.0
+    W = weights(SLIM(l1=l1, l2=l2, candidates=1, tol=1e-7).fit(data))
+    G = (data.matrix.T @ data.matrix).toarray().astype(np.float64)
+    d = np.diag(G).copy()
+    np.fill_diagonal(G, 0)
+    best = np.maximum(G - l1, 0) / np.sqrt(d[:, None] + l2)
+    np.testing.assert_allclose((W * np.sqrt(d[:, None] + l2)).max(axis=0), best.max(axis=0), rtol=1e-5)
+    assert (np.count_nonzero(W, axis=0) == (best.max(axis=0) > 0)).all()
+    assert 0 < np.count_nonzero(W) < len(W)
+
+
 def test_a_larger_l1_keeps_fewer_weights(data):
     counts = [SLIM(l1=l1).fit(data).weights_.nnz for l1 in (0, 0.5, 1, 2, 4)]
     assert counts == sorted(counts, reverse=True)

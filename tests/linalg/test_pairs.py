@@ -19,6 +19,9 @@ def test_chunks_are_all_items_each_once(seed, chunk):
     finally:
         pairs.CHUNK = before
     assert [item for start, stop in ranges for item in range(start, stop)] == list(range(X.shape[1]))
+    entries = np.diff((X.T @ X).indptr)
+    for start, stop in ranges:
+        assert stop == start + 1 or entries[start:stop].sum() * pairs.threads() <= chunk
 
 
 @pytest.mark.parametrize("chunk", [1, 40, 1 << 22])

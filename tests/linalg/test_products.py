@@ -23,11 +23,12 @@ def test_products_add_onto_what_is_there(X):
 
 
 def test_sums_that_are_only_noise_become_nothing(X):
-    S = csr_array(np.full((30, 3), 1e-9, dtype=np.float32))
-    out = np.tile(np.float32([0, 1, np.nan]), (120, 1))
+    S = csr_array(np.full((30, 5), 1e-9, dtype=np.float32))
+    out = np.tile(np.float32([0, 1, np.nan, -1, -5e-8]), (120, 1))
     add_sparse_product(X, S, out, noise=1e-7)
-    assert not out[:, 0].any()
+    assert not out[:, [0, 4]].any()
     assert (out[:, 1] == 1).all()
+    assert (out[:, 3] == -1).all()
     assert np.isnan(out[:, 2]).all()  # a fault is not noise
 
 

@@ -48,6 +48,14 @@ def test_directions_that_are_not_there_are_left_out():
     np.testing.assert_allclose(s, np.linalg.svd(N.toarray())[1][:9], rtol=1e-6)
 
 
+def test_directions_that_single_precision_cannot_tell_from_rounding_are_left_out(matrix, monkeypatch):
+    exact, _ = right_singular_vectors(matrix, 3)
+    monkeypatch.setattr(svd, "right_vectors", lambda N, rank, tol: (exact, np.array([5.0, 5e-2, 5e-4])))
+    V, s = right_singular_vectors(matrix, 3)
+    assert s.tolist() == [5.0, 5e-2]
+    np.testing.assert_array_equal(V, exact[:, :2])
+
+
 def test_arpack_takes_over_where_lanczos_does_not_arrive(matrix, monkeypatch):
     expected, _ = right_singular_vectors(matrix, 8)
     monkeypatch.setattr(lanczos, "SWEEPS", 1)

@@ -52,6 +52,30 @@ def test_the_authors_rule_cuts_at_half_a_thousandth_then_grows():
     assert authors_rule(crowded, 0, prune=False).nnz == crowded.nnz
 
 
+def test_a_pair_takes_two_numbers_and_a_row_one_and_one_more_ends_the_last():
+    H = csr_array(np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]]))
+    assert storage(H) == 2 + 3 + 1
+
+
+@pytest.mark.parametrize(("missing", "left"), [(4, 4282), (3, 4282)], ids=["fits", "fills all of it"])
+def test_the_authors_rule_prunes_what_fills_the_room_of_64_factors_and_padding(missing, left):
+    """66 items and no user: there are 64 · (0 + 1 + 66 + 1) = 4352 numbers of room, 68 of them for the rows."""
+    upper = np.triu(np.ones((66, 66)), 1)
+    upper[0, 1 : 1 + missing] = 0
+    upper[0, 65] = 6e-4
+    pruned = authors_rule(csr_array(upper + upper.T), 0)
+    assert pruned.nnz == left
+    assert (pruned[0, 65] > 0) == (missing == 4)
+
+
+def test_the_threshold_of_the_authors_grows_by_a_quarter():
+    """From 1e-4 by quarters it passes 6e-4 and 7e-4 in one step, to 7.45e-4, and then all fits."""
+    upper = np.triu(np.ones((66, 66)), 1)
+    upper[0, 1:6] = [6e-4, 6e-4, 7e-4, 7e-4, 8e-4]
+    pruned = authors_rule(csr_array(upper + upper.T), 0)
+    assert pruned.toarray()[0, 1:6].tolist() == [0, 0, 0, 0, 8e-4]
+
+
 def test_of_equal_weights_those_between_popular_items_stay():
     H = csr_array((np.ones((20, 20)) - np.eye(20)).astype(np.float32))
     degrees = np.arange(1.0, 21.0)

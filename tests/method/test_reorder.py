@@ -29,7 +29,9 @@ def test_those_who_are_alike_stand_together():
     users, items = np.repeat(np.arange(200), 5), np.random.default_rng(0).integers(0, 20, 1000)
     data = corml.Interactions.from_pairs(users, 20 * np.repeat(groups, 5) + items)
     group = np.asarray(data.items.labels, dtype=np.int64) // 20
-    order = Reordered.of(data.matrix, np.eye(4, 5, k=1)[group])  # a direction for each group
+    V = np.full((len(group), 5), 9.0)  # the first direction is popularity, the largest for all
+    V[:, 1:] = np.array([[2, 0, 1, 0], [2, 0, 0, 1], [0, 2, 1, 0], [0, 2, 0, 1]])[group]  # two others tell a group
+    order = Reordered.of(data.matrix, V)
     permuted = group[order.items]
     assert (np.diff(permuted) != 0).sum() == 3
     assert (np.diff(permuted[order.X.indices]) != 0).sum() == 3

@@ -46,6 +46,24 @@ def test_a_higher_rank_needs_its_own_singular_vectors(data):
     assert (more.V_.shape[1], fewer.V_.shape[1]) == (12, 4)
 
 
+@pytest.mark.parametrize("norm", ["graph_user_norm", "graph_item_norm"])
+def test_singular_vectors_of_another_graph_are_not_taken_over(data, norm):
+    first = corml.CoRML(**EXACT, **{norm: 0.1}).fit(data)
+    cold, warm = corml.CoRML(**EXACT).fit(data), corml.CoRML(**EXACT).fit(data, warm_start=first)
+    np.testing.assert_array_equal(warm.V_, cold.V_)
+    assert not np.allclose(first.V_, cold.V_, atol=1e-3)
+
+
+def test_singular_vectors_are_not_taken_over_where_items_stand_in_another_order(data):
+    users, items = data.users.labels[data.user][::-1], data.items.labels[data.item][::-1]
+    turned = corml.Interactions.from_pairs(users, items)
+    assert turned.fingerprint == data.fingerprint
+    first, cold = corml.CoRML(**EXACT).fit(data), corml.CoRML(**EXACT).fit(turned)
+    warm = corml.CoRML(**EXACT).fit(turned, warm_start=first)
+    np.testing.assert_array_equal(warm.V_, cold.V_)
+    np.testing.assert_allclose(warm.H_.toarray(), cold.H_.toarray(), atol=1e-5 * cold.H_.data.max())
+
+
 def test_the_dense_solver_takes_over_only_the_filter(data):
     first = corml.CoRML(**EXACT).fit(data)
     dense = corml.CoRML(solver="admm", rank=8).fit(data, warm_start=first)
