@@ -8,11 +8,13 @@ import joblib
 import numpy as np
 import pytest
 import sklearn.base
+from scipy.sparse import csr_array
 
 import corml
 from corml import models
 from corml.errors import NotFittedError, SettingError
-from corml.fitted import Certificate, Plan, Settings
+from corml.fitted import Certificate, Plan, Settings, on_items
+from corml.interactions import Ids
 from corml.settings import declared
 from support import random_interactions
 
@@ -135,3 +137,12 @@ def test_lists_are_no_longer_than_the_catalogue(k):
     lists = corml.Popularity().fit(data).recommend(list(data.users.labels), k=k)
     assert lists.items.shape == (40, len(data.items))
     assert all(reason and f"of {k}" in reason for reason in lists.reasons)
+
+
+def test_weights_move_with_their_items_and_items_that_are_gone_take_theirs_with_them():
+    old, new = Ids(["a", "b", "c"]), Ids(["c", "d", "a"])
+    W = csr_array(np.array([[0, 1, 2], [3, 0, 4], [5, 6, 0]], dtype=np.float32))
+    moved = on_items(W, old, new)
+    assert moved.toarray().tolist() == [[0, 0, 5], [0, 0, 0], [2, 0, 0]]
+    assert moved.has_sorted_indices
+    assert moved.nnz == 2

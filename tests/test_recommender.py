@@ -49,6 +49,13 @@ def test_each_row_may_have_its_own_limits(model):
     assert found.reasons == (None, None)
 
 
+def test_a_whole_catalogue_that_is_shorter_than_k_says_so_too(model):
+    found = model.recommend(history=[[]], k=25)
+    assert found.items.shape == (1, len(model.items))
+    assert None not in found.items[0]
+    assert found.reasons[0].endswith("; exhausted: 20 of 25, 0 seen or excluded")
+
+
 def test_a_list_has_exactly_k_items_or_says_why_not(model):
     found = model.recommend(history=[["i1", "i2"]], k=5, only=["i1", "i3", "i4", "not there"])
     assert sorted(found.items[0].tolist()[:2]) == ["i3", "i4"]
@@ -171,6 +178,18 @@ def test_explanations_become_frames_and_text(model):
     assert frame["contribution"].sum() == pytest.approx(why.score)
     assert "score" in str(why)
     assert "The One" in str(why)
+
+
+def test_an_item_named_twice_in_a_history_is_explained_once(model):
+    twice, once = model.explain(["i5", "i1", "i5"], "i3"), model.explain(["i5", "i1"], "i3")
+    assert twice.history == once.history == ("i5", "i1")
+    assert twice.score == once.score
+
+
+def test_a_model_has_titles_of_its_catalogue_only(data):
+    titles = {"i1": "The One", "later": "not yet in the catalogue"}
+    titled = corml.Interactions(data.users, data.items, data.user, data.item, titles=titles)
+    assert corml.Popularity().fit(titled).titles_ == {"i1": "The One"}
 
 
 def test_what_does_not_go_by_histories_has_nothing_to_explain(data):

@@ -47,6 +47,15 @@ def test_degrees_come_from_the_training_part_and_so_does_the_number_of_users(sma
     assert evaluate(model, small, "popularity@1").per_user["popularity@1"][0] == pytest.approx(2 / 3)  # e: Bob, Cid
 
 
+def test_users_the_model_knows_are_scored_as_such_and_others_as_new(small, fixed, monkeypatch):
+    without_ann = small.train.on(Ids(["bob", "cid"], kind="user"), small.train.items)
+    model, scored = fixed().fit(without_ann), []
+    plain = model.represent
+    monkeypatch.setattr(model, "represent", lambda X, users: scored.extend(users) or plain(X, users))
+    assert list(evaluate(model, small, "ndcg@3", part="valid").users) == ["ann", "bob"]
+    assert scored == [-1, model.users_.rows(["bob"])[0]]
+
+
 def test_rarity_counts_users_with_a_training_pair_only(pairs, fixed):
     """Of seven users four have training pairs: an item that one of them has is as rare as can be."""
     all_pairs = pairs("ann:ab bob:a cid:a dan:ac eve:b fay:c gil:bc")

@@ -12,9 +12,10 @@ from corml.evaluation import Result
 from corml.evaluation.significance import LEVEL, is_significant, paired_t_test, verdict
 
 
-def result(values, users=None, split="s", metric="ndcg@10"):
+def result(values, users=None, split="s", metric="ndcg@10", part="test"):
     labels = np.array(users if users is not None else [f"u{n}" for n in range(len(values))], dtype=object)
-    return Result({metric: float(np.mean(values))}, {metric: np.asarray(values, dtype=float)}, labels, split=split)
+    values = np.asarray(values, dtype=float)
+    return Result({metric: float(np.mean(values))}, {metric: values}, labels, split=split, part=part)
 
 
 @given(seed=st.integers(0, 2**32), users=st.integers(2, 200))
@@ -54,6 +55,8 @@ def test_a_gain_of_every_user_is_no_chance_and_one_user_proves_nothing():
 def test_results_that_cannot_be_compared_are_refused():
     with pytest.raises(UsageError, match="same split"):
         result([1]).compare(result([1], split="other"))
+    with pytest.raises(UsageError, match="same part"):
+        result([1]).compare(result([1], part="valid"))
     with pytest.raises(UsageError, match="in common"):
         result([1]).compare(result([1], users=["other"]))
     with pytest.raises(UsageError, match="in common"):

@@ -1,7 +1,6 @@
 """The sparse solver against the dense one, and against the conditions of an optimum."""
 
 from dataclasses import replace
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -17,9 +16,9 @@ from corml.method.dense.problem import DenseProblem, dense_problem
 from corml.method.plan import pair_count, plan
 from corml.method.plan.pair_count import count_pairs
 from corml.method.problem import UserWeights, Weights
-from corml.method.sparse import candidates, column_generation, pricing, solver
+from corml.method.sparse import candidates, pricing, solver
 from corml.method.sparse.candidates import co_occurring
-from corml.method.sparse.cross_term import Factors, cross_term
+from corml.method.sparse.cross_term import cross_term
 from corml.method.sparse.problem import PairProblem
 from corml.method.spectral import filter_block, singular_vectors
 from support import random_interactions
@@ -151,49 +150,6 @@ def test_the_worst_violation_is_exact_and_their_number_is_estimated_from_a_sampl
     assert sampled.violating == pytest.approx(whole.violating, rel=0.15)
 
 
-@pytest.mark.parametrize("rank", [0, 8], ids=["without factors", "with factors"])
-def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, rank, monkeypatch):
-    """A bound on the violation skips most pairs of fifteen items in sixteen: never one that would have been kept."""
-    weights = WEIGHTS["balanced"]
-    d, by_user, V, _ = ingredients(R, weights, max_per_item=4)
-    users, problem = users_of(R, weights), pair_problem(R, weights, clip=False, max_per_item=4)[0]
-    solution = solver.solve(problem, complete=False, tol=1e-6)
-    kernel, violating = pricing._price, []
-
-    def counting(*given):
-        kernel(*given)
-        violating.append(given[6][:, 1].copy())  # so far, pairs of each item that were found to violate
-
-    def priced(threshold, per_item=80):
-        return pricing.price(
-            R,
-            solution.H,
-            p=d**-weights.item_norm,
-            users=users,
-            curvature=problem.item_curvature(),
-            factors=Factors.of(R, d, V[:, :rank], by_user, weights.filter_norm),
-            weights=weights,
-            selection=pricing.Selection(threshold=threshold, per_item=per_item, total=10_000),
-        )
-
-    monkeypatch.setenv("CORML_THREADS", "1")
-    monkeypatch.setattr(pricing, "_price", counting)
-    worst = priced(0.0).excluded.worst
-    for share in (0.9, 0.5, 0.1):
-        sampled = priced(share * worst)
-        with monkeypatch.context() as full:
-            full.setattr(pricing, "EVERY", 1)
-            whole = priced(share * worst)
-        skipped = violating[-1] - violating[-2]
-        assert len(whole.first)
-        assert whole.first.tolist() == sampled.first.tolist()
-        assert whole.second.tolist() == sampled.second.tolist()
-        assert whole.excluded.worst == sampled.excluded.worst == worst
-        assert whole.excluded.pairs == sampled.excluded.pairs
-        assert not skipped[::16].any()
-        assert skipped.sum() > 0
-
-
 @pytest.mark.parametrize("filter", ["factored", "elementwise"])
 @pytest.mark.parametrize("user_norm", [0.0, 0.5])
 def test_column_generation_ends_where_no_pair_violates(filter, user_norm):
@@ -239,76 +195,6 @@ def test_where_there_is_no_room_pairs_stay_excluded_and_are_reported(monkeypatch
     alone = certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=0.0)
     assert alone.column_generation == 1
     assert alone.excluded.worst > 0
-
-
-def test_column_generation_ends_after_so_many_iterations(monkeypatch):
-    data, settings = random_interactions(0, 300, 80, 8), {"rank": 8, "candidates": 3, "pair_tol": 0.0}
-    assert certificate(data, solver="sparse", **settings).column_generation > 2
-    monkeypatch.setattr(column_generation, "MAX_ITERATIONS", 2)
-    stopped = certificate(data, solver="sparse", **settings)
-    assert stopped.column_generation == 2
-    assert stopped.excluded.worst > 0
-
-
-@pytest.mark.parametrize("settings", [{"candidates": 3, "pair_tol": 0.0}, {"budget": 3}], ids=["added", "pruned"])
-def test_every_further_solve_begins_where_the_last_one_ended_and_its_steps_are_counted(settings, monkeypatch):
-    solves, plain = [], solver.solve
-
-    def recorded(problem, *, start, **options):
-        begin = None if start is None else problem.support.matrix(start.copy())
-        solution = plain(problem, start=start, **options)
-        solves.append((begin, solution.H.copy(), solution.certificate.steps))
-        return solution
-
-    monkeypatch.setattr(solver, "solve", recorded)
-    total = certificate(random_interactions(0, 300, 80, 8), solver="sparse", rank=8, ridge=3.0, **settings)
-    assert total.column_generation == len(solves) > 1
-    assert total.steps == sum(steps for _, _, steps in solves)
-    assert solves[0][0] is None
-    for (_, before, _), (begin, _, _) in pairwise(solves):
-        stays = begin.nnz if "budget" in settings else (before != 0).nnz  # what is pruned cannot be begun from
-        assert begin.nnz == stays > 0
-        np.testing.assert_array_equal(begin.toarray(), before.toarray() * (begin.toarray() > 0))
-
-
-def test_the_authors_filter_is_clipped_by_entry_while_h_is_learned():
-    data, settings = random_interactions(0, 300, 80, 8), {"solver": "sparse", "rank": 8, "ridge": 3.0, "mix": 0.5}
-    authors, clipped, unclipped = (
-        corml.CoRML(filter=name, **settings).fit(data).H_ for name in ("authors", "elementwise", "factored")
-    )
-    assert (authors != clipped).nnz == 0
-    assert np.abs((authors - unclipped).toarray()).max() > 0.01 * clipped.data.max()
-
-
-@pytest.mark.parametrize(("times", "converged"), [(1.5, True), (3.0, False)])
-def test_rounding_may_double_the_residual_and_no_more(R, times, converged):
-    """The last gradient is made afresh, so its residual may be a little above that of the gradient that was updated."""
-    problem, _ = pair_problem(R, WEIGHTS["usual"])
-    reached = solver.solve(problem, complete=True, tol=0, max_steps=6).certificate.residual
-    again = solver.solve(problem, complete=True, tol=reached / times, max_steps=6).certificate
-    assert again.residual == reached
-    assert again.converged == converged
-
-
-def test_the_certificate_does_not_rest_on_gradients_that_were_updated(R, monkeypatch):
-    problem, _ = pair_problem(R, WEIGHTS["usual"])
-
-    def careless(problem, z, gradient, scaling, length, *, even):
-        gradient[:] = 0
-        return length
-
-    monkeypatch.setattr(solver, "advance", careless)
-    deceived = solver.solve(problem, complete=True, tol=1e-6).certificate
-    assert deceived.steps == 1
-    assert deceived.residual > 0.9  # H is still zero
-    assert not deceived.converged
-
-
-def test_two_rules_for_the_length_of_a_step_that_take_turns_need_fewer_steps_than_the_longer_one(R, monkeypatch):
-    problem, plain = pair_problem(R, WEIGHTS["novel"])[0], solver.advance
-    turns = solver.solve(problem, complete=True, tol=1e-6).certificate.steps
-    monkeypatch.setattr(solver, "advance", lambda *given, even: plain(*given, even=False))
-    assert turns < 0.9 * solver.solve(problem, complete=True, tol=1e-6).certificate.steps
 
 
 def test_a_warm_start_arrives_at_once(R):
@@ -410,22 +296,6 @@ def test_the_normal_product_is_the_dense_product(R):
     normal = Normal(R, d**0.2, by_user, pairs.support)
     np.testing.assert_allclose(normal(x), (A @ X + X @ A)[pairs.support.rows, pairs.support.indices], rtol=1e-4)
     np.testing.assert_allclose(normal.diagonal(), np.diag(A), rtol=1e-5)
-
-
-def test_short_histories_in_a_large_catalogue_leave_nothing_behind_for_the_next_user(monkeypatch):
-    monkeypatch.setenv("CORML_THREADS", "1")
-    R = random_interactions(0, 300, 5000, 3).matrix
-    d, by_user, _, pairs = ingredients(R, WEIGHTS["usual"], max_per_item=1)
-    support = pairs.support
-    touched = R @ np.diff(support.indptr)  # entries of a row that a user fills
-    assert (8 * touched < R.shape[1]).any()
-    x = np.random.default_rng(0).random(len(support)).astype(np.float32)
-    x = x + x[support.twin]
-    X, P = support.matrix(x).toarray(), R.toarray()
-    one_way = (P.T @ (by_user[:, None] * (P @ X)))[support.rows, support.indices]
-    np.testing.assert_allclose(
-        Normal(R, np.ones_like(d), by_user, support)(x), one_way + one_way[support.twin], rtol=1e-4
-    )
 
 
 @pytest.mark.parametrize("long", [1, 3, 10], ids=["gathered", "both", "long rows"])

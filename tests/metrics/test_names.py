@@ -33,6 +33,10 @@ def test_a_bad_length_is_refused_with_an_example(length):
         parse(f"ndcg@{length}")
 
 
+def test_the_longest_list_is_a_length_too():
+    assert [parse(text).k for text in ("ndcg@1", "ndcg@10000")] == [1, 10_000]
+
+
 def test_a_missing_length_is_refused():
     with pytest.raises(UsageError, match="none was given"):
         parse("ndcg")

@@ -9,6 +9,7 @@ from corml import plugins
 from corml.errors import SettingError
 from corml.interactions import Interactions
 from corml.splits import read_split, split
+from corml.splits._draw import label_numbers
 
 WAYS = plugins.names("corml.splits")
 ORDER_MATTERS = ("authors",)
@@ -139,3 +140,11 @@ def test_two_shares_leave_valid_empty_and_text_is_read(how, sample):
 @pytest.mark.parametrize("how", ["ratio", "authors", "new-users", "temporal"])
 def test_a_train_share_of_one_keeps_everything(how, sample):
     assert len(split(sample, how, shares=(1, 0, 0)).train) == len(sample)
+
+
+def test_random_numbers_of_one_purpose_tell_nothing_of_another(sample):
+    """Else which users are new would go with the order of their pairs."""
+    numbers = [label_numbers(sample.users, 1, purpose) for purpose in ("new users", "start of folds", "pair of user")]
+    assert len({number for row in numbers for number in row.tolist()}) == 3 * len(sample.users)
+    assert (label_numbers(sample.users, 1, "new users") == numbers[0]).all()
+    assert (label_numbers(sample.users, 2, "new users") != numbers[0]).all()

@@ -194,6 +194,14 @@ def test_facts_that_do_not_fit_the_parts_are_refused(saved, facts, message):
         read_split(saved)
 
 
+@pytest.mark.parametrize("part", ["train", "valid_history"])
+def test_each_part_has_the_fingerprint_recorded_for_it(saved, part):
+    prints = container.read(saved, container.SPLIT).meta["parts"]
+    rewritten(saved, facts={"parts": prints | {part: prints["test"]}})
+    with pytest.raises(DataError, match="do not have the recorded fingerprint"):
+        read_split(saved)
+
+
 def test_moved_pairs_do_not_have_the_recorded_fingerprint(saved):
     arrays = container.read(saved, container.SPLIT).arrays
     swap = {

@@ -86,6 +86,12 @@ def test_ids_titles_settings_and_facts_come_back(model, path):
     assert one.evaluation == {"ndcg@10": 0.25}
 
 
+def test_how_a_solver_went_step_by_step_is_not_kept(fitted, path):
+    assert fitted.fitted_.certificates[0].trace
+    assert saved(fitted, path).fitted_.certificates[0].trace == ()
+    assert "trace" not in container.read(path).meta["notes"]["certificates"][0]
+
+
 def test_every_array_comes_back_bit_by_bit(model, path):
     back = saved(model, path)
     for name in ("train", "counts", *model.state()):
@@ -415,6 +421,18 @@ def test_degrees_that_are_not_those_of_the_data_are_refused(forged, value):
 def test_counts_that_are_not_those_of_the_histories_are_refused(forged, value):
     forged.arrays["counts"] = np.concatenate([[value], forged.arrays["counts"][1:]])
     forged.refused("its counts are not")
+
+
+@pytest.mark.parametrize(("count", "refused"), [(30, False), (31, True), (-1, True)])
+def test_without_histories_no_item_has_more_users_than_there_are(odd_data, path, count, refused):
+    corml.Popularity().fit(odd_data).save(path, history=False)
+    forged = Forger(path)
+    forged.arrays["counts"][0], forged.arrays["degrees"][0] = count, count
+    if refused:
+        forged.refused("its counts are not numbers of users")
+    else:
+        path.write_bytes(container.pack(forged.arrays, forged.meta))
+        assert corml.read_model(path).counts_[0] == count
 
 
 def test_popularity_too_must_be_that_of_the_data(odd_data, path):

@@ -1,0 +1,168 @@
+"""Column generation: what pricing may skip, where each solve begins, and what its certificate rests on."""
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+
+import corml
+from corml.linalg.normal import Normal
+from corml.linalg.scaling import column_degrees
+from corml.method.problem import UserWeights, Weights
+from corml.method.sparse import column_generation, pricing, solver
+from corml.method.sparse.candidates import co_occurring
+from corml.method.sparse.cross_term import Factors, cross_term
+from corml.method.sparse.problem import PairProblem
+from corml.method.spectral import singular_vectors
+from support import random_interactions
+
+WEIGHTS = Weights(
+    mix=0.7, item_norm=0.1, scale=0.5, user_norm=0.5, l2=0.1, ridge=3.0, user_balance=0.6, filter_norm=0.3
+)
+
+
+@pytest.fixture(scope="module")
+def R():
+    return random_interactions(0, 300, 80, 8).matrix
+
+
+def ingredients(R, max_per_item=None):
+    users = UserWeights.of(R, user_balance=WEIGHTS.user_balance, user_norm=WEIGHTS.user_norm)
+    return column_degrees(R), users, singular_vectors(R, 8), co_occurring(R, users, max_per_item=max_per_item)
+
+
+def pair_problem(R, max_per_item=None):
+    d, users, V, pairs = ingredients(R, max_per_item)
+    cross = cross_term(R, d, V, users.both, WEIGHTS.filter_norm, pairs, clip=False)
+    return PairProblem.of(R, d, pairs, cross=cross, users=users, weights=WEIGHTS)
+
+
+def certificate(**settings):
+    model = corml.CoRML(solver="sparse", rank=8, **settings).fit(random_interactions(0, 300, 80, 8))
+    return model.fitted_.certificates[0]
+
+
+@pytest.mark.parametrize("rank", [0, 8], ids=["without factors", "with factors"])
+def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, rank, monkeypatch):
+    """A bound on the violation skips most pairs of fifteen items in sixteen: never one that would have been kept."""
+    (d, users, V, _), problem = ingredients(R, max_per_item=4), pair_problem(R, max_per_item=4)
+    solution = solver.solve(problem, complete=False, tol=1e-6)
+    kernel, violating = pricing._price, []
+
+    def counting(*given):
+        kernel(*given)
+        violating.append(given[6][:, 1].copy())  # so far, pairs of each item that were found to violate
+
+    def priced(threshold):
+        return pricing.price(
+            R,
+            solution.H,
+            p=d**-WEIGHTS.item_norm,
+            users=users,
+            curvature=problem.item_curvature(),
+            factors=Factors.of(R, d, V[:, :rank], users.both, WEIGHTS.filter_norm),
+            weights=WEIGHTS,
+            selection=pricing.Selection(threshold=threshold, per_item=80, total=10_000),
+        )
+
+    monkeypatch.setenv("CORML_THREADS", "1")
+    monkeypatch.setattr(pricing, "_price", counting)
+    worst = priced(0.0).excluded.worst
+    for share in (0.9, 0.5, 0.1):
+        sampled = priced(share * worst)
+        with monkeypatch.context() as full:
+            full.setattr(pricing, "EVERY", 1)
+            whole = priced(share * worst)
+        skipped = violating[-1] - violating[-2]
+        assert len(whole.first)
+        assert whole.first.tolist() == sampled.first.tolist()
+        assert whole.second.tolist() == sampled.second.tolist()
+        assert whole.excluded.worst == sampled.excluded.worst == worst
+        assert whole.excluded.pairs == sampled.excluded.pairs
+        assert not skipped[::16].any()
+        assert skipped.sum() > 0
+
+
+def test_column_generation_ends_after_so_many_iterations(monkeypatch):
+    assert certificate(candidates=3, pair_tol=0.0).column_generation > 2
+    monkeypatch.setattr(column_generation, "MAX_ITERATIONS", 2)
+    stopped = certificate(candidates=3, pair_tol=0.0)
+    assert stopped.column_generation == 2
+    assert stopped.excluded.worst > 0
+
+
+@pytest.mark.parametrize("settings", [{"candidates": 3, "pair_tol": 0.0}, {"budget": 3}], ids=["added", "pruned"])
+def test_every_further_solve_begins_where_the_last_one_ended_and_its_steps_are_counted(settings, monkeypatch):
+    solves, plain = [], solver.solve
+
+    def recorded(problem, *, start, **options):
+        begin = None if start is None else problem.support.matrix(start.copy())
+        solution = plain(problem, start=start, **options)
+        solves.append((begin, solution.H.copy(), solution.certificate.steps))
+        return solution
+
+    monkeypatch.setattr(solver, "solve", recorded)
+    total = certificate(ridge=3.0, **settings)
+    assert total.column_generation == len(solves) > 1
+    assert total.steps == sum(steps for _, _, steps in solves)
+    assert solves[0][0] is None
+    for (_, before, _), (begin, _, _) in pairwise(solves):
+        stays = begin.toarray() > 0 if "budget" in settings else True  # what was pruned cannot be begun from
+        assert begin.nnz > 0
+        np.testing.assert_array_equal(begin.toarray(), before.toarray() * stays)
+
+
+def test_the_authors_filter_is_clipped_by_entry_while_h_is_learned():
+    data, settings = random_interactions(0, 300, 80, 8), {"solver": "sparse", "rank": 8, "ridge": 3.0, "mix": 0.5}
+    authors, clipped, unclipped = (
+        corml.CoRML(filter=name, **settings).fit(data).H_ for name in ("authors", "elementwise", "factored")
+    )
+    assert (authors != clipped).nnz == 0
+    assert np.abs((authors - unclipped).toarray()).max() > 0.01 * clipped.data.max()
+
+
+@pytest.mark.parametrize(("times", "converged"), [(1.5, True), (3.0, False)])
+def test_rounding_may_double_the_residual_and_no_more(R, times, converged):
+    """The last gradient is made afresh, so its residual may be a little above that of the gradient that was updated."""
+    problem = pair_problem(R)
+    reached = solver.solve(problem, complete=True, tol=0, max_steps=6).certificate.residual
+    again = solver.solve(problem, complete=True, tol=reached / times, max_steps=6).certificate
+    assert again.residual == reached
+    assert again.converged == converged
+
+
+def test_the_certificate_does_not_rest_on_gradients_that_were_updated(R, monkeypatch):
+    problem = pair_problem(R)
+
+    def careless(problem, z, gradient, scaling, length, *, even):
+        gradient[:] = 0
+        return length
+
+    monkeypatch.setattr(solver, "advance", careless)
+    deceived = solver.solve(problem, complete=True, tol=1e-6).certificate
+    assert deceived.steps == 1
+    assert deceived.residual > 0.9  # H is still zero
+    assert not deceived.converged
+
+
+def test_two_rules_for_the_length_of_a_step_that_take_turns_need_fewer_steps_than_the_longer_one(R, monkeypatch):
+    problem, plain = pair_problem(R), solver.advance
+    turns = solver.solve(problem, complete=True, tol=1e-6).certificate.steps
+    monkeypatch.setattr(solver, "advance", lambda *given, even: plain(*given, even=False))
+    assert turns < 0.9 * solver.solve(problem, complete=True, tol=1e-6).certificate.steps
+
+
+def test_short_histories_in_a_large_catalogue_leave_nothing_behind_for_the_next_user(monkeypatch):
+    monkeypatch.setenv("CORML_THREADS", "1")
+    R = random_interactions(0, 300, 5000, 3).matrix
+    d, users, _, pairs = ingredients(R, max_per_item=1)
+    support = pairs.support
+    touched = R @ np.diff(support.indptr)  # entries of a row that a user fills
+    assert (8 * touched < R.shape[1]).any()
+    x = np.random.default_rng(0).random(len(support)).astype(np.float32)
+    x = x + x[support.twin]
+    X, P = support.matrix(x).toarray(), R.toarray()
+    one_way = (P.T @ (users.both[:, None] * (P @ X)))[support.rows, support.indices]
+    np.testing.assert_allclose(
+        Normal(R, np.ones_like(d), users.both, support)(x), one_way + one_way[support.twin], rtol=1e-4
+    )
