@@ -16,7 +16,7 @@ from corml.errors import NotFittedError, SettingError
 from corml.fitted import Certificate, Plan, Settings, on_items
 from corml.interactions import Ids
 from corml.settings import declared
-from support import random_interactions
+from support import random_interactions, with_arrays
 
 TRAIN = random_interactions(11, 70, 30)
 
@@ -146,3 +146,10 @@ def test_weights_move_with_their_items_and_items_that_are_gone_take_theirs_with_
     assert moved.toarray().tolist() == [[0, 0, 5], [0, 0, 0], [2, 0, 0]]
     assert moved.has_sorted_indices
     assert moved.nnz == 2
+
+
+def test_what_scoring_prepares_belongs_to_one_fitted_state():
+    model = corml.CoRML(mix=1.0).fit(TRAIN)
+    before = model.scores([["i1"]])
+    model.fitted_ = with_arrays(model, H=model.H_ / 2).fitted_
+    np.testing.assert_allclose(model.scores([["i1"]]), before / 2, rtol=1e-6)

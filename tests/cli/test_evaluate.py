@@ -30,6 +30,14 @@ def test_every_split_is_reproduced_from_what_the_model_file_recorded(run, here, 
     assert run("verify", "m.corml", "--json").json == {"same": True, "differs": [], "metrics": fitted["metrics"]}
 
 
+def test_a_model_without_its_users_is_not_suspected_on_the_split_it_was_fitted_on(run, here, shop):
+    (here / "ratings.csv").write_text((shop / "ratings.csv").read_text())
+    assert run("fit", "ratings.csv", "-o", "m.corml", "--split", "ratio", "--no-history").code == 0
+    assert "warning" not in run("evaluate", "m.corml").err
+    other = run("evaluate", "m.corml", "--split-set", "seed=1")
+    assert "warning: the model was not fitted on the train part of this split" in other.err
+
+
 def test_given_moments_are_reproduced(run, here, shop):
     (here / "ratings.csv").write_text((shop / "ratings.csv").read_text())
     given = ["--split", "temporal", "--split-set", "moments=1300,1400"]

@@ -257,3 +257,19 @@ def test_a_file_too_large_for_the_memory_is_refused_before_reading(make, monkeyp
 def test_a_long_separator_needs_a_character_to_stand_in_for_it(make):
     with pytest.raises(DataError, match=r"U\+001F"):
         load(make("a.dat", "user::item\na\x1fb::x\n"), separator="::")
+
+
+@pytest.mark.parametrize(("good", "refused"), [(99, False), (98, True)])
+def test_one_bad_row_in_a_hundred_may_be_skipped_and_not_one_more(make, good, refused):
+    path = make("some.csv", "user,item\n" + "\n".join(f"u{n},i{n % 9}" for n in range(good)) + "\nshort\n")
+    if refused:
+        with pytest.raises(DataError, match="1 of 99 rows are bad, more than 1%"):
+            load(path, skip_bad_rows=True)
+    else:
+        assert len(load(path, skip_bad_rows=True)) == 99
+
+
+def test_a_small_file_may_expand_as_much_as_it_likes(make, monkeypatch):
+    monkeypatch.setattr("corml.datasets._packed.BOMB_RATIO", 2)
+    path = make("small.csv.gz", gzip.compress(b"user,item\n" + b"u,i\n" * 10_000))
+    assert len(load(path)) == 1

@@ -105,3 +105,22 @@ def test_titles_without_a_title_column_are_refused(make):
         load(path, titles=make("t.csv", "item,genre\nx,y\n"))
     with pytest.raises(DataError, match="no item column"):
         load(path, titles=make("u.csv", "thing,title\nx,y\n"), item="item")
+
+
+@pytest.mark.parametrize(
+    ("name", "items"), [("a.csv", {"x\ty", "z\tw"}), ("a.tsv", {"y,1", "w,2"}), ("a.txt", {"y,1", "w,2"})]
+)
+def test_where_two_separators_divide_all_lines_alike_the_suffix_decides(make, name, items):
+    if name.endswith("csv"):
+        lines = ["ann,x\ty,1", "bob,z\tw,2"]
+    else:
+        lines = ["ann\ty,1", "bob\tw,2"]
+    data = load(make(name, "\n".join(lines)), header=False)
+    assert set(data.items.labels) == items
+
+
+def test_a_column_number_past_the_last_is_refused(make):
+    path = make("a.csv", "user,item\nann,x\n")
+    for number in (2, -1):
+        with pytest.raises(DataError, match=f"has no column number {number} for item: it has 2, counted from 0"):
+            load(path, item=number)

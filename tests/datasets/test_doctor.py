@@ -2,9 +2,11 @@
 
 import json
 
+import numpy as np
 import pytest
 
 from corml.datasets import examine, load
+from corml.datasets._load import SWAPPED
 from corml.errors import UsageError
 from corml.interactions import Interactions
 
@@ -92,3 +94,10 @@ def test_options_belong_to_loading(make):
     data = load(make("a.csv", "user,item\na,x\n"))
     with pytest.raises(UsageError, match="Options say how to load"):
         examine(data, k_core=5)
+
+
+@pytest.mark.parametrize(("items", "suspected"), [(SWAPPED * 2, False), (SWAPPED * 2 + 1, True)])
+def test_columns_are_suspected_to_be_swapped_where_items_are_far_more_than_users(items, suspected):
+    data = Interactions.from_pairs(np.arange(items) % 2, np.arange(items))
+    findings = said(examine(data))
+    assert (f"there are {items:,} items but only 2 users" in findings) is suspected

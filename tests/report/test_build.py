@@ -1,11 +1,13 @@
 """From a study to a page: which sections, in which words."""
 
+import copy
 from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from corml.evaluation.significance import verdict
+from corml.fitted import Certificate
 from corml.interactions import Interactions
 from corml.report import Study, build_page
 from corml.report._results import main_names, significantly_different
@@ -142,3 +144,40 @@ def test_nothing_to_draw_is_no_figure():
 def test_the_subtitle_names_a_few_models_and_counts_many(study, outcome, names, shown):
     models = {name: (None, outcome({"ndcg@10": 0.3}, users=["u1"])) for name in names}
     assert build_page(replace(study, models=models)).subtitle.startswith(shown)
+
+
+def test_an_item_belongs_to_the_tenth_of_the_interactions_it_begins_in():
+    """Of twenty interactions the first item has eleven, so it fills five tenths and a half from the first on."""
+    counts = {"a": 11, "b": 4, "c": 2, "d": 1, "e": 1, "f": 1}
+    items = [item for item, count in counts.items() for _ in range(count)]
+    train = Interactions.from_pairs(list(range(20)), items)
+    shares, sizes = popularity_shares(train, np.array([["a", "b", "f", None]], dtype=object))
+    assert sizes == [1, 0, 0, 0, 0, 1, 0, 1, 1, 2]  # they begin at 0, 11, 15, 17, 18 and 19 of 20
+    assert shares.tolist() == [pytest.approx(1 / 3), 0, 0, 0, 0, pytest.approx(1 / 3), 0, 0, 0, pytest.approx(1 / 3)]
+
+
+def of_blocks(study, *certificates):
+    """The study with one model whose blocks of items were solved one after the other."""
+    model, result = study.models["CoRML"]
+    blocks = copy.copy(model)
+    blocks.fitted_ = replace(model.fitted_, certificates=certificates)
+    return replace(study, models={"CoRML": (blocks, result)})
+
+
+def test_the_longest_of_several_solves_is_drawn(study, monkeypatch):
+    drawn = []
+    monkeypatch.setattr("corml.report.plots.convergence", lambda residuals, **how: drawn.append(residuals) or "<svg/>")
+    short, long = (
+        Certificate(steps=len(trace), converged=True, residual=0.1, trace=tuple((value,) for value in trace))
+        for trace in ([0.5, 0.1], [0.9, 0.5, 0.1])
+    )
+    build_page(of_blocks(study, short, long, short))
+    assert drawn == [{"residual": [0.9, 0.5, 0.1]}]
+
+
+@pytest.mark.parametrize(("second", "said"), [(True, "yes"), (False, "no")])
+def test_a_fit_has_converged_if_all_of_its_solves_have(study, second, said):
+    solves = [Certificate(steps=7, converged=converged, residual=0.1) for converged in (True, second)]
+    (details,) = (s for s in build_page(of_blocks(study, *solves)).sections if isinstance(s, Details))
+    rows = dict(dict(details.groups)["Settings of CoRML"])
+    assert (rows["solver steps"], rows["converged"]) == ("7, 7", said)

@@ -5,6 +5,7 @@ import math
 import pytest
 
 from corml.errors import UsageError
+from corml.metrics import Described
 from corml.report import Cell, Column, Table, comparison, tables
 from corml.report._measures import Measure, measure
 from corml.report._text import width
@@ -123,3 +124,17 @@ def test_columns_can_be_added(results):
     table = comparison(results).with_column(Column("Fit", number=True), ["6.2 s", "85 ms"])
     assert table.text().splitlines()[2].endswith("6.2 s")
     assert '<th scope="col" class="number">Fit</th>' in table.html()
+
+
+def test_of_an_uneven_interval_the_longer_side_is_shown(outcome):
+    results = {
+        "a": outcome({"mrr@10": 0.35}, {"mrr@10": (0.33, 0.36)}),
+        "b": outcome({"mrr@10": 0.3}, {"mrr@10": (0.29, 0.32)}),
+    }
+    assert [row[1].whole for row in comparison(results).rows] == ["0.350 ±0.020", "0.300 ±0.020"]
+
+
+def test_a_metric_that_is_better_when_lower_says_so_itself(monkeypatch):
+    own = Described("loss", "How far off", "", "lower, 0 to 1")
+    monkeypatch.setattr("corml.report._measures._known", lambda: {"loss": own})
+    assert measure("loss@5") == Measure("loss@5", "Loss@5", "How far off", -1)

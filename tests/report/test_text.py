@@ -43,7 +43,19 @@ def test_durations(seconds, shown):
     assert duration(seconds) == shown
 
 
-@pytest.mark.parametrize(("share", "shown"), [(0.4312, "43 %"), (0.031, "3.1 %"), (0.0012, "0.12 %"), (0, "0 %")])
+@pytest.mark.parametrize(
+    ("share", "shown"),
+    [
+        (0.4312, "43 %"),
+        (0.0996, "10 %"),
+        (0.0994, "9.9 %"),
+        (0.031, "3.1 %"),
+        (0.00996, "1.0 %"),
+        (0.00994, "0.99 %"),
+        (0.0012, "0.12 %"),
+        (0, "0 %"),
+    ],
+)
 def test_shares(share, shown):
     assert percent(share) == shown
 
