@@ -166,3 +166,13 @@ def test_short_histories_in_a_large_catalogue_leave_nothing_behind_for_the_next_
     np.testing.assert_allclose(
         Normal(R, np.ones_like(d), users.both, support)(x), one_way + one_way[support.twin], rtol=1e-4
     )
+
+
+@pytest.mark.parametrize("room", [0, 1, 3, 8, 20])
+def test_of_the_violations_of_an_item_the_worst_stay(room):
+    violations = np.random.default_rng(0).permutation(np.arange(1, 13)).astype(np.float32)
+    kept, partners = np.zeros(room, np.float32), np.full(room, -1, np.int32)
+    for item, violation in enumerate(violations):
+        pricing._keep(partners, kept, item, violation)
+    assert sorted(kept[kept > 0]) == sorted(violations)[max(12 - room, 0) :]
+    np.testing.assert_array_equal(violations[partners[partners >= 0]], kept[partners >= 0])

@@ -10,6 +10,7 @@ import pytest
 import corml
 from corml import memory
 from corml.errors import ResourceError
+from corml.fitted import Settings
 from corml.method.plan import plan
 from corml.method.plan.memory import pairs_that_fit, sparse_bytes
 from support import random_interactions
@@ -73,3 +74,29 @@ def test_the_pairs_that_fit_are_as_many_as_do(clip, limit):
         assert sparse_bytes(X, pairs, 32, clip=clip) <= limit
     if pairs < 2000**2:
         assert sparse_bytes(X, pairs + 1, 32, clip=clip) > limit
+
+
+@pytest.mark.parametrize(
+    ("given", "allowed"), [(None, 1000), ("1GB", 1000), ("800", 500), ("200", 0)], ids=["free", "more", "less", "none"]
+)
+def test_a_fit_may_take_what_is_free_and_no_more_than_was_allowed_in_all(given, allowed, monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda: 1000)
+    monkeypatch.setattr(memory, "resident", lambda: 300)
+    assert plan.allowed_bytes(Settings({"max_memory": given})) == allowed
+
+
+@pytest.mark.parametrize(
+    ("candidates", "room", "pair_tol", "pairs"),
+    [
+        (None, 9000, 0.0, 2000),  # all that co-occur: there are no others
+        (20, 9000, 0.1, 2200),
+        (20, 9000, 0.5, 2200),
+        (20, 2100, 0.1, 2100),
+        (20, 9000, 0.01, 5000),
+        (20, 4000, 0.01, 4000),
+        (20, 9000, 1.0, 2000),  # no violation is above the largest linear term
+        (20, 1000, 0.1, 2000),
+    ],
+)
+def test_column_generation_may_add_a_tenth_or_all_there_is_room_for(candidates, room, pair_tol, pairs):
+    assert plan._pairs_at_the_end(2000, 5000, candidates, room, pair_tol) == pairs
