@@ -93,3 +93,12 @@ def test_without_the_kernels_word_physical_memory_is_asked_then_a_small_laptop_a
     assert memory._available() > memory.GIB / 2
     monkeypatch.setattr(memory.os, "sysconf", lambda name: (_ for _ in ()).throw(ValueError(name)))
     assert memory._available() == 8 * memory.GIB
+
+
+def test_all_of_the_budget_may_be_taken_and_not_a_byte_more(monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda: 100)
+    memory.require(100, what="This", instead="take less.")
+    memory.require(200, what="This", instead="take less.", limit=200)
+    for needed, limit in ((101, None), (201, 200)):
+        with pytest.raises(ResourceError, match="This needs"):
+            memory.require(needed, what="This", instead="take less.", limit=limit)

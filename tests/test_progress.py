@@ -16,3 +16,10 @@ from corml.progress import expected_steps
 )
 def test_the_pace_so_far_tells_how_long_it_takes(residuals, tol, expected):
     assert expected_steps(residuals, tol, 500) == expected
+
+
+def test_a_step_that_is_begun_counts():
+    """From 1 to ½ in a step, and from there by halves to 0.1: 2.3 steps, so three more."""
+    assert expected_steps([1.0, 0.5], 0.1, 500) == 1 + 3
+    assert expected_steps([1.0, 0.7, 0.5], 0.1, 500) == 2 + 5
+    assert expected_steps([1.0, 0.5], 0.1, 3) == 3

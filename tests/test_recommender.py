@@ -157,6 +157,7 @@ def test_lists_become_frames_and_records(model):
     assert frame.height == 4
     assert frame["rank"].to_list() == [1, 2, 3, 1]
     assert [row["item"] for row in found.rows()] == frame["item"].to_list()
+    assert [row["rank"] for row in found.rows()] == frame["rank"].to_list()
     assert [len(one) for one in found] == [3, 1]
     assert len(found) == 2
     assert "2 lists of 3" in repr(found)

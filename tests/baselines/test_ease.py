@@ -9,6 +9,7 @@ from scipy.sparse import issparse
 import corml
 from corml import memory
 from corml.baselines import ease
+from corml.baselines._item_item import largest_of_columns
 from corml.baselines.ease import EASE
 from corml.errors import ResourceError, SettingError
 from corml.linalg import local, spd
@@ -87,6 +88,14 @@ def test_neighbours_keep_the_largest_weights_of_each_item(route):
         largest = np.sort(np.abs(full))[::-1][:4]
         np.testing.assert_array_equal(np.sort(np.abs(kept))[::-1][:4], largest)
         np.testing.assert_array_equal(kept[kept != 0], full[kept != 0])
+        assert np.count_nonzero(kept) <= 4
+
+
+def test_the_largest_weights_of_a_column_may_be_negative():
+    W = np.array([[0, -5, 1], [-4, 0, -2], [3, 1, 0], [1, 2, -9]], dtype=np.float32)
+    largest = largest_of_columns(W, 2)
+    assert largest.toarray().tolist() == [[0, -5, 0], [-4, 0, -2], [3, 0, 0], [0, 2, -9]]
+    assert largest_of_columns(W, 9).toarray().tolist() == W.tolist()
 
 
 @pytest.mark.parametrize("settings", [{}, {"neighbours": 5}, {"route": "local"}])

@@ -9,6 +9,7 @@ from scipy.sparse import csc_matrix
 import corml
 from corml import memory
 from corml.baselines import slim
+from corml.baselines._item_item import chance
 from corml.baselines.admm_slim import ADMMSLIM
 from corml.baselines.slim import SLIM
 from corml.errors import ConvergenceWarning, ResourceError, SettingError, UsageError
@@ -206,3 +207,15 @@ def test_the_ridge_of_the_data_grows_with_what_items_share_by_chance():
     found = [slim.suggested_l2(data.matrix) for data in (sparse, dense, few)]
     assert found[0] < found[1]
     assert found[0] < found[2]
+
+
+def test_the_memory_told_beforehand_holds_the_pairs_three_times(data):
+    pairs = (data.matrix.T @ data.matrix).nnz
+    assert SLIM().plan(data).predicted_bytes >= 3 * 8 * pairs
+
+
+def test_the_ridge_of_the_data_is_in_proportion_to_what_items_share_by_chance():
+    """Of 16 users each has one of two items of 8: the mean degree is 8, so they share 8/√16 give or take."""
+    data = corml.Interactions.from_pairs(range(16), [n % 2 for n in range(16)])
+    assert chance(data.matrix) == pytest.approx(2)
+    assert slim.suggested_l2(data.matrix) == pytest.approx(2 * slim.TIMES_CHANCE)

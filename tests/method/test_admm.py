@@ -146,3 +146,14 @@ def test_at_most_seven_square_arrays_are_alive():
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak <= 7 * n * n * 4
+
+
+@pytest.mark.parametrize("tile", [3, 5, 1024])
+def test_how_far_the_projection_moved_does_not_depend_on_tiles(tile, monkeypatch):
+    monkeypatch.setattr(admm, "TILE", tile)
+    S, before = np.random.default_rng(0).normal(size=(2, 8, 8))
+    before = np.maximum(before + before.T, 0)
+    Z = before.copy()
+    moved = admm._project(S, Z, 1.0)
+    np.testing.assert_allclose(Z, np.maximum((S + S.T) / 2, 0))
+    assert moved == pytest.approx(np.linalg.norm(Z - before))

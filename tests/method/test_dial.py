@@ -73,3 +73,15 @@ def test_positions_share_settings_but_not_the_one_that_tells_them_apart(data):
         corml.CoRML.dial(data, item_norm=0.1)
     with pytest.raises(SettingError, match="did you mean 'ridge'"):
         corml.CoRML.dial(data, rigde=5)
+
+
+def test_each_position_begins_from_the_one_before(data, monkeypatch):
+    begun, plain = [], corml.CoRML.fit
+
+    def recorded(model, train, *, warm_start=None, **how):
+        begun.append((model.item_norm, None if warm_start is None else warm_start.item_norm))
+        return plain(model, train, warm_start=warm_start, **how)
+
+    monkeypatch.setattr(corml.CoRML, "fit", recorded)
+    corml.CoRML.dial(data, item_norms=(-0.1, 0.0, 0.1), rank=4)
+    assert begun == [(-0.1, None), (0.0, -0.1), (0.1, 0.0)]

@@ -3,6 +3,7 @@
 import json
 import os
 import sys
+from dataclasses import dataclass
 
 import numpy as np
 import pytest
@@ -12,6 +13,7 @@ from scipy.sparse import csr_array, issparse
 
 import corml
 from corml.errors import DataError, ModelFileError, UsageError
+from corml.fitted import Outcome, learned
 from corml.storage import container, model_file
 from support import random_interactions, with_arrays
 
@@ -495,3 +497,20 @@ def test_nothing_is_left_beside_the_file(fitted, path):
     for _ in range(3):
         fitted.save(path)
     assert os.listdir(path.parent) == ["m.corml"]
+
+
+@dataclass(kw_only=True, eq=False)
+class WithVectors(corml.Popularity):
+    """A model that learns something of each user."""
+
+    vectors_ = learned(np.ndarray, "users", None)
+
+    def _fit(self, call):
+        arrays = {**super()._fit(call).arrays, "vectors": np.ones((len(call.train.users), 2), dtype=np.float32)}
+        return Outcome(arrays=arrays)
+
+
+@pytest.mark.parametrize("history", [True, False])
+def test_what_was_learned_of_users_goes_with_their_histories(odd_data, path, history):
+    WithVectors().fit(odd_data).save(path, history=history)
+    assert ("vectors" in container.read(path).arrays) is history
