@@ -178,3 +178,12 @@ def test_a_hostile_title_cannot_touch_the_terminal(run, here):
         outcome = run(*words)
         assert "\x1b" not in outcome.out + outcome.err
         assert not any(line.startswith("error[") for line in outcome.out.splitlines())
+
+
+def test_nothing_between_commas_is_no_id(run, shop):
+    plain, careless = (
+        run("recommend", shop / "all.corml", "--history", ids, "--exclude", "i3", "--json")
+        for ids in ("i1,i2", ",i1,,i2,")
+    )
+    assert careless.json == plain.json
+    assert careless.err == plain.err

@@ -83,3 +83,12 @@ def test_numbers_that_are_not_finite_are_refused(matrix, monkeypatch):
     monkeypatch.setattr(svd, "_sparse", lambda N, k: (np.full((600, k), np.nan), np.ones(k)))
     with pytest.raises(ArithmeticError, match="lower `rank`"):
         right_singular_vectors(matrix, 8)
+
+
+def test_the_basis_stays_orthonormal_to_single_precision(matrix):
+    normal, size = lanczos._Normal.of(matrix), 10 * lanczos.BLOCK
+    Q, T = np.empty((normal.size, size + lanczos.BLOCK), dtype=np.float32, order="F"), np.zeros((size + 16, size + 16))
+    start = np.random.default_rng(0).standard_normal((normal.size, lanczos.BLOCK)).astype(np.float32)
+    Q[:, : lanczos.BLOCK] = np.linalg.qr(start)[0]
+    lanczos._fill(normal, Q, T, 0, size)
+    assert np.abs(Q.T @ Q - np.eye(Q.shape[1])).max() < 3e-6

@@ -4,10 +4,13 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import corml
 from corml.linalg.normal import Normal
 from corml.linalg.scaling import column_degrees
+from corml.linalg.support import Support
+from corml.linalg.through_gram import ThroughGram
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse import column_generation, pricing, solver
 from corml.method.sparse.candidates import co_occurring
@@ -176,3 +179,20 @@ def test_of_the_violations_of_an_item_the_worst_stay(room):
         pricing._keep(partners, kept, item, violation)
     assert sorted(kept[kept > 0]) == sorted(violations)[max(12 - room, 0) :]
     np.testing.assert_array_equal(violations[partners[partners >= 0]], kept[partners >= 0])
+
+
+@pytest.mark.parametrize("settings", [{}, {"candidates": 3}, {"budget": 3}], ids=["all pairs", "candidates", "pruned"])
+def test_pairs_without_a_weight_are_not_stored(settings):
+    H = corml.CoRML(solver="sparse", rank=8, ridge=3.0, **settings).fit(random_interactions(0, 300, 80, 8)).H_
+    assert (H.data > 0).all()
+
+
+@pytest.mark.parametrize(("share", "rows"), [(1, []), (3, [0]), (6, [0, 1, 2])])
+def test_rows_with_more_than_a_share_of_all_items_are_multiplied_as_matrices(share, rows, monkeypatch):
+    """Of six items the first has five pairs, the next two have two each and the others one."""
+    monkeypatch.setattr("corml.linalg.through_gram.LONG", share)
+    pattern = np.zeros((6, 6), dtype=np.float32)
+    pattern[0, 1:] = pattern[1:, 0] = pattern[1, 2] = pattern[2, 1] = 1
+    product = ThroughGram(np.eye(6, dtype=np.float32), Support.of(csr_array(pattern)))
+    assert product.long.tolist() == rows
+    assert sorted([*product.long, *product.short]) == list(range(6))
