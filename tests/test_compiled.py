@@ -81,21 +81,21 @@ for locator in (caching.InTreeCacheLocator, caching.UserWideCacheLocator):
 
 
 def test_without_a_folder_of_numbas_a_private_temporary_one_serves(folder, tmp_path):
-    place = tmp_path / "temporary"
-    place.mkdir()
-    assert run(folder, NOWHERE, TMPDIR=str(place)) == (0, "")
-    (private,) = place.iterdir()
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    assert run(folder, NOWHERE, TMPDIR=str(temporary)) == (0, "")
+    (private,) = temporary.iterdir()
     assert private.stat().st_mode & 0o077 == 0
-    assert run(folder, NOWHERE, TMPDIR=str(place)) == (1, "")
+    assert run(folder, NOWHERE, TMPDIR=str(temporary)) == (1, "")
 
 
 def test_a_temporary_folder_that_others_can_write_is_not_trusted(folder, tmp_path):
-    place = tmp_path / "temporary"
-    place.mkdir()
-    shared = place / f"corml-compiled-{os.getuid()}"
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    shared = temporary / f"corml-compiled-{os.getuid()}"
     shared.mkdir()
     shared.chmod(0o777)
-    hits, note = run(folder, NOWHERE, TMPDIR=str(place))
+    hits, note = run(folder, NOWHERE, TMPDIR=str(temporary))
     assert hits == 0
     assert note.count("RuntimeWarning: compiled code cannot be kept in any folder") == 1
     assert not any(shared.iterdir())

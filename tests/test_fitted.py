@@ -19,6 +19,7 @@ from corml.settings import declared
 from support import random_interactions, with_arrays
 
 TRAIN = random_interactions(11, 70, 30)
+VALID = random_interactions(12, 70, 30).on(TRAIN.users, TRAIN.items)
 
 
 def brief(name):
@@ -27,8 +28,7 @@ def brief(name):
 
 @pytest.fixture(scope="module", params=models.names())
 def model(request):
-    valid = random_interactions(12, 70, 30).on(TRAIN.users, TRAIN.items)
-    return models.make(request.param, brief(request.param)).fit(TRAIN, valid=valid, progress=lambda *step: None)
+    return models.make(request.param, brief(request.param)).fit(TRAIN, valid=VALID, progress=lambda *step: None)
 
 
 def through_joblib(model):
@@ -65,19 +65,18 @@ def test_settings_are_read_and_set_by_name():
     assert model.get_params()["mix"] == 0.6
     assert model.set_params(mix=0.7, rank=8) is model
     assert (model.mix, model.rank) == (0.7, 8)
+    with pytest.raises(SettingError):
+        model.set_params(mix=0.9, renk=8)
+    assert model.mix == 0.7  # all of it, or nothing
     with pytest.raises(SettingError, match="did you mean 'rank'"):
         model.set_params(renk=8)
 
 
 def test_the_resolved_settings_leave_nothing_to_the_data_and_give_the_same_model(model):
-    again = type(model)(**model.settings_).fit(TRAIN, valid=None if model.fitted_.training is None else valid_of(model))
+    again = type(model)(**model.settings_).fit(TRAIN, valid=VALID)
     users = list(model.users_.labels)
     np.testing.assert_array_equal(again.recommend(users).items, model.recommend(users).items)
     assert dict(again.settings_) == dict(model.settings_)
-
-
-def valid_of(model):
-    return random_interactions(12, 70, 30).on(TRAIN.users, TRAIN.items)
 
 
 def test_a_failed_fit_leaves_an_unfitted_model(model, monkeypatch):
@@ -96,7 +95,9 @@ def test_a_failed_fit_leaves_an_unfitted_model(model, monkeypatch):
 
 
 def test_what_was_learned_cannot_be_set(model):
-    for name in type(model).__mro__[0].__dict__.keys() & {"H_", "V_", "weights_", "user_", "item_", "degrees_"}:
+    declared_arrays = [f"{name}_" for name in model.state() if hasattr(type(model), f"{name}_")]
+    assert declared_arrays
+    for name in declared_arrays:
         with pytest.raises(AttributeError, match="cannot be set"):
             setattr(model, name, None)
     with pytest.raises(AttributeError):

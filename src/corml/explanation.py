@@ -41,13 +41,13 @@ class Explanation:
         """One record per history item, largest contribution first."""
         total = self.contributions
         order = np.argsort(-total, kind="stable")
-        made = []
+        records = []
         for at in order:
             label = self.history[at]
             record: dict[str, Any] = {"item": label, "contribution": float(total[at])}
             record |= {name: float(values[at]) for name, values in self.parts.items()}
-            made.append(record | ({"title": self.titles.get(label, "")} if self.titles else {}))
-        return made
+            records.append(record | ({"title": self.titles.get(label, "")} if self.titles else {}))
+        return records
 
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per history item, largest contribution first."""

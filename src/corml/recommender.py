@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import requests
-from corml.errors import NotFittedError, SettingError, UsageError, ascii_line
+from corml.errors import NotFittedError, UsageError
 from corml.explanation import Explanation
 from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
 from corml.interactions import Ids, Interactions, labels_of
 from corml.progress import Progress, silent
 from corml.recommendations import Recommendations
-from corml.settings import check, declared, nearest, values_of
+from corml.settings import check, check_names, values_of
 from corml.topn import block_of, top_k
 
 __all__ = ["FitCall", "Recommender", "check_is_data"]
@@ -121,10 +121,8 @@ class Recommender(ABC):
 
     def set_params(self, **settings: Any) -> Self:
         """Change settings for the next fit."""
-        names = declared(type(self))
+        check_names(type(self), settings)
         for name, value in settings.items():
-            if name not in names:
-                raise SettingError(f"{type(self).__name__} has no setting {ascii_line(name)}{nearest(name, names)}")
             setattr(self, name, value)
         return self
 

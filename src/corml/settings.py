@@ -13,7 +13,29 @@ from typing import Any, TypeVar
 
 from corml.errors import SettingError, ascii_line
 
-__all__ = ["Declared", "Rule", "build", "check", "declared", "described", "nearest", "setting", "values_of"]
+__all__ = [
+    "Declared",
+    "Rule",
+    "build",
+    "check",
+    "check_names",
+    "declared",
+    "described",
+    "nearest",
+    "setting",
+    "values_of",
+]
+    "Declared",
+    "Rule",
+    "build",
+    "check",
+    "check_names",
+    "declared",
+    "described",
+    "nearest",
+    "setting",
+    "values_of",
+]
 
 T = TypeVar("T")
 
@@ -89,13 +111,19 @@ def check(model: object) -> None:
 
 def build(model: type, values: Mapping[str, Any]) -> Any:
     """Make a model from named values (text is read by the setting's own rule); unknown names are errors."""
+    check_names(model, values)
     specs = declared(model)
-    for name in values:
+    configured = model(**{name: _read(specs[name], value) for name, value in values.items()})
+    check(configured)
+    return configured
+
+
+def check_names(model: type, names: Iterable[str]) -> None:
+    """Refuse the first name that is no setting of a model, and suggest the nearest."""
+    specs = declared(model)
+    for name in names:
         if name not in specs:
             raise SettingError(f"{model.__name__} has no setting {ascii_line(name)}{nearest(name, specs)}")
-    made = model(**{name: _read(specs[name], value) for name, value in values.items()})
-    check(made)
-    return made
 
 
 def nearest(name: str, valid: Iterable[str]) -> str:
