@@ -25,17 +25,6 @@ __all__ = [
     "setting",
     "values_of",
 ]
-    "Declared",
-    "Rule",
-    "build",
-    "check",
-    "check_names",
-    "declared",
-    "described",
-    "nearest",
-    "setting",
-    "values_of",
-]
 
 T = TypeVar("T")
 
