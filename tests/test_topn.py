@@ -12,7 +12,7 @@ class Noted:
     """A model whose score of an item is the number of the user times the number of the item."""
 
     def __init__(self, *shape):
-        self.shape, self.represented, self.columns = shape, [], []
+        self.shape, self.represented, self.columns, self.lists = shape, [], [], None
 
     def block_shape(self, X):
         return self.shape
@@ -20,6 +20,9 @@ class Noted:
     def represent(self, X, users):
         self.represented.append((X.shape[0], None if users is None else users.tolist()))
         return np.ones(X.shape[0]) if users is None else users
+
+    def best(self, users, k, seen, allowed):
+        return self.lists and self.lists(users, k, seen, allowed)
 
     def score_block(self, users, columns):
         self.columns.append((columns.start, columns.stop))
@@ -82,3 +85,19 @@ def test_a_block_has_as_many_rows_as_may_be_then_as_many_columns_as_fit(shape, b
 )
 def test_a_band_has_whole_rows_32_to_512_in_steps_of_32(shape, band):
     assert band_of(*shape) == band
+
+
+def test_a_model_that_ranks_by_itself_is_not_asked_for_scores():
+    model, seen, reports = Noted(2, 4), csr_array(np.eye(5, 6, dtype=np.float32)), []
+
+    def ranked(users, k, seen, allowed):
+        return seen.toarray().argmax(axis=1)[:, None].repeat(k, axis=1), np.full((len(users), k), np.float32(k))
+
+    model.lists = ranked
+    columns, scores = top_k(
+        model, csr_array((5, 6)), 3, seen=seen, progress=lambda stage, done, total: reports.append((done, total))
+    )
+    assert columns.tolist() == [[row] * 3 for row in range(5)]
+    assert (scores == 3).all()
+    assert model.columns == []
+    assert reports == [(2, 6), (4, 6), (6, 6)]

@@ -18,7 +18,7 @@ from corml.interactions import Ids, Interactions, labels_of
 from corml.progress import Progress, silent
 from corml.recommendations import Recommendations
 from corml.settings import check, check_names, values_of
-from corml.topn import block_of, top_k
+from corml.topn import Lists, block_of, top_k
 
 __all__ = ["FitCall", "Recommender", "check_is_data"]
 
@@ -100,6 +100,10 @@ class Recommender(ABC):
     @abstractmethod
     def score_block(self, users: Any, columns: slice) -> NDArray[np.float32]:
         """Scores of users, as `represent` gives them, for a range of items."""
+
+    def best(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+        """Lists of users where a model can do without scoring every item; most cannot."""
+        return None
 
     def check_state(self) -> None:  # noqa: B027 (most models have nothing to add)
         """Raise ModelFileError if the learned arrays cannot come from a fit: called before a save, after a load."""

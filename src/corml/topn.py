@@ -2,7 +2,6 @@
 
 import threading
 from collections.abc import Callable
-from itertools import count
 from typing import Any, Protocol
 
 import numpy as np
@@ -12,11 +11,14 @@ from scipy.sparse import csr_array
 from corml.parallel import each
 from corml.progress import Progress
 
-__all__ = ["Scorer", "band_of", "block_of", "top_k"]
+__all__ = ["Lists", "Scorer", "band_of", "block_of", "top_k"]
 
 ALIVE_BYTES = 1 << 29  # scores alive at once
 BLOCK_BYTES = 1 << 27  # scores of a block
 BAND_BYTES = 1 << 25  # scores of a band: more, and they are far from the processor when they are ranked
+
+
+Lists = tuple[NDArray[np.int64], NDArray[np.float32]]
 
 
 class Scorer(Protocol):
@@ -24,6 +26,9 @@ class Scorer(Protocol):
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """How many rows and columns of scores to make at a time for these histories."""
+
+    def best(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+        """Lists of users, as `represent` gives them, by a way of the model's own; None: score every item."""
 
     def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
         """What stands for these users when scores are made: one row each."""
@@ -53,7 +58,7 @@ def top_k(
     seen: csr_array | None = None,
     allowed: csr_array | None = None,
     progress: Progress | None = None,
-) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
+) -> Lists:
     """The k best items of each history as item numbers and scores; −1 and −inf where there are fewer.
 
     `users` are the row numbers of known users, −1 for a new (fold-in) user. Bands of rows are ranked
@@ -65,30 +70,37 @@ def top_k(
     starts = range(0, X.shape[0], height), range(0, X.shape[1], width)
     report = _counter(progress, len(starts[0]) * len(starts[1]))
 
-    def ranked(band: int) -> TopK:
+    def ranked(band: int) -> Lists:
         part = slice(band * height, (band + 1) * height)
         rows = X[part]
         represented = model.represent(rows, None if users is None else users[part])
-        best = TopK(rows.shape[0], k, _sorted_rows(seen, part), _sorted_rows(allowed, part))
+        limits = _sorted_rows(seen, part), _sorted_rows(allowed, part)
+        lists = model.best(represented, k, *limits)
+        if lists is not None:
+            report(len(starts[1]))
+            return lists
+        best = TopK(rows.shape[0], k, *limits)
         for first in starts[1]:
             best.add(model.score_block(represented, slice(first, min(first + width, X.shape[1]))), first)
-            report()
-        return best
+            report(1)
+        return best.columns, best.scores
 
     bands = list(each(ranked, len(starts[0]), max_threads=max(1, ALIVE_BYTES // (4 * height * width))))
     if not bands:
         return np.zeros((0, k), dtype=np.int64), np.zeros((0, k), dtype=np.float32)
-    return np.concatenate([f.columns for f in bands]), np.concatenate([f.scores for f in bands])
+    return np.concatenate([columns for columns, _ in bands]), np.concatenate([scores for _, scores in bands])
 
 
-def _counter(progress: Progress | None, total: int) -> Callable[[], None]:
-    """Count one more block as done, one thread at a time."""
-    done, lock = count(1), threading.Lock()
+def _counter(progress: Progress | None, total: int) -> Callable[[int], None]:
+    """Count blocks as done, one thread at a time."""
+    done, lock = 0, threading.Lock()
 
-    def report() -> None:
-        if progress:
-            with lock:
-                progress("rank", next(done), total)
+    def report(blocks: int) -> None:
+        nonlocal done
+        with lock:
+            done += blocks
+            if progress:
+                progress("rank", done, total)
 
     return report
 

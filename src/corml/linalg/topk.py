@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from corml.compiled import njit
 from corml.parallel import over_rows
 
-__all__ = ["TopK"]
+__all__ = ["TopK", "any_above", "pattern"]
 
 CHUNK = 64  # columns that are compared with the last of a list at once
 
@@ -35,7 +35,7 @@ class TopK:
 
     def add(self, block: NDArray[np.float32], first: int) -> None:
         """Take in the scores of columns first, first + 1, …; columns must come in ascending order."""
-        seen, allowed = _pattern(self.seen, self.rows), _pattern(self.allowed, self.rows)
+        seen, allowed = pattern(self.seen, self.rows), pattern(self.allowed, self.rows)
         restricted = self.allowed is not None
 
         def work(a: int, b: int) -> None:
@@ -44,7 +44,8 @@ class TopK:
         over_rows(work, self.rows, smallest=8)
 
 
-def _pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Where the columns of each row are; none without a matrix."""
     if X is None:
         return np.zeros(rows + 1, dtype=np.int32), np.zeros(0, dtype=np.int32)
     assert X.has_sorted_indices
@@ -67,16 +68,16 @@ def _update(block, first, seen_ptr, seen, allowed_ptr, allowed, restricted, colu
             continue
         for a in range(0, width, CHUNK):
             b = min(a + CHUNK, width)
-            if _any_above(block[row, a:b], scores[row, -1]):
+            if any_above(block[row, a:b], scores[row, -1]):
                 at = _consider(block[row], a, b, first, excluded, at, columns[row], scores[row])
 
 
 @njit(cache=True, nogil=True)
-def _any_above(values, threshold):  # type: ignore[no-untyped-def]
-    """Whether any is; the loop never stops early, because only then it takes many numbers at a time."""
+def any_above(values, threshold):  # type: ignore[no-untyped-def]
+    """Whether any is, or is as large; the loop never stops early, because only then it takes many numbers at a time."""
     above = False
     for at in range(len(values)):
-        above |= values[at] > threshold
+        above |= values[at] >= threshold
     return above
 
 

@@ -21,6 +21,7 @@ from corml.method.sparse.fit_cache import Workspace
 from corml.recommendations import Recommendations
 from corml.recommender import FitCall, Recommender
 from corml.settings import Rule, build, optional, setting, values_of
+from corml.topn import Lists
 
 __all__ = ["NoveltyDial"]
 
@@ -120,6 +121,10 @@ class NoveltyDial(Recommender):
     def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of the middle position."""
         return self.at(MIDDLE).score_block(users, columns)
+
+    def best(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+        """Lists of the middle position."""
+        return self.at(MIDDLE).best(users, k, seen, allowed)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """Contributions at the middle position."""

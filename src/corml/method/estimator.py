@@ -39,6 +39,7 @@ from corml.settings import (
     values_of,
     whole,
 )
+from corml.topn import Lists
 
 __all__ = ["CoRML", "Dial"]
 
@@ -228,6 +229,10 @@ class CoRML(Recommender):
     def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of histories for a range of items."""
         return self.scoring.block(users, columns)
+
+    def best(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+        """Lists by bounds on the scores, which spare most of the items; None where that would not."""
+        return self.scoring.best(users, k, seen, allowed)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to a score: the H and the G part."""

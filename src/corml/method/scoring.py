@@ -10,17 +10,20 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import UsageError, ascii_line
+from corml.linalg.bounded import Bounded
 from corml.linalg.products import add_dense_product, add_sparse_product
 from corml.linalg.scaling import power, rows_of, scaled
 from corml.method.metric import Metric, gershgorin
 from corml.method.problem import Weights
 from corml.method.spectral import filter_block
 from corml.parallel import blas
-from corml.topn import BLOCK_BYTES, band_of, block_of
+from corml.topn import BLOCK_BYTES, Lists, band_of, block_of
 
 __all__ = ["Scoring"]
 
 NOISE = 1e-7  # what rounding leaves of scores that are zero, as between groups of items that never co-occur
+MANY = 32  # histories, from which on a product with all items is a matrix product
+ITEMS_FOR_ONE, ITEMS_FOR_MANY = 200, 3000  # items there must be for each place of a list, for bounds to save work
 BAND = 1024  # rows of G made at a time when its row sums are needed
 
 Items = NDArray[np.integer[Any]]
@@ -31,7 +34,7 @@ class Scoring:
     """Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-s} G D^{s}, eq. (26) divided by λ, one block at a time.
 
     Scaling by positive numbers commutes with clipping, so the degrees are folded into the two factors of G once:
-    `left` = D^{-s} V and `right` = (1/λ − 1) Vᵀ D^{s}. `own` is the diagonal of their product; G has none.
+    `left` = D^{-s} V and `right` = (1/λ − 1) D^{s} V. `own` is the diagonal of left·rightᵀ; G has none.
     """
 
     H: csr_array
@@ -50,10 +53,8 @@ class Scoring:
         t = weights.item_norm
         H_scaled = scaled(H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
         left = (V * power(d, -weights.filter_norm)[:, None]).astype(np.float32)
-        right = np.ascontiguousarray(
-            (V * (weights.filter_weight * power(d, weights.filter_norm))[:, None]).T, dtype=np.float32
-        )
-        own = np.einsum("ij,ji->i", left, right)
+        right = (V * (weights.filter_weight * power(d, weights.filter_norm))[:, None]).astype(np.float32)
+        own = np.einsum("ij,ij->i", left, right)
         return cls(H, V, d, weights, filter, H_scaled, left, right, own)
 
     @property
@@ -83,6 +84,23 @@ class Scoring:
         add_sparse_product(X, H, out, noise=NOISE if self.filters else 0)
         return out
 
+    def best(self, X: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+        """Lists by bounds, where that takes less work than scoring every item."""
+        if self.clips_entries or self.filter == "authors" or not self._bounds_pay(X, k):
+            return None
+        columns, scores, _ = self._bounded.top_k(X, k, seen, allowed)
+        return columns, scores
+
+    @staticmethod
+    def _bounds_pay(X: csr_array, k: int) -> bool:
+        """Longer lists leave less to exclude, and many histories at a time make full products cheap."""
+        rows, items = X.shape
+        return bool(k * (ITEMS_FOR_ONE if rows < MANY else ITEMS_FOR_MANY) <= items)
+
+    @cached_property
+    def _bounded(self) -> Bounded:
+        return Bounded.of(self.H_scaled, self.left, self.right, self.own, noise=NOISE if self.filters else 0)
+
     @cached_property
     def _by_column(self) -> Any:
         return self.H_scaled.tocsc()
@@ -94,7 +112,7 @@ class Scoring:
         with blas(size=min(X.shape)):
             if self.clips_entries:
                 return self._clipped_by_entry(X, columns)
-            scores: NDArray[np.float32] = (X @ self.left) @ self.right[:, columns]
+            scores: NDArray[np.float32] = (X @ self.left) @ self.right[columns].T
         here = (X.indices >= columns.start) & (X.indices < columns.stop)
         own = X.indices[here]
         scores[rows_of(X)[here], own - columns.start] -= self.own[own]
@@ -102,7 +120,7 @@ class Scoring:
 
     def _clipped_by_entry(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
         seen, compact = np.unique(X.indices, return_inverse=True)
-        band = self.left[seen] @ self.right[:, columns]
+        band = self.left[seen] @ self.right[columns].T
         targets = np.arange(columns.start, columns.stop)
         _, row, column = np.intersect1d(seen, targets, assume_unique=True, return_indices=True)
         band[row, column] = 0
@@ -118,7 +136,7 @@ class Scoring:
         h = self.H_scaled[history][:, [target]].toarray()[:, 0].astype(np.float64)
         g = np.zeros(len(history))
         if self.filters:
-            g = self.left[history].astype(np.float64) @ self.right[:, target].astype(np.float64)
+            g = self.left[history].astype(np.float64) @ self.right[target].astype(np.float64)
             g[history == target] = 0
             if self.clips_entries:
                 g = np.maximum(g, 0)

@@ -103,6 +103,9 @@ class _Neighbours:
     def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Vectors:
         return np.asarray(self.item[X.indices])  # a history of one item each
 
+    def best(self, users: Vectors, k: int, seen: csr_array | None, allowed: csr_array | None) -> None:
+        return None
+
     def score_block(self, users: Vectors, columns: slice) -> Vectors:
         return _scores(users, self.item[columns], distance=self.distance)
 

@@ -1,0 +1,94 @@
+"""Lists by bounds are those of scoring every item: 10,000 random requests, each answered both ways."""
+
+import numpy as np
+import pytest
+
+import corml
+from corml.method.estimator import CoRML
+from corml.method.scoring import ITEMS_FOR_ONE, Scoring
+
+REQUESTS, PER_CALL = 2000, 50
+
+
+@pytest.fixture(autouse=True)
+def _always(monkeypatch):
+    monkeypatch.setattr(Scoring, "_bounds_pay", staticmethod(lambda X, k: True))
+
+
+@pytest.fixture(scope="module")
+def train():
+    """Interests with a long tail; the last 20 items have the users of the first 20, so their scores are equal."""
+    rng = np.random.default_rng(0)
+    users, items, groups = 1500, 800, 12
+    popularity = 1 / np.arange(1, items + 1) ** 0.7
+    of_item, of_user = rng.integers(0, groups, items), rng.integers(0, groups, users)
+    chance = popularity * np.where(of_user[:, None] == of_item, 1.5, 0.06)
+    liked = rng.random(chance.shape) < np.minimum(chance, 0.9)
+    liked = np.hstack([liked, liked[:, :20]])
+    return corml.Interactions.from_pairs(*np.nonzero(liked))
+
+
+def ways(model, monkeypatch, **request):
+    by_bounds = model.recommend(**request)
+    with monkeypatch.context() as patch:
+        patch.setattr(Scoring, "best", lambda *_: None)
+        return by_bounds, model.recommend(**request)
+
+
+def assert_equal(by_bounds, scored, model, history):
+    np.testing.assert_allclose(by_bounds.scores, scored.scores, rtol=2e-5, atol=2e-6)
+    different = by_bounds.items != scored.items
+    for row in np.flatnonzero(different.any(axis=1)):  # only items whose scores are the same may change places
+        scores = dict(zip(model.items.labels, model.scores([history[row]])[0], strict=True))
+        for at in np.flatnonzero(different[row]):
+            a, b = by_bounds.items[row, at], scored.items[row, at]
+            assert scores[a] == pytest.approx(scores[b], rel=2e-5, abs=2e-6)
+
+
+def some_ids(rng, labels, most):
+    return rng.choice(labels, int(rng.integers(1, most + 1)), replace=False).tolist()
+
+
+@pytest.mark.parametrize("settings", [{}, {"mix": 1.0}, {"rank": 8}, {"item_norm": -0.1, "filter_norm": 0.5}])
+def test_requests_of_all_kinds_have_the_lists_of_scoring_every_item(train, settings, monkeypatch):
+    model, rng = CoRML(**settings).fit(train), np.random.default_rng(1)
+    labels = model.items.labels
+    for call in range(REQUESTS // PER_CALL):
+        history = [some_ids(rng, labels, 300 if call % 2 else 30) for _ in range(PER_CALL)]
+        request = {"history": history, "k": int(rng.integers(1, 501 if call % 3 else 20))}
+        if call % 4 == 1:
+            request["exclude"] = some_ids(rng, labels, 50)
+        if call % 5 == 1:
+            request["only"] = [some_ids(rng, labels, 200) for _ in range(PER_CALL)]
+        assert_equal(*ways(model, monkeypatch, **request), model, history)
+
+
+def test_so_it_is_at_every_position_of_the_dial(train, monkeypatch):
+    dial, rng = CoRML.dial(train, (-0.1, 0.0, 0.1)), np.random.default_rng(2)
+    for call in range(REQUESTS // PER_CALL):
+        history = [some_ids(rng, dial.items.labels, 40) for _ in range(PER_CALL)]
+        novelty = call % 3 / 2
+        lists = ways(dial, monkeypatch, history=history, k=int(rng.integers(1, 40)), novelty=novelty)
+        assert_equal(*lists, dial.at(novelty), history)
+
+
+def test_similar_items_come_the_same_way(train, monkeypatch):
+    model, items = CoRML().fit(train), ["3", "77", "500"]
+    by_bounds = model.similar(items, k=25)
+    monkeypatch.setattr(Scoring, "best", lambda *_: None)
+    assert_equal(by_bounds, model.similar(items, k=25), model, [[item] for item in items])
+
+
+def test_which_way_depends_on_the_work(train, monkeypatch):
+    monkeypatch.undo()
+    scoring, one, many = CoRML().fit(train).scoring, train.matrix[:1], train.matrix[:200]
+    longest = one.shape[1] // ITEMS_FOR_ONE
+    assert scoring.best(one, longest, one, None) is not None
+    assert scoring.best(one, longest + 1, one, None) is None
+    assert scoring.best(many, longest, many, None) is None
+
+
+@pytest.mark.parametrize("filter", ["elementwise", "authors"])
+def test_clipped_filters_have_no_bounds(train, filter):
+    history = train.matrix[:1]
+    assert CoRML(filter=filter).fit(train).scoring.best(history, 1, history, None) is None
