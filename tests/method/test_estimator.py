@@ -417,3 +417,32 @@ def test_negligible_pairs_are_added_only_where_a_lower_tolerance_asks_for_it(mon
     monkeypatch.setattr(column_generation, "NEGLIGIBLE", 1.0)  # now any number is
     assert iterations() == 1
     assert iterations(pair_tol=0.05) > 1
+
+
+def test_the_weight_of_the_filter_counts_in_the_scores_alone(data):
+    plain, double = corml.CoRML(rank=6).fit(data), corml.CoRML(rank=6, filter_weight=2.0).fit(data)
+    history = data.items.labels[:3].tolist()
+    for item in data.items.labels[5:9]:
+        one, two = plain.explain(history, item), double.explain(history, item)
+        assert two.parts["g"] == pytest.approx(2 * one.parts["g"], rel=1e-5)
+        assert np.array_equal(two.parts["h"], one.parts["h"])
+
+
+def test_h_is_learned_beside_the_first_directions_only(data):
+    few = corml.CoRML(rank=8, learn_rank=3).fit(data)
+    assert few.V_.shape[1] == 8
+    difference = few.H_ - corml.CoRML(rank=3).fit(data).H_
+    assert abs(difference).max() < 1e-5 * few.H_.max()
+
+
+def test_the_shape_of_the_filter_does_not_touch_h(data):
+    flat, falling = corml.CoRML(rank=6).fit(data), corml.CoRML(rank=6, filter_power=1.0).fit(data)
+    assert (flat.H_ != falling.H_).nnz == 0
+    assert np.linalg.norm(falling.V_, axis=0)[0] > 1 > np.linalg.norm(falling.V_, axis=0)[-1]
+    warm = corml.CoRML(rank=6).fit(data, warm_start=falling)  # takes its vectors, without the shape
+    assert np.abs(warm.V_ - flat.V_).max() < 1e-6
+
+
+def test_more_directions_to_learn_beside_than_there_are_is_refused(data):
+    with pytest.raises(SettingError, match=r"learn_rank must be at most rank, 4 for these data; got 5\."):
+        corml.CoRML(rank=4, learn_rank=5).fit(data)

@@ -1,5 +1,7 @@
 """The numbers of problem H by hand: how much users count, and what stands on the diagonal."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from scipy.sparse import csr_array
@@ -30,7 +32,8 @@ def test_with_exponents_of_nought_all_users_count_alike():
 
 def test_factors_of_the_problem_follow_from_the_mix():
     weights = Weights(mix=0.8, item_norm=0.1, scale=2.0, user_norm=0.0, l2=0.5, ridge=3.0)
-    assert weights.filter_weight == pytest.approx(0.25)
+    assert weights.filter_factor == weights.score_factor == pytest.approx(0.25)
+    assert replace(weights, filter_weight=0.4).score_factor == pytest.approx(0.1)
     assert weights.gram_factor == pytest.approx(0.625)
     assert weights.cross_factor == pytest.approx(0.5)
     assert weights.diagonal(np.array([1.0, 4.0])).tolist() == [3.5, 5.0]

@@ -1,7 +1,8 @@
 import numpy as np
 import pytest
 
-from corml.method.spectral import filter_block, singular_vectors
+from corml.linalg.scaling import normalised
+from corml.method.spectral import filter_block, shaped, singular_vectors, unshaped
 from support import random_interactions
 
 
@@ -51,3 +52,13 @@ def test_an_item_nobody_met_has_no_direction_not_even_by_rounding():
     R = random_interactions(4, 60, 25).matrix.tolil()
     R[:, 3] = 0
     assert not singular_vectors(R.tocsr(), 16)[3].any()
+
+
+def test_a_filter_with_a_shape_weighs_directions_by_their_singular_values(data):
+    R, norms = data.matrix, (0.4, 0.4)
+    V = singular_vectors(R, 6, norms)
+    sigma = np.linalg.svd(normalised(R, *norms).toarray(), compute_uv=False)[:6]
+    lengths = np.linalg.norm(shaped(V, R, norms, 1.5), axis=0) ** 2
+    assert lengths == pytest.approx((sigma**1.5) / (sigma**1.5).mean(), rel=1e-4)
+    assert shaped(V, R, norms, 0.0) is V
+    assert np.abs(unshaped(shaped(V, R, norms, 1.5)) - V).max() < 1e-6

@@ -1,7 +1,7 @@
 """CoRML: Collaborative Residual Metric Learning (SIGIR 2023), the model this package is about."""
 
 from collections.abc import Hashable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -15,6 +15,7 @@ from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
+from corml.method.look import look
 from corml.method.plan.plan import PAIR_TOL, Plan, make_plan
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
@@ -38,6 +39,7 @@ from corml.settings import (
     setting,
     values_of,
     whole,
+    yes_or_no,
 )
 from corml.topn import Lists
 
@@ -60,7 +62,7 @@ PAPER: dict[str, Any] = {  # what the published problem has where our defaults d
 class CoRML(Recommender):
     """A linear item-item model: a graph filter G, and a learned symmetric H ≥ 0 that is a distance metric.
 
-    Scores are `Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-s} G D^{s}`; H solves problem H (see `method/problem.py`).
+    Scores are `Y = R D^{-t} H D^{t} + ω(1/λ − 1) R D^{-s} G D^{s}`; H solves problem H (see `method/problem.py`).
     The defaults are meant to be used. No setting changes another: `CoRML.paper()` has the published problem.
     """
 
@@ -122,7 +124,31 @@ class CoRML(Recommender):
         search=linear(0.2, 0.6),
         help="item-degree exponent of the filter's part of the scores; ½ in the paper",
     )
+    filter_weight: float | None = setting(
+        None,
+        optional(at_least(0), "1, or by looking"),
+        symbol="ω",
+        search=log(0.2, 2),
+        help="weight of the filter in the scores, times 1/λ − 1; 1 in the paper",
+    )
+    filter_power: float | None = setting(
+        None,
+        optional(between(0, 4), "0, or by looking"),
+        symbol="p",
+        search=choice(0.0, 0.5, 1.0),
+        help="exponent of the singular values in the scores' filter; 0, all alike, in the paper",
+    )
+    learn_rank: int | None = setting(
+        None,
+        optional(whole(1, 10_000), "all of rank, or by looking"),
+        help="singular vectors of the filter beside which H is learned; all in the paper",
+    )
     filter: str = setting("factored", one_of(*FILTERS), help="how G is clipped: by entry, not at all, or mixed")
+    adapt: bool = setting(
+        False,
+        yes_or_no(),
+        help="choose rank, learn_rank, filter_power and filter_weight by held-out items of some users, if not given",
+    )
     solver: str = setting("auto", one_of(*SOLVERS), help="how problem H is solved: dense, on pairs, or by prediction")
     candidates: int | None = setting(
         None,
@@ -193,11 +219,14 @@ class CoRML(Recommender):
     def _fit(
         self, call: FitCall, *, warm_start: WarmStart | None = None, workspace: Workspace | None = None
     ) -> Outcome:
-        plan, degrees = make_plan(call.X, call.fitted.settings), column_degrees(call.X)
+        given, degrees = call.fitted.settings, column_degrees(call.X)
+        plan = make_plan(call.X, given)
+        if given.adapt and given.filter == "factored":
+            plan, warm_start = _by_looking(call, plan, warm_start)
         V, H, certificates = fit_as_planned(
             call.X,
             degrees,
-            settings=plan.resolved(call.fitted.settings),
+            settings=plan.resolved(given),
             plan=plan,
             progress=call.progress,
             warm_start=warm_start,
@@ -246,6 +275,18 @@ class CoRML(Recommender):
     def metric_matrix(self, part: str = "h") -> NDArray[Any]:
         """W, the positive semi-definite matrix of the metric, as a dense array (for small catalogues)."""
         return self.scoring.metric_matrix(part)
+
+
+def _by_looking(call: FitCall, plan: Plan, warm_start: WarmStart | None) -> tuple[Plan, WarmStart | None]:
+    """The plan with what was chosen by looking, and the H of the look to begin from if there is no better one."""
+    given = call.fitted.settings
+    looked = look(call.X, given=given, plan=plan, progress=call.progress)
+    if looked is None:
+        return plan, warm_start
+    chosen, trials, H = looked
+    plan = replace(make_plan(call.X, Settings({**given, **chosen})), look=trials)
+    norms = given.graph_user_norm, given.graph_item_norm
+    return plan, warm_start if warm_start is not None else WarmStart(H, None, norms)
 
 
 @described

@@ -15,7 +15,7 @@ from corml.method.plan.plan import Plan
 from corml.method.sparse.fit import fit_sparse
 from corml.method.sparse.fit_cache import Workspace
 from corml.method.sparse.warm_start import WarmStart
-from corml.method.spectral import singular_vectors
+from corml.method.spectral import shaped, singular_vectors
 from corml.progress import Progress
 
 __all__ = ["fit_as_planned"]
@@ -31,18 +31,23 @@ def fit_as_planned(
     warm_start: WarmStart | None = None,
     workspace: Workspace | None = None,
 ) -> tuple[NDArray[np.float32], csr_array, tuple[Certificate, ...]]:
-    """V, H and how H was solved; `settings` are the resolved ones."""
+    """V, H and how H was solved; `settings` are the resolved ones.
+
+    H is learned beside the flat filter of the first `learn_rank` directions; scores have all of them, with their shape.
+    """
     progress("filter", 0, 1)
     V = _vectors(X, settings, warm_start, workspace)
+    beside = V[:, : settings.learn_rank]
+    V = shaped(V, X, (settings.graph_user_norm, settings.graph_item_norm), settings.filter_power)
     memory.release()
     progress("filter", 1, 1)
     if plan.solver == "sparse":
         start = None if warm_start is None else warm_start.H
         H, certificates = fit_sparse(
-            X, d, V, settings=settings, plan=plan, progress=progress, start=start, workspace=workspace
+            X, d, beside, settings=settings, plan=plan, progress=progress, start=start, workspace=workspace
         )
     else:
-        H, certificates = fit_dense(X, d, V, settings=settings, progress=progress)
+        H, certificates = fit_dense(X, d, beside, settings=settings, progress=progress)
     if not np.isfinite(H.data).all():
         raise NumericalError("The learned matrix H is not finite: raise `ridge` or `l2`.")
     _warn_if_not_converged(certificates, settings.tol)

@@ -29,7 +29,7 @@ __all__ = ["UserWeights", "Weights"]
 
 @dataclass(frozen=True, kw_only=True)
 class Weights:
-    """The numbers of problem H that are not data: the paper's λ, t, ε, t_u, θ, and our ridge, balance and s."""
+    """The numbers of problem H that are not data: the paper's λ, t, ε, t_u, θ, and our ridge, balance, s and ω."""
 
     mix: float
     item_norm: float
@@ -39,6 +39,7 @@ class Weights:
     ridge: float
     user_balance: float = 0.0
     filter_norm: float = 0.5
+    filter_weight: float = 1.0
 
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
@@ -46,9 +47,14 @@ class Weights:
         return cls(**{spec.name: settings[spec.name] for spec in fields(cls)})
 
     @property
-    def filter_weight(self) -> float:
-        """1/λ − 1: how much G counts beside H in the scores."""
+    def filter_factor(self) -> float:
+        """1/λ − 1: how much G counts beside H while H is learned."""
         return 1 / self.mix - 1
+
+    @property
+    def score_factor(self) -> float:
+        """ω(1/λ − 1): how much G counts beside H in the scores."""
+        return self.filter_weight * self.filter_factor
 
     @property
     def gram_factor(self) -> float:
@@ -58,7 +64,7 @@ class Weights:
     @property
     def cross_factor(self) -> float:
         """ε(1/λ − 1): the factor of A G' in B."""
-        return self.scale * self.filter_weight
+        return self.scale * self.filter_factor
 
     def diagonal(self, d: NDArray[np.float64]) -> NDArray[np.float64]:
         """l2·d + ridge: what M has on its diagonal beside εA."""

@@ -31,10 +31,10 @@ Items = NDArray[np.integer[Any]]
 
 @dataclass(frozen=True)
 class Scoring:
-    """Y = R D^{-t} H D^{t} + (1/λ − 1) R D^{-s} G D^{s}, eq. (26) divided by λ, one block at a time.
+    """Y = R D^{-t} H D^{t} + ω(1/λ − 1) R D^{-s} G D^{s}, one block at a time; with ω = 1 eq. (26) divided by λ.
 
     Scaling by positive numbers commutes with clipping, so the degrees are folded into the two factors of G once:
-    `left` = D^{-s} V and `right` = (1/λ − 1) D^{s} V. `own` is the diagonal of left·rightᵀ; G has none.
+    `left` = D^{-s} V and `right` = ω(1/λ − 1) D^{s} V. `own` is the diagonal of left·rightᵀ; G has none.
     """
 
     H: csr_array
@@ -53,7 +53,7 @@ class Scoring:
         t = weights.item_norm
         H_scaled = scaled(H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
         left = (V * power(d, -weights.filter_norm)[:, None]).astype(np.float32)
-        right = (V * (weights.filter_weight * power(d, weights.filter_norm))[:, None]).astype(np.float32)
+        right = (V * (weights.score_factor * power(d, weights.filter_norm))[:, None]).astype(np.float32)
         own = np.einsum("ij,ij->i", left, right)
         return cls(H, V, d, weights, filter, H_scaled, left, right, own)
 
@@ -65,7 +65,7 @@ class Scoring:
     @property
     def filters(self) -> bool:
         """Whether G counts at all."""
-        return self.weights.filter_weight > 0 and self.V.shape[1] > 0
+        return self.weights.score_factor > 0 and self.V.shape[1] > 0
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """Entry-wise clipping wants all histories for a few items; without it bands of whole rows are faster."""

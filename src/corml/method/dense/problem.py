@@ -39,7 +39,7 @@ def dense_problem(
     B = dense_gram(P, P, dtype)
     A = B.copy() if weights.user_norm == 0 else dense_gram(scaled(P, rows=users.ranking), P, dtype)
     B *= weights.gram_factor
-    if weights.filter_weight > 0:
+    if weights.filter_factor > 0:
         _subtract_filter(B, A, d, V.astype(dtype, copy=False), weights, clip=clip)
     A *= weights.scale
     A[np.diag_indices_from(A)] += weights.diagonal(d).astype(dtype)

@@ -1,7 +1,7 @@
 """How a fit will go, decided before anything is allocated: which solver, how many pairs, how much memory."""
 
 from bisect import bisect_right
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -15,7 +15,7 @@ from corml.method.plan.pair_count import PairCount, count_pairs
 from corml.method.problem import UserWeights
 from corml.parallel import threads
 
-__all__ = ["PAIR_TOL", "Plan", "allowed_bytes", "make_plan", "suggested_rank", "suggested_ridge"]
+__all__ = ["PAIR_TOL", "Look", "Plan", "Trial", "allowed_bytes", "make_plan", "suggested_rank", "suggested_ridge"]
 
 MAX_PAIRS = 4_000_000  # both ways: above it each item has so many candidates only
 MAX_PER_ITEM = 200  # candidates of an item where all co-occurring pairs would be too many
@@ -28,12 +28,38 @@ DENSE_STEPS, SPARSE_STEPS = 40, 15  # that fits usually take
 
 
 @dataclass(frozen=True, kw_only=True)
+class Trial:
+    """A filter that was compared: NDCG@20 on held-out items, its gain over the default and that gain's error."""
+
+    rank: int
+    learn_rank: int
+    filter_power: float
+    filter_weight: float
+    ndcg: float
+    gain: float
+    error: float
+
+
+@dataclass(frozen=True, kw_only=True)
+class Look:
+    """Why a filter was chosen: the trials on held-out items of so many users; the first has the fixed defaults."""
+
+    users: int
+    chosen: int
+    trials: tuple[Trial, ...] = field(repr=False)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Plan(fitted.Plan):
     """The choices of a fit, and what they will cost."""
 
     solver: str
     rank: int
     ridge: float
+    learn_rank: int | None = None  # of the filter beside which H is learned; None in files of before: all of rank
+    filter_power: float = 0.0
+    filter_weight: float = 1.0
+    look: Look | None = None  # where settings were chosen by looking
     candidates: int | None = None  # pairs of an item to begin with; None: all co-occurring ones
     largest_block: int = 0  # items, for the dense solver
     pairs: int = 0  # predicted, both ways, for the sparse one
@@ -43,7 +69,12 @@ class Plan(fitted.Plan):
 
     def report(self) -> dict[str, Any]:
         """Plain facts for a table; bytes are the peak of the whole process."""
-        facts = {"solver": self.solver, "rank": self.rank, "ridge": self.ridge}
+        facts: dict[str, Any] = {"solver": self.solver, "rank": self.rank, "ridge": self.ridge}
+        if self.look is not None:
+            best = self.look.trials[self.look.chosen]
+            facts |= {"learn rank": self.learn_rank, "filter power": self.filter_power}
+            facts |= {"filter weight": self.filter_weight, "users looked at": self.look.users}
+            facts |= {"gain of NDCG@20 there": f"{best.gain:+.4f} ± {best.error:.4f}"}
         facts |= {"predicted bytes": memory.resident() + self.predicted_bytes}
         facts |= {"predicted seconds": round(self.predicted_seconds, 2)}
         if self.solver == "sparse":
@@ -60,6 +91,10 @@ def make_plan(X: csr_array, settings: Settings) -> Plan:
     if ratio < 1 and ratio * n <= 1:
         raise SettingError(f"partition_ratio must be above 1/items = {1 / n:.3g}; got {ratio:g}.")
     _refuse_contradictions(settings)
+    if settings.learn_rank is not None and settings.learn_rank > _rank(X, settings):
+        raise SettingError(
+            f"learn_rank must be at most rank, {_rank(X, settings)} for these data; got {settings.learn_rank}."
+        )
     if settings.solver == "admm" or (settings.solver == "auto" and _of_dense_solver(settings)):
         return _refused_if_too_large(_dense(X, settings), X, settings)
     sparse = _sparse(X, settings)
@@ -134,6 +169,9 @@ def _dense(X: csr_array, settings: Settings) -> Plan:
         solver="admm",
         rank=rank,
         ridge=_ridge(X, settings),
+        learn_rank=settings.learn_rank or rank,
+        filter_power=settings.filter_power or 0.0,
+        filter_weight=1.0 if settings.filter_weight is None else settings.filter_weight,
         largest_block=largest,
         predicted_bytes=dense_bytes(X, largest, rank, _item_size(settings)),
         predicted_seconds=DENSE_STEPS * 2.0 * largest**3 / settings.partition_ratio / (DENSE_RATE * threads()),
@@ -154,6 +192,9 @@ def _sparse(X: csr_array, settings: Settings) -> Plan:
         solver="sparse",
         rank=rank,
         ridge=_ridge(X, settings),
+        learn_rank=settings.learn_rank or rank,
+        filter_power=settings.filter_power or 0.0,
+        filter_weight=1.0 if settings.filter_weight is None else settings.filter_weight,
         candidates=candidates,
         pairs=count.pairs,
         max_pairs=max_pairs,

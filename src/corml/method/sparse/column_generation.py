@@ -70,6 +70,11 @@ class ColumnGeneration:
             solution = _continued(solution, certificate.steps, iterations)
         return solution
 
+    def once(self, start: csr_array | None = None) -> Solution:
+        """Solve on the first candidates only."""
+        problem, complete = self._first_problem(None)
+        return self._solve(problem, None if start is None else problem.support.values(start), complete=complete)
+
     def within(self, kept: csr_array, solution: Solution) -> Solution:
         """Solve once more where only some pairs may stay, so that they take over from those that go."""
         support, before = Support.of(kept), solution.certificate
@@ -117,7 +122,7 @@ class ColumnGeneration:
             cross = self._cross_on(pairs)
         else:
             pairs = workspace.pairs(self.weights, self.users, count)
-            if self.weights.filter_weight:
+            if self.weights.filter_factor:
                 cross = workspace.cross(
                     self.V, clip=self._clip, weights=self.weights, users=self.users, max_per_item=count
                 )
@@ -140,7 +145,7 @@ class ColumnGeneration:
 
     def _cross_on(self, pairs: Candidates) -> Values | None:
         """The cross term on some pairs; none where the filter does not count."""
-        if self.weights.filter_weight == 0:
+        if self.weights.filter_factor == 0:
             return None
         s = self.weights.filter_norm
         return cross_term(self.X, self.d, self.V, self.users.both, s, pairs, clip=self._clip)

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from corml.errors import UsageError
 from corml.fitted import Fitted, on_items
 from corml.interactions import Interactions
-from corml.method.spectral import Norms
+from corml.method.spectral import Norms, unshaped
 
 if TYPE_CHECKING:
     from corml.recommender import Recommender
@@ -34,7 +34,8 @@ class WarmStart:
         same = state.fingerprint == train.fingerprint and state.items == train.items
         H = on_items(state.arrays["H"], state.items, train.items)
         norms = state.settings.graph_user_norm, state.settings.graph_item_norm
-        return cls(H, state.arrays["V"] if same else None, norms)
+        V = state.arrays["V"] if same else None
+        return cls(H, V if V is None or not state.resolved.filter_power else unshaped(V), norms)
 
     def vectors(self, rank: int, norms: Norms) -> NDArray[Any] | None:
         """V of a rank, if there are that many (they are nested: the first are the largest)."""
