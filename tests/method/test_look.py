@@ -94,7 +94,7 @@ def test_figures_are_those_of_ranking_every_item(train, one, monkeypatch):
     given = Settings(values_of(CoRML(rank=8)))
     plan, held = make_plan(train.matrix, given), hold_out(train.matrix)
     V, sigma = looking._vectors(held.train, 16, (0.4, 0.4))
-    matrices = {n: looking._learn(held.train, V[:, :n], given, plan, None) for n in (8, 2)}
+    matrices = looking._learn(held.train, V, (8, 2), given, plan)
     combinations = [Combination(8, 8, 0.0, 1.0), one]
     values = looking._compare(held, V, sigma, matrices, combinations, plan.resolved(given))[:, 1]
     expected = whole_ranking(held, V, sigma, matrices[one.learn_rank], one, plan.resolved(given))

@@ -21,23 +21,24 @@ from corml.linalg.products import add_sparse_product
 from corml.linalg.scaling import column_degrees, normalised, power, row_degrees, rows_of
 from corml.linalg.svd import is_small, right_singular_vectors
 from corml.method.plan.plan import Look, Plan, Trial
-from corml.method.problem import Weights
+from corml.method.problem import UserWeights, Weights
 from corml.method.scoring import Scoring
+from corml.method.sparse.candidates import co_occurring
 from corml.method.sparse.column_generation import ColumnGeneration
 from corml.method.sparse.reorder import Reordered
-from corml.progress import Progress
+from corml.progress import Progress, silent
 from corml.topn import Lists, top_k
 
 __all__ = ["HeldOut", "hold_out", "look"]
 
 SEED = 0
-USERS = 2000  # looked at, at most
+USERS = 4000  # looked at, at most
 FEWEST = 200  # users with enough items, below which chance would choose
 LEAST_ITEMS = 3  # of a user
 SHARE = 0.2  # of the items of such a user are held out
 DEPTH = 20  # NDCG@20 compares
-PILOT = 60  # best items of a user in each of the pilot rankings: what combinations reorder
-CANDIDATES, TOLERANCE, LOOSE = 100, 2e-3, 0.05  # of H and of V here
+PILOT, PILOT_WEIGHTS = 80, (0.7, 0.5)  # best items of a user in one ranking for each H: what combinations reorder
+CANDIDATES, TOLERANCE, LOOSE = 100, 5e-3, 0.1  # of H and of V here
 POWERS, WEIGHTS = (0.0, 0.5, 1.0), (1.0, 0.25, 0.35, 0.5, 0.7, 1.4)  # the fixed defaults come first
 LARGEST_RANK = 512
 BAND = 64  # users at a time
@@ -73,10 +74,7 @@ def look(
     V, sigma = _vectors(held.train, max(_ranks(plan, given)), (given.graph_user_norm, given.graph_item_norm))
     ranks = sorted({min(rank, V.shape[1]) for rank in _ranks(plan, given)})
     learned = _learn_ranks(min(plan.rank, V.shape[1]), given)
-    matrices: dict[int, csr_array] = {}
-    for learn_rank in learned:
-        start = next(iter(matrices.values()), None)
-        matrices[learn_rank] = _learn(held.train, V[:, :learn_rank], given, plan, start)
+    matrices = _learn(held.train, V, learned, given, plan)
     progress("look", 1, 2)
     default = min(plan.rank, V.shape[1])
     ranks.sort(key=lambda rank: rank != default)
@@ -136,16 +134,22 @@ def _vectors(R: csr_array, rank: int, norms: tuple[float, float]) -> tuple[Matri
     return V.astype(np.float32, copy=False), sigma
 
 
-def _learn(R: csr_array, V: Matrix, given: Settings, plan: Plan, start: csr_array | None) -> csr_array:
-    """H beside this filter, on the strongest pairs and to a low precision."""
-    settings = Settings({**plan.resolved(given), "tol": TOLERANCE, "learn_rank": V.shape[1]})
-    few = replace(plan, candidates=min(plan.candidates or CANDIDATES, CANDIDATES))
-    order = Reordered.of(R, V)
-    generation = ColumnGeneration(
-        X=order.X, d=order.permute(column_degrees(R)), V=order.permute(V), settings=settings, plan=few,
-        progress=lambda stage, done, total: None,
-    )  # fmt: skip
-    return order.unpermute_matrix(generation.once(None if start is None else order.permute_matrix(start)).H)
+def _learn(R: csr_array, V: Matrix, ranks: tuple[int, ...], given: Settings, plan: Plan) -> dict[int, csr_array]:
+    """H beside the filter of each rank, on the strongest pairs, to a low precision, each from the one before."""
+    settings = Settings({**plan.resolved(given), "tol": TOLERANCE})
+    order = Reordered.of(R, V[:, : max(ranks)])
+    d, vectors = order.permute(column_degrees(R)), order.permute(V)
+    users = UserWeights.of(order.X, user_balance=settings.user_balance, user_norm=settings.user_norm)
+    pairs = co_occurring(order.X, users, max_per_item=min(plan.candidates or CANDIDATES, CANDIDATES))
+    matrices: dict[int, csr_array] = {}
+    start: csr_array | None = None
+    for rank in ranks:
+        generation = ColumnGeneration(
+            X=order.X, d=d, V=vectors[:, :rank], settings=settings, plan=plan, progress=silent
+        )
+        start = generation.on(pairs, start).H
+        matrices[rank] = order.unpermute_matrix(start)
+    return matrices
 
 
 # --- comparing -------------------------------------------------------------------------------------------------------
@@ -180,11 +184,12 @@ def _compare(
     """NDCG@20 of each user (rows) with each combination (columns)."""
     X, d, weights = held.train[held.users], column_degrees(held.train), Weights.of(settings)
     X.sort_indices()
-    strong, weak = replace(weights, filter_weight=1.0), replace(weights, filter_weight=0.35)
-    default = combinations[0].rank
-    scorings = {n: Scoring.of(H, V[:, :default], d, strong, "factored") for n, H in matrices.items()}
-    others = [Scoring.of(H, V[:, :default], d, weak, "factored") for H in matrices.values()]
-    lists = [top_k(_Pilot(one), X, min(PILOT, X.shape[1]), seen=X)[0] for one in (*scorings.values(), *others)]
+    filtered = V[:, : combinations[0].rank]
+    scorings = {
+        n: Scoring.of(H, filtered, d, replace(weights, filter_weight=weight), "factored")
+        for (n, H), weight in zip(matrices.items(), PILOT_WEIGHTS, strict=False)
+    }
+    lists = [top_k(_Pilot(one), X, min(PILOT, X.shape[1]), seen=X)[0] for one in scorings.values()]
     shapes = list(dict.fromkeys((one.rank, one.filter_power) for one in combinations))
     filters = np.stack([_shape(sigma, *shape) for shape in shapes], axis=1).astype(np.float32)
     values = np.zeros((len(held.users), len(combinations)))

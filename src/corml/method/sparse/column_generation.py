@@ -70,10 +70,11 @@ class ColumnGeneration:
             solution = _continued(solution, certificate.steps, iterations)
         return solution
 
-    def once(self, start: csr_array | None = None) -> Solution:
-        """Solve on the first candidates only."""
-        problem, complete = self._first_problem(None)
-        return self._solve(problem, None if start is None else problem.support.values(start), complete=complete)
+    def on(self, pairs: Candidates, start: csr_array | None = None) -> Solution:
+        """Solve on these candidates only; `start` is an H to begin from."""
+        problem = self._problem(pairs, self._cross_on(pairs))
+        begin = None if start is None else problem.support.values(start)
+        return self._solve(problem, begin, complete=pairs.complete)
 
     def within(self, kept: csr_array, solution: Solution) -> Solution:
         """Solve once more where only some pairs may stay, so that they take over from those that go."""
