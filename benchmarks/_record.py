@@ -28,10 +28,19 @@ ALWAYS = ("numpy", "scipy", "numba")
 
 
 def begin(
-    *data: str, packages: Sequence[str] = (), generated: dict[str, Any] | None = None, seed: int = SEED
+    *data: str | tuple[str, corml.Split],
+    packages: Sequence[str] = (),
+    generated: dict[str, Any] | None = None,
+    seed: int = SEED,
 ) -> dict[str, Any]:
-    """Where figures come from, for `write`: `data` are names of data sets, `generated` the parameters of made ones."""
-    prints = {name: alone(fingerprint, name) for name in data}
+    """Where figures come from, for `write`.
+
+    `data` are names of data sets in the paper's split, or names with a split; `generated` the parameters of made ones.
+    """
+    prints = {
+        name: alone(fingerprint, name) if split is None else fingerprint_of(split)
+        for name, split in ((one, None) if isinstance(one, str) else one for one in data)
+    }
     own = {"corml": corml.__version__, "python": platform.python_version()}
     return {
         "command": command(),
@@ -67,7 +76,11 @@ def command() -> str:
 
 def fingerprint(name: str) -> dict[str, str]:
     """Of the training part and of the whole split."""
-    split = load_split(name)
+    return fingerprint_of(load_split(name))
+
+
+def fingerprint_of(split: corml.Split) -> dict[str, str]:
+    """Of the training part and of the whole split."""
     return {"train": split.train.fingerprint, "split": split.fingerprint}
 
 

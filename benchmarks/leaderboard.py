@@ -44,7 +44,7 @@ def load(name: str) -> corml.Split:
 
 def run(name: str) -> None:
     split = load(name)
-    begun = begin(generated={"split": FOLDERS[name], "train": split.train.fingerprint})
+    begun = begin((FOLDERS[name], split))
     record: dict[str, Any] = {"data": name, "part": "test"}
     for label, settings in MODELS.items():
         record[label] = figures = {}
