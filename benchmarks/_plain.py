@@ -17,7 +17,7 @@ class Plain:
 
     def __init__(self, model: corml.CoRML, split: corml.Split) -> None:
         scoring = model.scoring
-        self.H, self.left, self.right = scoring.H_scaled, scoring.left, np.ascontiguousarray(scoring.right.T)
+        self.H, self.left, self.right = scoring.H_scaled, scoring.left, scoring.right
         self.train, self.test = split.train.matrix, split.test.matrix
         self.seen = csr_array(split.train.matrix + split.valid.matrix)
         self.degrees, self.users = split.train.item_degrees, int((split.train.user_degrees > 0).sum())

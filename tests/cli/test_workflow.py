@@ -78,3 +78,14 @@ def test_json_commands_print_nothing_but_json(run, here, shop):
         outcome = run(*words, "--json")
         assert outcome.code == 0, words
         json.loads(outcome.out)
+
+
+def test_a_filter_chosen_by_looking_is_told_without_filling_the_screen(run, here):
+    fitted = run("fit", "movielens-small", "-o", "m.corml", "--at-least", "4", "--k-core", "10", "--set", "adapt=true")
+    assert fitted.code == 0
+    plan = run("inspect", "m.corml", "--json").json["notes"]["plan"]
+    best = plan["look"]["trials"][plan["look"]["chosen"]]
+    assert (plan["rank"], plan["filter_weight"]) == (best["rank"], best["filter_weight"])
+    shown = run("inspect", "m.corml").out
+    assert f"{len(plan['look']['trials'])}, see --json" in shown
+    assert len(shown.splitlines()) < 120

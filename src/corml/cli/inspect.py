@@ -12,6 +12,8 @@ from corml.storage import container
 
 __all__ = ["inspect"]
 
+MANY = 30  # facts of a kind, such as the trials of a look, that would fill screens
+
 
 def inspect(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
@@ -59,6 +61,8 @@ def _flat(value: Any, name: str = "") -> Iterator[tuple[str, str]]:
     if isinstance(value, dict):
         for key, inner in value.items():
             yield from _flat(inner, f"{name} {key}".strip())
+    elif isinstance(value, list) and len(value) > MANY and all(isinstance(inner, dict) for inner in value):
+        yield name, f"{len(value)}, see --json"
     elif isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):
         for number, inner in enumerate(value, start=1):
             yield from _flat(inner, f"{name} {number}" if len(value) > 1 else name)
