@@ -10,7 +10,7 @@ from corml.linalg.topk import TopK
 from corml.method import look as looking
 from corml.method.estimator import CoRML
 from corml.method.look import Combination, hold_out, look
-from corml.method.plan.plan import make_plan
+from corml.method.plan.plan import LOOKED_AT, make_plan
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
 from corml.progress import silent
@@ -160,3 +160,16 @@ def test_higher_ranks_are_tried_up_to_a_limit(train):
     assert {trial.learn_rank for trial in found.trials} == {16, 4}
     assert {trial.filter_power for trial in found.trials} == {0.0, 0.5, 1.0}
     assert len(found.trials) == 2 * 2 * 3 * 6
+
+
+def test_a_dial_looks_once_for_all_its_positions(train):
+    dial = CoRML.dial(train, (-0.1, 0.0, 0.1), adapt=True, tol=1e-6)
+    found = dial.fitted_.plan.look
+    best = found.trials[found.chosen]
+    for novelty, t in ((1.0, -0.1), (0.5, 0.0), (0.0, 0.1)):
+        position = dial.at(novelty)
+        assert {name: position.settings_[name] for name in LOOKED_AT} == {
+            name: getattr(best, name) for name in LOOKED_AT
+        }
+        alone = CoRML(**{name: getattr(best, name) for name in LOOKED_AT}, item_norm=t, tol=1e-6).fit(train)
+        assert np.abs(position.scores(train) - alone.scores(train)).max() < 1e-3 * alone.scores(train).max()

@@ -16,7 +16,7 @@ from corml import fitted
 from corml.errors import SettingError, UsageError, ascii_line
 from corml.fitted import Certificate, Fitted, LearnedArray, Outcome, Settings, learned
 from corml.interactions import Interactions
-from corml.method.plan.plan import Plan
+from corml.method.plan.plan import LOOKED_AT, Plan
 from corml.method.sparse.fit_cache import Workspace
 from corml.recommendations import Recommendations
 from corml.recommender import FitCall, Recommender
@@ -67,7 +67,12 @@ class NoveltyDial(Recommender):
         if "item_norm" in (self.of or {}):
             raise SettingError("A dial has its own item_norms: leave item_norm out of the settings it shares.")
         last: Any = None
-        workspace = Workspace(call.train)
+        workspace, shared, look = Workspace(call.train), self.of or {}, None
+        middle = self._member(shared, self.item_norms[len(self.item_norms) // 2])
+        if middle.adapt:  # once for all: they share one filter
+            last = middle.fit(call.train, workspace=workspace, progress=call.progress)
+            look = last.fitted_.plan.look
+            shared = {**shared, **{name: last.settings_[name] for name in LOOKED_AT}, "adapt": False}
         arrays: dict[str, Any] = {}
         certificates: list[Certificate] = []
         for position, t in enumerate(self.item_norms):
@@ -76,11 +81,11 @@ class NoveltyDial(Recommender):
             def report(part: str, done: int, total: int, stage: str = stage) -> None:
                 call.progress(f"{stage}: {part}", done, total)
 
-            last = self._member(self.of, t).fit(call.train, warm_start=last, workspace=workspace, progress=report)
+            last = self._member(shared, t).fit(call.train, warm_start=last, workspace=workspace, progress=report)
             arrays[f"H{position}"] = last.H_
             certificates += last.fitted_.certificates
         arrays |= {"V": last.V_, "degrees": last.degrees_}
-        return Outcome(arrays=arrays, plan=last.fitted_.plan, certificates=tuple(certificates))
+        return Outcome(arrays=arrays, plan=replace(last.fitted_.plan, look=look), certificates=tuple(certificates))
 
     def at(self, novelty: float) -> Recommender:
         """The position for a novelty between 0 (popular) and 1 (novel), as a CoRML."""

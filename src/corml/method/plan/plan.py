@@ -15,8 +15,19 @@ from corml.method.plan.pair_count import PairCount, count_pairs
 from corml.method.problem import UserWeights
 from corml.parallel import threads
 
-__all__ = ["PAIR_TOL", "Look", "Plan", "Trial", "allowed_bytes", "make_plan", "suggested_rank", "suggested_ridge"]
+__all__ = [
+    "LOOKED_AT",
+    "PAIR_TOL",
+    "Look",
+    "Plan",
+    "Trial",
+    "allowed_bytes",
+    "make_plan",
+    "suggested_rank",
+    "suggested_ridge",
+]
 
+LOOKED_AT = ("rank", "learn_rank", "filter_power", "filter_weight")  # settings that may be chosen by looking
 MAX_PAIRS = 4_000_000  # both ways: above it each item has so many candidates only
 MAX_PER_ITEM = 200  # candidates of an item where all co-occurring pairs would be too many
 MIN_PER_ITEM = 20  # with fewer a model is not worth its name: rather refuse
