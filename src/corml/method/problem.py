@@ -44,7 +44,10 @@ class Weights:
     @classmethod
     def of(cls, settings: Mapping[str, Any]) -> Self:
         """Read from the resolved settings of a CoRML."""
-        return cls(**{spec.name: settings[spec.name] for spec in fields(cls)})
+        values = {spec.name: settings[spec.name] for spec in fields(cls)}
+        if values["filter_weight"] is None:  # nothing was chosen: a file of before it could be
+            del values["filter_weight"]
+        return cls(**values)
 
     @property
     def filter_factor(self) -> float:
