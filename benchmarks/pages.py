@@ -7,6 +7,7 @@ figure of docs/models.md is drawn as well.
 import re
 from collections.abc import Callable
 
+import _tables_ablation
 import _tables_corml
 import _tables_models
 import _tables_speed
@@ -16,6 +17,7 @@ Tables = dict[str, str]
 PAGES: dict[str, Callable[[], Tables]] = {
     "README.md": _tables_corml.readme,
     "docs/method.md": _tables_corml.method,
+    "docs/ablation.md": _tables_ablation.tables,
     "docs/solver.md": _tables_corml.solver,
     "docs/models.md": _tables_models.tables,
     "docs/speed.md": _tables_speed.tables,

@@ -164,6 +164,11 @@ class Interactions:
         matrix.has_sorted_indices = matrix.has_canonical_format = True
         return matrix
 
+    @property
+    def times_by_row(self) -> NDArray[np.float64] | None:
+        """The moments of the pairs in the order of `matrix`, where they are known."""
+        return None if self.times is None else self.times[np.lexsort((self.item, self.user))]
+
     @cached_property
     def user_degrees(self) -> NDArray[np.int64]:
         """How many items each user has."""

@@ -83,5 +83,5 @@ def test_each_position_begins_from_the_one_before(data, monkeypatch):
         return plain(model, train, warm_start=warm_start, **how)
 
     monkeypatch.setattr(corml.CoRML, "fit", recorded)
-    corml.CoRML.dial(data, item_norms=(-0.1, 0.0, 0.1), rank=4)
+    corml.CoRML.dial(data, item_norms=(-0.1, 0.0, 0.1), rank=4, adapt=False)
     assert begun == [(-0.1, None), (0.0, -0.1), (0.1, 0.0)]

@@ -1,4 +1,4 @@
-"""Choosing a filter by held-out items: what is held out, that figures are those of whole rankings, and the choice."""
+"""Choosing a filter by held-out items: figures are those of whole rankings, and what is chosen gains twice."""
 
 import numpy as np
 import pytest
@@ -7,9 +7,12 @@ import corml
 from corml.fitted import Settings
 from corml.linalg.scaling import column_degrees
 from corml.linalg.topk import TopK
+from corml.method import filter_trials
 from corml.method import look as looking
 from corml.method.estimator import CoRML
-from corml.method.look import Combination, hold_out, look
+from corml.method.filter_trials import Combination, ndcg_of
+from corml.method.hold_out import hold_out
+from corml.method.look import look
 from corml.method.plan.plan import LOOKED_AT, make_plan
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
@@ -32,37 +35,8 @@ def looked(train, **settings):
     return look(train.matrix, given=given, plan=make_plan(train.matrix, given), progress=silent)
 
 
-def test_a_fifth_of_the_items_of_some_users_is_held_out_and_nothing_is_lost(train, monkeypatch):
-    monkeypatch.setattr(looking, "USERS", 250)
-    X, held = train.matrix, hold_out(train.matrix)
-    targets = np.zeros(X.shape, dtype=bool)
-    targets[held.users] = held.targets.toarray() > 0
-    assert len(held.users) == 250
-    assert not (targets & (held.train.toarray() > 0)).any()
-    assert np.array_equal(targets | (held.train.toarray() > 0), X.toarray() > 0)
-    degrees = np.diff(X.indptr)[held.users]
-    assert (degrees >= 3).all()
-    assert np.array_equal(np.diff(held.targets.indptr), np.maximum(1, np.rint(0.2 * degrees)))
-
-
-def test_equal_data_have_equal_items_held_out(train):
-    first, second = hold_out(train.matrix), hold_out(train.matrix)
-    assert np.array_equal(first.users, second.users)
-    assert (first.targets != second.targets).nnz == 0
-
-
-def test_which_items_are_held_out_is_left_to_chance(train):
-    held = hold_out(train.matrix)
-    positions = [
-        np.searchsorted(train.matrix[[user]].indices, held.targets[[row]].indices).mean() / train.matrix[[user]].nnz
-        for row, user in enumerate(held.users)
-    ]
-    assert 0.35 < np.mean(positions) < 0.6
-
-
 def test_few_users_are_not_looked_at(train):
     few = corml.Interactions.from_pairs(train.user[train.user < 150], train.item[train.user < 150])
-    assert hold_out(few.matrix) is None
     model = CoRML(adapt=True).fit(few)
     assert model.fitted_.plan.look is None
     assert (model.settings_.filter_weight, model.settings_.filter_power) == (1.0, 0.0)
@@ -90,30 +64,61 @@ def whole_ranking(held, V, sigma, H, one, settings):
     "one", [Combination(8, 8, 0.0, 1.0), Combination(16, 8, 0.5, 0.5), Combination(16, 2, 1.0, 1.4)]
 )
 def test_figures_are_those_of_ranking_every_item(train, one, monkeypatch):
-    monkeypatch.setattr(looking, "PILOT", 150)
+    monkeypatch.setattr(filter_trials, "PILOT", 150)
     given = Settings(values_of(CoRML(rank=8)))
-    plan, held = make_plan(train.matrix, given), hold_out(train.matrix)
+    plan, held = make_plan(train.matrix, given), hold_out(train.matrix, np.random.default_rng(5).random(len(train)))
     V, sigma = looking._vectors(held.train, 16, (0.4, 0.4))
     matrices = looking._learn(held.train, V, (8, 2), given, plan)
     combinations = [Combination(8, 8, 0.0, 1.0), one]
-    values = looking._compare(held, V, sigma, matrices, combinations, plan.resolved(given))[:, 1]
+    values = ndcg_of(held, V, sigma, matrices, combinations, Weights.of(plan.resolved(given)))[:, 1]
     expected = whole_ranking(held, V, sigma, matrices[one.learn_rank], one, plan.resolved(given))
     assert np.abs(values - expected).mean() < 1e-3  # near-equal scores may change places
     assert np.corrcoef(values, expected)[0, 1] > 0.999
 
 
-def test_the_gain_must_be_larger_than_its_error():
-    combinations = [Combination(8, 8, 0.0, weight) for weight in (1.0, 0.5, 0.25)]
+WEIGHTS = [Combination(8, 8, 0.0, weight) for weight in (1.0, 0.5, 0.25)]
+
+
+def noisy(base, *gains_and_errors):
     rng = np.random.default_rng(0)
-    base = rng.random((1000, 1))
-    noisy, sure = base + rng.normal(0.02, 2.0, (1000, 1)), base + rng.normal(0.01, 0.02, (1000, 1))
-    trials, best = looking._judge(combinations, np.hstack([base, noisy, sure]))
+    return np.hstack([base, *(base + rng.normal(gain, error, base.shape) for gain, error in gains_and_errors)])
+
+
+def test_the_gain_must_be_larger_than_its_error():
+    base = 0.2 * np.random.default_rng(1).random((1000, 1))
+    values = noisy(base, (0.02, 2.0), (0.01, 0.02))
+    trials, best = looking._judge(WEIGHTS, values, values)
     assert best == 2
-    assert trials[0].gain == 0
-    assert trials[2].gain == pytest.approx(0.01, abs=0.003)
-    assert trials[2].error == pytest.approx(0.02 / np.sqrt(1000), rel=0.1)
-    _, best = looking._judge(combinations[:2], np.hstack([base, base - 0.01]))
+    assert trials[0].gain == (0, 0)
+    assert trials[2].gain == pytest.approx((0.1, 0.1), abs=0.03)
+    assert trials[2].error == pytest.approx([0.2 / np.sqrt(1000)] * 2, rel=0.1)
+    assert trials[2].ndcg == pytest.approx([0.11] * 2, abs=0.005)
+    _, best = looking._judge(WEIGHTS[:2], noisy(base, (-0.01, 0.02)), noisy(base, (-0.01, 0.02)))
     assert best == 0
+
+
+def test_what_loses_in_either_half_of_the_users_is_not_chosen():
+    base = 0.2 * np.random.default_rng(1).random((1000, 1))
+    first, second = noisy(base, (0.05, 0.02), (0.01, 0.02)), noisy(base, (-0.01, 0.02), (0.01, 0.02))
+    for groups in ((first, second), (second, first)):
+        assert looking._judge(WEIGHTS, *groups)[1] == 2
+        assert looking._judge(WEIGHTS[:2], *(group[:, :2] for group in groups))[1] == 0
+
+
+def test_halves_count_by_relative_gains():
+    hard, easy = np.full((500, 1), 0.01), np.full((500, 1), 0.5)
+    values = [np.hstack([base, base * 1.1, base * 1.2]) for base in (hard, easy)]
+    values[1][:, 2] = 0.5 * 1.05  # 0.025 more: more than the hard half gains, but relatively less
+    assert looking._judge(WEIGHTS, *values)[1] == 1
+
+
+def test_times_decide_what_is_held_out_of_the_second_half(train):
+    moments = np.random.default_rng(0).permutation(len(train)).astype(float)
+    timed = corml.Interactions(train.users, train.items, train.user, train.item, moments)
+    looks = [CoRML().fit(data).fitted_.plan.look for data in (train, timed)]
+    assert [one.by_time for one in looks] == [False, True]
+    assert [one.groups[1] for one in looks] == ["related items", "latest items"]
+    assert looks[0].trials[0].ndcg[1] != looks[1].trials[0].ndcg[1]
 
 
 def test_what_was_chosen_is_in_the_settings_and_why_is_in_the_plan(train):
@@ -124,7 +129,8 @@ def test_what_was_chosen_is_in_the_settings_and_why_is_in_the_plan(train):
     assert (settings.filter_weight, settings.filter_power) == (best.filter_weight, best.filter_power)
     assert (settings.rank, settings.learn_rank) == (best.rank, best.learn_rank) == (8, best.learn_rank)
     assert 200 <= found.users <= 400
-    assert best.gain - best.error == max(trial.gain - trial.error for trial in found.trials)
+    sure = [min(gain - error for gain, error in zip(one.gain, one.error, strict=True)) for one in found.trials]
+    assert sure[found.chosen] == max(sure) >= 0
     assert (found.trials[0].filter_weight, found.trials[0].filter_power, found.trials[0].learn_rank) == (1.0, 0.0, 8)
 
 
@@ -159,7 +165,7 @@ def test_higher_ranks_are_tried_up_to_a_limit(train):
     assert {trial.rank for trial in found.trials} == {16, 32}
     assert {trial.learn_rank for trial in found.trials} == {16, 4}
     assert {trial.filter_power for trial in found.trials} == {0.0, 0.5, 1.0}
-    assert len(found.trials) == 2 * 2 * 3 * 6
+    assert len(found.trials) == 2 * 2 * 3 * 7
 
 
 def test_a_dial_looks_once_for_all_its_positions(train):
@@ -171,5 +177,6 @@ def test_a_dial_looks_once_for_all_its_positions(train):
         assert {name: position.settings_[name] for name in LOOKED_AT} == {
             name: getattr(best, name) for name in LOOKED_AT
         }
-        alone = CoRML(**{name: getattr(best, name) for name in LOOKED_AT}, item_norm=t, tol=1e-6).fit(train)
+        chosen = {name: getattr(best, name) for name in LOOKED_AT}
+        alone = CoRML(**chosen, item_norm=t, tol=1e-6, adapt=False).fit(train)
         assert np.abs(position.scores(train) - alone.scores(train)).max() < 1e-3 * alone.scores(train).max()

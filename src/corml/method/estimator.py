@@ -54,6 +54,7 @@ PAPER: dict[str, Any] = {  # what the published problem has where our defaults d
     "filter_norm": 0.5,
     "filter": "elementwise",
     "rank": 256,
+    "adapt": False,
 }
 
 
@@ -145,7 +146,7 @@ class CoRML(Recommender):
     )
     filter: str = setting("factored", one_of(*FILTERS), help="how G is clipped: by entry, not at all, or mixed")
     adapt: bool = setting(
-        False,
+        True,
         yes_or_no(),
         help="choose rank, learn_rank, filter_power and filter_weight by held-out items of some users, if not given",
     )
@@ -280,7 +281,7 @@ class CoRML(Recommender):
 def _by_looking(call: FitCall, plan: Plan, warm_start: WarmStart | None) -> tuple[Plan, WarmStart | None]:
     """The plan with what was chosen by looking, and the H of the look to begin from if there is no better one."""
     given = call.fitted.settings
-    looked = look(call.X, given=given, plan=plan, progress=call.progress)
+    looked = look(call.X, call.train.times_by_row, given=given, plan=plan, progress=call.progress)
     if looked is None:
         return plan, warm_start
     chosen, trials, H = looked

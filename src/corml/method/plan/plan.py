@@ -40,15 +40,18 @@ DENSE_STEPS, SPARSE_STEPS = 40, 15  # that fits usually take
 
 @dataclass(frozen=True, kw_only=True)
 class Trial:
-    """A filter that was compared: NDCG@20 on held-out items, its gain over the default and that gain's error."""
+    """A filter that was compared: NDCG@20 on held-out items, its relative gain over the default, and that gain's error.
+
+    Two figures each: of users whose items were held out at random, and of those whose items belong together.
+    """
 
     rank: int
     learn_rank: int
     filter_power: float
     filter_weight: float
-    ndcg: float
-    gain: float
-    error: float
+    ndcg: tuple[float, float]
+    gain: tuple[float, float]
+    error: tuple[float, float]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +60,13 @@ class Look:
 
     users: int
     chosen: int
+    by_time: bool  # whether the items that belong together are the latest ones
     trials: tuple[Trial, ...] = field(repr=False)
+
+    @property
+    def groups(self) -> tuple[str, str]:
+        """What was held out of the first and of the second half of the users."""
+        return "items at random", "latest items" if self.by_time else "related items"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -85,7 +94,8 @@ class Plan(fitted.Plan):
             best = self.look.trials[self.look.chosen]
             facts |= {"learn rank": self.learn_rank, "filter power": self.filter_power}
             facts |= {"filter weight": self.filter_weight, "users looked at": self.look.users}
-            facts |= {"gain of NDCG@20 there": f"{best.gain:+.4f} ± {best.error:.4f}"}
+            for where, gain, error in zip(self.look.groups, best.gain, best.error, strict=True):
+                facts |= {f"gain of NDCG@20, {where}": f"{100 * gain:+.1f} % ± {100 * error:.1f}"}
         facts |= {"predicted bytes": memory.resident() + self.predicted_bytes}
         facts |= {"predicted seconds": round(self.predicted_seconds, 2)}
         if self.solver == "sparse":

@@ -1,0 +1,276 @@
+"""What each change to the lists gains or loses, alone (run: python benchmarks/ablation.py [DATA …]).
+
+A fifth of the items of up to 4,000 users is held out of the train part, at random (seed 1); the rest is fitted with the
+fixed defaults, with each change, and with adapt=True. Compared by NDCG@20 and Recall@20 of these users, with the
+standard error of the difference. No test part is opened. Writes results/corml/ablation-DATA.json and docs/ablation.md.
+
+Changes that the library does not offer are made here from its parts: what they lose or gain is the reason.
+"""
+
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from _machine import load_split, measured
+from _public import movie_tweetings, train_part
+from _record import begin, write
+from numpy.typing import NDArray
+from pages import write_tables
+from scipy.sparse import csr_array
+from scipy.sparse.linalg import LinearOperator, cg
+
+import corml
+from corml.fitted import Settings
+from corml.linalg.products import add_sparse_product
+from corml.linalg.scaling import column_degrees, normalised, power, row_degrees, rows_of, scaled
+from corml.linalg.svd import right_singular_vectors
+from corml.linalg.topk import TopK
+from corml.method.plan.plan import make_plan
+from corml.method.problem import Weights
+from corml.method.sparse.candidates import Candidates, co_occurring
+from corml.method.sparse.column_generation import ColumnGeneration
+from corml.method.sparse.problem import PairProblem
+from corml.progress import silent
+from corml.settings import values_of
+
+DATA: dict[str, Callable[[], corml.Interactions]] = {
+    "movielens-small": lambda: load_split("movielens-small").train,
+    "movietweetings": movie_tweetings,
+    "pinterest": lambda: load_split("pinterest").train,
+    "amazon-book": lambda: train_part("amazon-book"),
+    "gowalla": lambda: train_part("gowalla"),
+    "yelp2018": lambda: train_part("yelp2018"),
+}
+SEED, USERS, SHARE, LEAST, DEPTH, BAND, RANK = 1, 4000, 0.2, 3, 20, 256, 512
+PARTS_TOL = 5e-4
+
+Matrix = NDArray[Any]
+
+
+def hold_out(data: corml.Interactions) -> tuple[corml.Interactions, NDArray[Any], csr_array]:
+    """The rest, the users, and their held-out items."""
+    rng, degrees = np.random.default_rng(SEED), data.user_degrees
+    eligible = np.flatnonzero(degrees >= LEAST)
+    users = np.sort(rng.choice(eligible, min(USERS, len(eligible)), replace=False))
+    order = np.lexsort((rng.random(len(data)), data.user))
+    position = np.empty(len(data), dtype=np.int64)
+    position[order] = np.arange(len(data)) - np.repeat(np.cumsum(degrees) - degrees, degrees)
+    count = np.zeros(len(degrees))
+    count[users] = np.maximum(1, np.rint(SHARE * degrees[users]))
+    out = position < count[data.user]
+    return data.where(~out), users, data.where(out).matrix[users]
+
+
+# --- the parts of a score --------------------------------------------------------------------------------------------
+
+
+@dataclass
+class Parts:
+    """V, H and degrees of the data without the held-out pairs; H for any change of the settings or of its problem."""
+
+    train: corml.Interactions
+
+    def __post_init__(self) -> None:
+        self.R, self.settings = self.train.matrix, Settings(values_of(corml.CoRML(tol=PARTS_TOL, adapt=False)))
+        self.plan, self.d = make_plan(self.R, self.settings), column_degrees(self.R)
+        self.rank = self.plan.rank
+        self.V, self.sigma = right_singular_vectors(normalised(self.R, 0.4, 0.4), min(RANK, 2 * self.rank))
+        self.V = self.V.astype(np.float32)
+        self.solved: dict[str, csr_array] = {}
+
+    def problem(self, rank: int | None = None, **changed: Any) -> tuple[PairProblem, ColumnGeneration]:
+        settings = Settings({**self.plan.resolved(self.settings), **changed})
+        generation = ColumnGeneration(
+            X=self.R, d=self.d, V=self.V[:, : rank or self.rank], settings=settings, plan=self.plan, progress=silent
+        )
+        return generation._problem(self.pairs, generation._cross_on(self.pairs)), generation
+
+    @cached_property
+    def pairs(self) -> Candidates:
+        settings = Settings(self.plan.resolved(self.settings))
+        generation = ColumnGeneration(
+            X=self.R, d=self.d, V=self.V[:, :0], settings=settings, plan=self.plan, progress=silent
+        )
+        return co_occurring(self.R, generation.users, max_per_item=self.plan.candidates)
+
+    def H(self, rank: int | None = None, **changed: Any) -> csr_array:
+        """H on the candidates, beside the filter of a rank."""
+        key = repr((rank, changed))
+        if key not in self.solved:
+            self.solved[key] = self.problem(rank, **changed)[1].on(self.pairs, self.solved.get(repr((None, {})))).H
+        return self.solved[key]
+
+    def signed(self) -> csr_array:
+        """H with negative weights: the minimum without the bound, by conjugate gradients."""
+        problem, _ = self.problem()
+        size, root = len(problem.support), np.sqrt(problem.curvature())
+        operator = LinearOperator((size, size), matvec=lambda x: problem.product((x / root).astype(np.float32)) / root)
+        x, _ = cg(operator, problem.linear / root, rtol=1e-3, maxiter=60)
+        return problem.support.matrix((x / root).astype(np.float32))
+
+    def relaxed(self, xi: float) -> csr_array:
+        """H beside a diagonal of ξ that is there while H is learned: its part of MH + HM goes to the linear term."""
+        problem, generation = self.problem()
+        weights = generation.weights
+        own = 2 * weights.scale * xi * self.pairs.weighted * problem.support.product_of(power(self.d, -weights.item_norm))
+        object.__setattr__(problem, "linear", problem.linear - own.astype(np.float32))
+        return generation._solve(problem, None, complete=self.pairs.complete).H
+
+    def flat(self, rank: int) -> Matrix:
+        return np.ones(rank, dtype=np.float32)
+
+    def power(self, rank: int, exponent: float) -> Matrix:
+        weights = (self.sigma[:rank] / self.sigma[0]) ** exponent
+        return np.asarray(weights / weights.mean(), dtype=np.float32)
+
+    def plateau(self, rank: int) -> Matrix:
+        """min(1, (σ/σ_p)²) with p at five sixteenths of the rank."""
+        weights = np.minimum(1, (self.sigma[:rank] / self.sigma[5 * rank // 16]) ** 2)
+        return np.asarray(weights / weights.mean(), dtype=np.float32)
+
+
+@dataclass(frozen=True)
+class Variant:
+    """Scores of histories: H and a filter with weights of its directions, and what is done to them afterwards."""
+
+    parts: Parts
+    H: csr_array
+    directions: Matrix
+    weight: float = 1.0
+    mix: float = 0.75
+    item_norm: float = 0.1
+    sharpening: float = 0.0
+    item_weight: float = 0.0  # exponent of the item degree in the weight of G
+    V: Matrix | None = None
+
+    @cached_property
+    def scaled_H(self) -> csr_array:
+        d, t = self.parts.d, self.item_norm
+        return scaled(self.H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
+
+    @cached_property
+    def factors(self) -> tuple[Matrix, Matrix]:
+        d, V = self.parts.d, self.parts.V[:, : len(self.directions)] if self.V is None else self.V
+        of_items = power(d, 0.4) * power(d / d.mean(), self.item_weight) * self.weight * (1 / self.mix - 1)
+        return (V * power(d, -0.4)[:, None]).astype(np.float32), (V * self.directions * of_items[:, None]).astype(
+            np.float32
+        )
+
+    @cached_property
+    def smoothing(self) -> tuple[csr_array, csr_array]:
+        N = normalised(self.parts.R, 0.5, 0.5).astype(np.float32)
+        return N.T.tocsr(), N
+
+    def scores(self, X: csr_array) -> Matrix:
+        left, right = self.factors
+        Y = (X @ left) @ right.T
+        add_sparse_product(X, self.scaled_H, Y)
+        if self.sharpening:
+            by_item, N = self.smoothing
+            smooth = (N.T @ (N @ Y.T)).T
+            Y += np.float32(self.sharpening) * (Y - np.asarray(smooth, dtype=np.float32))
+        return Y
+
+
+def variants(parts: Parts) -> Iterator[tuple[str, Variant]]:
+    """Every change, alone; the first is none."""
+    k, twice = parts.rank, min(RANK, 2 * parts.rank, parts.V.shape[1])
+    H, flat = parts.H(), parts.flat(min(k, parts.V.shape[1]))
+    yield "fixed defaults", Variant(parts, H, flat)
+    yield "rank × 2", Variant(parts, H, parts.flat(twice))
+    yield "rank ÷ 2", Variant(parts, H, parts.flat(max(1, k // 2)))
+    for exponent in (0.5, 1.0):
+        yield f"filter_power {exponent:g}", Variant(parts, H, parts.power(len(flat), exponent))
+        yield f"rank × 2, filter_power {exponent:g}", Variant(parts, H, parts.power(twice, exponent))
+    yield "rank × 2, plateau min(1, (σ/σ_p)²)", Variant(parts, H, parts.plateau(twice))
+    for weight in (0.35, 0.5, 0.7, 1.4):
+        yield f"filter_weight {weight:g}", Variant(parts, H, flat, weight=weight)
+    yield "rank × 2, filter_weight 0.5", Variant(parts, H, parts.flat(twice), weight=0.5)
+    yield "learn_rank = rank ÷ 4", Variant(parts, parts.H(max(1, k // 4)), flat)
+    yield "graph with (d + 10)^−0.4", Variant(parts, H, flat, V=_offset_vectors(parts, len(flat), 10.0))
+    for c in (0.2, 0.5):
+        yield f"sharpening, c = {c:g}", Variant(parts, H, flat, sharpening=c)
+    for exponent in (-0.1, 0.1):
+        yield f"weight of G × d^{exponent:g}", Variant(parts, H, flat, item_weight=exponent)
+    yield "relaxed diagonal, ξ = 0.2", Variant(parts, parts.relaxed(0.2), flat)
+    yield "negative weights in H", Variant(parts, parts.signed(), flat)
+    yield "mix 0.85", Variant(parts, parts.H(mix=0.85), flat, mix=0.85)
+    yield "item_norm 0", Variant(parts, parts.H(item_norm=0.0), flat, item_norm=0.0)
+    yield "item_norm 0.2", Variant(parts, parts.H(item_norm=0.2), flat, item_norm=0.2)
+    for scale in (0.4, 1.6):
+        yield f"scale {scale:g}", Variant(parts, parts.H(scale=scale), flat)
+    yield "ridge × 2", Variant(parts, parts.H(ridge=2 * parts.plan.ridge), flat)
+    yield "ridge ÷ 2", Variant(parts, parts.H(ridge=parts.plan.ridge / 2), flat)
+
+
+def _offset_vectors(parts: Parts, rank: int, alpha: float) -> Matrix:
+    """V of the graph whose item degrees have α added."""
+    R = parts.R
+    N = scaled(R, rows=power(row_degrees(R), -0.4), columns=power(parts.d + alpha, -0.4))
+    return right_singular_vectors(N, rank)[0].astype(np.float32)
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def figures(scores: Callable[[csr_array], Matrix], X: csr_array, targets: csr_array) -> Matrix:
+    """NDCG@20 and Recall@20 of each user."""
+    discounts = 1 / np.log2(np.arange(2, DEPTH + 2))
+    ideal, values = np.concatenate([[0.0], np.cumsum(discounts)]), np.zeros((X.shape[0], 2))
+    for start in range(0, X.shape[0], BAND):
+        rows = slice(start, min(start + BAND, X.shape[0]))
+        best = TopK(rows.stop - start, min(DEPTH, X.shape[1]), X[rows])
+        best.add(np.ascontiguousarray(scores(X[rows]), dtype=np.float32), 0)
+        relevant, counts = targets[rows].toarray() > 0, np.diff(targets[rows].indptr)
+        hits = np.take_along_axis(relevant, np.maximum(best.columns, 0), axis=1) & (best.columns >= 0)
+        values[rows, 0] = hits @ discounts[: hits.shape[1]] / ideal[np.minimum(counts, DEPTH)]
+        values[rows, 1] = hits.sum(axis=1) / counts
+    return values
+
+
+def compared(name: str, values: Matrix, base: Matrix) -> dict[str, Any]:
+    """Means, and the relative difference with its standard error."""
+    record: dict[str, Any] = {"change": name}
+    for column, metric in enumerate(("ndcg@20", "recall@20")):
+        difference, mean = values[:, column] - base[:, column], base[:, column].mean()
+        record[metric] = {
+            "mean": round(float(values[:, column].mean()), 5),
+            "gain %": round(100 * float(difference.mean() / mean), 2),
+            "standard error %": round(100 * float(difference.std(ddof=1) / np.sqrt(len(difference)) / mean), 2),
+        }
+    return record
+
+
+def run(name: str) -> None:
+    train, users, targets = hold_out(DATA[name]())
+    begun = begin((name, corml.Split(train=train, test=train)), seed=SEED)
+    X, parts, rows = train.matrix[users], Parts(train), []
+    X.sort_indices()
+    base: Matrix | None = None
+    record: dict[str, Any] = {"data": name, "users": len(users), "rank": parts.rank, "changes": rows}
+    for change, variant in variants(parts):
+        values = figures(variant.scores, X, targets)
+        base = values if base is None else base
+        rows.append(compared(change, values, base))
+        print(name, rows[-1], flush=True)
+    assert base is not None
+    fits: dict[str, Any] = {}
+    for label, adapt in (("fixed", False), ("adapt", True)):
+        fits[label] = {}
+        with measured(fits[label]):
+            model = corml.CoRML(adapt=adapt).fit(train)
+        fits[label]["values"] = figures(lambda part, m=model: m.score_block(part, slice(0, X.shape[1])), X, targets)
+    values = [fits[label].pop("values") for label in ("fixed", "adapt")]
+    rows.append(compared("adapt=True, chosen by looking", values[1], values[0]))
+    record |= {"fits": fits, "chosen": model.fitted_.plan.report()}
+    print(name, rows[-1], record["chosen"], flush=True)
+    write(f"corml/ablation-{name}", begun, record)
+
+
+if __name__ == "__main__":
+    for data in sys.argv[1:] or DATA:
+        run(data)
+    write_tables()

@@ -1,0 +1,126 @@
+"""NDCG@20 of many filters at once, on the held-out items of users.
+
+Filters differ in how they weigh the directions of V and in how much they count beside H. Each of them only reorders the
+best items of a user, so these are found once for each H, and every filter is computed on them alone.
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.linalg.products import add_sparse_product
+from corml.linalg.scaling import column_degrees, power, scaled
+from corml.linalg.topk import TopK
+from corml.method.hold_out import HeldOut
+from corml.method.problem import Weights
+from corml.parallel import blas
+
+__all__ = ["Combination", "ndcg_of"]
+
+DEPTH = 20  # NDCG@20 compares
+PILOT, PILOT_WEIGHTS = 80, (0.7, 0.5)  # best items of a user in one ranking for each H: what combinations reorder
+BAND, BAND_BYTES = 64, 1 << 26  # users at a time, and bytes of their scores
+
+Matrix = NDArray[np.float32]
+Vector = NDArray[np.float64]
+
+
+class Combination(NamedTuple):
+    """One filter to compare."""
+
+    rank: int
+    learn_rank: int
+    filter_power: float
+    filter_weight: float
+
+
+def ndcg_of(
+    held: HeldOut,
+    V: Matrix,
+    sigma: Vector,
+    matrices: Mapping[int, csr_array],
+    combinations: list[Combination],
+    weights: Weights,
+) -> Vector:
+    """NDCG@20 of each user (rows) with each combination (columns); `matrices` has an H for each learn_rank."""
+    X, trials = held.train[held.users], _Trials(held, V, sigma, matrices, combinations, weights)
+    X.sort_indices()
+    height = int(max(1, min(BAND, BAND_BYTES // 4 // X.shape[1])))
+    values = np.zeros((X.shape[0], len(combinations)))
+    for start in range(0, X.shape[0], height):
+        rows = slice(start, min(start + height, X.shape[0]))
+        values[rows] = trials.of(X[rows], held.targets[rows])
+    return values
+
+
+class _Trials:
+    """What the combinations share: H and the factors of the filter with the degrees folded in."""
+
+    def __init__(
+        self, held: HeldOut, V: Matrix, sigma: Vector, matrices: Mapping[int, csr_array],
+        combinations: list[Combination], weights: Weights,
+    ) -> None:  # fmt: skip
+        d, t, s = column_degrees(held.train), weights.item_norm, weights.filter_norm
+        rows, columns = power(d, -t), power(d, t)
+        self.H = {n: scaled(H, rows=rows, columns=columns).astype(np.float32) for n, H in matrices.items()}
+        self.left = (V * power(d, -s)[:, None]).astype(np.float32)
+        self.right = (V * (weights.filter_factor * power(d, s))[:, None]).astype(np.float32)
+        self.combinations, self.rank = combinations, combinations[0].rank
+        self.shapes = list(dict.fromkeys((one.rank, one.filter_power) for one in combinations))
+        self.filters = np.stack([_shape(sigma, *shape) for shape in self.shapes], axis=1).astype(np.float32)
+
+    def of(self, X: csr_array, targets: csr_array) -> Vector:
+        """NDCG@20 of some histories (rows) with each combination (columns)."""
+        with blas(size=min(self.left.shape)):
+            of_users = X @ self.left
+            flat = of_users[:, : self.rank] @ self.right[:, : self.rank].T
+        h = {n: _product(X, H) for n, H in self.H.items()}
+        pilots = [_best(flat, scores, weight, X) for scores, weight in zip(h.values(), PILOT_WEIGHTS, strict=False)]
+        items = np.sort(np.concatenate(pilots, axis=1), axis=1)
+        valid = (items >= 0) & (np.diff(items, axis=1, prepend=-1) > 0)  # each once
+        items = np.where(valid, items, 0)
+        g = np.matmul(self.right[items], of_users[:, :, None] * self.filters)
+        mine = {n: np.where(valid, np.take_along_axis(scores, items, axis=1), -np.inf) for n, scores in h.items()}
+        hits = np.nonzero(np.take_along_axis(targets.toarray() > 0, items, axis=1) & valid)
+        ideal = _ideal(np.diff(targets.indptr))
+        values = np.zeros((X.shape[0], len(self.combinations)))
+        for column, one in enumerate(self.combinations):
+            shape = self.shapes.index((one.rank, one.filter_power))
+            scores = mine[one.learn_rank] + np.float32(one.filter_weight) * g[:, :, shape]
+            np.add.at(values[:, column], hits[0], _gains(scores, hits))
+        return values / ideal[:, None]
+
+
+def _product(X: csr_array, H: csr_array) -> Matrix:
+    product = np.zeros((X.shape[0], H.shape[1]), dtype=np.float32)
+    add_sparse_product(X, H, product)
+    return product
+
+
+def _best(flat: Matrix, h: Matrix, weight: float, seen: csr_array) -> NDArray[np.int64]:
+    """The best items that a user does not have, with this weight of the flat filter."""
+    best = TopK(h.shape[0], min(PILOT, h.shape[1]), seen)
+    best.add(h + np.float32(weight) * flat, 0)
+    return best.columns
+
+
+def _shape(sigma: Vector, rank: int, filter_power: float) -> Vector:
+    """The weight of each direction; none beyond the rank."""
+    weights = (sigma / sigma[0]) ** filter_power
+    weights[rank:] = 0
+    return np.asarray(weights / weights[:rank].mean())
+
+
+def _gains(scores: Matrix, hits: tuple[NDArray[Any], ...]) -> Vector:
+    """What each hit adds to the DCG@20 of its user; only hits need a rank, so nothing is sorted."""
+    row, column = hits
+    rank = (scores[row] > scores[row, column][:, None]).sum(axis=1)
+    return np.where(rank < DEPTH, 1 / np.log2(rank + 2), 0)
+
+
+def _ideal(targets: NDArray[Any]) -> Vector:
+    sums = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, DEPTH + 2)))])
+    return np.asarray(sums[np.minimum(targets, DEPTH)])
