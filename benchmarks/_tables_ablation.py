@@ -29,7 +29,9 @@ def _table(records: dict[str, dict[str, Any]], metric: str) -> str:
     changes = [row["change"] for row in next(iter(records.values()))["changes"]]
     rows = [["change", *(NAMES[data] for data in records)]]
     for change in changes:
-        cells = [next((row for row in record["changes"] if row["change"] == change), None) for record in records.values()]
+        cells = [
+            next((row for row in record["changes"] if row["change"] == change), None) for record in records.values()
+        ]
         rows.append([change, *("–" if cell is None else _cell(cell[metric], change) for cell in cells)])
     return "\n".join(markdown(rows))
 
@@ -43,7 +45,15 @@ def _cell(figures: dict[str, float], change: str) -> str:
 
 
 def _chosen(records: dict[str, dict[str, Any]]) -> str:
-    head = ["data", "rank", "learn_rank", "filter_power", "filter_weight", "processor s, adapt=False", "processor s, adapt=True"]
+    head = [
+        "data",
+        "rank",
+        "learn_rank",
+        "filter_power",
+        "filter_weight",
+        "processor s, adapt=False",
+        "processor s, adapt=True",
+    ]
     rows = [head]
     for data, record in records.items():
         chosen, fits = record["chosen"], record["fits"]

@@ -120,7 +120,7 @@ def looking() -> str:
         figures = [f"{one[metric]:.4f}" for metric in ("recall@20", "ndcg@20") for one in (fixed, adapted)]
         rows.append([title, *figures, *(f"{one['cpu seconds']:.0f}" for one in (fixed, adapted))])
     caption = (
-        "Test parts of public splits; `adapt=True` itself uses train pairs only. How it looks was developed on held-out "
+        "Test parts of public splits; `adapt=True` itself uses train pairs only. It was developed on held-out "
         "train pairs of these three, of Pinterest, of MovieTweetings and of the sample. The fixed defaults and an "
         "earlier look, with items held out at random only, had been measured here before (Gowalla .1882 / .1536, "
         "Yelp2018 .0743 / .0619); the look of now was chosen on train pairs, then measured once. Written by "

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from _record import RESULTS
-from _tables import gib, markdown, must, paragraph, small, threads
+from _tables import TITLES, gib, markdown, must, paragraph, small, threads
 
 SERVING = {
     "corml": "corml, from the ids of a history",
@@ -20,6 +20,7 @@ def tables() -> dict[str, str]:
     races = [json.loads(path.read_text("utf-8")) for path in (RESULTS / "speed").glob("rivals-*.json")]
     return {
         "serving": serving(must("speed/serving-gowalla")),
+        "race": race(),
         "rivals": rivals(sorted(races, key=lambda record: record["items"])),
         "growth": growth(must("speed/growth")["series"]),
     }
@@ -45,6 +46,34 @@ def serving(record: dict[str, Any]) -> str:
         f"{loop['extrapolated from users']} users and extrapolated."
     )
     return "\n".join([*markdown(rows), "", paragraph(sentence), "", small(caption)])
+
+
+def race() -> str:
+    """Seconds of fits in one run, and how they compare."""
+    records = [must(f"speed/race-{data}") for data in ("movielens-small", "pinterest", "gowalla")]
+    names = list(dict.fromkeys(name for record in records for name in record["models"]))
+    rows = [["fit, s (processor s)", *(TITLES[record["data"]] for record in records)]]
+    for name in names:
+        cells = [record["models"].get(name, {}) for record in records]
+        rows.append(
+            [name, *(f"{one['seconds']:.2f} ({one['cpu seconds']:.2f})" if "seconds" in one else "–" for one in cells)]
+        )
+    for model in ("CoRML(adapt=False)", "CoRML()"):
+        rows.append([f"{model}, predicted s", *(f"{one['models'][model]['predicted seconds']:.2f}" for one in records)])
+        for label, others in (
+            ("EASE, the faster route", ("EASE, local", "EASE, dense")),
+            ("ALS, SANSA, the faster", ("ALS", "SANSA")),
+        ):
+            ratios = [_ratio(record["models"], model, others) for record in records]
+            rows.append([f"{model} ÷ {label}", *ratios])
+    loads = ", ".join(f"{record['machine']['load before']:.1f}" for record in records)
+    note = small(f"{threads(records[-1])}; load before the runs {loads}. Written by `benchmarks/race.py`.")
+    return "\n".join([*markdown(rows), "", note])
+
+
+def _ratio(models: dict[str, Any], model: str, others: Sequence[str]) -> str:
+    seconds = [models[name]["seconds"] for name in others if "seconds" in models.get(name, {})]
+    return f"{models[model]['seconds'] / min(seconds):.2f}" if seconds else "–"
 
 
 def rivals(records: Sequence[dict[str, Any]]) -> str:

@@ -25,11 +25,10 @@ from scipy.sparse.linalg import LinearOperator, cg
 import corml
 from corml.fitted import Settings
 from corml.linalg.products import add_sparse_product
-from corml.linalg.scaling import column_degrees, normalised, power, row_degrees, rows_of, scaled
+from corml.linalg.scaling import column_degrees, normalised, power, row_degrees, scaled
 from corml.linalg.svd import right_singular_vectors
 from corml.linalg.topk import TopK
 from corml.method.plan.plan import make_plan
-from corml.method.problem import Weights
 from corml.method.sparse.candidates import Candidates, co_occurring
 from corml.method.sparse.column_generation import ColumnGeneration
 from corml.method.sparse.problem import PairProblem
@@ -82,6 +81,7 @@ class Parts:
         self.solved: dict[str, csr_array] = {}
 
     def problem(self, rank: int | None = None, **changed: Any) -> tuple[PairProblem, ColumnGeneration]:
+        """Problem H on the candidates."""
         settings = Settings({**self.plan.resolved(self.settings), **changed})
         generation = ColumnGeneration(
             X=self.R, d=self.d, V=self.V[:, : rank or self.rank], settings=settings, plan=self.plan, progress=silent
@@ -90,13 +90,14 @@ class Parts:
 
     @cached_property
     def pairs(self) -> Candidates:
+        """The candidates, the same for every change."""
         settings = Settings(self.plan.resolved(self.settings))
         generation = ColumnGeneration(
             X=self.R, d=self.d, V=self.V[:, :0], settings=settings, plan=self.plan, progress=silent
         )
         return co_occurring(self.R, generation.users, max_per_item=self.plan.candidates)
 
-    def H(self, rank: int | None = None, **changed: Any) -> csr_array:
+    def learn(self, rank: int | None = None, **changed: Any) -> csr_array:
         """H on the candidates, beside the filter of a rank."""
         key = repr((rank, changed))
         if key not in self.solved:
@@ -115,14 +116,17 @@ class Parts:
         """H beside a diagonal of ξ that is there while H is learned: its part of MH + HM goes to the linear term."""
         problem, generation = self.problem()
         weights = generation.weights
-        own = 2 * weights.scale * xi * self.pairs.weighted * problem.support.product_of(power(self.d, -weights.item_norm))
+        A = self.pairs.weighted * problem.support.product_of(power(self.d, -weights.item_norm))
+        own = 2 * weights.scale * xi * A
         object.__setattr__(problem, "linear", problem.linear - own.astype(np.float32))
         return generation._solve(problem, None, complete=self.pairs.complete).H
 
     def flat(self, rank: int) -> Matrix:
+        """All directions alike."""
         return np.ones(rank, dtype=np.float32)
 
     def power(self, rank: int, exponent: float) -> Matrix:
+        """Directions by a power of their singular values."""
         weights = (self.sigma[:rank] / self.sigma[0]) ** exponent
         return np.asarray(weights / weights.mean(), dtype=np.float32)
 
@@ -147,12 +151,14 @@ class Variant:
     V: Matrix | None = None
 
     @cached_property
-    def scaled_H(self) -> csr_array:
+    def item_weights(self) -> csr_array:
+        """D^-t H D^t."""
         d, t = self.parts.d, self.item_norm
         return scaled(self.H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
 
     @cached_property
     def factors(self) -> tuple[Matrix, Matrix]:
+        """The two factors of the filter's part."""
         d, V = self.parts.d, self.parts.V[:, : len(self.directions)] if self.V is None else self.V
         of_items = power(d, 0.4) * power(d / d.mean(), self.item_weight) * self.weight * (1 / self.mix - 1)
         return (V * power(d, -0.4)[:, None]).astype(np.float32), (V * self.directions * of_items[:, None]).astype(
@@ -160,16 +166,17 @@ class Variant:
         )
 
     @cached_property
-    def smoothing(self) -> tuple[csr_array, csr_array]:
-        N = normalised(self.parts.R, 0.5, 0.5).astype(np.float32)
-        return N.T.tocsr(), N
+    def smoothing(self) -> csr_array:
+        """Ñ, whose ÑᵀÑ smooths scores."""
+        return normalised(self.parts.R, 0.5, 0.5).astype(np.float32)
 
     def scores(self, X: csr_array) -> Matrix:
+        """Of histories, for all items."""
         left, right = self.factors
         Y = (X @ left) @ right.T
-        add_sparse_product(X, self.scaled_H, Y)
+        add_sparse_product(X, self.item_weights, Y)
         if self.sharpening:
-            by_item, N = self.smoothing
+            N = self.smoothing
             smooth = (N.T @ (N @ Y.T)).T
             Y += np.float32(self.sharpening) * (Y - np.asarray(smooth, dtype=np.float32))
         return Y
@@ -178,7 +185,7 @@ class Variant:
 def variants(parts: Parts) -> Iterator[tuple[str, Variant]]:
     """Every change, alone; the first is none."""
     k, twice = parts.rank, min(RANK, 2 * parts.rank, parts.V.shape[1])
-    H, flat = parts.H(), parts.flat(min(k, parts.V.shape[1]))
+    H, flat = parts.learn(), parts.flat(min(k, parts.V.shape[1]))
     yield "fixed defaults", Variant(parts, H, flat)
     yield "rank × 2", Variant(parts, H, parts.flat(twice))
     yield "rank ÷ 2", Variant(parts, H, parts.flat(max(1, k // 2)))
@@ -189,7 +196,7 @@ def variants(parts: Parts) -> Iterator[tuple[str, Variant]]:
     for weight in (0.35, 0.5, 0.7, 1.4):
         yield f"filter_weight {weight:g}", Variant(parts, H, flat, weight=weight)
     yield "rank × 2, filter_weight 0.5", Variant(parts, H, parts.flat(twice), weight=0.5)
-    yield "learn_rank = rank ÷ 4", Variant(parts, parts.H(max(1, k // 4)), flat)
+    yield "learn_rank = rank ÷ 4", Variant(parts, parts.learn(max(1, k // 4)), flat)
     yield "graph with (d + 10)^−0.4", Variant(parts, H, flat, V=_offset_vectors(parts, len(flat), 10.0))
     for c in (0.2, 0.5):
         yield f"sharpening, c = {c:g}", Variant(parts, H, flat, sharpening=c)
@@ -197,13 +204,13 @@ def variants(parts: Parts) -> Iterator[tuple[str, Variant]]:
         yield f"weight of G × d^{exponent:g}", Variant(parts, H, flat, item_weight=exponent)
     yield "relaxed diagonal, ξ = 0.2", Variant(parts, parts.relaxed(0.2), flat)
     yield "negative weights in H", Variant(parts, parts.signed(), flat)
-    yield "mix 0.85", Variant(parts, parts.H(mix=0.85), flat, mix=0.85)
-    yield "item_norm 0", Variant(parts, parts.H(item_norm=0.0), flat, item_norm=0.0)
-    yield "item_norm 0.2", Variant(parts, parts.H(item_norm=0.2), flat, item_norm=0.2)
+    yield "mix 0.85", Variant(parts, parts.learn(mix=0.85), flat, mix=0.85)
+    yield "item_norm 0", Variant(parts, parts.learn(item_norm=0.0), flat, item_norm=0.0)
+    yield "item_norm 0.2", Variant(parts, parts.learn(item_norm=0.2), flat, item_norm=0.2)
     for scale in (0.4, 1.6):
-        yield f"scale {scale:g}", Variant(parts, parts.H(scale=scale), flat)
-    yield "ridge × 2", Variant(parts, parts.H(ridge=2 * parts.plan.ridge), flat)
-    yield "ridge ÷ 2", Variant(parts, parts.H(ridge=parts.plan.ridge / 2), flat)
+        yield f"scale {scale:g}", Variant(parts, parts.learn(scale=scale), flat)
+    yield "ridge × 2", Variant(parts, parts.learn(ridge=2 * parts.plan.ridge), flat)
+    yield "ridge ÷ 2", Variant(parts, parts.learn(ridge=parts.plan.ridge / 2), flat)
 
 
 def _offset_vectors(parts: Parts, rank: int, alpha: float) -> Matrix:

@@ -1,8 +1,9 @@
 """Settings of CoRML chosen on the validation part (run: python benchmarks/tune_corml.py DATA …).
 
-A search one setting after the other, from the defaults: the values of the grid for one setting while the others stay at
-the best known, then the next setting. Compared by NDCG@10 of the validation part; the test part is never looked at.
-Writes results/corml/tuning-DATA.json with every trial, after each; benchmarks/quality.py takes the best from there.
+A search one setting after the other: it begins with CoRML() and with what that chose by looking, rank doubled; then the
+values of the grid for one setting while the others stay at the best known, then the next setting. Compared by NDCG@10
+of the validation part; the test part is never looked at. Writes results/corml/tuning-DATA.json with every trial, after
+each; benchmarks/quality.py takes the best from there.
 """
 
 import sys
@@ -13,15 +14,22 @@ from _machine import load_split
 from _record import begin, write
 
 import corml
+from corml.method.plan.plan import LOOKED_AT
 
 METRIC = "ndcg@10"
 GRID: dict[str, tuple[float, ...]] = {
-    "mix": (0.7, 0.8),
+    "filter_power": (0.0, 0.5, 1.0),
+    "filter_weight": (0.5, 0.7, 1.0, 1.4),
+    "learn_rank": (64, 128, 256, 512),
+    "mix": (0.65, 0.85),
     "item_norm": (0.05, 0.15),
-    "graph_user_norm": (0.2, 0.3),
-    "user_balance": (0.15, 0.35),
+    "user_balance": (0.1, 0.4),
+    "scale": (0.6, 1.1),
+    "l2": (0.1, 0.6),
+    "graph_user_norm": (0.25, 0.5),
 }
-RANK, RIDGE = (2.0,), (0.7, 1.4)  # times what the plan takes
+RIDGE = (0.6, 1.5)  # times what the plan takes
+LARGEST_RANK = 512
 
 Settings = dict[str, Any]
 
@@ -38,10 +46,10 @@ class Search:
         """The first of the best trials."""
         return max(self.trials, key=lambda trial: trial[METRIC])
 
-    def attempt(self, settings: Settings) -> None:
-        """Fit, evaluate on the validation part, write down."""
+    def attempt(self, settings: Settings) -> Settings:
+        """Fit, evaluate on the validation part, write down; returns what was left to the data as it was chosen."""
         if any(trial["settings"] == settings for trial in self.trials):
-            return
+            return settings
         begun = time.perf_counter()
         # No warm start: within the solver's tolerance figures would depend on what was tried before.
         model = corml.CoRML(**settings).fit(self.split.train, workspace=self.work)
@@ -51,18 +59,21 @@ class Search:
         print(self.name, self.trials[-1], flush=True)
         record = {"data": self.name, "part": "valid", "metric": METRIC, "best": self.best(), "trials": self.trials}
         write(f"corml/tuning-{self.name}", self.begun, record)
+        return {name: model.settings_[name] for name in LOOKED_AT} | {"adapt": False}
 
 
 def run(name: str) -> None:
     search = Search(name)
-    search.attempt({})
-    plan = corml.CoRML().plan(search.split.train)
-    ranks = tuple(int(times * plan.rank) for times in RANK)
+    chosen = search.attempt({})
+    plan = corml.CoRML(adapt=False).plan(search.split.train)
+    search.attempt({**chosen, "rank": LARGEST_RANK})
+    search.attempt({**chosen, "rank": plan.rank})
     ridges = tuple(round(times * plan.ridge, 1) for times in RIDGE)
-    for setting, values in (GRID | {"rank": ranks, "ridge": ridges}).items():
-        known = search.best()["settings"]
+    for setting, values in (GRID | {"ridge": ridges}).items():
+        known = search.best()["settings"] or chosen
         for value in values:
-            search.attempt({**known, setting: value})
+            if setting != "learn_rank" or value <= known["rank"]:
+                search.attempt({**known, setting: value})
 
 
 if __name__ == "__main__":

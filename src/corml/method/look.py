@@ -32,7 +32,8 @@ __all__ = ["look"]
 
 CANDIDATES, TOLERANCE, LOOSE = 100, 5e-3, 0.1  # of H and of V here
 RELATED = 64  # directions in which items are compared, to hold out those that belong together
-POWERS, WEIGHTS = (0.0, 0.5, 1.0), (1.0, 0.25, 0.35, 0.5, 0.7, 1.4, 2.0)  # the fixed defaults come first
+POWERS, WEIGHTS = (0.0, 0.5, 1.0), (1.0, 0.25, 0.35, 0.5, 0.7, 1.4)  # the fixed defaults come first
+ERRORS = 2  # standard errors that are taken off a gain: the best of many trials is partly the luckiest
 LARGEST_RANK = 512
 
 Matrix = NDArray[np.float32]
@@ -110,9 +111,9 @@ def _learn(R: csr_array, V: Matrix, ranks: tuple[int, ...], given: Settings, pla
 
 
 def _judge(combinations: list[Combination], *groups: Vector) -> tuple[tuple[Trial, ...], int]:
-    """Every trial, and the best: its gain, less the standard error, in the group where that is smallest, is largest.
+    """Every trial, and the best: its gain, less two standard errors, in the group where that is smallest, is largest.
 
-    Gains are relative to the first combination. One that loses in either group is never better than that one.
+    Gains are relative to the first combination. One that may well lose in either group is never better than that one.
     """
     figures = []
     for values in groups:
@@ -124,4 +125,4 @@ def _judge(combinations: list[Combination], *groups: Vector) -> tuple[tuple[Tria
         Trial(**one._asdict(), ndcg=tuple(mean.tolist()), gain=tuple(gain.tolist()), error=tuple(error.tolist()))
         for one, mean, gain, error in zip(combinations, means, relative, errors, strict=True)
     )
-    return trials, int(np.argmax((relative - errors).min(axis=1)))
+    return trials, int(np.argmax((relative - ERRORS * errors).min(axis=1)))
