@@ -294,7 +294,12 @@ def test_the_normal_product_is_the_dense_product(R):
     x = x + x[pairs.support.twin]
     X = pairs.support.matrix(x).toarray()
     normal = Normal(R, d**0.2, by_user, pairs.support)
-    np.testing.assert_allclose(normal(x), (A @ X + X @ A)[pairs.support.rows, pairs.support.indices], rtol=1e-4)
+    at, ridge = (pairs.support.rows, pairs.support.indices), np.arange(len(d))
+    np.testing.assert_allclose(normal.one_way(x).sum(axis=0), (A @ X)[at], rtol=1e-4)
+    M = 0.5 * A + np.diag(ridge)
+    np.testing.assert_allclose(
+        pairs.support.both_ways(normal.one_way(x), 0.5, ridge, x), (M @ X + X @ M)[at], rtol=1e-4
+    )
     np.testing.assert_allclose(normal.diagonal(), np.diag(A), rtol=1e-5)
 
 

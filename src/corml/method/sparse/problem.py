@@ -6,7 +6,6 @@ Over pairs x = H_ij it is a quadratic with bounds, x ≥ 0, and
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
@@ -75,12 +74,4 @@ class PairProblem:
 
     def product(self, x: Values) -> Values:
         """MH + HM on the support."""
-        product = self.normal(x)
-        product *= np.float32(self.scale)
-        product += self.ridge_sum * x
-        return product
-
-    @cached_property
-    def ridge_sum(self) -> Values:
-        """Ridges of both items of each pair."""
-        return self.support.sum_of(self.ridge)
+        return self.support.both_ways(self.normal.one_way(x), self.scale, self.ridge, x)
