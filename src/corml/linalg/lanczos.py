@@ -84,7 +84,7 @@ def _fill(normal: "_Normal", Q: Matrix, T: NDArray[np.float64], done: int, size:
 def _taken_off(W: Matrix, known: Matrix) -> Matrix:
     """Make a block orthogonal to some vectors, in place; returns what it had of them."""
     pieces = each(lambda band: known[_rows(band)].T @ W[_rows(band)], -(-len(W) // BAND))
-    parts = np.sum(list(pieces), axis=0, dtype=np.float32)
+    parts: Matrix = np.asarray(np.sum(list(pieces), axis=0, dtype=np.float32))
     _take_off(W, known, parts)
     return parts
 
