@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.linalg.dense_rows import DenseRows, pays
 from corml.linalg.gram import dense_gram
 from corml.linalg.normal import Normal
 from corml.linalg.scaling import power, scaled
@@ -30,7 +31,7 @@ class PairProblem:
     """Problem H on a support: `linear` is B + Bᵀ, `ridge` is l2·d + ridge for each item."""
 
     support: Support
-    normal: Normal | ThroughGram
+    normal: Normal | DenseRows | ThroughGram
     scale: float
     ridge: NDArray[np.float64]
     linear: Values
@@ -56,12 +57,12 @@ class PairProblem:
         if cross is not None:
             linear -= np.float32(weights.cross_factor) * cross
         linear *= support.product_of(p)
-        normal: Normal | ThroughGram
+        normal: Normal | DenseRows | ThroughGram
         if keep_gram:
             P = scaled(R, columns=p)
             normal = ThroughGram(dense_gram(scaled(P, rows=users.both), P, np.float32), support)
         else:
-            normal = Normal(R, p, users.both, support)
+            normal = (DenseRows if pays(R, support) else Normal)(R, p, users.both, support)
         return cls(support=support, normal=normal, scale=weights.scale, ridge=weights.diagonal(d), linear=linear)
 
     def item_curvature(self) -> NDArray[np.float64]:
