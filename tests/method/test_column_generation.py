@@ -7,6 +7,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import corml
+from corml.linalg.conjugate import Conjugate
 from corml.linalg.normal import Normal
 from corml.linalg.scaling import column_degrees
 from corml.linalg.support import Support
@@ -137,22 +138,47 @@ def test_rounding_may_double_the_residual_and_no_more(R, times, converged):
 def test_the_certificate_does_not_rest_on_gradients_that_were_updated(R, monkeypatch):
     problem = pair_problem(R)
 
-    def careless(problem, z, gradient, scaling, length, *, even):
-        gradient[:] = 0
-        return length
+    def careless(problem, at):
+        at.gradient[:] = 0
+        return 0.0
 
     monkeypatch.setattr(solver, "advance", careless)
     deceived = solver.solve(problem, complete=True, tol=1e-6).certificate
-    assert deceived.steps == 1
+    assert deceived.steps == 1 + solver.RENEWALS  # each time it was told to go on
     assert deceived.residual > 0.9  # H is still zero
     assert not deceived.converged
 
 
-def test_two_rules_for_the_length_of_a_step_that_take_turns_need_fewer_steps_than_the_longer_one(R, monkeypatch):
-    problem, plain = pair_problem(R), solver.advance
-    turns = solver.solve(problem, complete=True, tol=1e-6).certificate.steps
-    monkeypatch.setattr(solver, "advance", lambda *given, even: plain(*given, even=False))
-    assert turns < 0.9 * solver.solve(problem, complete=True, tol=1e-6).certificate.steps
+def test_conjugate_directions_need_fewer_steps_than_gradients_alone(R, monkeypatch):
+    problem, plain = pair_problem(R), Conjugate._turn
+    conjugate = solver.solve(problem, complete=True, tol=1e-6).certificate.steps
+    monkeypatch.setattr(Conjugate, "_turn", lambda self, _: plain(self, 0.0))
+    assert conjugate < 0.8 * solver.solve(problem, complete=True, tol=1e-6).certificate.steps
+
+
+def test_a_direction_that_leads_up_gives_way_to_the_gradient(R):
+    problem = pair_problem(R)
+    at = Conjugate(problem.support, problem.item_curvature(), np.zeros_like(problem.linear), -problem.linear)
+    at.move(problem.linear, 0.0)
+    down = at.turn()
+    assert down > 0
+    at.direction *= -1  # as if the last step had gone the other way, and much of it were to be kept
+    at._share_of_last = 100.0
+    assert at.turn() == pytest.approx(down)
+
+
+def test_no_step_raises_the_objective_or_leaves_the_bounds(R):
+    problem = pair_problem(R)
+    x = np.zeros_like(problem.linear)
+    at = Conjugate(problem.support, problem.item_curvature(), x, -problem.linear)
+    at.move(problem.linear, 0.0)
+    values = [0.0]
+    for _ in range(20):
+        solver.advance(problem, at)
+        assert (x >= 0).all()
+        values.append(float(x @ (problem.product(x) - 2 * problem.linear)))
+    assert (np.diff(values) < 1e-5 * abs(values[-1])).all()
+    assert values[-1] < 0.999 * values[3]
 
 
 def test_short_histories_in_a_large_catalogue_leave_nothing_behind_for_the_next_user(monkeypatch):
@@ -167,7 +193,7 @@ def test_short_histories_in_a_large_catalogue_leave_nothing_behind_for_the_next_
     X, P = support.matrix(x).toarray(), R.toarray()
     one_way = (P.T @ (users.both[:, None] * (P @ X)))[support.rows, support.indices]
     np.testing.assert_allclose(
-        Normal(R, np.ones_like(d), users.both, support)(x), one_way + one_way[support.twin], rtol=1e-4
+        Normal(R, np.ones_like(d), users.both, support).one_way(x).sum(axis=0), one_way, rtol=1e-4
     )
 
 

@@ -1,11 +1,27 @@
 """Another order of users and items while H is learned changes nothing but the time."""
 
 import numpy as np
+import pytest
 
 import corml
+from corml.method.sparse import reorder
 from corml.method.sparse.reorder import Reordered
 from corml.method.spectral import singular_vectors
 from support import random_interactions
+
+
+@pytest.fixture(autouse=True)
+def _few_data_are_reordered_too(monkeypatch):
+    monkeypatch.setattr(reorder, "FEW", 0)
+
+
+def test_few_data_stay_as_they_are(monkeypatch):
+    R = random_interactions(0, 120, 50, 6).matrix
+    monkeypatch.setattr(reorder, "FEW", R.nnz)
+    order = Reordered.of(R, singular_vectors(R, 6))
+    assert order.X is R
+    assert order.permute_matrix(R.T @ R).nnz == (R.T @ R).nnz
+    np.testing.assert_array_equal(order.items, np.arange(R.shape[1]))
 
 
 def test_users_and_items_in_another_order_are_the_same():

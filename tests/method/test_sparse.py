@@ -8,6 +8,7 @@ import pytest
 import corml
 from corml import memory
 from corml.errors import NumericalError
+from corml.linalg.dense_rows import DenseRows
 from corml.linalg.normal import Normal
 from corml.linalg.scaling import column_degrees
 from corml.linalg.support import Support
@@ -294,8 +295,30 @@ def test_the_normal_product_is_the_dense_product(R):
     x = x + x[pairs.support.twin]
     X = pairs.support.matrix(x).toarray()
     normal = Normal(R, d**0.2, by_user, pairs.support)
-    np.testing.assert_allclose(normal(x), (A @ X + X @ A)[pairs.support.rows, pairs.support.indices], rtol=1e-4)
+    at, ridge = (pairs.support.rows, pairs.support.indices), np.arange(len(d))
+    np.testing.assert_allclose(normal.one_way(x).sum(axis=0), (A @ X)[at], rtol=1e-4)
+    M = 0.5 * A + np.diag(ridge)
+    np.testing.assert_allclose(
+        pairs.support.both_ways(normal.one_way(x), 0.5, ridge, x), (M @ X + X @ M)[at], rtol=1e-4
+    )
     np.testing.assert_allclose(normal.diagonal(), np.diag(A), rtol=1e-5)
+
+
+@pytest.mark.parametrize("worth", [0, 10**6], ids=["pairs", "dense rows"])
+def test_dense_rows_are_for_catalogues_of_which_a_good_part_co_occurs_and_multiply_alike(R, worth, monkeypatch):
+    monkeypatch.setattr("corml.linalg.dense_rows.WORTH", worth)
+    weights = WEIGHTS["balanced"]
+    d, by_user, _, pairs = ingredients(R, weights, max_per_item=10)
+    problem = PairProblem.of(R, d, pairs, cross=None, users=users_of(R, weights), weights=weights)
+    assert isinstance(problem.normal, DenseRows if worth else Normal)
+    P = R.toarray().astype(float) * d**-weights.item_norm
+    A = P.T @ np.diag(by_user) @ P
+    x = np.random.default_rng(0).random(len(pairs.support)).astype(np.float32)
+    for values in (x, np.flip(x)):  # nothing stays behind
+        X = pairs.support.matrix(values).toarray()
+        one_way = (A @ X)[pairs.support.rows, pairs.support.indices]
+        np.testing.assert_allclose(problem.normal.one_way(values).sum(axis=0), one_way, rtol=1e-4)
+    np.testing.assert_allclose(problem.normal.diagonal(), np.diag(A), rtol=1e-5)
 
 
 @pytest.mark.parametrize("long", [1, 3, 10], ids=["gathered", "both", "long rows"])

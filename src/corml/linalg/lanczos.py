@@ -6,6 +6,7 @@ replaced by its best vectors and goes on from there.
 """
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,10 +14,12 @@ from scipy.sparse import csr_array
 
 from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow
+from corml.parallel import each
 
 __all__ = ["BLOCK", "basis_size", "right_vectors"]
 
 BLOCK = 16  # vectors multiplied at a time
+BAND = 2048  # rows of the basis a thread takes at a time
 _TINY = np.finfo(np.float32).tiny
 SWEEPS = 60  # fillings of the basis before it is given up
 
@@ -44,29 +47,73 @@ def right_vectors(N: csr_array, rank: int, tol: float) -> tuple[Matrix, NDArray[
         s = np.sqrt(np.maximum(values[:rank], 0))
         residuals = np.linalg.norm(rest @ S[size - BLOCK : size, :rank], axis=0)
         if (residuals <= tol * np.maximum(s, s[0] * tol) * s[0]).all():
-            return normal.right(Q[:, :size] @ S[:, :rank].astype(np.float32), s), s
+            return normal.right(_combined(Q[:, :size], S[:, :rank]), s), s
         done = _restart(Q, T, values, S, rank, size)
     return None
 
 
 def _fill(normal: "_Normal", Q: Matrix, T: NDArray[np.float64], done: int, size: int) -> NDArray[np.float64]:
-    """Extend the basis to `size` processed vectors; T becomes QᵀAQ. Returns how the last block goes on."""
+    """Extend the basis to `size` processed vectors; T becomes QᵀAQ. Returns how the last block goes on.
+
+    A block meets only itself and the one before: these two are taken off first, from what is known of them. What
+    rounding left of all others then is so little that it need be taken off once only; but a restart made the first
+    block meet all that were kept.
+    """
+    r: NDArray[np.float64] | None = None
     while True:
         used = done + BLOCK
-        known = Q[:, :used]
-        W = normal(np.ascontiguousarray(Q[:, done:used]))
-        first = known.T @ W
-        W -= known @ first
+        known, newest = Q[:, :used], Q[:, done:used]
+        W = normal(np.ascontiguousarray(newest))
+        met = np.zeros((used, BLOCK))
+        if r is not None:
+            met[done - BLOCK : done] = r.T
+            _take_off(W, Q[:, done - BLOCK : done], r.T)
+        met[done:used] += _taken_off(W, newest)
+        met += _taken_off(W, known)
+        if r is None:
+            met += _taken_off(W, known)
         W, r = _orthonormal(W)
-        second = known.T @ W  # once more: rounding left a little of the basis in it
-        W -= known @ second
-        W, again = _orthonormal(W)
-        T[:used, done:used] = first + second @ r
-        T[done:used, :used] = T[:used, done:used].T
+        T[:used, done:used] = met
+        T[done:used, :used] = met.T
         Q[:, used : used + BLOCK] = W
         done = used
         if done == size:
-            return again @ r
+            return r
+
+
+def _taken_off(W: Matrix, known: Matrix) -> Matrix:
+    """Make a block orthogonal to some vectors, in place; returns what it had of them."""
+    pieces = each(lambda band: known[_rows(band)].T @ W[_rows(band)], -(-len(W) // BAND))
+    parts: Matrix = np.asarray(np.sum(list(pieces), axis=0, dtype=np.float32))
+    _take_off(W, known, parts)
+    return parts
+
+
+def _take_off(W: Matrix, known: Matrix, parts: NDArray[Any]) -> None:
+    single = parts.astype(np.float32)
+
+    def work(band: int) -> None:
+        W[_rows(band)] -= known[_rows(band)] @ single
+
+    for _ in each(work, -(-len(W) // BAND)):
+        pass
+
+
+def _combined(Q: Matrix, S: NDArray[Any]) -> Matrix:
+    """Q S, a band of rows at a time."""
+    single, out = S.astype(np.float32), np.empty((len(Q), S.shape[1]), dtype=np.float32)
+
+    def work(band: int) -> None:
+        np.matmul(Q[_rows(band)], single, out=out[_rows(band)])
+
+    for _ in each(work, -(-len(Q) // BAND)):
+        pass
+    return out
+
+
+def _rows(band: int) -> slice:
+    """Rows are worked on in bands: by all threads, and always the same, so that results do not depend on them."""
+    return slice(band * BAND, (band + 1) * BAND)
 
 
 def _orthonormal(W: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
@@ -89,7 +136,7 @@ def _restart(
     keep = (rank + (size - rank) // 3 + BLOCK - 1) // BLOCK * BLOCK
     keep = min(keep, size - BLOCK)
     next_block = Q[:, size : size + BLOCK].copy()
-    Q[:, :keep] = Q[:, :size] @ S[:, :keep].astype(np.float32)
+    Q[:, :keep] = _combined(Q[:, :size], S[:, :keep])
     Q[:, keep : keep + BLOCK] = next_block
     T[:] = 0
     T[np.arange(keep), np.arange(keep)] = values[:keep]

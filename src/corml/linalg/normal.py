@@ -22,7 +22,7 @@ ALL_AT_ONCE = np.uint64(8)  # as many numbers in a row are cleared in the time o
 
 
 class Normal:
-    """X ↦ Pᵀ Φ P X + (Pᵀ Φ P X)ᵀ on a support, for P = R diag(p).
+    """X ↦ Pᵀ Φ P X on a support, for P = R diag(p).
 
     Users are divided among threads once, by their work; each thread adds into its own array and the arrays are summed
     in order, so results are equal from run to run and, over different numbers of threads, up to rounding.
@@ -34,14 +34,10 @@ class Normal:
         self.edges = _shares(R, support, threads())
         self.parts = np.empty((len(self.edges) - 1, len(support)), dtype=np.float32)
 
-    def __call__(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Both halves of the product, summed."""
+    def one_way(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+        """Pᵀ Φ P X as rows that are to be summed, one of each thread; overwritten by the next call."""
         _in_threads(lambda part: self._add(x, part), len(self.parts))
-        for part in self.parts[1:]:
-            self.parts[0] += part
-        product: NDArray[np.float32] = self.parts[0][self.support.twin]
-        product += self.parts[0]
-        return product
+        return self.parts
 
     def diagonal(self) -> NDArray[np.float64]:
         """diag(Pᵀ Φ P)."""

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.compiled import njit
+from corml.parallel import over_rows
 
 __all__ = ["Support", "unsigned"]
 
@@ -56,6 +57,19 @@ class Support:
         products *= narrow[self.indices]
         return products
 
+    def both_ways(
+        self, parts: NDArray[np.float32], scale: float, ridge: NDArray[Any], x: NDArray[np.float32]
+    ) -> NDArray[np.float32]:
+        """scale·(Y + Yᵀ) + diag(ridge)·X + X·diag(ridge) for the sum Y of some arrays, in one pass."""
+        out, narrow = np.empty_like(x), ridge.astype(np.float32)
+
+        def work(a: int, b: int) -> None:
+            pairs = self.indptr, unsigned(self.indices), unsigned(self.twin)
+            _both_ways(*pairs, parts, np.float32(scale), narrow, x, out, a, b)
+
+        over_rows(work, self.items)
+        return out
+
     def matrix(self, values: NDArray[Any], *, zeros: bool = False) -> csr_array:
         """The matrix with these values; its zeros are not stored unless `zeros`."""
         matrix = csr_array((values, self.indices, self.indptr), shape=(self.items, self.items), copy=not zeros)
@@ -76,6 +90,16 @@ class Support:
         values = np.zeros(len(self), dtype=np.float32)
         _read(self.indptr, self.indices, matrix.indptr, matrix.indices, matrix.data, values)
         return values
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
+def _both_ways(ptr, cols, twin, parts, scale, ridge, x, out, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
+        for pair in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):
+            total = np.float32(0)
+            for part in range(len(parts)):
+                total += parts[part, pair] + parts[part, twin[pair]]
+            out[pair] = scale * total + (ridge[row] + ridge[cols[pair]]) * x[pair]
 
 
 @njit(cache=True, nogil=True)

@@ -50,7 +50,7 @@ def _dense(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
 
 def _sparse(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
     """Block Lanczos, whose memory is known beforehand; ARPACK in the rare case that it does not converge."""
-    with blas(1):  # its matrix products are thin, and threads wait for each other longer than they work
+    with blas(1):  # its matrix products are thin: threads of ours take bands of rows instead
         converged = right_vectors(N, k, RESIDUAL)
         if converged is not None:
             V, s = converged

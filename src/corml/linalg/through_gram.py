@@ -23,15 +23,15 @@ Values = NDArray[np.float32]
 
 
 class ThroughGram:
-    """X ↦ A X + (A X)ᵀ on a support, for a symmetric n × n array A; stands in for `Normal`."""
+    """X ↦ A X on a support, for a symmetric n × n array A; stands in for `Normal`."""
 
     def __init__(self, A: NDArray[np.float32], support: Support) -> None:
         self.A, self.support = A, support
         long = np.diff(support.indptr) > support.items // LONG
         self.long, self.short = np.flatnonzero(long), np.flatnonzero(~long)
 
-    def __call__(self, x: Values) -> Values:
-        """Both halves of the product, summed."""
+    def one_way(self, x: Values) -> Values:
+        """A X, as the only row of an array."""
         one_way, s = np.empty_like(x), self.support
 
         def work(a: int, b: int) -> None:
@@ -40,9 +40,7 @@ class ThroughGram:
         over_rows(work, len(self.short), smallest=16)
         for start in range(0, len(self.long), BAND):
             self._band(x, self.long[start : start + BAND], one_way)
-        product: Values = one_way[s.twin]
-        product += one_way
-        return product
+        return one_way[None]
 
     def diagonal(self) -> NDArray[np.float64]:
         """diag(A)."""

@@ -165,7 +165,7 @@ class CoRML(Recommender):
         None, optional(above(0), "from the problem"), symbol="ρ", help="ADMM step length: speed, not the answer"
     )
     max_steps: int = setting(500, whole(1, 1_000_000), help="max steps of the solver")
-    tol: float = setting(1e-4, between(0, 1), help="relative residuals to reach; 0 runs exactly max_steps")
+    tol: float = setting(1e-3, between(0, 1), help="relative residuals to reach; 0 runs exactly max_steps")
     partition_ratio: float = setting(1.0, above(0, 1), help="largest share of the items in one block of H")
     budget: int | None = setting(
         None, optional(whole(1, 10_000), "keep all of H"), symbol="γ", help="prune H to the size of such a factor model"

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.compiled import njit
-from corml.linalg.pairs import over_pairs, strongest
-from corml.linalg.scaling import column_degrees, narrow, power, rows_of
+from corml.linalg.co_occurrence import strongest_pairs
+from corml.linalg.scaling import column_degrees, power
 from corml.linalg.support import Support
 from corml.method.problem import UserWeights
 from corml.parallel import over_rows
@@ -47,22 +47,10 @@ class Candidates:
 def co_occurring(R: csr_array, users: UserWeights, *, max_per_item: int | None = None) -> Candidates:
     """Pairs that share a user; where `max_per_item` is given, about as many for each item, those that share most."""
     strength = power(column_degrees(R), -POPULARITY_EXPONENT).astype(np.float32)
-    excluded: list[int] = []  # pairs of each chunk
-
-    def select(rows: csr_array, first: int) -> csr_array:
-        items = np.arange(first, first + rows.shape[0], dtype=rows.indices.dtype)
-        itself = rows.indices == items[rows_of(rows)]
-        values = rows.data * strength[rows.indices]
-        values[itself] = 0
-        selected = strongest(rows, max_per_item, values)
-        excluded.append(rows.nnz - int(itself.sum()) - selected.nnz)
-        return selected
-
-    gram = over_pairs(narrow(R), select, weights=users.loss)
-    complete = not any(excluded)
+    gram, complete = strongest_pairs(R, users.loss, strength, max_per_item)
     if not complete:  # a pair is in if either item selects it
         gram = gram.maximum(gram.T.tocsr())
-    gram.sort_indices()
+        gram.sort_indices()
     support = Support.of(gram)
     weighted = gram.data if users.ranks_alike else _gram_on(R, users.both, support)
     return Candidates(support, gram.data, weighted, complete)

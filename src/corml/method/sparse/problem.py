@@ -6,13 +6,13 @@ Over pairs x = H_ij it is a quadratic with bounds, x ≥ 0, and
 """
 
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.linalg.dense_rows import DenseRows, pays
 from corml.linalg.gram import dense_gram
 from corml.linalg.normal import Normal
 from corml.linalg.scaling import power, scaled
@@ -31,7 +31,7 @@ class PairProblem:
     """Problem H on a support: `linear` is B + Bᵀ, `ridge` is l2·d + ridge for each item."""
 
     support: Support
-    normal: Normal | ThroughGram
+    normal: Normal | DenseRows | ThroughGram
     scale: float
     ridge: NDArray[np.float64]
     linear: Values
@@ -57,12 +57,12 @@ class PairProblem:
         if cross is not None:
             linear -= np.float32(weights.cross_factor) * cross
         linear *= support.product_of(p)
-        normal: Normal | ThroughGram
+        normal: Normal | DenseRows | ThroughGram
         if keep_gram:
             P = scaled(R, columns=p)
             normal = ThroughGram(dense_gram(scaled(P, rows=users.both), P, np.float32), support)
         else:
-            normal = Normal(R, p, users.both, support)
+            normal = (DenseRows if pays(R, support) else Normal)(R, p, users.both, support)
         return cls(support=support, normal=normal, scale=weights.scale, ridge=weights.diagonal(d), linear=linear)
 
     def item_curvature(self) -> NDArray[np.float64]:
@@ -75,12 +75,4 @@ class PairProblem:
 
     def product(self, x: Values) -> Values:
         """MH + HM on the support."""
-        product = self.normal(x)
-        product *= np.float32(self.scale)
-        product += self.ridge_sum * x
-        return product
-
-    @cached_property
-    def ridge_sum(self) -> Values:
-        """Ridges of both items of each pair."""
-        return self.support.sum_of(self.ridge)
+        return self.support.both_ways(self.normal.one_way(x), self.scale, self.ridge, x)

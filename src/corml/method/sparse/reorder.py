@@ -17,6 +17,7 @@ from corml.linalg.scaling import column_degrees, power
 __all__ = ["Reordered"]
 
 ROWS = 4096  # compared at a time
+FEW = 50_000  # interactions that are not worth reordering
 
 Order = NDArray[np.int64]
 
@@ -30,7 +31,12 @@ class Reordered:
 
     @classmethod
     def of(cls, X: csr_array, V: NDArray[Any]) -> Self:
-        """Order both by their two largest coordinates in V; the first direction is popularity, the same for all."""
+        """Order both by their two largest coordinates in V; the first direction is popularity, the same for all.
+
+        Few data stay as they are: they fit in the cache in any order.
+        """
+        if X.nnz <= FEW:
+            return cls(X, np.arange(X.shape[1]))
         weighted = power(column_degrees(X), -0.5).astype(np.float32)[:, None] * V[:, 1:]
         users = _by_direction(lambda part: X[part] @ weighted, X.shape[0])
         items = _by_direction(lambda part: V[part, 1:], X.shape[1])
@@ -56,6 +62,8 @@ class Reordered:
 
 
 def _reindexed(H: csr_array, order: Order) -> csr_array:
+    if (np.diff(order) > 0).all():
+        return H
     permuted = csr_array(H[order][:, order])
     permuted.sort_indices()
     return permuted

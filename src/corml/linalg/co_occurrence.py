@@ -1,0 +1,121 @@
+"""For each item those that share most with it: rows of RᵀΩR made one at a time, of which only the strongest are kept.
+
+A row is added up in a dense array. Which columns it has is noted by sixteens, so that they are read in ascending order
+without being sorted, and without a look at the whole array where the catalogue is large.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.compiled import njit
+from corml.linalg.pairs import chunks
+from corml.linalg.scaling import row_degrees
+from corml.linalg.support import unsigned
+from corml.parallel import each
+
+__all__ = ["strongest_pairs"]
+
+Values = NDArray[np.float32]
+
+
+def strongest_pairs(
+    R: csr_array, by_user: NDArray[Any], strength: Values, max_per_item: int | None
+) -> tuple[csr_array, bool]:
+    """Rᵀ diag(by_user) R without its diagonal, and whether all of it is there.
+
+    At most `max_per_item` entries of each row stay: those that are largest when multiplied by the strength of their
+    column. Where several are equal, the first stay. Rows are sorted by column.
+    """
+    n, most = R.shape[1], R.shape[1] if max_per_item is None else max_per_item
+    by_item, weights, ranges = R.T.tocsr(), by_user.astype(np.float32), chunks(R)
+    bounds = np.minimum(by_item @ row_degrees(R), min(n, most)).astype(np.int64)
+    rows, columns = (by_item.indptr, unsigned(by_item.indices)), (R.indptr, unsigned(R.indices))
+
+    def chunk(number: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]:
+        start, stop = ranges[number]
+        room = int(bounds[start:stop].sum())
+        kept, values, sizes = np.empty(room, np.int32), np.empty(room, np.float32), np.zeros(stop - start, np.int64)
+        whole = _strongest(*rows, *columns, weights, strength, most, kept, values, sizes, start, stop)
+        used = int(sizes.sum())
+        return kept[:used].copy(), values[:used].copy(), sizes, bool(whole)
+
+    parts = list(each(chunk, len(ranges)))
+    kept, values, sizes = (np.concatenate([part[column] for part in parts]) for column in range(3))
+    indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32 if len(kept) < 2**31 else np.int64)
+    pairs = csr_array((values, kept.astype(indptr.dtype, copy=False), indptr), shape=(n, n))
+    pairs.has_sorted_indices = True
+    return pairs, all(part[3] for part in parts)
+
+
+@njit(cache=True, nogil=True)
+def _strongest(i_ptr, i_users, ptr, cols, weights, strength, most, kept, values, sizes, start, stop):  # type: ignore[no-untyped-def]
+    n, at, whole = len(strength), 0, True
+    row, noted = np.zeros(n + 128, np.float32), np.zeros(8 * (n // 128 + 1), np.uint8)
+    eights = noted.view(np.uint64)
+    found, rank, heap = np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.float32)
+    for item in range(start, stop):
+        for entry in range(np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])):
+            user = i_users[entry]
+            weight = weights[user]
+            for other in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
+                column = cols[other]
+                row[column] += weight
+                noted[column >> np.uint32(4)] = 1
+        row[item] = 0
+        size = 0
+        for eight in range(len(eights)):
+            if eights[eight] == 0:
+                continue
+            for group in range(8 * eight, 8 * eight + 8):
+                if noted[group]:
+                    for column in range(16 * group, 16 * group + 16):
+                        if row[column] > 0:
+                            found[size] = column
+                            rank[size] = heap[size] = row[column] * strength[column]
+                            size += 1
+            eights[eight] = 0
+        limit, ties = np.float32(0), most
+        if size > most:
+            whole = False
+            limit = _select(heap, size, size - most)
+            for place in range(size):
+                ties -= rank[place] > limit
+        first = at
+        for place in range(size):
+            column = found[place]
+            equal = rank[place] == limit
+            if rank[place] > limit or (equal and ties > 0):
+                kept[at], values[at] = column, row[column]
+                at += 1
+            ties -= equal
+            row[column] = 0
+        sizes[item - start] = at - first
+    return whole
+
+
+@njit(cache=True, nogil=True)
+def _select(numbers, size, place):  # type: ignore[no-untyped-def]
+    """The number that would be at a place if they were sorted (Hoare's selection, in place)."""
+    low, high = 0, size - 1
+    while low < high:
+        pivot = numbers[(low + high) // 2]
+        i, j = low, high
+        while i <= j:
+            while numbers[i] < pivot:
+                i += 1
+            while numbers[j] > pivot:
+                j -= 1
+            if i <= j:
+                numbers[i], numbers[j] = numbers[j], numbers[i]
+                i += 1
+                j -= 1
+        if place <= j:
+            high = j
+        elif place >= i:
+            low = i
+        else:
+            break
+    return numbers[place]
