@@ -14,23 +14,33 @@ from pathlib import Path
 from typing import Any
 
 import numba
-from numba import njit as compile_later
 
-__all__ = ["njit"]
+__all__ = ["inner", "njit"]
 
 _config: Any = numba.config
+_compile_later: Any = numba.njit
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit` with options, whose cache may fail."""
+    """`numba.njit` with options, whose cache may fail; nothing but Python calls what it makes."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = compile_later(**options)(function)
+        dispatcher = _compile_later(no_cfunc_wrapper=True, **options)(function)
         if cache and _enabled(dispatcher):
             dispatcher._cache = _Forgiving(dispatcher._cache)
         return dispatcher
 
     return decorate
+
+
+def inner(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A part of kernels, which only they can call: compiled with each of them and kept in their code, not beside it.
+
+    With `inline="always"` it is put into their text, so that a long part is compiled once, not alone and then again.
+    """
+    part: Callable[[Callable[..., Any]], Any]
+    part = _compile_later(nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, **options)
+    return part
 
 
 def _enabled(dispatcher: Any) -> bool:

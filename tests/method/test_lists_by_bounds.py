@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import corml
 from corml.method.estimator import CoRML
-from corml.method.scoring import ITEMS_FOR_ONE, Scoring
+from corml.method.scoring import ITEMS_PER_PLACE, Scoring
 
 REQUESTS, PER_CALL = 2000, 50
 
 
 @pytest.fixture(autouse=True)
 def _always(monkeypatch):
-    monkeypatch.setattr(Scoring, "_bounds_pay", staticmethod(lambda X, k: True))
+    monkeypatch.setattr(Scoring, "_bounds_pay", lambda *_: True)
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +80,20 @@ def test_similar_items_come_the_same_way(train, monkeypatch):
     assert_equal(by_bounds, model.similar(items, k=25), model, [[item] for item in items])
 
 
-def test_which_way_depends_on_the_work(train, monkeypatch):
+def test_long_lists_are_made_by_scoring_every_item(train, monkeypatch):
     monkeypatch.undo()
-    scoring, one, many = CoRML().fit(train).scoring, train.matrix[:1], train.matrix[:200]
-    longest = one.shape[1] // ITEMS_FOR_ONE
+    scoring, one = CoRML().fit(train).scoring, train.matrix[:1]
+    longest = one.shape[1] // ITEMS_PER_PLACE
     assert scoring.best(one, longest, one, None) is not None
     assert scoring.best(one, longest + 1, one, None) is None
-    assert scoring.best(many, longest, many, None) is None
+
+
+def test_many_histories_are_scored_in_full_where_bounds_would_spare_little(train, monkeypatch):
+    monkeypatch.undo()
+    scoring, many = CoRML().fit(train).scoring, train.matrix[:200]
+    one_item = csr_array(np.eye(1, many.shape[1], dtype=np.float32)[[0] * 200])
+    assert scoring.best(many, 1, many, None) is None
+    assert scoring.best(many, 1, many, one_item) is not None
 
 
 @pytest.mark.parametrize("filter", ["elementwise", "authors"])
