@@ -23,6 +23,9 @@ __all__ = ["Scoring"]
 
 NOISE = 1e-7  # what rounding leaves of scores that are zero, as between groups of items that never co-occur
 MANY = 32  # histories, from which on a product with all items is a matrix product
+SMALL = (
+    1 << 18
+)  # numbers in `right`: with fewer, every item is scored in no time, by kernels an evaluation needs as well
 ITEMS_PER_PLACE = 200  # of a list: with fewer, bounds save no work
 TRIED, SPARED = 8, 25  # of many histories some are tried: bounds pay if they leave one item in 25 or fewer to score
 BAND = 1024  # rows of G made at a time when its row sums are needed
@@ -95,8 +98,10 @@ class Scoring:
     def _bounds_pay(self, X: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> bool:
         """Longer lists leave less to exclude, and many histories at a time make full products cheap."""
         rows, items = X.shape
-        if k * ITEMS_PER_PLACE > items or rows < MANY:
-            return bool(k * ITEMS_PER_PLACE <= items)
+        if self.right.size < SMALL or k * ITEMS_PER_PLACE > items:
+            return False
+        if rows < MANY:
+            return True
         some = (None if matrix is None else matrix[:TRIED] for matrix in (seen, allowed))
         _, _, scored = self._bounded.top_k(X[:TRIED], k, *some)
         return bool(scored.mean() * SPARED <= items)
