@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from _record import RESULTS
+from _record import RESULTS, read
 from _tables import TITLES, gib, markdown, must, paragraph, small, threads
 
 SERVING = {
@@ -20,6 +20,7 @@ def tables() -> dict[str, str]:
     races = [json.loads(path.read_text("utf-8")) for path in (RESULTS / "speed").glob("rivals-*.json")]
     return {
         "serving": serving(must("speed/serving-gowalla")),
+        "lists": lists(read("speed/lists")),
         "race": race(),
         "rivals": rivals(sorted(races, key=lambda record: record["items"])),
         "growth": growth(must("speed/growth")["series"]),
@@ -46,6 +47,22 @@ def serving(record: dict[str, Any]) -> str:
         f"{loop['extrapolated from users']} users and extrapolated."
     )
     return "\n".join([*markdown(rows), "", paragraph(sentence), "", small(caption)])
+
+
+def lists(record: dict[str, Any] | None) -> str:
+    if record is None:
+        return "Not measured yet."
+    fit, served = record["fit"], record["lists"]
+    rows = [["users", "items", "lists, s", "processor s", "lists a second", "peak"]]
+    times = [f"{served[key]:,.0f}" for key in ("seconds", "cpu seconds", "lists a second")]
+    rows.append([f"{record['users']:,}", f"{record['items']:,}", *times, gib(served["peak bytes"], 2)])
+    caption = (
+        f"Lists of {record['k']}; rank {fit['rank']}, {fit['entries of H']:,} entries of H, learned from "
+        f"{fit['interactions']:,} interactions in {fit['cpu seconds']:,.0f} processor seconds. {threads(record)}, "
+        f"load {record['machine']['load before']:.1f} before the start. Of the peak, {gib(served['bytes before'], 2)} "
+        "are the interpreter, the histories and the model."
+    )
+    return "\n".join([*markdown(rows), "", small(caption)])
 
 
 def race() -> str:

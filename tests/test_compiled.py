@@ -43,6 +43,42 @@ def test_the_second_run_finds_what_the_first_has_compiled(folder):
     assert run(folder) == (1, "")
 
 
+LISTENING = """
+import sys
+from corml.compiled import compilation
+listening = compilation(lambda done, begun: print(done, "of", begun, file=sys.stderr))
+listening.__enter__()
+"""
+
+
+def test_compilation_is_heard_of_when_it_begins_and_ends_and_only_then(folder):
+    assert run(folder, LISTENING) == (0, "0 of 1\n1 of 1\n")
+    assert run(folder, LISTENING) == (1, "")
+
+
+def test_after_listening_nothing_is_heard(folder):
+    assert run(folder, LISTENING + "listening.__exit__(None, None, None)\n") == (0, "")
+
+
+def test_parts_of_kernels_are_kept_in_them(folder):
+    (folder / "kernel.py").write_text(
+        textwrap.dedent("""
+            from corml.compiled import inner, njit
+
+            @inner()
+            def twice(x):
+                return 2 * x
+
+            @njit(cache=True, nogil=True)
+            def double(x):
+                return twice(x)
+        """)
+    )
+    assert run(folder) == (0, "")
+    assert run(folder, LISTENING) == (1, "")
+    assert all("twice" not in path.name for path in cached(folder))
+
+
 @pytest.mark.parametrize("damage", [b"", b"damaged"], ids=["empty", "garbage"])
 @pytest.mark.parametrize("kind", [".nbi", ".nbc"])
 def test_damaged_files_are_compiled_again_and_mended(folder, kind, damage):

@@ -2,38 +2,76 @@
 
 Numba keeps compiled code beside the source or in a user folder. Where neither can be written, a private temporary
 folder is used, else nothing is kept and every run compiles anew. A damaged or unwritable cache costs time, never an
-answer: what cannot be read is compiled again, what cannot be written is not kept, and one note says so.
+answer: what cannot be read is compiled again, what cannot be written is not kept, and one note says so. Who wants to
+say that kernels are being compiled asks with `compilation`.
 """
 
 import os
 import stat
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import numba
-from numba import njit as compile_later
 
-__all__ = ["njit"]
+__all__ = ["compilation", "inner", "njit"]
 
 _config: Any = numba.config
+_compile_later: Any = numba.njit
 
 
 def njit(*, cache: bool = False, **options: Any) -> Callable[[Callable[..., Any]], Any]:
-    """`numba.njit` with options, whose cache may fail."""
+    """`numba.njit` with options, whose cache may fail; nothing but Python calls what it makes."""
 
     def decorate(function: Callable[..., Any]) -> Any:
-        dispatcher = compile_later(**options)(function)
-        if cache and _enabled(dispatcher):
+        dispatcher = _compile_later(no_cfunc_wrapper=True, **options)(function)
+        if cache:
+            _enable(dispatcher)
             dispatcher._cache = _Forgiving(dispatcher._cache)
         return dispatcher
 
     return decorate
 
 
-def _enabled(dispatcher: Any) -> bool:
+def inner(**options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """A part of kernels, which only they can call: compiled with each of them and kept in their code, not beside it.
+
+    With `inline="always"` it is put into their text, so that a long part is compiled once, not alone and then again.
+    """
+    part: Callable[[Callable[..., Any]], Any]
+    part = _compile_later(nogil=True, no_cfunc_wrapper=True, no_cpython_wrapper=True, **options)
+    return part
+
+
+@contextmanager
+def compilation(report: Callable[[int, int], None]) -> Iterator[None]:
+    """Have `report(done, begun)` called before and after a kernel is compiled; what was kept needs no compilation."""
+    state = _Compilation(report)
+    _listening.append(state)
+    try:
+        yield
+    finally:
+        _listening.remove(state)
+
+
+class _Compilation:
+    """Kernels that are or were being compiled while somebody listened."""
+
+    def __init__(self, report: Callable[[int, int], None]) -> None:
+        self.report, self.done, self.begun = report, 0, 0
+
+    def count(self, *, done: int = 0, begun: int = 0) -> None:
+        self.done, self.begun = self.done + done, self.begun + begun
+        self.report(self.done, self.begun)
+
+
+_listening: list[_Compilation] = []
+
+
+def _enable(dispatcher: Any) -> None:
     """Turn the cache on, where there is a folder for it."""
     try:
         dispatcher.enable_caching()
@@ -41,16 +79,14 @@ def _enabled(dispatcher: Any) -> bool:
         folder = _private_folder()
         if folder is None:
             _note("compiled code cannot be kept in any folder")
-            return False
+            return
         before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
         try:
             dispatcher.enable_caching()
         except (RuntimeError, OSError):
             _note("compiled code cannot be kept in any folder")
-            return False
         finally:
             _config.CACHE_DIR = before
-    return True
 
 
 def _private_folder() -> Path | None:
@@ -76,21 +112,27 @@ class _Forgiving:
         return getattr(self._cache, name)
 
     def load_overload(self, *given: Any) -> Any:
-        """Compiled code, or None if there is none that can be read."""
+        """Compiled code, or None if there is none that can be read: then it is compiled."""
+        kept = None
         try:
-            return self._cache.load_overload(*given)
+            kept = self._cache.load_overload(*given)
         except Exception as fault:  # whatever a damaged file makes of unpickling
             _note(f"kept compiled code cannot be read ({type(fault).__name__}): it is compiled again")
             self._forget()
-            return None
+        if kept is None:
+            for one in _listening:
+                one.count(begun=1)
+        return kept
 
     def save_overload(self, *given: Any) -> None:
-        """Keep compiled code, if that can be done."""
+        """Keep what was compiled, if that can be done."""
         try:
             self._cache.save_overload(*given)
         except Exception as fault:
             reason = getattr(fault, "strerror", None) or type(fault).__name__
             _note(f"compiled code cannot be kept ({reason})")
+        for one in _listening:
+            one.count(done=1)
 
     def _forget(self) -> None:
         """Remove the index, so that the next run does not stumble over it."""

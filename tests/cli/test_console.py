@@ -1,5 +1,6 @@
 """What is shown: on a terminal, in a file, to a script."""
 
+import importlib
 import io
 import json
 import signal
@@ -93,6 +94,39 @@ def test_the_time_left_of_training_is_that_of_all_epochs_even_after_a_pause(monk
         show("epoch 101", 1005, 2000)
         show("epoch 102, valid 0.1", 1010, 2000)
     assert capsys.readouterr().err == "epoch 102, valid 0.1: 1010 of 2000, about 990 s left\n"
+
+
+@pytest.fixture
+def kernel(tmp_path, monkeypatch):
+    """A kernel nobody has compiled yet."""
+    (tmp_path / "fresh_kernel.py").write_text(
+        "from corml.compiled import njit\n\n@njit(cache=True, nogil=True)\ndef double(x):\n    return 2 * x\n"
+    )
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "fresh_kernel", raising=False)
+    return importlib.import_module("fresh_kernel").double
+
+
+def test_a_log_says_at_once_and_once_that_kernels_are_compiled(kernel, capsys):
+    with _console.progress():
+        kernel(1)
+        kernel(1.0)
+    assert capsys.readouterr().err.splitlines() == [
+        "compile: kernels are compiled for this machine, which takes some seconds, once"
+    ]
+    with _console.progress():
+        kernel(2)
+    assert capsys.readouterr().err == ""
+
+
+def test_a_terminal_shows_compilation_as_a_bar(kernel, monkeypatch):
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    monkeypatch.setenv("TERM", "xterm")
+    with _console.progress():
+        kernel(1)
+        kernel(1.0)
+    last = sys.stderr.getvalue().rpartition("compile")[2]
+    assert "2/2" in last
 
 
 @pytest.fixture

@@ -71,3 +71,27 @@ def test_few_items_are_multiplied_in_full_where_norms_differ(k):
     X = csr_array((rng.random((20, 5000)) < 0.002).astype(np.float32))
     _, _, work = bounded.top_k(X, k, None, None)
     assert work.max() < 1000
+
+
+def test_items_that_are_alike_stand_in_item_order_however_they_were_found():
+    rng, n = np.random.default_rng(0), 1000
+    H, left, right = (rng.random(shape).astype(np.float32) for shape in ((n, n), (n, 40), (n, 40)))
+    H[rng.random(H.shape) < 0.95] = 0
+    H, right = np.hstack([H[:, : n // 2]] * 2), np.vstack([right[: n // 2]] * 2)  # item j + 500 is alike item j
+    bounded = Bounded.of(csr_array(H), left, right, np.zeros(n), noise=1e-7)
+    columns, scores, _ = bounded.top_k(csr_array((rng.random((50, n)) < 0.01).astype(np.float32)), 16, None, None)
+    assert (columns[:, 1::2] == columns[:, ::2] + n // 2).all()
+    assert (scores[:, 1::2] == scores[:, ::2]).all()
+
+
+def test_one_list_leaves_nothing_behind_for_the_next():
+    rng, n = np.random.default_rng(0), 700
+    H = csr_array((rng.random((n, n)) * (rng.random((n, n)) < 0.02)).astype(np.float32))
+    bounded = Bounded.of(H, *rng.standard_normal((2, n, 20)), np.zeros(n), noise=0)
+    X, excluded = pattern(rng.random((15, n)) < 0.02), pattern(rng.random((15, n)) < 0.3)
+    for allowed in (None, pattern(rng.random((15, n)) < 0.3)):
+        together, _, _ = bounded.top_k(X, 10, excluded, allowed)
+        for row in range(15):
+            part = slice(row, row + 1)
+            alone, _, _ = bounded.top_k(X[part], 10, excluded[part], None if allowed is None else allowed[part])
+            assert alone.tolist() == together[part].tolist()

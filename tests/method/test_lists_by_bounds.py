@@ -2,17 +2,18 @@
 
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 import corml
 from corml.method.estimator import CoRML
-from corml.method.scoring import ITEMS_FOR_ONE, Scoring
+from corml.method.scoring import ITEMS_PER_PLACE, Scoring
 
 REQUESTS, PER_CALL = 2000, 50
 
 
 @pytest.fixture(autouse=True)
 def _always(monkeypatch):
-    monkeypatch.setattr(Scoring, "_bounds_pay", staticmethod(lambda X, k: True))
+    monkeypatch.setattr(Scoring, "_bounds_pay", lambda *_: True)
 
 
 @pytest.fixture(scope="module")
@@ -79,13 +80,33 @@ def test_similar_items_come_the_same_way(train, monkeypatch):
     assert_equal(by_bounds, model.similar(items, k=25), model, [[item] for item in items])
 
 
-def test_which_way_depends_on_the_work(train, monkeypatch):
+@pytest.fixture
+def chosen(train, monkeypatch):
+    """A model that chooses, and for which a catalogue of 800 items is not small."""
     monkeypatch.undo()
-    scoring, one, many = CoRML().fit(train).scoring, train.matrix[:1], train.matrix[:200]
-    longest = one.shape[1] // ITEMS_FOR_ONE
-    assert scoring.best(one, longest, one, None) is not None
-    assert scoring.best(one, longest + 1, one, None) is None
-    assert scoring.best(many, longest, many, None) is None
+    monkeypatch.setattr("corml.method.scoring.SMALL", 0)
+    return CoRML().fit(train).scoring
+
+
+def test_long_lists_are_made_by_scoring_every_item(chosen, train):
+    one = train.matrix[:1]
+    longest = one.shape[1] // ITEMS_PER_PLACE
+    assert chosen.best(one, longest, one, None) is not None
+    assert chosen.best(one, longest + 1, one, None) is None
+
+
+def test_so_are_lists_of_a_small_catalogue(chosen, train, monkeypatch):
+    one = train.matrix[:1]
+    for small, by_bounds in ((chosen.right.size, True), (chosen.right.size + 1, False)):
+        monkeypatch.setattr("corml.method.scoring.SMALL", small)
+        assert (chosen.best(one, 1, one, None) is not None) == by_bounds
+
+
+def test_so_are_lists_of_many_where_bounds_would_spare_little(chosen, train):
+    many = train.matrix[:200]
+    one_item = csr_array(np.eye(1, many.shape[1], dtype=np.float32)[[0] * 200])
+    assert chosen.best(many, 1, many, None) is None
+    assert chosen.best(many, 1, many, one_item) is not None
 
 
 @pytest.mark.parametrize("filter", ["elementwise", "authors"])

@@ -63,7 +63,15 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A callback that shows the stage, its progress and the time left."""
+    """A callback that shows the stage, its progress and the time left; kernels that must be compiled are a stage."""
+    from corml.compiled import compilation
+
+    with _shown() as show, compilation(lambda done, begun: show("compile", done, begun)):
+        yield show
+
+
+@contextmanager
+def _shown() -> Iterator[Progress]:
     if not sys.stderr.isatty():
         yield _plain()
         return
@@ -85,11 +93,16 @@ def progress() -> Iterator[Progress]:
 
 
 def _plain() -> Progress:
-    """For logs: a line now and then, and none for short work."""
-    stage_now, first, begun, last = "", 0, time.monotonic(), time.monotonic()
+    """For logs: a line now and then, and none for short work; but what only the first run must do is said."""
+    stage_now, first, begun, last, compiles = "", 0, time.monotonic(), time.monotonic(), False
 
     def show(stage: str, done: int, total: int) -> None:
-        nonlocal stage_now, first, begun, last
+        nonlocal stage_now, first, begun, last, compiles
+        if stage == "compile":
+            if not compiles:
+                tell("compile: kernels are compiled for this machine, which takes some seconds, once")
+            compiles = True
+            return
         now = time.monotonic()
         if _kind(stage) != stage_now:  # the time left is that of the stage, so its clock starts here
             stage_now, first, begun = _kind(stage), max(done - 1, 0), now

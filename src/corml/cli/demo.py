@@ -89,8 +89,8 @@ def _folder(out: str) -> Path:
 def _evaluate(split: Split) -> tuple[Evaluated, dict[str, float]]:
     evaluated: Evaluated = {}
     seconds = {}
-    _warm_up()
     with progress() as show:
+        _warm_up()
         for name in COMPARED:
             begun = time.perf_counter()
             model = models.make(name).fit(split.train, progress=show)

@@ -1,9 +1,14 @@
 """The k best items of a history without scoring every item: exact, by bounds.
 
 Scores are y = h + right·p: h is sparse (the rows of H of a history), p is one vector (the sum of the rows of `left`).
-By Cauchy–Schwarz right_j·p ≤ ‖right_j‖‖p‖, so with items in the order of ‖right_j‖ the search ends where this is
-below the k-th best score so far. Before that, the coordinates behind the first few are bounded in the same way, which
-spares most of the rest.
+By Cauchy–Schwarz right_j·p ≤ ‖right_j‖‖p‖. So items stand in the order of ‖right_j‖, and are gone through in chunks:
+
+1. the k items with the largest h are scored in full: what is below the last of them cannot enter the list;
+2. a chunk is passed over if its largest h + ‖right_j‖‖p‖ is below that; in the others the first few coordinates are
+   multiplied, and the k items that are then ahead are scored in full;
+3. the remaining coordinates of what is left are bounded in the same way, which spares most of the rest.
+
+Chunks are read from end to end, because many numbers that stand side by side cost as much as one here and there.
 """
 
 from dataclasses import dataclass
@@ -13,15 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.compiled import njit
+from corml.compiled import inner, njit
 from corml.linalg.topk import any_above, pattern
 from corml.parallel import over_rows
 
 __all__ = ["Bounded"]
 
-HEAD = 16  # coordinates multiplied before the rest is bounded: one line of the processor's cache
-CHUNK = 256  # items bounded at a time
+HEAD = 16  # coordinates multiplied before the rest is bounded
+CHUNK = 128  # items bounded at a time
 SLACK = np.float32(1e-5)  # of a bound: more than rounding can take from it
+MORE, LESS, NOTHING = np.float32(1) + SLACK, np.float32(1) - SLACK, np.float32(-np.inf)
+TOUCHED, BEGUN = np.uint8(1), np.uint8(2)  # what happened to a chunk: it has entries of h; its first coordinates
 
 Array = NDArray[Any]
 
@@ -30,34 +37,36 @@ Array = NDArray[Any]
 class Bounded:
     """`left` and `right` (both items × rank), H and what each item adds to its own score, ready for many histories.
 
-    Of each item, `head` has the first coordinates of `right`, `tails` the norm of the others and `norms` that of all.
-    `order` are the items by `norms`, largest first; `ahead` has what they have in this order, with heads as columns, so
-    that many are multiplied at a time.
+    `order` are the items by the norm of their row of `right`, largest first, and `place` says where in it an item is.
+    What is bounded stands in this order: the first coordinates (`heads`, one row each), the norms of the others
+    (`tails`) and of all (`norms`).
     """
 
     H: csr_array
     left: Array
     right: Array
     own: Array
-    head: Array
+    order: Array
+    place: Array
+    heads: Array
     tails: Array
     norms: Array
-    order: Array
-    ahead: tuple[Array, Array, Array]
     noise: np.float32
 
     @classmethod
     def of(cls, H: csr_array, left: Array, right: Array, own: Array, *, noise: float) -> Self:
         """Prepare the arrays; scores smaller than `noise` count as zero."""
         left, right = (np.ascontiguousarray(factor, dtype=np.float32) for factor in (left, right))
-        width = min(HEAD, right.shape[1])
-        head = np.zeros((len(right), HEAD), dtype=np.float32)
-        head[:, :width] = right[:, :width]
-        tails = np.linalg.norm(right[:, width:], axis=1).astype(np.float32)
         norms = np.linalg.norm(right, axis=1).astype(np.float32)
         order = np.argsort(-norms, kind="stable").astype(np.int32)
-        ahead = np.ascontiguousarray(head[order].T), tails[order], norms[order]
-        return cls(H, left, right, own.astype(np.float32), head, tails, norms, order, ahead, np.float32(noise))
+        place = np.empty_like(order)
+        place[order] = np.arange(len(order), dtype=np.int32)
+        width = min(HEAD, right.shape[1])
+        heads = np.zeros((HEAD, len(right)), dtype=np.float32)
+        heads[:width] = right[order, :width].T
+        tails = np.linalg.norm(right[:, width:], axis=1).astype(np.float32)[order]
+        own = own.astype(np.float32)
+        return cls(H, left, right, own, order, place, heads, tails, norms[order], np.float32(noise))
 
     def top_k(
         self, X: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None
@@ -66,131 +75,188 @@ class Bounded:
 
         Equal scores stand in item order; −1 and −inf where a list is short. Rows of `seen` and `allowed` are sorted.
         """
-        rows, n = X.shape
+        rows = X.shape[0]
         columns = np.full((rows, k), -1, dtype=np.int64)
         scores = np.full((rows, k), -np.inf, dtype=np.float32)
         work = np.zeros(rows, dtype=np.int64)
         history, excluded, only = (X.indptr, X.indices, X.data), pattern(seen, rows), pattern(allowed, rows)
-        index = self.head, self.tails, self.norms, self.order, *self.ahead
-        entries = self.H.indptr, self.H.indices, self.H.data
+        arrays = self.H.indptr, self.H.indices, self.H.data, self.left, self.right, self.own, self.order, self.place
 
         def ranked(a: int, b: int) -> None:
-            marks, sums = np.zeros(n, dtype=np.int32), np.zeros(n, dtype=np.float32)
-            _ranked(
-                history, excluded, only, allowed is not None, entries, self.left, self.right, self.own, index,
-                self.noise, columns, scores, work, marks, sums, a, b,
-            )  # fmt: skip
+            p, h, states, near, bounds, best, guess = self._space(k)
+            given = *history, *excluded, *arrays
+            if allowed is not None:
+                _among(*given, p, h, states, *only, self.noise, columns, scores, work, a, b)
+            else:
+                index, space = (self.heads, self.tails, self.norms), (near, bounds, best, guess)
+                _ranked(*given, p, h, states, *index, *space, self.noise, columns, scores, work, a, b)
 
         over_rows(ranked, rows, smallest=16)
         return columns, scores, work
 
-
-@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _dot(a, b, start):  # type: ignore[no-untyped-def]
-    total = np.float32(0)
-    for c in range(start, len(a)):
-        total += a[c] * b[c]
-    return total
+    def _space(self, k: int) -> tuple[Array, ...]:
+        """Arrays to work in: p, h and the chunks' states; h with the first coordinates, bounds, and a list of k."""
+        n, rank = self.right.shape
+        p, h, near, bounds = (np.zeros(size, dtype=np.float32) for size in (max(rank, HEAD), n, n, CHUNK))
+        return p, h, np.zeros(-(-n // CHUNK), dtype=np.uint8), near, bounds, np.empty(k, np.int64), np.empty(k, h.dtype)
 
 
 @njit(cache=True, nogil=True)
 def _ranked(  # type: ignore[no-untyped-def]
-    history, excluded, only, restricted, entries, left, right, own, index, noise, columns, scores, work, marks, sums,
-    start, stop,
+    ptr, items, weights, seen_ptr, seen, h_ptr, h_cols, h_data, left, right, own, order, place, p, h, states,
+    heads, tails, norms, near, bounds, best, guess, noise, columns, scores, work, start, stop,
 ):  # fmt: skip
-    ptr, items, weights = history
-    seen_ptr, seen = excluded
-    only_ptr, allowed = only
-    h_ptr, h_cols, h_data = entries
-    head, tails, norms, order, heads_ahead, tails_ahead, norms_ahead = index
-    n, width = len(order), min(HEAD, right.shape[1])
-    p, first, bounds = np.empty(left.shape[1], np.float32), np.zeros(HEAD, np.float32), np.empty(CHUNK, np.float32)
-    touched, best = np.empty(n, np.int32), np.empty(columns.shape[1], np.int64)
-    guess = np.empty(columns.shape[1], np.float32)
+    """Lists of rows start to stop; what each does to h and the states is undone before the next."""
     for row in range(start, stop):
-        stamp = 2 * (row - start) + 1  # touched: stamp; never to be listed: stamp + 1
-        p[:] = 0
-        count = 0
-        for at in range(ptr[row], ptr[row + 1]):
-            item, weight = items[at], weights[at]
-            source = left[item]
-            for c in range(len(p)):
-                p[c] += weight * source[c]
-            if marks[item] < stamp:
-                marks[item] = stamp
-                sums[item] = 0
-                touched[count] = item
-                count += 1
-            sums[item] -= weight * own[item]
-            for entry in range(h_ptr[item], h_ptr[item + 1]):
-                column = h_cols[entry]
-                if marks[column] < stamp:
-                    marks[column] = stamp
-                    sums[column] = 0
-                    touched[count] = column
-                    count += 1
-                sums[column] += weight * h_data[entry]
-        size, rest = np.sqrt(_dot(p, p, 0)), np.sqrt(_dot(p, p, width))
-        first[:width] = p[:width]
-        for at in range(seen_ptr[row], seen_ptr[row + 1]):
-            marks[seen[at]] = stamp + 1
-        if restricted:
-            for at in range(only_ptr[row], only_ptr[row + 1]):
-                item = allowed[at]
-                if marks[item] <= stamp:
-                    score = _dot(p, right[item], 0)
-                    if marks[item] == stamp:
-                        score += sums[item]
-                    _enter(columns[row], scores[row], item, score, noise)
-                    work[row] += 1
-            continue
-        # The items of H with the best first coordinates come first: a good k-th score spares most of what follows.
-        best[:] = -1
-        guess[:] = -np.inf
-        for at in range(count):
-            item = touched[at]
-            if marks[item] == stamp:
-                sums[item] += _dot(first, head[item], 0)
-                _enter(best, guess, item, sums[item], np.float32(0))
-        for at in range(len(best)):
-            if best[at] >= 0:
-                item = best[at]
-                _enter(columns[row], scores[row], item, sums[item] + _dot(p, right[item], width), noise)
-                marks[item] = stamp + 1
-                work[row] += 1
-        for at in range(count):
-            item = touched[at]
-            if marks[item] == stamp:
-                slack = SLACK * (abs(sums[item]) + size * norms[item]) + noise
-                if sums[item] + rest * tails[item] + slack >= scores[row, -1]:
-                    _enter(columns[row], scores[row], item, sums[item] + _dot(p, right[item], width), noise)
-                    work[row] += 1
-        for low in range(0, n, CHUNK):
-            if (1 + SLACK) * size * norms_ahead[low] + noise < scores[row, -1]:
-                break
-            high = min(low + CHUNK, n)
-            _bound(first, heads_ahead, tails_ahead, norms_ahead, rest, SLACK * size, noise, low, high, bounds)
-            if not any_above(bounds[: high - low], scores[row, -1]):
-                continue
-            for at in range(low, high):
-                item = order[at]
-                if bounds[at - low] >= scores[row, -1] and marks[item] < stamp:
-                    _enter(columns[row], scores[row], item, _dot(p, right[item], 0), noise)
-                    work[row] += 1
-
-
-@njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def _bound(first, heads, tails, norms, rest, slack, noise, low, high, out):  # type: ignore[no-untyped-def]
-    """What the scores of items low to high of the order cannot exceed, where H has nothing for them."""
-    for at in range(low, high):
-        out[at - low] = rest * tails[at] + slack * norms[at] + noise
-    for c in range(len(first)):
-        weight, line = first[c], heads[c, low:high]
-        for at in range(len(line)):
-            out[at] += weight * line[at]
+        _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, place, p, h, states)
+        _exclude(seen_ptr, seen, row, place, h, states)
+        work[row] = _search(
+            right, order, p, h, states, heads, tails, norms, near, bounds, best, guess, noise, columns[row], scores[row]
+        )
+        _clear(h, states)
 
 
 @njit(cache=True, nogil=True)
+def _among(  # type: ignore[no-untyped-def]
+    ptr, items, weights, seen_ptr, seen, h_ptr, h_cols, h_data, left, right, own, order, place, p, h, states,
+    only_ptr, allowed, noise, columns, scores, work, start, stop,
+):  # fmt: skip
+    """The same, where only some items may be listed: all of these are scored."""
+    for row in range(start, stop):
+        _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, place, p, h, states)
+        _exclude(seen_ptr, seen, row, place, h, states)
+        for at in range(only_ptr[row], only_ptr[row + 1]):
+            here = np.int64(place[allowed[at]])
+            if h[here] > NOTHING:
+                _score(here, right, order, p, h, noise, columns[row], scores[row])
+                work[row] += 1
+        _clear(h, states)
+
+
+@inner(fastmath={"contract"})
+def _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, place, p, h, states):  # type: ignore[no-untyped-def]
+    """Sum the rows of `left` into p and those of H into h."""
+    for c in range(len(p)):
+        p[c] = 0
+    for at in range(ptr[row], ptr[row + 1]):
+        item, weight = items[at], weights[at]
+        source = left[item]
+        for c in range(len(source)):
+            p[c] += weight * source[c]
+        here = np.uint64(place[item])
+        h[here] -= weight * own[item]
+        states[here // np.uint64(CHUNK)] = TOUCHED
+        for entry in range(np.uint64(h_ptr[item]), np.uint64(h_ptr[item + 1])):  # unsigned: no test for a sign
+            there = np.uint64(place[np.uint64(h_cols[entry])])
+            h[there] += weight * h_data[entry]
+            states[there // np.uint64(CHUNK)] = TOUCHED
+
+
+@inner(inline="always")
+def _exclude(seen_ptr, seen, row, place, h, states):  # type: ignore[no-untyped-def]
+    for at in range(seen_ptr[row], seen_ptr[row + 1]):
+        here = place[seen[at]]
+        h[here] = NOTHING
+        states[here // CHUNK] = TOUCHED
+
+
+@inner(inline="always")
+def _clear(h, states):  # type: ignore[no-untyped-def]
+    for chunk in range(len(states)):
+        if states[chunk]:
+            states[chunk] = 0
+            h[chunk * CHUNK : (chunk + 1) * CHUNK] = 0
+
+
+@inner(inline="always")
+def _search(right, order, p, h, states, heads, tails, norms, near, bounds, best, guess, noise, columns, scores):  # type: ignore[no-untyped-def]
+    """Score the items that may be among the best; returns how many."""
+    n, rank, last = len(h), right.shape[1], len(scores) - 1
+    size, rest = np.sqrt(_dot(p, p, 0, rank)), np.sqrt(_dot(p, p, HEAD, rank))
+    best[:], guess[:] = -1, 0
+    for chunk in range(len(states)):
+        if states[chunk]:
+            _collect(h, chunk * CHUNK, min((chunk + 1) * CHUNK, n), best, guess)
+    scored = _score_all(best, h, right, order, p, h, noise, columns, scores)
+    best[:], guess[:] = -1, NOTHING
+    for chunk in range(len(states)):
+        low, high = chunk * CHUNK, min((chunk + 1) * CHUNK, n)
+        needed = scores[last] - MORE * size * norms[low] - noise
+        if needed > 0 and not (states[chunk] and any_above(h[low:high], needed)):
+            continue
+        states[chunk] = BEGUN
+        _add_heads(p, heads, h, low, high, near)
+        _collect(near, low, high, best, guess)
+    scored += _score_all(best, near, right, order, p, h, noise, columns, scores)
+    for chunk in range(len(states)):
+        if states[chunk] == BEGUN:
+            low, high = chunk * CHUNK, min((chunk + 1) * CHUNK, n)
+            _bound(near, tails, norms, rest, SLACK * size, noise, low, high, bounds)
+            if any_above(bounds[: high - low], scores[last]):
+                for at in range(low, high):
+                    if bounds[at - low] >= scores[last] and near[at] > NOTHING:
+                        _score(at, right, order, p, h, noise, columns, scores)
+                        scored += 1
+    return scored
+
+
+@inner()
+def _collect(values, low, high, best, guess):  # type: ignore[no-untyped-def]
+    """The places with the largest values so far."""
+    last = len(guess) - 1
+    if any_above(values[low:high], guess[last]):
+        for at in range(low, high):
+            if values[at] > guess[last]:
+                _enter(best, guess, at, values[at], np.float32(0))
+
+
+@inner()
+def _score_all(best, values, right, order, p, h, noise, columns, scores):  # type: ignore[no-untyped-def]
+    """Score the places collected, and take them out of the values; returns how many."""
+    scored = 0
+    for at in range(len(best)):
+        if best[at] >= 0:
+            _score(best[at], right, order, p, h, noise, columns, scores)
+            values[best[at]] = NOTHING
+            scored += 1
+    return scored
+
+
+@inner()
+def _score(here, right, order, p, h, noise, columns, scores):  # type: ignore[no-untyped-def]
+    """The one way to a score, so that items that are alike have the same."""
+    item = np.int64(order[here])
+    _enter(columns, scores, item, h[here] + _dot(p, right[item], 0, right.shape[1]), noise)
+
+
+@inner(fastmath={"contract", "reassoc", "nsz"})
+def _dot(a, b, start, stop):  # type: ignore[no-untyped-def]
+    total = np.float32(0)
+    for c in range(np.uint64(start), np.uint64(stop)):
+        total += a[c] * b[c]
+    return total
+
+
+@inner(fastmath={"contract", "nsz"})
+def _add_heads(p, heads, h, low, high, near):  # type: ignore[no-untyped-def]
+    """What is known of the scores of items low to high of the order: h and the first coordinates."""
+    for at in range(np.uint64(low), np.uint64(high)):
+        near[at] = h[at]
+    for c in range(0, HEAD, 4):  # four at a time: half the reading and writing of the sums
+        a, b, d, e = p[c], p[c + 1], p[c + 2], p[c + 3]
+        for at in range(np.uint64(low), np.uint64(high)):
+            near[at] += a * heads[c, at] + b * heads[c + 1, at] + d * heads[c + 2, at] + e * heads[c + 3, at]
+
+
+@inner(fastmath={"contract", "nsz"})
+def _bound(near, tails, norms, rest, slack, noise, low, high, out):  # type: ignore[no-untyped-def]
+    """What the scores of items low to high of the order cannot exceed."""
+    for at in range(np.uint64(low), np.uint64(high)):
+        grown = near[at] * (MORE if near[at] > 0 else LESS)
+        out[at - np.uint64(low)] = grown + rest * tails[at] + slack * (norms[at] + norms[at]) + noise
+
+
+@inner()
 def _enter(columns, scores, item, score, noise):  # type: ignore[no-untyped-def]
     """Into a list, if it is good enough: equal scores in item order, however they come."""
     if abs(score) < noise:

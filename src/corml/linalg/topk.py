@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.compiled import njit
+from corml.compiled import inner, njit
 from corml.parallel import over_rows
 
 __all__ = ["TopK", "any_above", "pattern"]
@@ -54,25 +54,37 @@ def pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]]
 
 @njit(cache=True, nogil=True)
 def _update(block, first, seen_ptr, seen, allowed_ptr, allowed, restricted, columns, scores, start, stop):  # type: ignore[no-untyped-def]
-    width = block.shape[1]
+    width, last = block.shape[1], columns.shape[1] - 1
     for row in range(start, stop):
-        excluded = seen[seen_ptr[row] : seen_ptr[row + 1]]
-        at = np.searchsorted(excluded, first)
+        end = np.int64(seen_ptr[row + 1])
+        at = _first_from(seen, np.int64(seen_ptr[row]), end, first)
         if restricted:
-            low, high = allowed_ptr[row], allowed_ptr[row + 1]
-            low += np.searchsorted(allowed[low:high], first)
-            high = low + np.searchsorted(allowed[low:high], first + width)
-            for step in range(low, high):
+            stop_at = np.int64(allowed_ptr[row + 1])
+            step = _first_from(allowed, np.int64(allowed_ptr[row]), stop_at, first)
+            while step < stop_at and allowed[step] < first + width:
                 local = allowed[step] - first
-                at = _consider(block[row], local, local + 1, first, excluded, at, columns[row], scores[row])
+                at = _consider(block[row], local, local + 1, first, seen, at, end, columns[row], scores[row])
+                step += 1
             continue
         for a in range(0, width, CHUNK):
             b = min(a + CHUNK, width)
-            if any_above(block[row, a:b], scores[row, -1]):
-                at = _consider(block[row], a, b, first, excluded, at, columns[row], scores[row])
+            if any_above(block[row, a:b], scores[row, last]):
+                at = _consider(block[row], a, b, first, seen, at, end, columns[row], scores[row])
 
 
-@njit(cache=True, nogil=True)
+@inner()
+def _first_from(values, low, high, least):  # type: ignore[no-untyped-def]
+    """Where in sorted values the first stands that is not below `least`; NumPy's takes half a second to compile."""
+    while low < high:
+        middle = (low + high) // 2
+        if values[middle] < least:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@inner()
 def any_above(values, threshold):  # type: ignore[no-untyped-def]
     """Whether any is, or is as large; the loop never stops early, because only then it takes many numbers at a time."""
     above = False
@@ -81,22 +93,22 @@ def any_above(values, threshold):  # type: ignore[no-untyped-def]
     return above
 
 
-@njit(cache=True, nogil=True)
-def _consider(values, low, high, first, excluded, at, columns, scores):  # type: ignore[no-untyped-def]
+@inner()
+def _consider(values, low, high, first, excluded, at, end, columns, scores):  # type: ignore[no-untyped-def]
     """Enter columns low to high into the list; returns the position in `excluded` that was reached."""
+    last = len(scores) - 1
     for local in range(low, high):
-        if not values[local] > scores[-1]:  # also turns away NaN
+        if not values[local] > scores[last]:  # also turns away NaN
             continue
         column = first + local
-        while at < len(excluded) and excluded[at] < column:
+        while at < end and excluded[at] < column:
             at += 1
-        if at < len(excluded) and excluded[at] == column:
-            continue
-        _insert(columns, scores, column, values[local])
+        if at == end or excluded[at] != column:
+            _insert(columns, scores, column, values[local])
     return at
 
 
-@njit(cache=True, nogil=True)
+@inner()
 def _insert(columns, scores, column, score):  # type: ignore[no-untyped-def]
     position = len(scores) - 1
     while position > 0 and scores[position - 1] < score:

@@ -23,7 +23,11 @@ __all__ = ["Scoring"]
 
 NOISE = 1e-7  # what rounding leaves of scores that are zero, as between groups of items that never co-occur
 MANY = 32  # histories, from which on a product with all items is a matrix product
-ITEMS_FOR_ONE, ITEMS_FOR_MANY = 200, 3000  # items there must be for each place of a list, for bounds to save work
+SMALL = (
+    1 << 18
+)  # numbers in `right`: with fewer, every item is scored in no time, by kernels an evaluation needs as well
+ITEMS_PER_PLACE = 200  # of a list: with fewer, bounds save no work
+TRIED, SPARED = 8, 25  # of many histories some are tried: bounds pay if they leave one item in 25 or fewer to score
 BAND = 1024  # rows of G made at a time when its row sums are needed
 
 Items = NDArray[np.integer[Any]]
@@ -86,16 +90,21 @@ class Scoring:
 
     def best(self, X: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists by bounds, where that takes less work than scoring every item."""
-        if self.clips_entries or self.filter == "authors" or not self._bounds_pay(X, k):
+        if self.clips_entries or self.filter == "authors" or not self._bounds_pay(X, k, seen, allowed):
             return None
         columns, scores, _ = self._bounded.top_k(X, k, seen, allowed)
         return columns, scores
 
-    @staticmethod
-    def _bounds_pay(X: csr_array, k: int) -> bool:
+    def _bounds_pay(self, X: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> bool:
         """Longer lists leave less to exclude, and many histories at a time make full products cheap."""
         rows, items = X.shape
-        return bool(k * (ITEMS_FOR_ONE if rows < MANY else ITEMS_FOR_MANY) <= items)
+        if self.right.size < SMALL or k * ITEMS_PER_PLACE > items:
+            return False
+        if rows < MANY:
+            return True
+        some = (None if matrix is None else matrix[:TRIED] for matrix in (seen, allowed))
+        _, _, scored = self._bounded.top_k(X[:TRIED], k, *some)
+        return bool(scored.mean() * SPARED <= items)
 
     @cached_property
     def _bounded(self) -> Bounded:
