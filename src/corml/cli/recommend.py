@@ -68,7 +68,8 @@ def recommend(
     for name, given in limits.items():
         tell_unknown((item for item in given or () if item not in loaded.items_), f"--{name}")
     if histories:
-        lists = [loaded.recommend(history=histories, k=k, **limits)]
+        with progress():
+            lists = [loaded.recommend(history=histories, k=k, **limits)]
     else:
         requested = [*listed, *(loaded.users_.labels if all_users else [])]
         lists = list(_for_users(loaded, requested, k, limits))

@@ -107,7 +107,7 @@ class Rows:
     def select(self, item: int, max_per_item: int) -> tuple[Items, Vector]:
         """The candidates of an item, and the users they share with it."""
         row = np.zeros(self.R.shape[1], dtype=np.float32)
-        self._add(np.array([item]), np.zeros((1, 2)), row, 0, 1)
+        self._make(item, row)
         row[item] = 0
         partners = np.nonzero(row)[0]
         if len(partners) > max_per_item:
@@ -120,36 +120,30 @@ class Rows:
         limits = np.zeros((len(items), 2))
 
         def work(a: int, b: int) -> None:
-            self._add(items, limits, np.zeros(self.R.shape[1], dtype=np.float32), a, b, max_per_item)
+            row = np.zeros(self.R.shape[1], dtype=np.float32)
+            for number in range(a, b):
+                self._make(items[number], row)
+                row[items[number]] = 0
+                strengths = (row * self.strength)[row > 0]
+                weak = len(strengths) - max_per_item
+                if weak > 0:
+                    limit = np.partition(strengths, weak)[weak]
+                    stronger, equal = (strengths > limit).sum(), (strengths == limit).sum()
+                    limits[number] = limit, (max_per_item - stronger) / equal
 
         over_rows(work, len(items), smallest=8)
         return limits[:, 0], limits[:, 1]
 
-    def _add(
-        self, items: Items, limits: Vector, row: NDArray[np.float32], a: int, b: int, max_per_item: int = 0
-    ) -> None:
-        users, columns = (
-            (self.by_item.indptr, unsigned(self.by_item.indices)),
-            (self.R.indptr, unsigned(self.R.indices)),
-        )
-        _rows(*users, *columns, self.loss, self.strength, items, max_per_item, limits, row, a, b)
+    def _make(self, item: int, row: NDArray[np.float32]) -> None:
+        by_item, R = self.by_item, self.R
+        _row(by_item.indptr, unsigned(by_item.indices), R.indptr, unsigned(R.indices), self.loss, item, row)
 
 
 @njit(cache=True, nogil=True)
-def _rows(i_ptr, i_users, ptr, cols, loss, strength, items, max_per_item, limits, row, start, stop):  # type: ignore[no-untyped-def]
-    """Make rows one after the other; `row` holds the last."""
-    for number in range(start, stop):
-        item = items[number]
-        row[:] = 0
-        for at in range(i_ptr[item], i_ptr[item + 1]):
-            user = i_users[at]
-            weight = loss[user]
-            for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
-                row[cols[entry]] += weight
-        if max_per_item > 0:
-            row[item] = 0
-            strengths = (row * strength)[row > 0]
-            if len(strengths) > max_per_item:
-                limit = np.partition(strengths, len(strengths) - max_per_item)[len(strengths) - max_per_item]
-                limits[number, 0] = limit
-                limits[number, 1] = (max_per_item - (strengths > limit).sum()) / (strengths == limit).sum()
+def _row(i_ptr, i_users, ptr, cols, loss, item, row):  # type: ignore[no-untyped-def]
+    row[:] = 0
+    for at in range(i_ptr[item], i_ptr[item + 1]):
+        user = i_users[at]
+        weight = loss[user]
+        for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
+            row[cols[entry]] += weight
