@@ -16,7 +16,7 @@ from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow
 from corml.parallel import each
 
-__all__ = ["BLOCK", "basis_size", "right_vectors"]
+__all__ = ["BLOCK", "basis_size", "right_vectors", "rough_right_vectors"]
 
 BLOCK = 16  # vectors multiplied at a time
 BAND = 2048  # rows of the basis a thread takes at a time
@@ -33,14 +33,27 @@ def basis_size(rank: int) -> int:
 
 def right_vectors(N: csr_array, rank: int, tol: float) -> tuple[Matrix, NDArray[np.float64]] | None:
     """V and the `rank` largest singular values, largest first, with ‖NᵀN v − s² v‖ ≤ tol·s·s₁; None if not reached."""
+    return _right_vectors(N, rank, basis_size(rank), tol, SWEEPS)
+
+
+def rough_right_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.float64]]:
+    """V and its singular values as one filling of a short basis gives them: good ones first, the last ones roughly."""
+    vectors = _right_vectors(N, rank, max(3 * rank // 2, rank + 4 * BLOCK), np.inf, 1)
+    assert vectors is not None
+    return vectors
+
+
+def _right_vectors(
+    N: csr_array, rank: int, basis: int, tol: float, sweeps: int
+) -> tuple[Matrix, NDArray[np.float64]] | None:
     normal = _Normal.of(N)
-    size = min(basis_size(rank), normal.size - BLOCK) // BLOCK * BLOCK
+    size = min(basis, normal.size - BLOCK) // BLOCK * BLOCK
     Q = np.empty((normal.size, size + BLOCK), dtype=np.float32, order="F")
     T = np.zeros((size + BLOCK, size + BLOCK))
     start = np.random.default_rng(0).standard_normal((normal.size, BLOCK)).astype(np.float32)
     Q[:, :BLOCK] = np.linalg.qr(start)[0]
     done = 0
-    for _ in range(SWEEPS):
+    for _ in range(sweeps):
         rest = _fill(normal, Q, T, done, size)
         values, S = np.linalg.eigh(T[:size, :size])
         values, S = values[::-1], S[:, ::-1]

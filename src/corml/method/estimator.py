@@ -148,7 +148,7 @@ class CoRML(Recommender):
     adapt: bool = setting(
         True,
         yes_or_no(),
-        help="choose rank, learn_rank, filter_power and filter_weight by held-out items of some users, if not given",
+        help="choose rank, filter_power and filter_weight by held-out items of some users, if not given",
     )
     solver: str = setting("auto", one_of(*SOLVERS), help="how problem H is solved: dense, on pairs, or by prediction")
     candidates: int | None = setting(

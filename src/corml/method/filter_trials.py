@@ -1,10 +1,10 @@
 """NDCG@20 of many filters at once, on the held-out items of users.
 
 Filters differ in how they weigh the directions of V and in how much they count beside H. Each of them only reorders the
-best items of a user, so these are found once for each H, and every filter is computed on them alone.
+best items of a user, so these are found twice, with a weak and a strong filter, and every filter is computed on them
+alone.
 """
 
-from collections.abc import Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -21,7 +21,7 @@ from corml.parallel import blas
 __all__ = ["Combination", "ndcg_of"]
 
 DEPTH = 20  # NDCG@20 compares
-PILOT, PILOT_WEIGHTS = 80, (0.7, 0.5)  # best items of a user in one ranking for each H: what combinations reorder
+PILOT, PILOT_WEIGHTS = 80, (0.4, 1.2)  # best items of a user with a weak and a strong filter: what is reordered
 BAND, BAND_BYTES = 64, 1 << 26  # users at a time, and bytes of their scores
 
 Matrix = NDArray[np.float32]
@@ -32,7 +32,6 @@ class Combination(NamedTuple):
     """One filter to compare."""
 
     rank: int
-    learn_rank: int
     filter_power: float
     filter_weight: float
 
@@ -41,12 +40,12 @@ def ndcg_of(
     held: HeldOut,
     V: Matrix,
     sigma: Vector,
-    matrices: Mapping[int, csr_array],
+    H: csr_array,
     combinations: list[Combination],
     weights: Weights,
 ) -> Vector:
-    """NDCG@20 of each user (rows) with each combination (columns); `matrices` has an H for each learn_rank."""
-    X, trials = held.train[held.users], _Trials(held, V, sigma, matrices, combinations, weights)
+    """NDCG@20 of each user (rows) with each combination (columns)."""
+    X, trials = held.train[held.users], _Trials(held, V, sigma, H, combinations, weights)
     X.sort_indices()
     height = int(max(1, min(BAND, BAND_BYTES // 4 // X.shape[1])))
     values = np.zeros((X.shape[0], len(combinations)))
@@ -60,12 +59,11 @@ class _Trials:
     """What the combinations share: H and the factors of the filter with the degrees folded in."""
 
     def __init__(
-        self, held: HeldOut, V: Matrix, sigma: Vector, matrices: Mapping[int, csr_array],
+        self, held: HeldOut, V: Matrix, sigma: Vector, H: csr_array,
         combinations: list[Combination], weights: Weights,
     ) -> None:  # fmt: skip
         d, t, s = column_degrees(held.train), weights.item_norm, weights.filter_norm
-        rows, columns = power(d, -t), power(d, t)
-        self.H = {n: scaled(H, rows=rows, columns=columns).astype(np.float32) for n, H in matrices.items()}
+        self.H = scaled(H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
         self.left = (V * power(d, -s)[:, None]).astype(np.float32)
         self.right = (V * (weights.filter_factor * power(d, s))[:, None]).astype(np.float32)
         self.combinations, self.rank = combinations, combinations[0].rank
@@ -77,27 +75,21 @@ class _Trials:
         with blas(size=min(self.left.shape)):
             of_users = X @ self.left
             flat = of_users[:, : self.rank] @ self.right[:, : self.rank].T
-        h = {n: _product(X, H) for n, H in self.H.items()}
-        pilots = [_best(flat, scores, weight, X) for scores, weight in zip(h.values(), PILOT_WEIGHTS, strict=False)]
-        items = np.sort(np.concatenate(pilots, axis=1), axis=1)
+        h = np.zeros(flat.shape, dtype=np.float32)
+        add_sparse_product(X, self.H, h)
+        items = np.sort(np.concatenate([_best(flat, h, weight, X) for weight in PILOT_WEIGHTS], axis=1), axis=1)
         valid = (items >= 0) & (np.diff(items, axis=1, prepend=-1) > 0)  # each once
         items = np.where(valid, items, 0)
         g = np.matmul(self.right[items], of_users[:, :, None] * self.filters)
-        mine = {n: np.where(valid, np.take_along_axis(scores, items, axis=1), -np.inf) for n, scores in h.items()}
+        h = np.where(valid, np.take_along_axis(h, items, axis=1), np.float32(-np.inf))
         hits = np.nonzero(np.take_along_axis(targets.toarray() > 0, items, axis=1) & valid)
         ideal = _ideal(np.diff(targets.indptr))
         values = np.zeros((X.shape[0], len(self.combinations)))
         for column, one in enumerate(self.combinations):
             shape = self.shapes.index((one.rank, one.filter_power))
-            scores = mine[one.learn_rank] + np.float32(one.filter_weight) * g[:, :, shape]
+            scores = h + np.float32(one.filter_weight) * g[:, :, shape]
             np.add.at(values[:, column], hits[0], _gains(scores, hits))
         return values / ideal[:, None]
-
-
-def _product(X: csr_array, H: csr_array) -> Matrix:
-    product = np.zeros((X.shape[0], H.shape[1]), dtype=np.float32)
-    add_sparse_product(X, H, product)
-    return product
 
 
 def _best(flat: Matrix, h: Matrix, weight: float, seen: csr_array) -> NDArray[np.int64]:

@@ -1,9 +1,9 @@
 """Choose by looking: which filter suits these data, from held-out items of some of their users.
 
 The best filter differs from data to data more than anything else of the model: how many directions, how its weight
-falls with their singular values, how much it counts beside H, and beside how many directions H is learned. All but the
-last change scores only. So some items of a sample of users are held out, H is learned once or twice on the rest, to a
-low precision, and all combinations are compared. One must gain both where items were held out at random and where items
+falls with their singular values, and how much it counts beside H. None of that changes H, if H is learned beside the
+directions it has by default. So some items of a sample of users are held out, H is learned once on the rest, to a low
+precision, and all combinations are compared. One must gain both where items were held out at random and where items
 that belong together were (`hold_out.py`). Seeded: equal data give equal choices.
 """
 
@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.fitted import Settings
-from corml.linalg.lanczos import right_vectors
+from corml.linalg.lanczos import rough_right_vectors
 from corml.linalg.scaling import column_degrees, normalised
 from corml.linalg.svd import is_small, right_singular_vectors
 from corml.method.filter_trials import Combination, ndcg_of
@@ -30,10 +30,10 @@ from corml.progress import Progress, silent
 
 __all__ = ["look"]
 
-CANDIDATES, TOLERANCE, LOOSE = 100, 5e-3, 0.1  # of H and of V here
+CANDIDATES, TOLERANCE = 100, 5e-3  # of H here
 RELATED = 64  # directions in which items are compared, to hold out those that belong together
 POWERS, WEIGHTS = (0.0, 0.5, 1.0), (1.0, 0.25, 0.35, 0.5, 0.7, 1.4)  # the fixed defaults come first
-ERRORS = 2  # standard errors that are taken off a gain: the best of many trials is partly the luckiest
+ERRORS = 1.5  # standard errors that are taken off a gain: the best of many trials is partly the luckiest
 LARGEST_RANK = 512
 
 Matrix = NDArray[np.float32]
@@ -53,30 +53,21 @@ def look(
     if held is None:
         return None
     V, sigma = _vectors(held.train, max(_ranks(plan, given)), norms)
-    ranks = sorted({min(rank, V.shape[1]) for rank in _ranks(plan, given)})
-    learned = _learn_ranks(min(plan.rank, V.shape[1]), given)
-    matrices = _learn(held.train, V, learned, given, plan)
+    default, learned = min(plan.rank, V.shape[1]), min(given.learn_rank or plan.rank, V.shape[1])
+    H = _learn(held.train, V[:, :learned], given, plan)
     progress("look", 1, 2)
-    default = min(plan.rank, V.shape[1])
-    ranks.sort(key=lambda rank: rank != default)
+    ranks = sorted({min(rank, V.shape[1]) for rank in _ranks(plan, given)}, key=lambda rank: rank != default)
     powers, weights = _left(given.filter_power, POWERS), _left(given.filter_weight, WEIGHTS)
-    combinations = [Combination(r, n, p, w) for n, r, p, w in product(learned, ranks, powers, weights)]
-    values = ndcg_of(held, V, sigma, matrices, combinations, Weights.of(plan.resolved(given)))
+    combinations = [Combination(*one) for one in product(ranks, powers, weights)]
+    values = ndcg_of(held, V, sigma, H, combinations, Weights.of(plan.resolved(given)))
     progress("look", 2, 2)
     trials, best = _judge(combinations, values[~held.together], values[held.together])
-    chosen = combinations[best]._asdict()
     facts = Look(users=len(held.users), chosen=best, by_time=times is not None, trials=trials)
-    return chosen, facts, matrices[combinations[best].learn_rank]
+    return {**combinations[best]._asdict(), "learn_rank": learned}, facts, H
 
 
 def _ranks(plan: Plan, given: Mapping[str, Any]) -> tuple[int, ...]:
     return (plan.rank,) if given["rank"] is not None else (plan.rank, max(plan.rank, min(2 * plan.rank, LARGEST_RANK)))
-
-
-def _learn_ranks(rank: int, given: Mapping[str, Any]) -> tuple[int, ...]:
-    if given["learn_rank"] is not None:
-        return (min(given["learn_rank"], rank),)
-    return tuple(dict.fromkeys((rank, max(1, rank // 4))))
 
 
 def _left(value: float | None, choices: tuple[float, ...]) -> tuple[float, ...]:
@@ -84,34 +75,26 @@ def _left(value: float | None, choices: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _vectors(R: csr_array, rank: int, norms: tuple[float, float]) -> tuple[Matrix, Vector]:
-    """V and its singular values, to a low precision where that is faster."""
+    """V and its singular values; where there are many, roughly: what one filling of a short basis gives."""
     N, rank = normalised(R, *norms), min(rank, *R.shape)
-    rough = None if is_small(N, rank) else right_vectors(N, rank, LOOSE)
-    V, sigma = right_singular_vectors(N, rank) if rough is None else rough
+    V, sigma = right_singular_vectors(N, rank) if is_small(N, rank) else rough_right_vectors(N, rank)
     V[np.bincount(R.indices, minlength=R.shape[1]) == 0] = 0
     return V.astype(np.float32, copy=False), sigma
 
 
-def _learn(R: csr_array, V: Matrix, ranks: tuple[int, ...], given: Settings, plan: Plan) -> dict[int, csr_array]:
-    """H beside the filter of each rank, on the strongest pairs, to a low precision, each from the one before."""
+def _learn(R: csr_array, V: Matrix, given: Settings, plan: Plan) -> csr_array:
+    """H beside the filter with these directions, on the strongest pairs, to a low precision."""
     settings = Settings({**plan.resolved(given), "tol": TOLERANCE})
-    order = Reordered.of(R, V[:, : max(ranks)])
-    d, vectors = order.permute(column_degrees(R)), order.permute(V)
+    order = Reordered.of(R, V)
     users = UserWeights.of(order.X, user_balance=settings.user_balance, user_norm=settings.user_norm)
     pairs = co_occurring(order.X, users, max_per_item=min(plan.candidates or CANDIDATES, CANDIDATES))
-    matrices: dict[int, csr_array] = {}
-    start: csr_array | None = None
-    for rank in ranks:
-        generation = ColumnGeneration(
-            X=order.X, d=d, V=vectors[:, :rank], settings=settings, plan=plan, progress=silent
-        )
-        start = generation.on(pairs, start).H
-        matrices[rank] = order.unpermute_matrix(start)
-    return matrices
+    d, vectors = order.permute(column_degrees(R)), order.permute(V)
+    generation = ColumnGeneration(X=order.X, d=d, V=vectors, settings=settings, plan=plan, progress=silent)
+    return order.unpermute_matrix(generation.on(pairs).H)
 
 
 def _judge(combinations: list[Combination], *groups: Vector) -> tuple[tuple[Trial, ...], int]:
-    """Every trial, and the best: its gain, less two standard errors, in the group where that is smallest, is largest.
+    """Every trial, and the best: its gain, less some standard errors, in the group where that is smallest, is largest.
 
     Gains are relative to the first combination. One that may well lose in either group is never better than that one.
     """

@@ -46,7 +46,6 @@ class Trial:
     """
 
     rank: int
-    learn_rank: int
     filter_power: float
     filter_weight: float
     ndcg: tuple[float, float]
