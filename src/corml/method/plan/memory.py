@@ -18,7 +18,7 @@ __all__ = ["dense_bytes", "pairs_that_fit", "sparse_bytes"]
 SPARE = 1.06  # of what was counted: the allocator's own
 AN_INTERACTION = 16  # bytes: copies of the data with weights and by item
 A_PAIR_FOUND = 36  # bytes for each pair, both ways, while candidates are gathered
-A_PAIR_SOLVED = 48  # bytes for each pair, both ways, in the solver, beside 4 for each thread
+A_PAIR_SOLVED, OF_A_THREAD = 42.5, 8  # bytes for each pair, both ways, in the solver; and for each thread
 A_PAIR_PRICED = 16  # bytes for each pair, both ways, while the excluded ones are priced
 AN_ENTRY = 8  # bytes for each entry of a chunk of rows of the Gram matrix
 ALWAYS, MANY = 1 << 25, 10_000  # bytes of threads and compiled code, for more than so many interactions
@@ -68,6 +68,6 @@ def _kept(X: csr_array, rank: int) -> int:
     return (ALWAYS if X.nnz > MANY else 0) + 4 * int(X.shape[1]) * rank + AN_INTERACTION * int(X.nnz)
 
 
-def _pair(pairs: int) -> int:
+def _pair(pairs: int) -> float:
     """Bytes of a pair in the solver. Small arrays are not given back to the system, and leave gaps behind."""
-    return A_PAIR_SOLVED + 4 * threads() + (GAPS if 4 * pairs < SMALL_ARRAY else 0)
+    return A_PAIR_SOLVED + OF_A_THREAD * threads() + (GAPS if 4 * pairs < SMALL_ARRAY else 0)

@@ -12,8 +12,8 @@ from corml.errors import SettingError
 from corml.fitted import Settings
 from corml.method.plan.memory import dense_bytes, pairs_that_fit, sparse_bytes
 from corml.method.plan.pair_count import PairCount, count_pairs
+from corml.method.plan.seconds import dense_seconds, sparse_seconds
 from corml.method.problem import UserWeights
-from corml.parallel import threads
 
 __all__ = [
     "LOOKED_AT",
@@ -34,8 +34,6 @@ MIN_PER_ITEM = 20  # with fewer a model is not worth its name: rather refuse
 ADDED = 0.1  # share of the candidates that column generation may add
 PAIR_TOL = 0.1  # of the largest linear term: a KKT violation above it is worth solving again
 MAX_GRAM_BYTES = 8 << 30  # of a fit that keeps A whole
-DENSE_RATE, SPARSE_RATE = 4e10, 4e8  # multiplications a second and thread: of GEMM, and of gathering
-DENSE_STEPS, SPARSE_STEPS = 40, 15  # that fits usually take
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -194,7 +192,7 @@ def _dense(X: csr_array, settings: Settings) -> Plan:
         filter_weight=1.0 if settings.filter_weight is None else settings.filter_weight,
         largest_block=largest,
         predicted_bytes=dense_bytes(X, largest, rank, _item_size(settings)),
-        predicted_seconds=DENSE_STEPS * 2.0 * largest**3 / settings.partition_ratio / (DENSE_RATE * threads()),
+        predicted_seconds=dense_seconds(X, rank, largest, settings.partition_ratio),
     )
 
 
@@ -204,10 +202,10 @@ def _sparse(X: csr_array, settings: Settings) -> Plan:
     room = pairs_that_fit(X, rank, allowed, clip=clip)
     count, candidates, every = _candidates(X, settings, room)
     max_pairs = _pairs_at_the_end(count.pairs, every, candidates, room, settings.pair_tol)
-    needed, work, whole = sparse_bytes(X, max_pairs, rank, clip=clip), count.work, 4 * X.shape[1] ** 2
-    keep_gram = 4 * count.squares < work and whole + needed <= min(allowed, MAX_GRAM_BYTES)
+    needed, whole = sparse_bytes(X, max_pairs, rank, clip=clip), 4 * X.shape[1] ** 2
+    keep_gram = 4 * count.squares < count.work and whole + needed <= min(allowed, MAX_GRAM_BYTES)
     if keep_gram:
-        needed, work = needed + int(1.06 * whole), count.squares
+        needed += int(1.06 * whole)
     return Plan(
         solver="sparse",
         rank=rank,
@@ -220,7 +218,9 @@ def _sparse(X: csr_array, settings: Settings) -> Plan:
         max_pairs=max_pairs,
         keep_gram=keep_gram,
         predicted_bytes=needed,
-        predicted_seconds=SPARSE_STEPS * work / (SPARSE_RATE * threads()),
+        predicted_seconds=sparse_seconds(
+            X, rank, count, every, keep_gram=keep_gram, excluding=candidates is not None, clip=clip
+        ),
     )
 
 

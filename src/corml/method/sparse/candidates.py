@@ -51,6 +51,7 @@ def co_occurring(R: csr_array, users: UserWeights, *, max_per_item: int | None =
     if not complete:  # a pair is in if either item selects it
         gram = gram.maximum(gram.T.tocsr())
         gram.sort_indices()
+        gram = gram.copy()  # SciPy leaves it in arrays with room for both
     support = Support.of(gram)
     weighted = gram.data if users.ranks_alike else _gram_on(R, users.both, support)
     return Candidates(support, gram.data, weighted, complete)
