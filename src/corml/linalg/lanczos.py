@@ -16,7 +16,7 @@ from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow
 from corml.parallel import each
 
-__all__ = ["BLOCK", "basis_size", "right_vectors", "rough_right_vectors"]
+__all__ = ["BLOCK", "basis_size", "right_vectors", "rough_basis_size", "rough_right_vectors"]
 
 BLOCK = 16  # vectors multiplied at a time
 BAND = 2048  # rows of the basis a thread takes at a time
@@ -36,9 +36,14 @@ def right_vectors(N: csr_array, rank: int, tol: float) -> tuple[Matrix, NDArray[
     return _right_vectors(N, rank, basis_size(rank), tol, SWEEPS)
 
 
+def rough_basis_size(rank: int) -> int:
+    """Basis vectors where directions need not have converged."""
+    return max(3 * rank // 2, rank + 4 * BLOCK)
+
+
 def rough_right_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.float64]]:
     """V and its singular values as one filling of a short basis gives them: good ones first, the last ones roughly."""
-    vectors = _right_vectors(N, rank, max(3 * rank // 2, rank + 4 * BLOCK), np.inf, 1)
+    vectors = _right_vectors(N, rank, rough_basis_size(rank), np.inf, 1)
     assert vectors is not None
     return vectors
 

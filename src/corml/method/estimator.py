@@ -16,6 +16,7 @@ from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
 from corml.method.look import look
+from corml.method.plan.look_cost import looks
 from corml.method.plan.plan import PAIR_TOL, Plan, make_plan
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
@@ -222,7 +223,7 @@ class CoRML(Recommender):
     ) -> Outcome:
         given, degrees = call.fitted.settings, column_degrees(call.X)
         plan = make_plan(call.X, given)
-        if given.adapt and given.filter == "factored":
+        if looks(given):
             plan, warm_start = _by_looking(call, plan, warm_start)
         V, H, certificates = fit_as_planned(
             call.X,

@@ -7,7 +7,6 @@ precision, and all combinations are compared. One must gain both where items wer
 that belong together were (`hold_out.py`). Seeded: equal data give equal choices.
 """
 
-from collections.abc import Mapping
 from itertools import product
 from typing import Any
 
@@ -21,6 +20,7 @@ from corml.linalg.scaling import column_degrees, normalised
 from corml.linalg.svd import is_small, right_singular_vectors
 from corml.method.filter_trials import Combination, ndcg_of
 from corml.method.hold_out import hold_out, related_first
+from corml.method.plan.look_cost import CANDIDATES, widest_rank
 from corml.method.plan.plan import Look, Plan, Trial
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.candidates import co_occurring
@@ -30,11 +30,10 @@ from corml.progress import Progress, silent
 
 __all__ = ["look"]
 
-CANDIDATES, TOLERANCE = 100, 5e-3  # of H here
+TOLERANCE = 5e-3  # of H here
 RELATED = 64  # directions in which items are compared, to hold out those that belong together
 POWERS, WEIGHTS = (0.0, 0.5, 1.0), (1.0, 0.25, 0.35, 0.5, 0.7, 1.4)  # the fixed defaults come first
 ERRORS = 1.5  # standard errors that are taken off a gain: the best of many trials is partly the luckiest
-LARGEST_RANK = 512
 
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
@@ -52,11 +51,12 @@ def look(
     held = hold_out(X, related_first(X, _vectors(X, RELATED, norms)[0]) if times is None else -times)
     if held is None:
         return None
-    V, sigma = _vectors(held.train, max(_ranks(plan, given)), norms)
+    widest = widest_rank(plan.rank, given)
+    V, sigma = _vectors(held.train, widest, norms)
     default, learned = min(plan.rank, V.shape[1]), min(given.learn_rank or plan.rank, V.shape[1])
     H = _learn(held.train, V[:, :learned], given, plan)
     progress("look", 1, 2)
-    ranks = sorted({min(rank, V.shape[1]) for rank in _ranks(plan, given)}, key=lambda rank: rank != default)
+    ranks = sorted({min(rank, V.shape[1]) for rank in (plan.rank, widest)}, key=lambda rank: rank != default)
     powers, weights = _left(given.filter_power, POWERS), _left(given.filter_weight, WEIGHTS)
     combinations = [Combination(*one) for one in product(ranks, powers, weights)]
     values = ndcg_of(held, V, sigma, H, combinations, Weights.of(plan.resolved(given)))
@@ -64,10 +64,6 @@ def look(
     trials, best = _judge(combinations, values[~held.together], values[held.together])
     facts = Look(users=len(held.users), chosen=best, by_time=times is not None, trials=trials)
     return {**combinations[best]._asdict(), "learn_rank": learned}, facts, H
-
-
-def _ranks(plan: Plan, given: Mapping[str, Any]) -> tuple[int, ...]:
-    return (plan.rank,) if given["rank"] is not None else (plan.rank, max(plan.rank, min(2 * plan.rank, LARGEST_RANK)))
 
 
 def _left(value: float | None, choices: tuple[float, ...]) -> tuple[float, ...]:

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from corml import fitted, memory
 from corml.errors import SettingError
 from corml.fitted import Settings
+from corml.method.plan.look_cost import LOOK_SHARE, look_bytes, looks, start_bytes, widest_rank
 from corml.method.plan.memory import dense_bytes, pairs_that_fit, sparse_bytes
 from corml.method.plan.pair_count import PairCount, count_pairs
 from corml.method.plan.seconds import dense_seconds, sparse_seconds
@@ -183,6 +184,8 @@ def suggested_ridge(X: csr_array) -> float:
 
 def _dense(X: csr_array, settings: Settings) -> Plan:
     largest, rank = max(1, int(settings.partition_ratio * X.shape[1])), _rank(X, settings)
+    needed = dense_bytes(X, largest, widest_rank(rank, settings), _item_size(settings))
+    seconds = dense_seconds(X, rank, largest, settings.partition_ratio)
     return Plan(
         solver="admm",
         rank=rank,
@@ -191,21 +194,23 @@ def _dense(X: csr_array, settings: Settings) -> Plan:
         filter_power=settings.filter_power or 0.0,
         filter_weight=1.0 if settings.filter_weight is None else settings.filter_weight,
         largest_block=largest,
-        predicted_bytes=dense_bytes(X, largest, rank, _item_size(settings)),
-        predicted_seconds=dense_seconds(X, rank, largest, settings.partition_ratio),
+        predicted_bytes=_bytes_with_look(X, needed, X.shape[1] ** 2, rank, settings),
+        predicted_seconds=_seconds_with_look(seconds, settings),
     )
 
 
 def _sparse(X: csr_array, settings: Settings) -> Plan:
     """All co-occurring pairs, or so many candidates of each item where those are too many or memory is short."""
     clip, rank, allowed = settings.filter != "factored", _rank(X, settings), allowed_bytes(settings)
-    room = pairs_that_fit(X, rank, allowed, clip=clip)
+    widest = widest_rank(rank, settings)
+    room = pairs_that_fit(X, widest, allowed, clip=clip)
     count, candidates, every = _candidates(X, settings, room)
     max_pairs = _pairs_at_the_end(count.pairs, every, candidates, room, settings.pair_tol)
-    needed, whole = sparse_bytes(X, max_pairs, rank, clip=clip), 4 * X.shape[1] ** 2
+    needed, whole = sparse_bytes(X, max_pairs, widest, clip=clip), 4 * X.shape[1] ** 2
     keep_gram = 4 * count.squares < count.work and whole + needed <= min(allowed, MAX_GRAM_BYTES)
     if keep_gram:
         needed += int(1.06 * whole)
+    seconds = sparse_seconds(X, rank, count, every, keep_gram=keep_gram, excluding=candidates is not None, clip=clip)
     return Plan(
         solver="sparse",
         rank=rank,
@@ -217,11 +222,20 @@ def _sparse(X: csr_array, settings: Settings) -> Plan:
         pairs=count.pairs,
         max_pairs=max_pairs,
         keep_gram=keep_gram,
-        predicted_bytes=needed,
-        predicted_seconds=sparse_seconds(
-            X, rank, count, every, keep_gram=keep_gram, excluding=candidates is not None, clip=clip
-        ),
+        predicted_bytes=_bytes_with_look(X, needed, count.pairs, rank, settings),
+        predicted_seconds=_seconds_with_look(seconds, settings),
     )
+
+
+def _bytes_with_look(X: csr_array, needed: int, pairs: int, rank: int, settings: Settings) -> int:
+    """The peak of a fit, or of the look before it where that is higher."""
+    if not looks(settings):
+        return needed
+    return max(needed + start_bytes(X, pairs), look_bytes(X, pairs, widest_rank(rank, settings)))
+
+
+def _seconds_with_look(seconds: float, settings: Settings) -> float:
+    return (1 + LOOK_SHARE) * seconds if looks(settings) else seconds
 
 
 def _candidates(X: csr_array, settings: Settings, room: int) -> tuple[PairCount, int | None, int]:
@@ -256,7 +270,9 @@ def _refused_if_too_large(plan: Plan, X: csr_array, settings: Settings) -> Plan:
     if plan.solver == "sparse":
         what = f"The sparse solver with {plan.pairs // 2:,} pairs"
         instead = (
-            "set candidates to fewer pairs an item." if settings.candidates else "free some memory, or lower rank."
+            "set candidates to fewer pairs an item."
+            if settings.candidates
+            else "free some memory, lower rank, or set adapt=False."
         )
     else:
         what = f"The dense solver with {plan.largest_block:,} items in a block"

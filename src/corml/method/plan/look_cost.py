@@ -1,0 +1,46 @@
+"""What choosing a filter by looking (`method/look.py`) takes beside the fit that follows: memory and time."""
+
+from scipy.sparse import csr_array
+
+from corml.fitted import Settings
+from corml.linalg import lanczos, svd
+
+__all__ = ["CANDIDATES", "LOOK_SHARE", "look_bytes", "looks", "start_bytes", "widest_rank"]
+
+CANDIDATES = 100  # pairs of an item while looking
+LARGEST_RANK = 512  # of a filter that is tried without being asked for
+LOOK_SHARE = 0.8  # of the seconds of a fit: measured 0.5 to 1 on data of very different shapes
+BAND_BYTES = 1 << 27  # scores of users that are compared at a time, with copies
+A_PAIR_LEARNED, A_PAIR_COMPARED, A_PAIR_KEPT = 76, 36, 10  # bytes for each pair of the look, both ways
+
+
+def looks(settings: Settings) -> bool:
+    """Whether a filter is chosen by looking, if there are users enough."""
+    return bool(settings.adapt and settings.filter == "factored")
+
+
+def widest_rank(rank: int, settings: Settings) -> int:
+    """The most directions that a filter may have: twice those of the default, where nothing was given."""
+    if not looks(settings) or settings.rank is not None:
+        return rank
+    return max(rank, min(2 * rank, LARGEST_RANK))
+
+
+def look_bytes(X: csr_array, pairs: int, rank: int) -> int:
+    """Peak of the look, where a fit has so many pairs, both ways, and filters up to so many directions."""
+    n, held = int(X.shape[1]), 30 * int(X.nnz)
+    few = min(pairs, 2 * CANDIDATES * n)
+    comparing = 16 * n * rank + A_PAIR_COMPARED * few + BAND_BYTES
+    return held + max(_rough_filter_bytes(X, rank), 8 * n * rank + A_PAIR_LEARNED * few, comparing)
+
+
+def start_bytes(X: csr_array, pairs: int) -> int:
+    """What the look leaves for the fit to begin from."""
+    return A_PAIR_KEPT * min(pairs, 2 * CANDIDATES * int(X.shape[1]))
+
+
+def _rough_filter_bytes(X: csr_array, rank: int) -> int:
+    small, large = sorted(int(side) for side in X.shape)
+    if svd.is_small(X, rank):
+        return 8 * (3 * small * large + 2 * small * small)
+    return 4 * small * (lanczos.rough_basis_size(rank) + rank) + 8 * int(X.shape[1]) * rank + 36 * int(X.nnz)
