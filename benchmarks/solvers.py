@@ -1,7 +1,8 @@
 """Four ways to solve problem H on co-occurring pairs, side by side (run: python benchmarks/solvers.py DATA).
 
 Objective gap against seconds for the solver corml uses (projected conjugate gradients in scaled variables), for
-projected Barzilai–Borwein steps, for accelerated projected gradients with a row-sum majoriser, and for conjugate gradients on a moving face (MPRGP).
+projected Barzilai–Borwein steps, for accelerated projected gradients with a row-sum majoriser, and for conjugate
+gradients on a moving face (MPRGP).
 Writes results/corml/solvers-DATA.json and docs/images/solvers.svg.
 """
 

@@ -38,26 +38,29 @@ FIT = """
 @pytest.mark.parametrize(
     ("users", "items", "each", "settings"),
     [
-        (20_000, 15_000, 12, {"solver": "sparse"}),
-        (20_000, 15_000, 12, {"solver": "sparse", "filter": "elementwise", "rank": 32}),
-        (3_000, 20_000, 30, {"solver": "sparse", "candidates": 100, "rank": 256}),
+        (20_000, 15_000, 12, {"solver": "sparse", "adapt": False}),
+        (20_000, 15_000, 12, {"solver": "sparse", "filter": "elementwise", "rank": 32, "adapt": False}),
+        (3_000, 20_000, 30, {"solver": "sparse", "candidates": 100, "rank": 256, "adapt": False}),
+        (6_000, 4_000, 10, {"solver": "admm", "max_steps": 3, "tol": 0, "adapt": False}),
+        (20_000, 15_000, 12, {}),
+        (10_000, 60_000, 20, {}),
         (6_000, 4_000, 10, {"solver": "admm", "max_steps": 3, "tol": 0}),
     ],
-    ids=["sparse", "clipped", "many items", "dense"],
+    ids=["sparse", "clipped", "many items", "dense", "looking", "looking at many items", "looking, dense"],
 )
 def test_the_predicted_peak_is_the_real_one(users, items, each, settings):
     given = json.dumps([users, items, each, settings])
     run = [sys.executable, "-W", "ignore", "-c", textwrap.dedent(FIT), given]
     ratio = float(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
-    assert 1.0 <= ratio <= 1.25
+    assert 1.0 <= ratio <= (1.25 if settings.get("adapt") is False else 1.6)  # which rank is chosen is not known before
 
 
 def test_where_memory_is_short_fewer_candidates_are_taken(monkeypatch):
     data = random_interactions(3, 3000, 2000, 12)
     monkeypatch.setattr(memory, "resident", lambda: 0)
-    whole = corml.CoRML(solver="sparse").plan(data)
+    whole = corml.CoRML(solver="sparse", adapt=False).plan(data)
     limit, too_little = (sparse_bytes(data.matrix, pairs, whole.rank, clip=False) for pairs in (whole.pairs // 2, 0))
-    short = corml.CoRML(solver="sparse", max_memory=str(limit)).plan(data)
+    short = corml.CoRML(solver="sparse", max_memory=str(limit), adapt=False).plan(data)
     assert whole.candidates is None
     assert short.candidates >= plan.MIN_PER_ITEM
     assert short.predicted_bytes <= limit

@@ -34,9 +34,10 @@ def look_bytes(X: csr_array, pairs: int, rank: int) -> int:
     return held + max(_rough_filter_bytes(X, rank), 8 * n * rank + A_PAIR_LEARNED * few, comparing)
 
 
-def start_bytes(X: csr_array, pairs: int) -> int:
-    """What the look leaves for the fit to begin from."""
-    return A_PAIR_KEPT * min(pairs, 2 * CANDIDATES * int(X.shape[1]))
+def start_bytes(X: csr_array, pairs: int, rank: int) -> int:
+    """What the look leaves for the fit: an H to begin from, and directions with and without their shape."""
+    n = int(X.shape[1])
+    return A_PAIR_KEPT * min(pairs, 2 * CANDIDATES * n) + 4 * n * rank
 
 
 def _rough_filter_bytes(X: csr_array, rank: int) -> int:

@@ -231,7 +231,8 @@ def _bytes_with_look(X: csr_array, needed: int, pairs: int, rank: int, settings:
     """The peak of a fit, or of the look before it where that is higher."""
     if not looks(settings):
         return needed
-    return max(needed + start_bytes(X, pairs), look_bytes(X, pairs, widest_rank(rank, settings)))
+    widest = widest_rank(rank, settings)
+    return max(needed + start_bytes(X, pairs, widest), look_bytes(X, pairs, widest))
 
 
 def _seconds_with_look(seconds: float, settings: Settings) -> float:
