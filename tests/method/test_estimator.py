@@ -166,10 +166,10 @@ def test_the_advice_of_a_refusal_fits(monkeypatch):
     allowed = plan.dense_bytes(data.matrix, 400, 16, 4)
     monkeypatch.setattr(memory, "budget", lambda: allowed)
     with pytest.raises(ResourceError, match="partition_ratio=") as refused:
-        corml.CoRML(solver="admm").fit(data)
+        corml.CoRML(solver="admm", adapt=False).fit(data)
     advice = float(str(refused.value).split("partition_ratio=")[1].split()[0])
     assert advice == pytest.approx(400 / data.shape[1], abs=1e-3)
-    assert corml.CoRML(partition_ratio=advice).fit(data).H_.nnz
+    assert corml.CoRML(partition_ratio=advice, adapt=False).fit(data).H_.nnz
 
 
 def test_with_no_memory_at_all_there_is_nothing_to_advise(monkeypatch):
@@ -178,7 +178,7 @@ def test_with_no_memory_at_all_there_is_nothing_to_advise(monkeypatch):
         corml.CoRML(solver="admm").fit(random_interactions(4))
     with pytest.raises(ResourceError, match="set candidates to fewer"):
         corml.CoRML(candidates=5).fit(random_interactions(4))
-    with pytest.raises(ResourceError, match="free some memory, or lower rank"):
+    with pytest.raises(ResourceError, match="free some memory, lower rank, or set adapt=False"):
         corml.CoRML().fit(random_interactions(4))
 
 
