@@ -19,16 +19,12 @@ from corml.method.plan.plan import LOOKED_AT
 METRIC = "ndcg@10"
 GRID: dict[str, tuple[float, ...]] = {
     "filter_power": (0.0, 0.5, 1.0),
-    "filter_weight": (0.5, 0.7, 1.0, 1.4),
-    "learn_rank": (64, 128, 256, 512),
+    "filter_weight": (0.7, 1.0, 1.4),
     "mix": (0.65, 0.85),
     "item_norm": (0.05, 0.15),
-    "user_balance": (0.1, 0.4),
-    "scale": (0.6, 1.1),
-    "l2": (0.1, 0.6),
-    "graph_user_norm": (0.25, 0.5),
+    "l2": (0.6,),
 }
-RIDGE = (0.6, 1.5)  # times what the plan takes
+RIDGE = (1.5,)  # times what the plan takes
 LARGEST_RANK = 512
 
 Settings = dict[str, Any]
@@ -72,8 +68,7 @@ def run(name: str) -> None:
     for setting, values in (GRID | {"ridge": ridges}).items():
         known = search.best()["settings"] or chosen
         for value in values:
-            if setting != "learn_rank" or value <= known["rank"]:
-                search.attempt({**known, setting: value})
+            search.attempt({**known, setting: value})
 
 
 if __name__ == "__main__":
