@@ -10,6 +10,7 @@ __all__ = ["CANDIDATES", "LOOK_SHARE", "look_bytes", "looks", "start_bytes", "wi
 CANDIDATES = 100  # pairs of an item while looking
 LARGEST_RANK = 512  # of a filter that is tried without being asked for
 LOOK_SHARE = 0.8  # of the seconds of a fit: measured 0.5 to 1 on data of very different shapes
+SPARE = 1.1  # of what was counted: the allocator's own
 A_BAND, A_LIST = 7 * (1 << 26), 64 * 160  # bytes of scores, with copies, and items of lists that are compared at a time
 A_PAIR_LEARNED, A_PAIR_COMPARED, A_PAIR_KEPT = 76, 36, 10  # bytes for each pair of the look, both ways
 
@@ -31,7 +32,7 @@ def look_bytes(X: csr_array, pairs: int, rank: int) -> int:
     n, held = int(X.shape[1]), 30 * int(X.nnz)
     few = min(pairs, 2 * CANDIDATES * n)
     comparing = 16 * n * rank + A_PAIR_COMPARED * few + min(A_BAND, 7 * 4 * 64 * n) + 8 * A_LIST * rank
-    return held + max(_rough_filter_bytes(X, rank), 8 * n * rank + A_PAIR_LEARNED * few, comparing)
+    return int(SPARE * (held + max(_rough_filter_bytes(X, rank), 8 * n * rank + A_PAIR_LEARNED * few, comparing)))
 
 
 def start_bytes(X: csr_array, pairs: int, rank: int) -> int:
