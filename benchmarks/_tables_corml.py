@@ -89,14 +89,15 @@ def solvers() -> str:
 
 
 def fits() -> str:
-    head = ["data", "sparse, s", "sparse, processor s", "peak", "dense, processor s (extrapolated)", "peak"]
-    rows = [head]
+    head = ["data", "adapt=False, s", "processor s", "peak", "with the look, s", "processor s", "peak"]
+    rows = [[*head, "dense, processor s (extrapolated)", "peak", "times adapt=False"]]
     for data in PAPERS:
         record = must(f"corml/fit-{data}")
-        sparse, dense = record["sparse"], record["dense"]
-        ours = [f"{sparse['seconds']:.1f}", f"{sparse['cpu seconds']:.1f}", gib(sparse["peak bytes"])]
+        dense, ours = record["dense"], []
+        for sparse in (record["fixed"], record["sparse"]):
+            ours += [f"{sparse['seconds']:.1f}", f"{sparse['cpu seconds']:.1f}", gib(sparse["peak bytes"])]
         theirs = [f"{dense['cpu seconds of 50 steps, extrapolated']:.1f}", gib(dense["peak bytes"])]
-        rows.append([TITLES[data], *ours, *theirs])
+        rows.append([TITLES[data], *ours, *theirs, f"{record['times faster']:.0f}"])
     return "\n".join(markdown(rows))
 
 
