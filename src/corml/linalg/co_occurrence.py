@@ -38,7 +38,10 @@ def strongest_pairs(
         start, stop = ranges[number]
         room = int(bounds[start:stop].sum())
         kept, values, sizes = np.empty(room, np.int32), np.empty(room, np.float32), np.zeros(stop - start, np.int64)
-        whole = _strongest(*rows, *columns, weights, strength, most, kept, values, sizes, start, stop)
+        noted = np.zeros(8 * (n // 128 + 1), np.uint8)
+        scratch = np.zeros(n + 128, np.float32), noted, noted.view(np.uint64), np.empty(n, np.int32)
+        ranks = np.empty(n, np.float32), np.empty(n, np.float32)
+        whole = _strongest(*rows, *columns, weights, strength, most, kept, values, sizes, *scratch, *ranks, start, stop)
         used = int(sizes.sum())
         return kept[:used].copy(), values[:used].copy(), sizes, bool(whole)
 
@@ -51,11 +54,11 @@ def strongest_pairs(
 
 
 @njit(cache=True, nogil=True)
-def _strongest(i_ptr, i_users, ptr, cols, weights, strength, most, kept, values, sizes, start, stop):  # type: ignore[no-untyped-def]
-    n, at, whole = len(strength), 0, True
-    row, noted = np.zeros(n + 128, np.float32), np.zeros(8 * (n // 128 + 1), np.uint8)
-    eights = noted.view(np.uint64)
-    found, rank, heap = np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.float32)
+def _strongest(  # type: ignore[no-untyped-def]
+    i_ptr, i_users, ptr, cols, weights, strength, most, kept, values, sizes,
+    row, noted, eights, found, rank, heap, start, stop,
+):  # fmt: skip
+    at, whole = 0, True
     for item in range(start, stop):
         for entry in range(np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])):
             user = i_users[entry]

@@ -43,7 +43,7 @@ def count_pairs(R: csr_array, *, loss: Vector | None = None, max_per_item: int |
     items = order[(edges[:-1] + edges[1:]) // 2]
     stands_for = np.diff(edges)
     rows = Rows.of(R, np.ones(R.shape[0]) if loss is None else loss)
-    selected = [rows.select(int(item), R.shape[1] if max_per_item is None else max_per_item) for item in items]
+    selected = rows.select_each(items, R.shape[1] if max_per_item is None else max_per_item)
     own = np.array([len(partners) for partners, _ in selected], dtype=np.float64)
     one_sided, degree_sum = np.zeros(len(items)), np.zeros(len(items))
     if max_per_item is not None and own.max(initial=0) >= max_per_item:
@@ -103,6 +103,16 @@ class Rows:
         return cls(
             R, by_item, loss.astype(np.float32), power(column_degrees(R), -POPULARITY_EXPONENT).astype(np.float32), cost
         )
+
+    def select_each(self, items: Items, max_per_item: int) -> list[tuple[Items, Vector]]:
+        """The candidates of each of these items, in threads where that pays."""
+        ranges: dict[int, list[tuple[Items, Vector]]] = {}
+
+        def work(a: int, b: int) -> None:
+            ranges[a] = [self.select(int(item), max_per_item) for item in items[a:b]]
+
+        over_rows(work, len(items), smallest=50)
+        return [one for start in sorted(ranges) for one in ranges[start]]
 
     def select(self, item: int, max_per_item: int) -> tuple[Items, Vector]:
         """The candidates of an item, and the users they share with it."""

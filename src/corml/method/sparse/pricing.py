@@ -21,6 +21,8 @@ from corml.parallel import over_rows
 
 __all__ = ["Selection", "Violations", "price"]
 
+HEAD = 7  # coordinates that are multiplied before the rest is bounded
+ROUNDED_UP = 1.0001  # a bound in single precision
 EVERY = 16  # one item in so many is priced in full, to estimate how many pairs violate; others for the worst only
 
 Vector = NDArray[np.float64]
@@ -58,7 +60,7 @@ def price(
     sums, chunks = np.zeros((n, 3)), []  # of each item: its excluded pairs, those that violate, the worst violation
     rows, columns = (R.indptr, unsigned(R.indices)), (by_item.indptr, unsigned(by_item.indices))
     entries = H.indptr, unsigned(H.indices), H.data
-    parts = np.hstack([factors.left, factors.right]), factors.own
+    parts = np.hstack([factors.left, factors.right]), factors.own, _heads(factors)
 
     def work(a: int, b: int) -> None:
         partners = np.full((b - a, selection.per_item), -1, np.int32)
@@ -80,6 +82,19 @@ def price(
     return Violations(excluded=excluded, first=first[selected], second=second[selected])
 
 
+def _heads(factors: Factors) -> NDArray[np.float32]:
+    """The first coordinates of both factors of each item and the norms of the rest: one line of the cache.
+
+    By Cauchy–Schwarz a product of two rows is at least that of their first coordinates less the product of the norms.
+    """
+    head = min(HEAD, factors.left.shape[1])
+    heads = np.zeros((len(factors.left), 2 * HEAD + 2), dtype=np.float32)
+    heads[:, :head], heads[:, HEAD : HEAD + head] = factors.left[:, :head], factors.right[:, :head]
+    for column, factor in enumerate((factors.left, factors.right)):
+        heads[:, 2 * HEAD + column] = ROUNDED_UP * np.linalg.norm(factor[:, head:], axis=1)
+    return heads
+
+
 def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
     """Positions of the largest values, in ascending order."""
     if len(values) <= count:
@@ -90,7 +105,7 @@ def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
 def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, partners, violations, start, stop):  # type: ignore[no-untyped-def]
     (ptr, cols), (u_ptr, users), (h_ptr, h_cols, h) = by_rows, by_columns, entries
-    (p, loss, both, curvature), (left_right, own) = numbers, factors
+    (p, loss, both, curvature), (left_right, own, heads) = numbers, factors
     n, rank = len(p), left_right.shape[1] // 2
     gram, weighted, mark = np.zeros(n, np.float32), np.zeros(n, np.float32), np.zeros(n, np.int8)
     by_user, order, right_left = np.zeros(len(loss), np.float32), np.empty(n, np.uint32), np.empty(2 * rank, np.float32)
@@ -123,15 +138,24 @@ def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, part
                 continue
             sums[j, 0] += 1
             to_j, to_i, cross = np.float32(0), np.float32(0), np.float32(0)
+            scaling = np.sqrt(curvature[i] + curvature[j])
+            limit = min(worst, constants[3]) * scaling
+            if rank and not in_full:  # often a bound on the cross term is enough to pass over the pair
+                for k in range(HEAD):
+                    cross += heads[i, k] * heads[j, HEAD + k] + heads[i, HEAD + k] * heads[j, k]
+                cross -= heads[i, 2 * HEAD] * heads[j, 2 * HEAD + 1] + heads[i, 2 * HEAD + 1] * heads[j, 2 * HEAD]
+                cross -= weighted[i] / p[i] * (own[i] + own[j])
+                if p[i] * p[j] * (constants[0] * gram[i] - constants[2] * cross) <= limit:
+                    continue
+                cross = np.float32(0)
             mine = left_right[i]
             for k in range(2 * rank):
                 cross += mine[k] * right_left[k]
             if rank:
                 cross -= weighted[i] / p[i] * (own[i] + own[j])
             linear = p[i] * p[j] * (constants[0] * gram[i] - constants[2] * cross)
-            scaling = np.sqrt(curvature[i] + curvature[j])
             # H and A are not negative, so the violation is at most linear / scaling.
-            if not in_full and linear <= min(worst, constants[3]) * scaling:
+            if not in_full and linear <= limit:
                 continue
             for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
                 to_j += by_user[users[at]]
