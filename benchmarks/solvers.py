@@ -51,6 +51,8 @@ def barzilai_borwein(problem: PairProblem, watch: Watch) -> None:
         s = np.maximum(z - length * gradient, 0) - z
         y = scaled_product(problem, s, scaling)
         bend = float(np.dot(s, y))
+        if bend <= 0:  # there is no step left to take
+            return
         share = np.float32(min(1.0, -float(np.dot(gradient, s)) / bend))
         z, gradient = z + share * s, gradient + share * y
         length = np.float32(bend / float(np.dot(y, y)) if even else float(np.dot(s, s)) / bend)
