@@ -193,7 +193,7 @@ def test_higher_ranks_are_tried_up_to_a_limit(train):
     assert chosen["learn_rank"] == 16  # H is learned beside the rank there is without looking
     assert {trial.rank for trial in found.trials} == {16, 32}
     assert {trial.filter_power for trial in found.trials} == {0.0, 0.5, 1.0}
-    assert len(found.trials) == 2 * 3 * 6
+    assert len(found.trials) == 2 * 3 * 5
 
 
 def test_a_dial_looks_once_for_all_its_positions(train):

@@ -32,7 +32,7 @@ __all__ = ["look"]
 
 TOLERANCE = 5e-3  # of H here
 RELATED = 64  # directions in which items are compared, to hold out those that belong together
-POWERS, WEIGHTS = (0.0, 0.5, 1.0), (1.0, 0.25, 0.35, 0.5, 0.7, 1.4)  # the fixed defaults come first
+POWERS, WEIGHTS = (0.0, 0.5, 1.0), (1.0, 0.25, 0.35, 0.5, 0.7)  # the fixed defaults come first
 ERRORS = 2.5  # standard errors that are taken off a gain: about what the luckiest of so many trials gains by chance
 
 Matrix = NDArray[np.float32]
