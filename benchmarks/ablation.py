@@ -253,7 +253,7 @@ def compared(name: str, values: Matrix, base: Matrix) -> dict[str, Any]:
 
 def run(name: str) -> None:
     train, users, targets = hold_out(DATA[name]())
-    begun = begin((name, corml.Split(train=train, test=train)), seed=SEED)
+    begun = begin((f"{name}, pairs held out", corml.Split(train=train, test=train)), seed=SEED)
     X, parts, rows = train.matrix[users], Parts(train), []
     X.sort_indices()
     base: Matrix | None = None

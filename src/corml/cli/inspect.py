@@ -12,7 +12,7 @@ from corml.storage import container
 
 __all__ = ["inspect"]
 
-MANY = 30  # facts of a kind, such as the trials of a look, that would fill screens
+MANY = 12  # facts of a kind, such as the trials of a look, that would fill screens
 
 
 def inspect(
