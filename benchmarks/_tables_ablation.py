@@ -1,4 +1,4 @@
-"""The table of docs/ablation.md: every change on every data set that was measured."""
+"""The tables of docs/ablation.md: every change on every data set, and what looking gains on data it was not made on."""
 
 from typing import Any
 
@@ -17,11 +17,12 @@ def tables() -> dict[str, str]:
         f"Not run: {', '.join(NAMES[data] for data in ORDER if data not in there) or 'nothing'}. Written by "
         "`benchmarks/ablation.py`; means, settings, seeds and fingerprints are in `results/corml/ablation-*.json`."
     )
-    made = {metric: _table(there, metric) for metric in ("ndcg@20", "recall@20")}
     return {
-        "ndcg": f"{made['ndcg@20']}\n\n{note}",
-        "recall": made["recall@20"],
+        "ndcg": f"{_table(there, 'ndcg@20')}\n\n{note}",
+        "recall": _table(there, "recall@20"),
+        "related": _table(there, "related ndcg@20"),
         "chosen": _chosen(there),
+        "shapes": _shapes(),
     }
 
 
@@ -60,3 +61,17 @@ def _chosen(records: dict[str, dict[str, Any]]) -> str:
         facts = [str(chosen.get(name, "–")) for name in ("rank", "learn rank", "filter power", "filter weight")]
         rows.append([NAMES[data], *facts, *(f"{fits[label]['cpu seconds']:.1f}" for label in ("fixed", "adapt"))])
     return "\n".join(markdown(rows))
+
+
+def _shapes() -> str:
+    """What the look gained on data of other shapes."""
+    record = read("corml/shapes")
+    assert record is not None
+    rows = [["data", "users", "items", "pairs", "NDCG@20, adapt=False", "gain, NDCG@20", "gain, Recall@20", "chosen"]]
+    for row in record["rows"]:
+        sizes = [f"{row[name]:,}" for name in ("users", "items", "pairs")]
+        gains = [_cell(row[metric], "") for metric in ("ndcg@20", "recall@20")]
+        chosen = ", ".join(f"{value:g}" for value in row["chosen"].values())
+        rows.append([row["data"], *sizes, f"{row['ndcg@20']['fixed']:.4f}", *gains, chosen])
+    note = small("Written by `benchmarks/shapes.py` to `results/corml/shapes.json`. Chosen: rank, power, weight.")
+    return "\n".join(markdown(rows)) + f"\n\n{note}"

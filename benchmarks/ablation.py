@@ -1,8 +1,9 @@
 """What each change to the lists gains or loses, alone (run: python benchmarks/ablation.py [DATA …]).
 
-A fifth of the items of up to 4,000 users is held out of the train part, at random (seed 1); the rest is fitted with the
-fixed defaults, with each change, and with adapt=True. Compared by NDCG@20 and Recall@20 of these users, with the
-standard error of the difference. No test part is opened. Writes results/corml/ablation-DATA.json and docs/ablation.md.
+A fifth of the items of up to 6,000 users is held out of the train part (seed 1): of half of them at random, of the
+others items that belong together, as the look of adapt=True does it with other users. The rest is fitted with the fixed
+defaults, with each change, and with adapt=True. Compared by NDCG@20 and Recall@20 of each half, with the standard error
+of the difference. No test part is opened. Writes results/corml/ablation-DATA.json and docs/ablation.md.
 
 Changes that the library does not offer are made here from its parts: what they lose or gain is the reason.
 """
@@ -24,10 +25,13 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 import corml
 from corml.fitted import Settings
+from corml.linalg.cells import filled
+from corml.linalg.lanczos import rough_right_vectors
 from corml.linalg.products import add_sparse_product
 from corml.linalg.scaling import column_degrees, normalised, power, row_degrees, scaled
 from corml.linalg.svd import right_singular_vectors
 from corml.linalg.topk import TopK
+from corml.method.hold_out import HeldOut, hold_out, related_first
 from corml.method.plan.plan import make_plan
 from corml.method.sparse.candidates import Candidates, co_occurring
 from corml.method.sparse.column_generation import ColumnGeneration
@@ -43,24 +47,20 @@ DATA: dict[str, Callable[[], corml.Interactions]] = {
     "gowalla": lambda: train_part("gowalla"),
     "yelp2018": lambda: train_part("yelp2018"),
 }
-SEED, USERS, SHARE, LEAST, DEPTH, BAND, RANK = 1, 4000, 0.2, 3, 20, 256, 512
+SEED, DEPTH, BAND, RANK, RELATED = 1, 20, 256, 512, 64
 PARTS_TOL = 5e-4
 
 Matrix = NDArray[Any]
 
 
-def hold_out(data: corml.Interactions) -> tuple[corml.Interactions, NDArray[Any], csr_array]:
-    """The rest, the users, and their held-out items."""
-    rng, degrees = np.random.default_rng(SEED), data.user_degrees
-    eligible = np.flatnonzero(degrees >= LEAST)
-    users = np.sort(rng.choice(eligible, min(USERS, len(eligible)), replace=False))
-    order = np.lexsort((rng.random(len(data)), data.user))
-    position = np.empty(len(data), dtype=np.int64)
-    position[order] = np.arange(len(data)) - np.repeat(np.cumsum(degrees) - degrees, degrees)
-    count = np.zeros(len(degrees))
-    count[users] = np.maximum(1, np.rint(SHARE * degrees[users]))
-    out = position < count[data.user]
-    return data.where(~out), users, data.where(out).matrix[users]
+def held_out(data: corml.Interactions) -> tuple[corml.Interactions, HeldOut]:
+    """What stays, and what is held out of it."""
+    X, times = data.matrix, data.times_by_row
+    V = rough_right_vectors(normalised(X, 0.4, 0.4), min(RELATED, *X.shape))[0]
+    held = hold_out(X, related_first(X, V) if times is None else -times, seed=SEED)
+    assert held is not None
+    kept = data.where(filled(held.train, data.user, data.item))
+    return kept, held
 
 
 # --- the parts of a score --------------------------------------------------------------------------------------------
@@ -121,6 +121,10 @@ class Parts:
         object.__setattr__(problem, "linear", problem.linear - own.astype(np.float32))
         return generation._solve(problem, None, complete=self.pairs.complete).H
 
+    def weights(self, H: csr_array, item_norm: float = 0.1) -> csr_array:
+        """D^-t H D^t."""
+        return scaled(H, rows=power(self.d, -item_norm), columns=power(self.d, item_norm)).astype(np.float32)
+
     def flat(self, rank: int) -> Matrix:
         """All directions alike."""
         return np.ones(rank, dtype=np.float32)
@@ -138,23 +142,18 @@ class Parts:
 
 @dataclass(frozen=True)
 class Variant:
-    """Scores of histories: H and a filter with weights of its directions, and what is done to them afterwards."""
+    """Scores of histories: item weights and a filter with weights of its directions, and what is done to them then."""
 
     parts: Parts
-    H: csr_array
+    item_weights: csr_array
     directions: Matrix
     weight: float = 1.0
     mix: float = 0.75
-    item_norm: float = 0.1
     sharpening: float = 0.0
+    two_steps: float = 0.0  # factor of the square of the item weights
+    linear: float = 0.0  # factor of GF-CF's linear part
     item_weight: float = 0.0  # exponent of the item degree in the weight of G
     V: Matrix | None = None
-
-    @cached_property
-    def item_weights(self) -> csr_array:
-        """D^-t H D^t."""
-        d, t = self.parts.d, self.item_norm
-        return scaled(self.H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
 
     @cached_property
     def factors(self) -> tuple[Matrix, Matrix]:
@@ -173,10 +172,15 @@ class Variant:
     def scores(self, X: csr_array) -> Matrix:
         """Of histories, for all items."""
         left, right = self.factors
-        Y = (X @ left) @ right.T
+        Y = np.zeros(X.shape, dtype=np.float32)
         add_sparse_product(X, self.item_weights, Y)
+        if self.two_steps:
+            Y += np.float32(self.two_steps) * np.asarray((self.item_weights.T @ Y.T).T)
+        Y += (X @ left) @ right.T
+        N = self.smoothing if self.sharpening or self.linear else None
+        if self.linear:
+            Y += np.float32(self.linear) * ((X.astype(np.float32) @ N.T) @ N).toarray()
         if self.sharpening:
-            N = self.smoothing
             smooth = (N.T @ (N @ Y.T)).T
             Y += np.float32(self.sharpening) * (Y - np.asarray(smooth, dtype=np.float32))
         return Y
@@ -185,32 +189,60 @@ class Variant:
 def variants(parts: Parts) -> Iterator[tuple[str, Variant]]:
     """Every change, alone; the first is none."""
     k, twice = parts.rank, min(RANK, 2 * parts.rank, parts.V.shape[1])
-    H, flat = parts.learn(), parts.flat(min(k, parts.V.shape[1]))
-    yield "fixed defaults", Variant(parts, H, flat)
-    yield "rank × 2", Variant(parts, H, parts.flat(twice))
-    yield "rank ÷ 2", Variant(parts, H, parts.flat(max(1, k // 2)))
+    W, flat, ridge = parts.weights(parts.learn()), parts.flat(min(k, parts.V.shape[1])), parts.plan.ridge
+
+    def learned(*, item_norm: float = 0.1, rank: int | None = None, **changed: Any) -> csr_array:
+        return parts.weights(parts.learn(rank, item_norm=item_norm, **changed), item_norm)
+
+    yield "fixed defaults", Variant(parts, W, flat)
+    yield "rank × 2", Variant(parts, W, parts.flat(twice))
+    yield "rank ÷ 2", Variant(parts, W, parts.flat(max(1, k // 2)))
     for exponent in (0.5, 1.0):
-        yield f"filter_power {exponent:g}", Variant(parts, H, parts.power(len(flat), exponent))
-        yield f"rank × 2, filter_power {exponent:g}", Variant(parts, H, parts.power(twice, exponent))
-    yield "rank × 2, plateau min(1, (σ/σ_p)²)", Variant(parts, H, parts.plateau(twice))
+        yield f"filter_power {exponent:g}", Variant(parts, W, parts.power(len(flat), exponent))
+        yield f"rank × 2, filter_power {exponent:g}", Variant(parts, W, parts.power(twice, exponent))
+    yield "rank × 2, plateau min(1, (σ/σ_p)²)", Variant(parts, W, parts.plateau(twice))
     for weight in (0.35, 0.5, 0.7, 1.4):
-        yield f"filter_weight {weight:g}", Variant(parts, H, flat, weight=weight)
-    yield "rank × 2, filter_weight 0.5", Variant(parts, H, parts.flat(twice), weight=0.5)
-    yield "learn_rank = rank ÷ 4", Variant(parts, parts.learn(max(1, k // 4)), flat)
-    yield "graph with (d + 10)^−0.4", Variant(parts, H, flat, V=_offset_vectors(parts, len(flat), 10.0))
+        yield f"filter_weight {weight:g}", Variant(parts, W, flat, weight=weight)
+    yield "rank × 2, filter_weight 0.5", Variant(parts, W, parts.flat(twice), weight=0.5)
+    yield "learn_rank = rank ÷ 4", Variant(parts, learned(rank=max(1, k // 4)), flat)
+    yield "graph with (d + 10)^−0.4", Variant(parts, W, flat, V=_offset_vectors(parts, len(flat), 10.0))
     for c in (0.2, 0.5):
-        yield f"sharpening, c = {c:g}", Variant(parts, H, flat, sharpening=c)
+        yield f"sharpening, c = {c:g}", Variant(parts, W, flat, sharpening=c)
+    for c in (0.1, 0.4):
+        yield f"+ {c:g} × the linear part of GF-CF", Variant(parts, W, flat, linear=c)
+    for c in (0.1, 0.3):
+        yield f"H + {c:g} H²", Variant(parts, W, flat, two_steps=c)
+    for exponent in (0.85, 1.2):
+        yield f"entries of H to the power {exponent:g}", Variant(parts, _to_the_power(W, exponent), flat)
     for exponent in (-0.1, 0.1):
-        yield f"weight of G × d^{exponent:g}", Variant(parts, H, flat, item_weight=exponent)
-    yield "relaxed diagonal, ξ = 0.2", Variant(parts, parts.relaxed(0.2), flat)
-    yield "negative weights in H", Variant(parts, parts.signed(), flat)
-    yield "mix 0.85", Variant(parts, parts.learn(mix=0.85), flat, mix=0.85)
-    yield "item_norm 0", Variant(parts, parts.learn(item_norm=0.0), flat, item_norm=0.0)
-    yield "item_norm 0.2", Variant(parts, parts.learn(item_norm=0.2), flat, item_norm=0.2)
+        yield f"weight of G × d^{exponent:g}", Variant(parts, W, flat, item_weight=exponent)
+    yield "relaxed diagonal, ξ = 0.2", Variant(parts, parts.weights(parts.relaxed(0.2)), flat)
+    yield "negative weights in H", Variant(parts, parts.weights(parts.signed()), flat)
+    for mix in (0.6, 0.85):
+        yield f"mix {mix:g}", Variant(parts, learned(mix=mix), flat, mix=mix)
+    popular, novel = learned(item_norm=0.2), learned(item_norm=0.0)
+    yield "item_norm 0", Variant(parts, novel, flat)
+    yield "item_norm 0.2", Variant(parts, popular, flat)
+    yield "item_norm 0.2, filter_weight 0.7", Variant(parts, popular, flat, weight=0.7)
+    yield "mean of item_norm 0 and 0.2", Variant(parts, (popular + novel) / np.float32(2), flat)
+    for l2 in (0.1, 1.0):
+        yield f"l2 {l2:g}", Variant(parts, learned(l2=l2), flat)
+    yield "l2 1, filter_weight 1.4", Variant(parts, learned(l2=1.0), flat, weight=1.4)
+    yield "l2 1, mix 0.6", Variant(parts, learned(l2=1.0, mix=0.6), flat, mix=0.6)
     for scale in (0.4, 1.6):
-        yield f"scale {scale:g}", Variant(parts, parts.learn(scale=scale), flat)
-    yield "ridge × 2", Variant(parts, parts.learn(ridge=2 * parts.plan.ridge), flat)
-    yield "ridge ÷ 2", Variant(parts, parts.learn(ridge=parts.plan.ridge / 2), flat)
+        yield f"scale {scale:g}", Variant(parts, learned(scale=scale), flat)
+    more, less = learned(ridge=2 * ridge), learned(ridge=ridge / 2)
+    yield "ridge × 2", Variant(parts, more, flat)
+    yield "ridge ÷ 2", Variant(parts, less, flat)
+    yield "mean of ridge × 2 and ÷ 2", Variant(parts, (more + less) / np.float32(2), flat)
+
+
+def _to_the_power(W: csr_array, exponent: float) -> csr_array:
+    """Entries to a power, with the same sum."""
+    raised = W.copy()
+    raised.data = W.data**exponent
+    raised.data *= W.data.sum() / raised.data.sum()
+    return raised
 
 
 def _offset_vectors(parts: Parts, rank: int, alpha: float) -> Matrix:
@@ -238,30 +270,31 @@ def figures(scores: Callable[[csr_array], Matrix], X: csr_array, targets: csr_ar
     return values
 
 
-def compared(name: str, values: Matrix, base: Matrix) -> dict[str, Any]:
-    """Means, and the relative difference with its standard error."""
+def compared(name: str, values: Matrix, base: Matrix, together: NDArray[np.bool_]) -> dict[str, Any]:
+    """Means of either half, and the relative difference with its standard error."""
     record: dict[str, Any] = {"change": name}
-    for column, metric in enumerate(("ndcg@20", "recall@20")):
-        difference, mean = values[:, column] - base[:, column], base[:, column].mean()
-        record[metric] = {
-            "mean": round(float(values[:, column].mean()), 5),
-            "gain %": round(100 * float(difference.mean() / mean), 2),
-            "standard error %": round(100 * float(difference.std(ddof=1) / np.sqrt(len(difference)) / mean), 2),
-        }
+    for half, rows in (("", ~together), ("related ", together)):
+        for column, metric in enumerate(("ndcg@20", "recall@20")):
+            difference, mean = values[rows, column] - base[rows, column], base[rows, column].mean()
+            record[half + metric] = {
+                "mean": round(float(values[rows, column].mean()), 5),
+                "gain %": round(100 * float(difference.mean() / mean), 2),
+                "standard error %": round(100 * float(difference.std(ddof=1) / np.sqrt(len(difference)) / mean), 2),
+            }
     return record
 
 
 def run(name: str) -> None:
-    train, users, targets = hold_out(DATA[name]())
+    train, held = held_out(DATA[name]())
     begun = begin((f"{name}, pairs held out", corml.Split(train=train, test=train)), seed=SEED)
-    X, parts, rows = train.matrix[users], Parts(train), []
+    X, parts, rows = train.matrix[held.users], Parts(train), []
     X.sort_indices()
     base: Matrix | None = None
-    record: dict[str, Any] = {"data": name, "users": len(users), "rank": parts.rank, "changes": rows}
+    record: dict[str, Any] = {"data": name, "users": len(held.users), "rank": parts.rank, "changes": rows}
     for change, variant in variants(parts):
-        values = figures(variant.scores, X, targets)
+        values = figures(variant.scores, X, held.targets)
         base = values if base is None else base
-        rows.append(compared(change, values, base))
+        rows.append(compared(change, values, base, held.together))
         print(name, rows[-1], flush=True)
     assert base is not None
     fits: dict[str, Any] = {}
@@ -269,9 +302,10 @@ def run(name: str) -> None:
         fits[label] = {}
         with measured(fits[label]):
             model = corml.CoRML(adapt=adapt).fit(train)
-        fits[label]["values"] = figures(lambda part, m=model: m.score_block(part, slice(0, X.shape[1])), X, targets)
+        scores = lambda part, model=model: model.score_block(part, slice(0, X.shape[1]))  # noqa: E731
+        fits[label]["values"] = figures(scores, X, held.targets)
     values = [fits[label].pop("values") for label in ("fixed", "adapt")]
-    rows.append(compared("adapt=True, chosen by looking", values[1], values[0]))
+    rows.append(compared("adapt=True, chosen by looking", values[1], values[0], held.together))
     record |= {"fits": fits, "chosen": model.fitted_.plan.report()}
     print(name, rows[-1], record["chosen"], flush=True)
     write(f"corml/ablation-{name}", begun, record)

@@ -34,12 +34,12 @@ class HeldOut(NamedTuple):
     together: NDArray[np.bool_]  # of each such user: whether items that belong together were held out
 
 
-def hold_out(X: csr_array, order: Values) -> HeldOut | None:
+def hold_out(X: csr_array, order: Values, *, seed: int = SEED) -> HeldOut | None:
     """Hold out a fifth of the items, at least one, of a sample of the users that have three; None if they are few.
 
     `order` has a number for each pair of X: of the second half of the users, pairs with the lowest are held out.
     """
-    rng, degrees = np.random.default_rng(SEED), np.diff(X.indptr)
+    rng, degrees = np.random.default_rng(seed), np.diff(X.indptr)
     eligible = np.flatnonzero(degrees >= LEAST_ITEMS)
     if len(eligible) < FEWEST:
         return None
