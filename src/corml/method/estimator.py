@@ -88,7 +88,7 @@ class CoRML(Recommender):
     user_norm: float = setting(
         0.0, between(0, 2), symbol="t_u", search=choice(0.0, 0.5, 1.0), help="user-degree exponent of those weights"
     )
-    l2: float = setting(0.3, at_least(0), symbol="θ", search=log(0.01, 1), help="degree-weighted ridge on H")
+    l2: float = setting(0.3, at_least(0), symbol="θ", search=log(0.03, 3), help="degree-weighted ridge on H")
     ridge: float | None = setting(
         None, optional(at_least(0), "from the mean item degree"), search=log(5, 500), help="plain ridge on H"
     )
@@ -102,7 +102,7 @@ class CoRML(Recommender):
         None,
         optional(whole(1, 10_000), "from the size of the data"),
         symbol="k",
-        search=choice(16, 32, 64, 128, 256),
+        search=choice(16, 32, 64, 128, 256, 512),
         help="singular vectors kept in V",
     )
     graph_user_norm: float = setting(
