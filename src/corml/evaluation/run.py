@@ -10,6 +10,7 @@ from corml.errors import UsageError
 from corml.evaluation import external_lists, task
 from corml.evaluation.bootstrap import Bootstrap
 from corml.evaluation.bootstrap import intervals as intervals_of
+from corml.evaluation.leakage import warn_of_leakage
 from corml.evaluation.measure import lists_of, measured
 from corml.evaluation.result import Result
 from corml.metrics import Metric, parse_all
@@ -43,7 +44,8 @@ def evaluate(
 
     The model scores the history of the part (train); items already seen (for "test": train and valid) are excluded.
     Users and items are matched by id, so the model may come from a file; item popularity comes from `split.train`.
-    `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`.
+    `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`. A model that was fitted on
+    held-out pairs gets a LeakageWarning.
     """
     if not isinstance(split, Split):
         raise UsageError(
@@ -51,6 +53,7 @@ def evaluate(
         )
     parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
     job = task.make(split, part, model.items)
+    warn_of_leakage(model, split, part)
     longest = min(max(metric.k for metric in parsed), len(job.items))
     known = model.users_.find(job.users)
     best, _ = top_k(model, job.history, longest, users=known, seen=job.mask, progress=progress)
