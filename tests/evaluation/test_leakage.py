@@ -22,8 +22,8 @@ def split(data):
 
 @pytest.mark.parametrize("part", ["test", "valid"])
 def test_a_model_fitted_on_all_data_is_evaluated_with_a_warning_that_counts_the_pairs(data, split, part):
-    held_out = len(getattr(split, part))
-    with pytest.warns(LeakageWarning, match=rf"learned from {held_out:,} of the {held_out:,} held-out {part} pairs") as w:
+    pairs = len(getattr(split, part))
+    with pytest.warns(LeakageWarning, match=f"learned from {pairs:,} of the {pairs:,} held-out {part} pairs") as w:
         corml.evaluate(corml.Popularity().fit(data), split, "ndcg@10", part=part)
     assert w[0].filename == __file__  # it points at the line that evaluates
 

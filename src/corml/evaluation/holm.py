@@ -1,4 +1,4 @@
-"""Holm's correction: p values of a whole family of tests, so that one false alarm in it stays as rare as in one test."""
+"""Holm's correction of p values: in a whole family of tests a false alarm stays as rare as in a single test."""
 
 from collections.abc import Hashable, Mapping
 from typing import TypeVar

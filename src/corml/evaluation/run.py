@@ -70,16 +70,20 @@ def evaluate_lists(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    mask: bool = False,
     name: str = "",
 ) -> Result:
     """Measure lists that another program made, with the same metrics and for the same users as `evaluate`.
 
-    `lists` is a mapping from user to item ids (best first), a frame with the columns user and item (and rank), or
-    Recommendations; items are those of the split. A user without a list counts as 0.
+    `lists` is a mapping from user to item ids (best first), a frame with the columns user and item (and rank), the name
+    of a file (CSV, TSV, Parquet or a TREC run), or Recommendations; items are those of the split. A user without a list
+    counts as 0. An item that was already seen is a miss; with `mask` it is taken out before the list is cut, as it is
+    for a model.
     """
     parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
     job = task.make(split, part, split.train.items)
-    best, notes = external_lists.ranked(job, external_lists.by_user(lists), max(metric.k for metric in parsed))
+    longest = max(metric.k for metric in parsed)
+    best, notes = external_lists.ranked(job, external_lists.by_user(lists), longest, mask=mask)
     return _result(job, best, parsed, bootstrap, name=name, notes=notes)
 
 

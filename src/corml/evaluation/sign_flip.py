@@ -1,4 +1,4 @@
-"""Sign-flip permutation test over users: how often would chance alone give so large a mean difference?
+"""Sign-flip permutation test over users: how often chance alone would give so large a mean difference.
 
 If two models were equally good, each user's difference could as well have the other sign. With few users every
 pattern of signs is looked at, which is exact; else signs are drawn, the same ones for all metrics and models. Then the

@@ -1,4 +1,4 @@
-"""Wilcoxon's signed-rank test over users: do larger differences lean to one side?
+"""Wilcoxon's signed-rank test over users: whether large differences lean to one side.
 
 Users without a difference are left out, equal sizes share their mean rank. With few users the distribution of the
 statistic is counted out, ties included; with many it is as good as normal.
@@ -53,8 +53,8 @@ def _exact(signed: SignedRanks) -> float:
     for rank in doubled:
         ways[rank:] = ways[rank:] + ways[:-rank]  # a new array first: each rank is used once
     observed = int(doubled[signed.gains].sum())
-    tail = min(ways[: observed + 1].sum(), ways[observed:].sum())
-    return min(1.0, 2 * float(tail) / 2 ** len(doubled))
+    tail = float(min(ways[: observed + 1].sum(), ways[observed:].sum()))
+    return min(1.0, float(2 * tail / 2.0 ** len(doubled)))
 
 
 def _normal(signed: SignedRanks) -> float:

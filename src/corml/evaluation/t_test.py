@@ -1,4 +1,4 @@
-"""Paired t-test over users: is the mean difference larger than its standard error explains?"""
+"""Paired t-test over users: whether the mean difference is larger than its standard error explains."""
 
 import math
 
