@@ -15,6 +15,8 @@ SOURCE = Path(corml.__file__).parent
 ROWS = [
     {"cli"},
     {"report"},
+    {"experiments"},
+    {"tuning"},
     {"evaluation"},
     {"models"},
     {"method", "baselines", "splits", "datasets"},

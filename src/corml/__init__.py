@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from corml.datasets import load
     from corml.errors import CormlError
     from corml.evaluation import Result, evaluate
+    from corml.experiments import Study, compare, read_study
     from corml.interactions import Interactions
     from corml.method.estimator import CoRML
     from corml.method.sparse.fit_cache import Workspace
@@ -33,11 +34,14 @@ _HOMES = {
     "Recommendations": "corml.recommendations",
     "Result": "corml.evaluation",
     "Split": "corml.splits",
+    "Study": "corml.experiments",
     "Workspace": "corml.method.sparse.fit_cache",
+    "compare": "corml.experiments",
     "evaluate": "corml.evaluation",
     "load": "corml.datasets",
     "read_model": "corml.models",
     "read_split": "corml.splits",
+    "read_study": "corml.experiments",
     "split": "corml.splits",
 }
 
@@ -49,11 +53,14 @@ __all__ = [
     "Recommendations",
     "Result",
     "Split",
+    "Study",
     "Workspace",
+    "compare",
     "evaluate",
     "load",
     "read_model",
     "read_split",
+    "read_study",
     "split",
 ]
 
