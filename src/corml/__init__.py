@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from corml.models import read_model
     from corml.recommendations import Recommendations
     from corml.splits import Split, read_split, split
+    from corml.tuning import Tuned, tune
 
 __version__ = "0.1.0"
 
@@ -33,12 +34,14 @@ _HOMES = {
     "Recommendations": "corml.recommendations",
     "Result": "corml.evaluation",
     "Split": "corml.splits",
+    "Tuned": "corml.tuning",
     "Workspace": "corml.method.sparse.fit_cache",
     "evaluate": "corml.evaluation",
     "load": "corml.datasets",
     "read_model": "corml.models",
     "read_split": "corml.splits",
     "split": "corml.splits",
+    "tune": "corml.tuning",
 }
 
 __all__ = [
@@ -49,12 +52,14 @@ __all__ = [
     "Recommendations",
     "Result",
     "Split",
+    "Tuned",
     "Workspace",
     "evaluate",
     "load",
     "read_model",
     "read_split",
     "split",
+    "tune",
 ]
 
 
