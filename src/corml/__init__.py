@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from corml.models import read_model
     from corml.recommendations import Recommendations
     from corml.splits import Split, read_split, split
+    from corml.tuning import Tuned, tune
 
 __version__ = "0.1.0"
 
@@ -35,6 +36,7 @@ _HOMES = {
     "Result": "corml.evaluation",
     "Split": "corml.splits",
     "Study": "corml.experiments",
+    "Tuned": "corml.tuning",
     "Workspace": "corml.method.sparse.fit_cache",
     "compare": "corml.experiments",
     "evaluate": "corml.evaluation",
@@ -43,6 +45,7 @@ _HOMES = {
     "read_split": "corml.splits",
     "read_study": "corml.experiments",
     "split": "corml.splits",
+    "tune": "corml.tuning",
 }
 
 __all__ = [
@@ -54,6 +57,7 @@ __all__ = [
     "Result",
     "Split",
     "Study",
+    "Tuned",
     "Workspace",
     "compare",
     "evaluate",
@@ -62,6 +66,7 @@ __all__ = [
     "read_split",
     "read_study",
     "split",
+    "tune",
 ]
 
 
