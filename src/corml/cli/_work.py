@@ -18,6 +18,7 @@ __all__ = [
     "check_split",
     "fetch",
     "ids",
+    "joined_split",
     "load",
     "make_split",
     "over",
@@ -111,6 +112,13 @@ def check_split(options: dict[str, Any]) -> None:
         make_split(Interactions.from_pairs(list("aaab"), list("wxyw"), times=[1, 2, 3, 4]), options)
     except DataError:  # the sample may be too small for this split
         pass
+
+
+def joined_split(train: str | None, valid: str | None, test: str | None, loading: dict[str, Any]) -> Split:
+    """A split of parts that were made elsewhere, a file each."""
+    if not train or not test:
+        raise UsageError("A ready-made split needs at least --train and --test.")
+    return splits.ready_made(load(train, loading), load(valid, loading) if valid else None, load(test, loading))
 
 
 def recorded_split(

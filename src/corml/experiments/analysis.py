@@ -64,7 +64,7 @@ def _common_users(cells: Sequence[Cell]) -> Users:
 
 def _entry(row: Mapping[str, Any], cells: Sequence[Cell | None], users: Users, design: Design) -> Entry:
     finished = tuple(cell for cell in cells if cell is not None)
-    named = {"label": row["label"], "model": row["model"], "tuned": row["tuned"], "cells": finished}
+    named = {name: row[name] for name in ("label", "contestant", "model", "tuned")} | {"cells": finished}
     errors = [cell.error for cell in finished if cell.error]
     if errors or len(finished) < len(cells):
         return Entry(**named, settings=row["settings"], error=errors[0] if errors else UNFINISHED)

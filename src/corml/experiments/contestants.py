@@ -48,6 +48,14 @@ class Contestant:
         return {} if self.model is None else values_of(self.model)
 
     @property
+    def changed(self) -> dict[str, Any]:
+        """The settings that are not the defaults: a search leaves them alone."""
+        if self.model is None:
+            return {}
+        specs = declared(type(self.model))
+        return {name: value for name, value in self.settings.items() if value != specs[name].default}
+
+    @property
     def seeded(self) -> bool:
         """Whether chance has a part in the fit, so that several seeds say something."""
         return self.model is not None and "seed" in declared(type(self.model))
@@ -108,9 +116,10 @@ def _pair(text: str, given: str) -> tuple[str, str]:
 def _from_model(model: Recommender) -> Contestant:
     """Labelled by its name and the settings that are not the defaults."""
     check(model)
-    specs = declared(type(model))
-    changed = [f"{name}={value}" for name, value in values_of(model).items() if value != specs[name].default]
-    return Contestant(label=":".join([model.NAME, *changed]), model=model)
+    changed = Contestant(label="", model=model).changed
+    return Contestant(
+        label=":".join([model.NAME, *(f"{name}={value}" for name, value in changed.items())]), model=model
+    )
 
 
 def _lists(label: str, lists: "ExternalLists") -> Contestant:

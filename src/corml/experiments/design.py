@@ -15,7 +15,7 @@ METRICS = ("ndcg@10", "recall@10", "mrr@10", "novelty@10", "coverage@10")
 
 @dataclass(frozen=True, kw_only=True)
 class Design:
-    """A comparison as it was planned; `seconds` are those of tuning one model, in addition to `trials`."""
+    """A comparison as it was planned; the budget of tuning is `trials` and processor `seconds`, for each model."""
 
     metrics: tuple[str, ...] = METRICS
     primary: str = "ndcg@10"

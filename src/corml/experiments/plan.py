@@ -8,12 +8,12 @@ from corml.errors import UsageError
 from corml.experiments.cell import key_of
 from corml.experiments.contestants import Contestant
 from corml.experiments.design import Design
-from corml.settings import declared
 from corml.splits import Split
+from corml.tuning import space_of
 
 __all__ = ["Planned", "PlannedCell", "plan"]
 
-TUNED = "{}, tuned"
+TUNED = "{} (tuned)"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -39,7 +39,12 @@ class Planned:
 
     def record(self) -> dict[str, Any]:
         """Plain facts for the manifest."""
-        facts = {"label": self.label, "model": self.contestant.name, "tuned": self.tuned}
+        facts = {
+            "label": self.label,
+            "contestant": self.contestant.label,
+            "model": self.contestant.name,
+            "tuned": self.tuned,
+        }
         return {**facts, "settings": self.contestant.settings, "cells": [cell.key for cell in self.cells]}
 
 
@@ -56,8 +61,8 @@ def plan(everyone: Sequence[Contestant], splits: Sequence[Split], design: Design
 
 
 def _searchable(one: Contestant) -> bool:
-    """Whether there is anything to tune: lists and models without a declared range have nothing."""
-    return one.model is not None and any(spec.search for spec in declared(type(one.model)).values())
+    """Whether there is anything to tune: lists have nothing, nor have models whose settings are all given."""
+    return one.model is not None and bool(space_of(type(one.model), fixed=one.changed))
 
 
 def _row(one: Contestant, splits: Sequence[Split], design: Design, *, tuned: bool) -> Planned:

@@ -56,9 +56,9 @@ def compare(
     `models` are names with settings ("ease:l2=500"), models, or "label=file" of lists; a mapping gives them labels.
     `data` are interactions, which are split by ratio, a split, or several splits, over which figures are averaged.
     `primary` is the metric that decides, named beforehand. Models with a seed are fitted with `seeds` of them. With
-    `trials` or `seconds` every model is tuned on the valid part as well, each within that budget. Everyone is compared
-    with `baseline`, without it with the best. With `folder` every finished cell is kept there: the same call goes on
-    from them. A model that fails is reported in the study, and the others finish.
+    `trials` or processor `seconds` every model is tuned on the valid part as well, each within that budget. Everyone is
+    compared with `baseline`, without it with the best. With `folder` every finished cell is kept there: the same call
+    goes on from them. A model that fails is reported in the study, and the others finish.
     """
     design = Design.of(
         metrics,

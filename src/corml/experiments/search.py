@@ -9,6 +9,8 @@ from corml.progress import Progress
 
 __all__ = ["best_settings", "require"]
 
+ANY_NUMBER = 10_000  # of trials, where only seconds are limited
+
 
 def require() -> None:
     """Say that tuning is not possible before anything is fitted."""
@@ -43,8 +45,8 @@ def _search(cell: PlannedCell, design: Design, store: Store, progress: Progress 
         cell.contestant.model,
         cell.split,
         metric=design.primary,
-        trials=design.trials or None,
-        seconds=design.seconds,
+        trials=design.trials or ANY_NUMBER,
+        processor_seconds=design.seconds,
         seed=design.seed,
         journal=store.journal(cell.search),
         progress=progress,
@@ -54,6 +56,6 @@ def _search(cell: PlannedCell, design: Design, store: Store, progress: Progress 
         "score": tuned.score,
         "metric": design.primary,
         "trials": len(tuned.trials),
-        "seconds": sum(trial.seconds for trial in tuned.trials),
-        "processor_seconds": sum(trial.processor_seconds for trial in tuned.trials),
+        "seconds": tuned.seconds,
+        "processor_seconds": tuned.processor_seconds,
     }

@@ -40,6 +40,7 @@ class Entry:
     """
 
     label: str
+    contestant: str  # the label without what tuning adds to it
     model: str
     tuned: bool
     settings: Mapping[str, Any]
@@ -127,8 +128,8 @@ class Study:
 
     @property
     def runner_up(self) -> Entry | None:
-        """The second best."""
-        return self.ranking[1] if len(self.ranking) > 1 else None
+        """The best entry of another contestant: a model is not its own rival."""
+        return self.rival(self.design.primary)
 
     @property
     def failed(self) -> tuple[Entry, ...]:
@@ -145,6 +146,11 @@ class Study:
         way = direction(metric)
         done = [entry for entry in self.entries if entry.done and not math.isnan(entry.means[metric])]
         return tuple(sorted(done, key=lambda entry: -way * entry.means[metric])) if way else ()
+
+    def rival(self, metric: str) -> Entry | None:
+        """The runner-up by a metric: the best entry of another contestant than the first."""
+        ranked = self.ranked(metric)
+        return next((entry for entry in ranked if entry.contestant != ranked[0].contestant), None)
 
     # --- formats -----------------------------------------------------------------------------------------------------
 

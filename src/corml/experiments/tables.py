@@ -69,6 +69,12 @@ def remarks(study: "Study") -> list[str]:
         f"{'' if len(study.splits) == 1 else f' of {len(study.splits)} splits'}; ±: {design.confidence:.0%} interval "
         f"over users ({design.resamples:,} bootstrap resamples); best and runner-up are marked.",
     ]
+    if study.best and study.runner_up:
+        best, second = study.best, study.runner_up
+        lines.append(
+            f"Best: {best.label}, {best.means[design.primary]:.4f}. "
+            f"Runner-up: {second.label}, {second.means[design.primary]:.4f}."
+        )
     if design.tunes:
         lines.append(f"Tuned: {_budget(study)} for every model, on the valid part; seconds are what was used.")
     if study.comparisons:
@@ -118,16 +124,13 @@ def record(study: "Study") -> dict[str, Any]:
 
 def _marks(study: "Study", metric: str) -> dict[str, str]:
     """Best and runner-up of a metric that has a better direction; what is equal as shown is equally good."""
-    ranked = study.ranked(metric)
+    ranked, rival = study.ranked(metric), study.rival(metric)
     if len(ranked) < 2:
         return {}
     shown = {entry.label: f"{entry.means[metric]:.4f}" for entry in ranked}
-    values = list(dict.fromkeys(shown.values()))
-    best, second = values[0], values[1] if len(values) > 1 else None
-    tied = list(shown.values()).count(best) > 1  # then nobody is second
-    return {
-        label: BEST if text == best else SECOND if text == second and not tied else "" for label, text in shown.items()
-    }
+    second = shown[rival.label] if rival else ""
+    best = shown[ranked[0].label]
+    return {label: BEST if text == best else SECOND if text == second else "" for label, text in shown.items()}
 
 
 def _score(entry: "Entry", metric: str, marks: dict[str, str]) -> Value:
@@ -140,7 +143,7 @@ def _score(entry: "Entry", metric: str, marks: dict[str, str]) -> Value:
 
 def _budget(study: "Study") -> str:
     trials, seconds = study.design.trials, study.design.seconds
-    limits = [f"{trials:,} trials"] * bool(trials) + [f"{seconds:g} seconds"] * (seconds is not None)
+    limits = [f"{trials:,} trials"] * bool(trials) + [f"{seconds:g} processor seconds"] * (seconds is not None)
     return "at most " + " and ".join(limits)
 
 
@@ -176,7 +179,7 @@ def _number(value: float | None, digits: int) -> Value:
 
 
 def _seconds(value: float) -> str:
-    return f"{value:.1f}" if value < 100 else f"{value:,.0f}"
+    return f"{value:.2f}" if value < 10 else f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
 
 
 # --- facts -----------------------------------------------------------------------------------------------------------
