@@ -34,10 +34,10 @@ models = [corml.CoRML(rank=4), "ease", "item-knn"]
 for line in sys.stdin:
     child = os.fork()
     if child == 0:
-        print(os.getpid(), flush=True)
+        print("began", os.getpid(), flush=True)
         ran = []
         corml.compare(models, split, metrics="ndcg@10,mrr@10", trials=3, folder=line.strip(), notify=ran.append)
-        print(len(ran), flush=True)
+        print("ran", len(ran), flush=True)
         os._exit(0)
 """
 
@@ -69,21 +69,25 @@ class Worker:
     def begin(self, folder):
         self.process.stdin.write(f"{folder}\n")
         self.process.stdin.flush()
-        self.busy, self.child = True, int(self.process.stdout.readline())
+        self.busy, self.child = True, self._number("began")
         return self
 
     def cells_run(self):
         """Wait for the end; how many cells this process ran."""
         self.busy = False
-        return int(self.process.stdout.readline())
+        return self._number("ran")
+
+    def _number(self, what):
+        """The next line about this; a study that ended before it was killed has left another."""
+        return next(int(words[1]) for words in map(str.split, self.process.stdout) if words[0] == what)
 
     def kill(self):
         self.busy = False
         os.kill(self.child, signal.SIGKILL)
 
     def end(self):
-        self.process.stdin.close()
-        self.process.wait()
+        with self.process:  # closes its input, so that it ends
+            pass
 
 
 def figures(folder):
