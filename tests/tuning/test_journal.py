@@ -23,8 +23,10 @@ TRIALS = 24
 # Tunes with a journal; each trial takes some milliseconds more, so that two processes meet and a kill hits one.
 TUNER = """
 import json, sys, time
+import optuna
 import corml
 from corml import models
+import corml.tuning
 from support import random_interactions
 
 KNN = models.get("item-knn")
@@ -67,12 +69,15 @@ def outcomes(tuned):
 
 @pytest.mark.thorough
 def test_killed_at_any_moment_a_search_goes_on_to_the_same_numbers(tmp_path, uninterrupted):
-    moments, journal = random.Random(0), tmp_path / "journal"
+    moments, journal, running = random.Random(0), tmp_path / "journal", 0
     for _ in range(KILLS):
         process = start(journal)
-        time.sleep(moments.uniform(0, 0.25))
+        time.sleep(moments.uniform(0, 4.0 / KILLS))  # so that the last kills still hit a search
         process.send_signal(signal.SIGKILL)
         process.communicate()
+        text = journal.read_text() if journal.exists() else ""
+        running += text.count('"op_code":4') - text.count('"op_code":6')  # trials that began, and that ended
+    assert running > 0
     assert finished(start(journal)) == uninterrupted
 
 
