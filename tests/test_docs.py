@@ -43,6 +43,7 @@ RUN = [
     "docs/add-a-model.md",
     "docs/solver.md",
     "docs/compare.md",
+    "docs/tuning.md",
 ]
 
 _BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
