@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -17,7 +17,7 @@ from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
 from corml.interactions import Ids, Interactions, labels_of
 from corml.progress import Progress, silent
 from corml.recommendations import Recommendations
-from corml.settings import check, check_names, values_of
+from corml.settings import Search, check, check_names, values_of
 from corml.topn import Lists, block_of, top_k
 
 __all__ = ["FitCall", "Recommender", "check_is_data"]
@@ -39,6 +39,19 @@ class FitCall:
     def X(self) -> csr_array:  # noqa: N802 (the paper's letter)
         """The binary users × items matrix."""
         return self.train.matrix
+
+
+class Tuning:
+    """`CoRML.tune(train)` of a class, and `CoRML(mix=0.8).tune(train)` of a model whose settings are fixed."""
+
+    def __get__(self, model: "Recommender | None", kind: "type[Recommender]") -> Callable[..., Any]:
+        def tune(data: Any, **options: Any) -> Any:
+            """Search for the settings that are best for some data: `corml.tune(model, data, …)`."""
+            import corml  # the front door knows who tunes: a room above this one
+
+            return corml.tune(kind if model is None else model, data, **options)
+
+        return tune
 
 
 @dataclass(kw_only=True, eq=False)
@@ -116,6 +129,22 @@ class Recommender(ABC):
         """The arrays of a model file by name, as the class declares them."""
         classes = [vars(one) for one in reversed(type(self).__mro__)]
         return {array.name: array for one in classes for array in one.values() if isinstance(array, LearnedArray)}
+
+    # --- search for settings -----------------------------------------------------------------------------------------
+
+    tune = Tuning()
+
+    @classmethod
+    def shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
+        """What fits of the same data can share while some settings are searched, as arguments of `fit`; most nothing.
+
+        A fit with it must give the same model whatever was fitted before.
+        """
+        return {}
+
+    def held_in_search(self, searched: Collection[str]) -> dict[str, Any]:
+        """Settings that keep what this fit chose for itself, so that no setting of a search changes another one."""
+        return {}
 
     # --- settings and fitted state -----------------------------------------------------------------------------------
 

@@ -12,8 +12,8 @@ import typer
 
 import corml
 from corml.cli._commands import Commands
-from corml.cli._console import clean, say
-from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError
+from corml.cli._console import WORDS, clean, say
+from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning
 
 __all__ = ["app", "main"]
 
@@ -40,10 +40,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the program `corml`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
+    WORDS.set(tuple(given))
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("always", ConvergenceWarning)
+            for category in (ConvergenceWarning, LeakageWarning):
+                warnings.simplefilter("always", category)
             warnings.showwarning = _warn
             _print_anything()
             sys.exit(_run([word for word in given if word != "--debug"], debug))

@@ -18,13 +18,13 @@ __all__ = [
     "check_split",
     "fetch",
     "ids",
+    "joined_split",
     "load",
     "make_split",
     "over",
     "recorded_split",
     "target",
     "tell_unknown",
-    "warn_if_seen",
 ]
 
 # --- data ------------------------------------------------------------------------------------------------------------
@@ -114,6 +114,13 @@ def check_split(options: dict[str, Any]) -> None:
         pass
 
 
+def joined_split(train: str | None, valid: str | None, test: str | None, loading: dict[str, Any]) -> Split:
+    """A split of parts that were made elsewhere, a file each."""
+    if not train or not test:
+        raise UsageError("A ready-made split needs at least --train and --test.")
+    return splits.ready_made(load(train, loading), load(valid, loading) if valid else None, load(test, loading))
+
+
 def recorded_split(
     model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
 ) -> Split:
@@ -153,21 +160,3 @@ def _data_of(name: object, model: str) -> str:
         f"The data {ascii_line(name, 200)} recorded in {ascii_line(model, 200)} are not here: "
         "name the file after the model."
     )
-
-
-def warn_if_seen(model: Recommender, split: Split, part: str) -> None:
-    """Warn where a model is evaluated on pairs it was fitted on: such figures flatter it."""
-    if split.train.fingerprint == model.fitted_.fingerprint:
-        return
-    held_out = split.part(part)[2]
-    if not len(model.users_):
-        tell(
-            "warning: the model was not fitted on the train part of this split: it may have learned the held-out pairs"
-        )
-        return
-    seen = held_out.on(model.users_, model.items_).matrix.multiply(model.train_).nnz
-    if seen:
-        tell(
-            f"warning: the model learned from {seen:,} of the {len(held_out):,} held-out {part} pairs, so the "
-            "figures flatter it: fit with --split and evaluate on that split"
-        )
