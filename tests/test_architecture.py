@@ -24,6 +24,7 @@ ROWS = [
     {"requests"},
     {"topn"},
     {"recommendations", "explanation"},
+    {"charts"},
     {"storage"},
     {"fitted"},
     {"linalg"},
@@ -31,7 +32,7 @@ ROWS = [
     {"memory", "parallel", "progress", "compiled"},
     {"plugins"},
     {"settings"},
-    {"errors"},
+    {"errors", "html"},
 ]
 FLOOR = {room: len(ROWS) - row for row, rooms in enumerate(ROWS) for room in rooms}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")

@@ -1,6 +1,6 @@
 """Recommendations as cards: the history of a user, what the model recommends, and why."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from typing import Protocol
 
 import numpy as np
@@ -9,11 +9,11 @@ from corml.errors import UsageError
 from corml.explanation import Explanation
 from corml.interactions import Interactions
 from corml.recommendations import Recommendations
-from corml.report.page import Card, Pick
+from corml.report.page import Card, Past, Pick
 
 __all__ = ["cards", "reasons", "sample_users", "samples"]
 
-MAX_HISTORY = 8  # titles of a history on a card
+MAX_HISTORY = 8  # items of a history on a card, unless more are cited
 MAX_REASONS = 3
 MIN_SHARE = 0.01
 
@@ -69,14 +69,11 @@ def cards(
 
     def card(row: int, user: str) -> Card:
         why = {explanation.item: explanation for explanation in explanations[row]} if explanations else {}
-        history = _by_influence(histories[user], list(why.values()))
-        return Card(
-            name=user,
-            history=tuple(titles.get(item, item) for item in history[:MAX_HISTORY]),
-            more=max(0, len(history) - MAX_HISTORY),
-            picks=_picks(lists, row, why, targets[user], titles),
-            note=lists.reasons[row] or "",
-        )
+        picks = _picks(lists, row, why, targets[user], titles)
+        cited = {title for pick in picks for title, _ in pick.reasons}
+        past = _shown(_by_influence(histories[user], list(why.values())), titles, cited)
+        more = len(histories[user]) - len(past)
+        return Card(name=user, history=past, more=more, picks=picks, note=lists.reasons[row] or "")
 
     return tuple(card(row, user) for row, user in enumerate(lists.users))
 
@@ -114,6 +111,12 @@ def _picks(
         for item, score in zip(lists.items[row], lists.scores[row], strict=True)
         if item is not None
     )
+
+
+def _shown(history: Sequence[str], titles: Mapping[str, str], cited: Container[str]) -> tuple[Past, ...]:
+    """The items that are cited, all of them, and then those that mattered most."""
+    named = [titles.get(item, item) for item in history]
+    return tuple(Past(name, name in cited) for at, name in enumerate(named) if name in cited or at < MAX_HISTORY)
 
 
 def _items_of(data: Interactions | None, users: Sequence[str]) -> dict[str, list[str]]:

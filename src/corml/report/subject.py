@@ -4,11 +4,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from corml.evaluation import Frontier
 from corml.interactions import Interactions
 from corml.report._results import Measured
 from corml.report.page import Card
 
-__all__ = ["Doctor", "Parts", "Study"]
+__all__ = ["Cost", "Doctor", "Parts", "Subject"]
 
 
 class Doctor(Protocol):
@@ -45,14 +46,27 @@ class Parts(Protocol):
     def counts(self) -> Mapping[str, Any]:
         """Sizes of the parts."""
 
+    def part(self, name: str) -> tuple[Interactions, Interactions, Interactions]:
+        """Histories, what must not be recommended, and targets."""
+
 
 @dataclass(frozen=True, kw_only=True)
-class Study:
-    """A comparison of models on one data set; all but the name, the data and the models may be left out.
+class Cost:
+    """What a model costs, as far as it is known: seconds to fit, seconds for 1,000 lists, and bytes."""
 
-    `models` maps a name for people to a fitted model and its evaluation, the model the page is about first; `timings`
-    are the seconds each took to fit. `samples` are cards made with `report.samples` or `report.cards`. `when` is a
-    date in words; without it the page has none, and the same study gives the same bytes.
+    fit_seconds: float | None = None
+    list_seconds: float | None = None
+    peak_bytes: int | None = None  # predicted, of the fit
+    file_bytes: int | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Subject:
+    """Models on one data set; all but the name, the data and the models may be left out.
+
+    `models` maps a name for people to a fitted model (or None) and its evaluation, the model the page is about first.
+    `dial` is the curve of a novelty dial, `samples` are cards made with `report.samples` or `report.cards`. `when` is
+    a date in words; without it the page has none, and the same subject gives the same bytes.
     """
 
     name: str
@@ -60,8 +74,14 @@ class Study:
     models: Mapping[str, tuple[Any, Measured]]
     split: Parts | None = None
     doctor: Doctor | None = None
+    dial: Frontier | None = None
     samples: tuple[Card, ...] = ()
-    timings: Mapping[str, float] = field(default_factory=dict)
+    costs: Mapping[str, Cost] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
     command: str = ""
     when: str = ""
+
+    @property
+    def results(self) -> dict[str, Measured]:
+        """The evaluations by name."""
+        return {name: result for name, (_, result) in self.models.items()}

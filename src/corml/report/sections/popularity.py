@@ -1,0 +1,134 @@
+"""Popularity bias, the long tail and coverage: which part of the catalogue the lists use."""
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml import charts
+from corml.errors import UsageError
+from corml.interactions import Interactions
+from corml.report import _text as text
+from corml.report._measures import measure
+from corml.report._results import Measured, by_accuracy, main_names, primary, shared_names
+from corml.report.page import Figure, Figures, Section
+from corml.report.subject import Subject
+
+__all__ = ["popularity_shares", "section"]
+
+THIRDS = 3
+LENGTH = 10
+MAX_USERS = 2000  # whose lists make the figure
+_NAMES = ("Hits", "Middle", "Long tail")
+_ABOUT = ("gini", "novelty")  # shown where there are no models to ask for lists
+
+
+def section(subject: Subject) -> Section | None:
+    """Bars for hits, middle and long tail, and for the share of the catalogue that is recommended."""
+    figures = [*_thirds(subject), *_coverage(subject.results)]
+    if not figures:
+        return None
+    intro = (
+        "A recommender that shows everybody the same few hits wastes the rest of the catalogue. "
+        f"{_said(subject.results)}"
+    )
+    return Section("popularity", "Popularity bias and the long tail", intro.strip(), (Figures(tuple(figures)),))
+
+
+def popularity_shares(
+    train: Interactions, lists: NDArray[np.object_], groups: int = THIRDS
+) -> tuple[NDArray[np.float64], list[int]]:
+    """How recommendations are distributed over groups of items with equally many interactions, and the groups' sizes.
+
+    Items are ordered from the most popular to the least and cut where a third, two thirds … of the interactions are
+    reached; lists that follow the data would put as many recommendations in each.
+    """
+    degrees = train.item_degrees
+    order = np.argsort(-degrees, kind="stable")
+    before = np.cumsum(degrees[order]) - degrees[order]
+    group = np.empty(len(order), dtype=np.int64)
+    group[order] = np.minimum(before * groups // max(int(degrees.sum()), 1), groups - 1)
+    rows = train.items.find(item for item in lists.ravel() if item is not None)
+    counts = np.bincount(group[rows[rows >= 0]], minlength=groups)
+    return counts / max(int(counts.sum()), 1), np.bincount(group, minlength=groups).tolist()
+
+
+def _thirds(subject: Subject) -> list[Figure]:
+    train = subject.split.train if subject.split else subject.data
+    shares: dict[str, NDArray[np.float64]] = {}
+    sizes = [0] * THIRDS
+    for name, (model, result) in subject.models.items():
+        lists = _lists(model, train, result)
+        if lists is not None:
+            shares[name], sizes = popularity_shares(train, lists)
+    if not shares:
+        return _by_metric(subject.results)
+    groups = [f"{name}: {text.count(size)} item{'' if size == 1 else 's'}" for name, size in zip(_NAMES, sizes, strict=True)]
+    chart = charts.bars(
+        [charts.Bars(name, share.tolist()) for name, share in shares.items()],
+        groups,
+        x=charts.Axis("share of the recommendations", "percent"),
+        title="Recommendations of hits, middle and long tail",
+        reference=(1 / THIRDS, "share in the data"),
+    )
+    caption = "Each group of items has a third of all interactions. Bars beyond the dashed line are more than its share."
+    return [Figure("Where the recommendations go", caption, chart)]
+
+
+def _by_metric(results: Mapping[str, Measured]) -> list[Figure]:
+    """Without lists: what the metrics say about them."""
+    names = [name for name in main_names(shared_names(results.values())) if name.partition("@")[0] in _ABOUT]
+    return [_metric_bars(results, name, measure(name).label, measure(name).meaning) for name in names]
+
+
+def _coverage(results: Mapping[str, Measured]) -> list[Figure]:
+    names = main_names(shared_names(results.values()))
+    covered = next((name for name in names if name.startswith("coverage@")), None)
+    if covered is None:
+        return []
+    caption = f"Items that are in the first {covered.partition('@')[2]} of at least one user, of all items."
+    return [_metric_bars(results, covered, "Share of the catalogue recommended", caption, form="percent")]
+
+
+def _metric_bars(results: Mapping[str, Measured], name: str, title: str, caption: str, form: str = "number") -> Figure:
+    series = charts.Bars("", [float(result[name]) for result in results.values()])
+    return Figure(title, caption, charts.bars([series], list(results), x=charts.Axis(measure(name).label, form), title=title))
+
+
+def _said(results: Mapping[str, Measured]) -> str:
+    metric = primary(results)
+    covered = next((n for n in main_names(shared_names(results.values())) if n.startswith("coverage@")), None)
+    if metric is None or covered is None:
+        return ""
+    first, *others = by_accuracy(results, metric)
+    beside = f", {others[0]} {text.percent(results[others[0]][covered])}" if others else ""
+    return f"{first} recommends {text.percent(results[first][covered])} of the items to somebody{beside}."
+
+
+def _lists(model: Any, train: Interactions, result: Measured) -> NDArray[np.object_] | None:
+    """Lists of evaluated users, evenly thinned out; None if the model cannot make any of them."""
+    if not hasattr(model, "recommend"):
+        return None
+    known = [str(user) for user in result.users if user in model.users_]
+    users = known or [str(user) for user in model.users_.labels]
+    try:
+        lists: NDArray[np.object_] = (
+            model.recommend(_thinned(users), k=LENGTH).items if users else _by_history(model, train)
+        )
+    except UsageError:  # a model that answers only for its own users, in a file that does not have them
+        return None
+    return lists
+
+
+def _by_history(model: Any, train: Interactions) -> NDArray[np.object_]:
+    """Lists by histories, for a model file without its users."""
+    rows = np.flatnonzero(train.user_degrees > 0)
+    chosen = rows[:: max(1, -(-len(rows) // MAX_USERS))]
+    histories = [train.items.labels[train.matrix[[row]].indices].tolist() for row in chosen]
+    lists: NDArray[np.object_] = model.recommend(history=histories, k=LENGTH).items
+    return lists
+
+
+def _thinned(users: list[str]) -> list[str]:
+    return users[:: max(1, -(-len(users) // MAX_USERS))]
