@@ -8,8 +8,10 @@
     │   └── UnknownIdError            3   a user or item that was not in the training data
     ├── ResourceError                 4   refused before allocating: it would not fit in memory
     ├── NumericalError                4   a stage produced something that is not finite
-    └── ModelFileError                5   a model file that must not be trusted
+    ├── ModelFileError                5   a model file that must not be trusted
+    └── StudyError                    6   a part of a study failed; the rest of it is finished
     ConvergenceWarning                    a solver stopped before its tolerance
+    LeakageWarning                        a model is evaluated on pairs it was fitted on
 
 Each message says what, where and what to do, in one line: the command line prints it as it is.
 """
@@ -20,11 +22,13 @@ __all__ = [
     "ConvergenceWarning",
     "CormlError",
     "DataError",
+    "LeakageWarning",
     "ModelFileError",
     "NotFittedError",
     "NumericalError",
     "ResourceError",
     "SettingError",
+    "StudyError",
     "UnknownIdError",
     "UsageError",
 ]
@@ -96,8 +100,19 @@ class ModelFileError(CormlError, ValueError):
     exit_code = 5
 
 
+class StudyError(CormlError):
+    """A part of a study failed; everything else is finished and kept."""
+
+    code = "study"
+    exit_code = 6
+
+
 class ConvergenceWarning(UserWarning):
     """A solver stopped before reaching its tolerance; its answer is usable but not optimal."""
+
+
+class LeakageWarning(UserWarning):
+    """A model is evaluated on pairs it was fitted on: its figures are better than they would be on new data."""
 
 
 def quoted(values: Sequence[object], shown: int = 3) -> str:

@@ -13,7 +13,7 @@ import typer
 import corml
 from corml.cli._commands import Commands
 from corml.cli._console import clean, say
-from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError
+from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning
 
 __all__ = ["app", "main"]
 
@@ -43,7 +43,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("always", ConvergenceWarning)
+            for category in (ConvergenceWarning, LeakageWarning):
+                warnings.simplefilter("always", category)
             warnings.showwarning = _warn
             _print_anything()
             sys.exit(_run([word for word in given if word != "--debug"], debug))

@@ -24,7 +24,6 @@ __all__ = [
     "recorded_split",
     "target",
     "tell_unknown",
-    "warn_if_seen",
 ]
 
 # --- data ------------------------------------------------------------------------------------------------------------
@@ -153,21 +152,3 @@ def _data_of(name: object, model: str) -> str:
         f"The data {ascii_line(name, 200)} recorded in {ascii_line(model, 200)} are not here: "
         "name the file after the model."
     )
-
-
-def warn_if_seen(model: Recommender, split: Split, part: str) -> None:
-    """Warn where a model is evaluated on pairs it was fitted on: such figures flatter it."""
-    if split.train.fingerprint == model.fitted_.fingerprint:
-        return
-    held_out = split.part(part)[2]
-    if not len(model.users_):
-        tell(
-            "warning: the model was not fitted on the train part of this split: it may have learned the held-out pairs"
-        )
-        return
-    seen = held_out.on(model.users_, model.items_).matrix.multiply(model.train_).nnz
-    if seen:
-        tell(
-            f"warning: the model learned from {seen:,} of the {len(held_out):,} held-out {part} pairs, so the "
-            "figures flatter it: fit with --split and evaluate on that split"
-        )

@@ -8,7 +8,7 @@ import corml
 from corml.cli._console import progress, say, show_json, tell
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, table_bytes
-from corml.cli._work import load, recorded_split, target, warn_if_seen
+from corml.cli._work import load, recorded_split, target
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.run import DEFAULT_METRICS
 from corml.metrics import parse_all
@@ -63,7 +63,6 @@ def evaluate(
         split = _ready_made(train, valid, test, loading)
     else:
         split = recorded_split(loaded, model, source, loading, splitting)
-    warn_if_seen(loaded, split, part)
     with progress() as show:
         result = corml.evaluate(loaded, split, names, part=part, progress=show)
     if per_user:

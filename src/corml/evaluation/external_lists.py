@@ -1,5 +1,6 @@
-"""Lists of another program: a mapping, a frame or Recommendations, brought to the users and items of a task."""
+"""Lists of another program: a mapping, a frame, a file or Recommendations, brought to the users and items of a task."""
 
+import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -7,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, UsageError, ascii_line
+from corml.evaluation.list_files import read_lists
 from corml.evaluation.task import Task
 from corml.interactions import canonical
 from corml.linalg.cells import filled
@@ -15,7 +17,7 @@ from corml.recommendations import Recommendations
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
 
-    ExternalLists = Mapping[Hashable, Sequence[Hashable]] | Recommendations | IntoDataFrame
+    ExternalLists = Mapping[Hashable, Sequence[Hashable]] | Recommendations | str | os.PathLike[str] | IntoDataFrame
 
 __all__ = ["by_user", "ranked"]
 
@@ -26,11 +28,22 @@ def by_user(lists: "ExternalLists") -> dict[str, list[str]]:
         return _unique(zip(lists.users, lists, strict=True))
     if isinstance(lists, Mapping):
         return _unique(lists.items())
+    if isinstance(lists, str | os.PathLike):
+        return _from_frame(read_lists(lists))
     return _from_frame(lists)
 
 
-def ranked(task: Task, lists: Mapping[str, Sequence[str]], longest: int) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Item numbers of each user of the task, −1 where a list is short, and counts of what does not fit the task."""
+def ranked(
+    task: Task, lists: Mapping[str, Sequence[str]], longest: int, *, mask: bool = False
+) -> tuple[NDArray[np.int64], dict[str, int]]:
+    """Item numbers of each user of the task, −1 where a list is short, and counts of what does not fit the task.
+
+    With `mask` items already seen are taken out before a list is cut, as they are for a model.
+    """
+    if mask:
+        lists, removed = _without_seen(task, lists)
+        cut, counts = ranked(task, lists, longest)
+        return cut, counts | ({"recommended items already seen, taken out": removed} if removed else {})
     ranked_items = np.full((len(task.users), longest), -1, dtype=np.int64)
     for row, user in enumerate(task.users):
         items = lists.get(user, ())[:longest]
@@ -44,6 +57,19 @@ def ranked(task: Task, lists: Mapping[str, Sequence[str]], longest: int) -> tupl
         "recommended items already seen": int(seen.sum()),
     }
     return ranked_items, {what: count for what, count in counts.items() if count}
+
+
+def _without_seen(task: Task, lists: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], int]:
+    """Lists without the items of each user's mask, and how many were taken out; other users' lists stay."""
+    kept, removed = {user: list(items) for user, items in lists.items()}, 0
+    for row, user in enumerate(task.users):
+        if user in kept:
+            first, last = task.mask.indptr[row], task.mask.indptr[row + 1]
+            seen = set(task.items.labels[task.mask.indices[first:last]])
+            fresh = [item for item in kept[user] if item not in seen]
+            removed += len(kept[user]) - len(fresh)
+            kept[user] = fresh
+    return kept, removed
 
 
 def _unique(lists: Iterable[tuple[Hashable, Iterable[Hashable]]]) -> dict[str, list[str]]:

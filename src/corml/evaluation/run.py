@@ -10,6 +10,7 @@ from corml.errors import UsageError
 from corml.evaluation import external_lists, task
 from corml.evaluation.bootstrap import Bootstrap
 from corml.evaluation.bootstrap import intervals as intervals_of
+from corml.evaluation.leakage import warn_of_leakage
 from corml.evaluation.measure import lists_of, measured
 from corml.evaluation.result import Result
 from corml.metrics import Metric, parse_all
@@ -43,7 +44,8 @@ def evaluate(
 
     The model scores the history of the part (train); items already seen (for "test": train and valid) are excluded.
     Users and items are matched by id, so the model may come from a file; item popularity comes from `split.train`.
-    `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`.
+    `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`. A model that was fitted on
+    held-out pairs gets a LeakageWarning.
     """
     if not isinstance(split, Split):
         raise UsageError(
@@ -51,6 +53,7 @@ def evaluate(
         )
     parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
     job = task.make(split, part, model.items)
+    warn_of_leakage(model, split, part)
     longest = min(max(metric.k for metric in parsed), len(job.items))
     known = model.users_.find(job.users)
     best, _ = top_k(model, job.history, longest, users=known, seen=job.mask, progress=progress)
@@ -67,16 +70,20 @@ def evaluate_lists(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    mask: bool = False,
     name: str = "",
 ) -> Result:
     """Measure lists that another program made, with the same metrics and for the same users as `evaluate`.
 
-    `lists` is a mapping from user to item ids (best first), a frame with the columns user and item (and rank), or
-    Recommendations; items are those of the split. A user without a list counts as 0.
+    `lists` is a mapping from user to item ids (best first), a frame with the columns user and item (and rank), the name
+    of a file (CSV, TSV, Parquet or a TREC run), or Recommendations; items are those of the split. A user without a list
+    counts as 0. An item that was already seen is a miss; with `mask` it is taken out before the list is cut, as it is
+    for a model.
     """
     parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
     job = task.make(split, part, split.train.items)
-    best, notes = external_lists.ranked(job, external_lists.by_user(lists), max(metric.k for metric in parsed))
+    longest = max(metric.k for metric in parsed)
+    best, notes = external_lists.ranked(job, external_lists.by_user(lists), longest, mask=mask)
     return _result(job, best, parsed, bootstrap, name=name, notes=notes)
 
 

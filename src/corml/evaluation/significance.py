@@ -1,28 +1,48 @@
-"""The one rule for calling a difference significant: a two-sided paired t-test over the same users, at one level."""
+"""Two models over the same users: three tests, sizes of the effect, and one rule for calling a difference significant.
 
-import math
-from collections.abc import Mapping
-from dataclasses import dataclass
+The rule is the two-sided paired t-test at one level. Wilcoxon's test and the sign-flip permutation test stand beside
+it: where the three disagree, few users or single large differences decide, and the difference is not to be relied on.
+"""
+
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corml.evaluation.bootstrap import Bootstrap, intervals
+from corml.evaluation.effect_size import EffectSize, effect_size
+from corml.evaluation.holm import holm
+from corml.evaluation.sign_flip import sign_flip
+from corml.evaluation.signed_rank import wilcoxon
+from corml.evaluation.t_test import paired_t_test
 
-__all__ = ["LEVEL", "Comparison", "compare", "is_significant", "paired_t_test", "verdict"]
+__all__ = ["LEVEL", "Comparison", "PValues", "compare", "corrected", "is_significant", "paired_t_test", "verdict"]
 
 LEVEL = 0.05  # p below this is called significant
 
+Key = TypeVar("Key", bound=Hashable)
 Values = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class PValues:
+    """Two-sided p of the same difference by three tests."""
+
+    t: float
+    wilcoxon: float
+    permutation: float
 
 
 @dataclass(frozen=True)
 class Comparison:
     """One metric of two models over the users both were evaluated on.
 
-    `difference` is the first mean minus the second, `interval` its percentile bootstrap over users, and `p` the
-    two-sided paired t-test: how often chance alone would give so large a difference. Each metric is tested by
-    itself: who compares on many metrics should ask for a smaller p.
+    `difference` is the first mean minus the second, `interval` its paired percentile bootstrap over users, and `p` the
+    two-sided paired t-test: how often chance alone would give so large a difference. `tests` has p by all three tests
+    and `effect` says how large the difference is. `holm` are the p values corrected for a family of tests; without it
+    each metric was tested by itself, and who compares on many should ask for a smaller p.
     """
 
     metric: str
@@ -30,7 +50,14 @@ class Comparison:
     means: tuple[float, float]
     difference: float
     interval: tuple[float, float]
-    p: float
+    tests: PValues
+    effect: EffectSize
+    holm: PValues | None = None
+
+    @property
+    def p(self) -> float:
+        """The paired t-test, corrected if it was one of a family."""
+        return self.tests.t if self.holm is None else self.holm.t
 
     @property
     def significant(self) -> bool:
@@ -40,8 +67,31 @@ class Comparison:
 
 def compare(paired: Mapping[str, tuple[Values, Values]], bootstrap: Bootstrap) -> dict[str, Comparison]:
     """Compare two models metric by metric; both arrays of a pair hold the values of the same users in one order."""
-    spans = intervals({metric: a - b for metric, (a, b) in paired.items()}, bootstrap)
-    return {metric: _comparison(metric, a, b, spans[metric]) for metric, (a, b) in paired.items()}
+    differences = {metric: a - b for metric, (a, b) in paired.items()}
+    spans = intervals(differences, bootstrap)
+    flipped = sign_flip(differences, seed=bootstrap.seed)
+    return {
+        metric: Comparison(
+            metric=metric,
+            users=len(a),
+            means=(float(a.mean()), float(b.mean())),
+            difference=float(differences[metric].mean()),
+            interval=spans[metric],
+            tests=PValues(paired_t_test(differences[metric]), wilcoxon(differences[metric]), flipped[metric]),
+            effect=effect_size(differences[metric]),
+        )
+        for metric, (a, b) in paired.items()
+    }
+
+
+def corrected(family: Mapping[Key, Comparison]) -> dict[Key, Comparison]:
+    """The same comparisons with p corrected by Holm's method over all of them, for each kind of test by itself."""
+    t = holm({key: comparison.tests.t for key, comparison in family.items()})
+    ranks = holm({key: comparison.tests.wilcoxon for key, comparison in family.items()})
+    flips = holm({key: comparison.tests.permutation for key, comparison in family.items()})
+    return {
+        key: replace(comparison, holm=PValues(t[key], ranks[key], flips[key])) for key, comparison in family.items()
+    }
 
 
 def is_significant(differences: Values) -> bool:
@@ -54,20 +104,3 @@ def verdict(*, significant: bool) -> str:
     if significant:
         return f"The difference is unlikely to be chance (paired t-test over users, p < {LEVEL:g})."
     return f"The difference may be chance (paired t-test over users, p ≥ {LEVEL:g})."
-
-
-def paired_t_test(differences: Values) -> float:
-    """Two-sided p of a mean difference of zero; 1 for fewer than two users or no difference at all."""
-    from scipy.special import stdtr  # Student's distribution, without the import time of scipy.stats
-
-    if len(differences) < 2 or not differences.any():
-        return 1.0
-    standard_error = float(differences.std(ddof=1)) / math.sqrt(len(differences))
-    if standard_error == 0:
-        return 0.0
-    return float(2 * stdtr(len(differences) - 1, -abs(float(differences.mean())) / standard_error))
-
-
-def _comparison(metric: str, a: Values, b: Values, interval: tuple[float, float]) -> Comparison:
-    differences, means = a - b, (float(a.mean()), float(b.mean()))
-    return Comparison(metric, len(a), means, float(differences.mean()), interval, paired_t_test(differences))

@@ -1,0 +1,80 @@
+"""Anyone's recommendation file: the same lists whatever the format, ids as they are, a sentence where it is wrong."""
+
+import gzip
+
+import polars
+import pytest
+
+import corml
+from corml.errors import DataError
+from corml.evaluation import evaluate_lists
+from corml.evaluation.external_lists import by_user
+from corml.evaluation.list_files import read_lists
+
+LISTS = {"007": ["7", "3", "x y"], "b": ["3"]}
+ROWS = [("007", "3", 2, 0.5), ("b", "3", 1, 0.1), ("007", "7", 1, 0.9), ("007", "x y", 3, -1.0)]
+
+
+def table(separator, columns=("user", "item", "rank", "score")):
+    lines = [columns, *(tuple(map(str, row[: len(columns)])) for row in ROWS)]
+    return "\n".join(separator.join(line) for line in lines) + "\n"
+
+
+def test_every_format_gives_the_same_lists(tmp_path):
+    (tmp_path / "a.csv").write_text(table(","))
+    (tmp_path / "a.tsv").write_text(table("\t", ("user_id", "item_id", "rank")))
+    (tmp_path / "a.csv.gz").write_bytes(gzip.compress(table(",").encode()))
+    frame = polars.DataFrame(ROWS, schema=["userId", "itemId", "rank", "prediction"], orient="row")
+    frame.drop("rank").write_parquet(tmp_path / "a.parquet")  # by score
+    for name in ("a.csv", "a.tsv", "a.csv.gz", "a.parquet"):
+        assert by_user(tmp_path / name) == LISTS, name
+
+
+@pytest.mark.parametrize("name", ["a.run", "a.trec", "a.txt", "a.run.gz"])
+def test_a_trec_run_is_sorted_by_score_and_then_by_rank(tmp_path, name):
+    text = "u1  Q0 i1 3 0.5 mine\nu1 Q0 i2 1 0.9 mine\n\nu1\tQ0\ti3\t2\t0.5\tmine\nu2 Q0 i1 1 7 mine\n"
+    content = gzip.compress(text.encode()) if name.endswith(".gz") else text.encode()
+    (tmp_path / name).write_bytes(content)
+    assert by_user(str(tmp_path / name)) == {"u1": ["i2", "i3", "i1"], "u2": ["i1"]}
+
+
+def test_without_rank_and_score_the_order_of_rows_counts(tmp_path):
+    (tmp_path / "a.csv").write_text("item,user\nz,1\na,1\n")
+    assert by_user(tmp_path / "a.csv") == {"1": ["z", "a"]}
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fragment"),
+    [
+        ("a.xls", "", "must end in .csv, .tsv, .parquet"),
+        ("a.csv", "user,thing\n1,2\n", "no column item among 'user', 'thing'"),
+        ("a.csv", "user,item,rank\n1,2,first\n", "rank of the lists"),
+        ("a.csv", "user,item\n1,2\n1,\n", "Row 2 of the lists"),
+        ("a.csv", "", "cannot be read as csv"),
+        ("a.parquet", "no parquet", "cannot be read as parquet"),
+        ("a.run", "u1 Q0 i1 1 0.5 mine\nu1 i2 2\n", "Line 2 of the run"),
+        ("a.run", "u1 Q0 i1 1 high mine\n", "score of the lists"),
+    ],
+)
+def test_a_file_that_is_no_lists_is_refused_in_a_sentence(tmp_path, name, content, fragment):
+    (tmp_path / name).write_text(content)
+    with pytest.raises(DataError, match=fragment):
+        read_lists(tmp_path / name)
+
+
+@pytest.mark.parametrize("name", ["none.csv", "none.run", "none.parquet"])
+def test_a_file_that_is_not_there_is_named(tmp_path, name):
+    with pytest.raises(DataError, match=name):
+        read_lists(tmp_path / name)
+
+
+def test_a_models_own_lists_from_a_file_are_as_good_as_the_model(tmp_path, split):
+    model = corml.Popularity().fit(split.train)
+    users = [user for user in split.train.users.labels if split.train.user_degrees[split.train.users.rows([user])[0]]]
+    model.recommend(users, k=30).to_frame().write_csv(tmp_path / "lists.csv")
+    theirs = evaluate_lists(tmp_path / "lists.csv", split, ["ndcg@10", "recall@5"], mask=True)
+    ours = corml.evaluate(model, split, ["ndcg@10", "recall@5"])
+    assert theirs.means == ours.means  # the lists hold valid items, which are taken out as the model's are
+    assert theirs.notes["recommended items already seen, taken out"] > 0
+    unmasked = evaluate_lists(tmp_path / "lists.csv", split, ["ndcg@10"])
+    assert unmasked["ndcg@10"] < ours["ndcg@10"]
