@@ -2,11 +2,12 @@
 
 from collections.abc import Sequence
 from itertools import pairwise
+from typing import NamedTuple
 
-from corml.charts._svg import COLOURS, clip, text, width_of
+from corml.charts._svg import clip, text, width_of
 from corml.charts.chart import WIDTH
 
-__all__ = ["labels"]
+__all__ = ["Named", "labels"]
 
 Point = tuple[float, float]
 Box = tuple[float, float, float, float]
@@ -15,27 +16,33 @@ LONGEST = 170
 HIGH = 15
 
 
-def labels(series: Sequence[tuple[int, str, Sequence[Point]]], top: float) -> str:
-    """Write each name at the first free place around one of its points."""
-    taken: list[Box] = [(x - 7, y - 7, x + 7, y + 7) for _, _, points in series for x, y in _along(points)]
+class Named(NamedTuple):
+    """Words, their class, and the points beside one of which they may stand."""
+
+    words: str
+    kind: str
+    points: Sequence[Point]
+
+
+def labels(names: Sequence[Named], top: float) -> str:
+    """Write each name at the freest place around its points."""
+    taken: list[Box] = [(x - 7, y - 7, x + 7, y + 7) for one in names for x, y in _along(one.points)]
     parts = []
-    for at, name, points in series:
-        if not points:
+    for one in names:
+        if not one.words:  # only its points are in the way
             continue
-        shown = clip(name, LONGEST, bold=True)
-        box, anchor = _free_place(points, width_of(shown, bold=True), taken, top)
+        shown = clip(one.words, LONGEST, bold=True)
+        box, anchor = _free_place(one.points, width_of(shown, bold=True), taken, top)
         taken.append(box)
         x = box[0] if anchor == "start" else box[2]
-        parts.append(text(x, (box[1] + box[3]) / 2, shown, f"name halo f{at % COLOURS}", anchor=anchor))
+        parts.append(text(x, (box[1] + box[3]) / 2, shown, one.kind, anchor=anchor))
     return "".join(parts)
 
 
 def _along(points: Sequence[Point]) -> list[Point]:
     """The points and, between each two, some of the line that connects them."""
     between = [
-        (a + (c - a) * step / 8, b + (d - b) * step / 8)
-        for (a, b), (c, d) in pairwise(points)
-        for step in range(1, 8)
+        (a + (c - a) * step / 8, b + (d - b) * step / 8) for (a, b), (c, d) in pairwise(points) for step in range(1, 8)
     ]
     return [*points, *between]
 

@@ -34,12 +34,14 @@ class Scale:
 
     def __call__(self, value: float) -> float:
         """The place of a value; what lies outside is put on the edge."""
-        low, high, value = (map(math.log10, (self.low, self.high, value)) if self.log else (self.low, self.high, value))
+        low, high, value = map(math.log10, (self.low, self.high, value)) if self.log else (self.low, self.high, value)
         share = (value - low) / (high - low) if high > low else 0.5
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
 
-def fitted(axis: Axis, values: Iterable[float], start: float, end: float, *, count: int = 5) -> tuple[Scale, list[float]]:
+def fitted(
+    axis: Axis, values: Iterable[float], start: float, end: float, *, count: int = 5
+) -> tuple[Scale, list[float]]:
     """A scale that holds all values, and its ticks."""
     known = [float(value) for value in values if math.isfinite(value) and (value > 0 or not axis.log)]
     low, high = (min(known), max(known)) if known else (1.0, 10.0) if axis.log else (0.0, 1.0)

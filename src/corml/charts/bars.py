@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from corml.charts._legend import legend
+from corml.charts._legend import Key, legend, tint
 from corml.charts._svg import COLOURS, clip, line, rect, text, width_of
 from corml.charts.axis import Axis, Scale, fitted, wording
 from corml.charts.chart import WIDTH, Chart
@@ -23,6 +23,7 @@ class Bars:
 
     name: str
     values: Sequence[float | None]
+    colour: int | None = None  # its own, where a series keeps it through several charts
 
 
 def bars(
@@ -34,8 +35,8 @@ def bars(
     reference: tuple[float, str] | None = None,
 ) -> Chart:
     """Draw bars from zero; `reference` is a value to compare with, and its name."""
-    keys = [(one.name, "box") for one in series] if len(series) > 1 else []
-    head, top = legend([*keys, *([(reference[1], "reference")] if reference else [])], WIDTH)
+    keys = [Key(one.name, "box", tint(one, at)) for at, one in enumerate(series)] if len(series) > 1 else []
+    head, top = legend([*keys, *([Key(reference[1], "reference")] if reference else [])], WIDTH)
     known = [value for one in series for value in one.values if value is not None]
     axis = Axis(x.label, x.form, x.log, zero=True)
     scale, ticks = fitted(axis, [*known, *([reference[0]] if reference else [])], LEFT, WIDTH - 58, count=4)
@@ -48,7 +49,8 @@ def bars(
         y = top + at * height
         parts.append(text(0, y + NAME / 2, clip(group, WIDTH, bold=True), "name halo"))
         for lane, one in enumerate(series):
-            parts.append(_bar(scale, one.values[at], y + NAME + lane * (BAR + GAP), lane, axis, f"{one.name}, {group}"))
+            place = y + NAME + lane * (BAR + GAP)
+            parts.append(_bar(scale, one.values[at], place, tint(one, lane), axis, f"{one.name}, {group}"))
     parts.append(text(WIDTH / 2, bottom + 32, clip(x.label, WIDTH), "label", anchor="middle"))
     return Chart(title, _described(series, groups, axis), "".join(parts), bottom + 44)
 
@@ -61,12 +63,12 @@ def _grid(scale: Scale, ticks: Sequence[float], words: Sequence[str], top: float
     ]
 
 
-def _bar(scale: Scale, value: float | None, y: float, lane: int, axis: Axis, hint: str) -> str:
+def _bar(scale: Scale, value: float | None, y: float, colour: int, axis: Axis, hint: str) -> str:
     if value is None or not math.isfinite(value):
         return text(scale(0) + 4, y + BAR / 2, "–", "value")
     written = said(value, axis)
     start, end = sorted((scale(0), scale(value)))
-    kind = f"f{lane % COLOURS}"
+    kind = f"f{colour % COLOURS}"
     return rect(start, y, end - start, BAR, kind, hint=f"{hint}: {written}") + text(
         end + 5, y + BAR / 2, written, "value halo"
     )

@@ -4,7 +4,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from corml.charts._legend import legend
+from corml.charts._legend import Key, legend, tint
 from corml.charts._svg import COLOURS, clip, line, marker, text
 from corml.charts.axis import Axis, Scale, fitted, wording
 from corml.charts.chart import WIDTH, Chart
@@ -24,11 +24,15 @@ class Dots:
 
     name: str
     values: Sequence[tuple[float, Interval] | None]
+    colour: int | None = None  # its own, where a series keeps it through several charts
 
 
-def dots(series: Sequence[Dots], rows: Sequence[str], *, x: Axis, title: str = "", reference: float | None = None) -> Chart:
+def dots(
+    series: Sequence[Dots], rows: Sequence[str], *, x: Axis, title: str = "", reference: float | None = None
+) -> Chart:
     """Draw rows from the top; with a single series the name and the value of a row stand beside its dot."""
-    head, top = legend([(one.name, "marker") for one in series], WIDTH) if len(series) > 1 else ("", 4.0)
+    keys = [Key(one.name, "marker", tint(one, at)) for at, one in enumerate(series)]
+    head, top = legend(keys, WIDTH) if len(series) > 1 else ("", 4.0)
     height = NAME + LANE * len(series) + 6
     ends = [end for one in series for value in one.values if value for end in (value[0], *(value[1] or ()))]
     room = 60.0  # for the value to the right of a dot
@@ -49,18 +53,21 @@ def dots(series: Sequence[Dots], rows: Sequence[str], *, x: Axis, title: str = "
         for lane, one in enumerate(series):
             value = one.values[at]
             if value is not None and math.isfinite(value[0]):
-                parts.append(_dot(scale, value, y + NAME + LANE * (lane + 0.5), lane if len(series) > 1 else 0, one.name, row))
+                middle = y + NAME + LANE * (lane + 0.5)
+                parts.append(_dot(scale, value, middle, tint(one, lane), f"{one.name}, {row}"))
     return Chart(title, _described(series, rows, x), "".join(parts), bottom + 44)
 
 
-def _dot(scale: Scale, value: tuple[float, Interval], y: float, lane: int, name: str, row: str) -> str:
+def _dot(scale: Scale, value: tuple[float, Interval], y: float, colour: int, about: str) -> str:
     mean, span = value
-    colour, written = lane % COLOURS, f"{mean:.3f}"
     low, high = span if span else (mean, mean)
-    hint = f"{name}, {row}: {_said(value)}"
     right = max(scale(high), scale(mean) + 6) + 6
-    drawn = line(scale(low), y, scale(high), y, f"span s{colour}") if span else ""
-    return drawn + marker(scale(mean), y, lane, hint=hint) + text(right, y, written, "value halo")
+    drawn = line(scale(low), y, scale(high), y, f"span s{colour % COLOURS}") if span else ""
+    return (
+        drawn
+        + marker(scale(mean), y, colour, hint=f"{about}: {_said(value)}")
+        + text(right, y, f"{mean:.3f}", "value halo")
+    )
 
 
 def _said(value: tuple[float, Interval]) -> str:

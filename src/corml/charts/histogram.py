@@ -25,15 +25,21 @@ def histogram(values: ArrayLike, *, x: Axis, y: Axis, title: str = "", bins: int
     counts, _ = np.histogram(numbers, bins=edges)
     y_axis = Axis(y.label, y.form, zero=True)
     grid, across, up = plane(x, y_axis, edges.tolist(), counts.tolist(), 0, HEIGHT)
-    drawn = [_column(across, up, low, high, n, x) for low, high, n in zip(edges, edges[1:], counts.tolist(), strict=False)]
+    drawn = [
+        _column(across, up, low, high, n, x) for low, high, n in zip(edges, edges[1:], counts.tolist(), strict=False)
+    ]
     middle = float(np.median(numbers)) if len(numbers) else None
     if middle is not None:
         place, over = across(middle), across(middle) > 340
         drawn.append(line(place, up.end - 4, place, up.start, "reference"))
         words = f"median {said(middle, Axis('', 'count') if middle.is_integer() else x)}"
-        drawn.append(text(place + (-5 if over else 5), up.end + 2, words, "label halo", anchor="end" if over else "start"))
+        drawn.append(
+            text(place + (-5 if over else 5), up.end + 2, words, "label halo", anchor="end" if over else "start")
+        )
     about = f"{x.label}: {len(numbers):,} values" + ("" if middle is None else f", median {middle:.4g}")
-    return Chart(title, f"{about}, from {edges[0]:.4g} to {edges[-1]:.4g}.", "".join([*grid, *drawn]), 22 + HEIGHT + FOOT)
+    return Chart(
+        title, f"{about}, from {edges[0]:.4g} to {edges[-1]:.4g}.", "".join([*grid, *drawn]), 22 + HEIGHT + FOOT
+    )
 
 
 def _edges(numbers: NDArray[np.float64], x: Axis, bins: int) -> NDArray[np.float64]:

@@ -2,14 +2,14 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from corml.charts._labels import labels
-from corml.charts._legend import legend
+from corml.charts._labels import Named, labels
+from corml.charts._legend import Key, legend, tint
 from corml.charts._plane import FOOT, plane
-from corml.charts._svg import COLOURS, line, marker, polyline, text
+from corml.charts._svg import COLOURS, line, marker, polyline
 from corml.charts.axis import Axis, Scale
-from corml.charts.chart import Chart
+from corml.charts.chart import WIDTH, Chart
 
 __all__ = ["Line", "lines"]
 
@@ -25,6 +25,7 @@ class Line:
     points: Sequence[tuple[float, float]]
     marks: bool = False
     ends: tuple[str, str] = ("", "")  # words at the first and at the last point
+    colour: int | None = None  # its own, where a series keeps it through several charts
 
 
 def lines(
@@ -39,25 +40,27 @@ def lines(
 ) -> Chart:
     """Draw series; `named` writes names beside the points instead of a key; `reference` is a value of y with a name."""
     usable = [_finite(one, x, y) for one in series]
-    keys = [] if named or len(usable) < 2 else [(one.name, "marker") for one in usable]
-    head, top = legend([*keys, *([(reference[1], "reference")] if reference else [])], 460)
+    keys = [] if named or len(usable) < 2 else [Key(one.name, "marker", tint(one, at)) for at, one in enumerate(usable)]
+    head, top = legend([*keys, *([Key(reference[1], "reference")] if reference else [])], WIDTH)
     xs = _with_margin([p[0] for one in usable for p in one.points], x, wide=named)
     ys = _with_margin([p[1] for one in usable for p in one.points], y, wide=named)
     grid, across, up = plane(x, y, xs, [*ys, *([reference[0]] if reference else [])], top, height)
     parts = [head, *grid]
     if reference:
         parts.append(line(across.start, up(reference[0]), across.end, up(reference[0]), "reference"))
-    parts += [_drawn(one, at, across, up) for at, one in enumerate(usable)]
+    curves_first = sorted(enumerate(usable), key=lambda pair: len(pair[1].points) == 1)
+    parts += [_drawn(one, tint(one, at), across, up) for at, one in curves_first]
     if named:
-        parts.append(labels([(at, one.name, [(across(a), up(b)) for a, b in one.points]) for at, one in enumerate(usable)], top + 22))
-    parts += [_end_words(one, across, up) for one in usable]
+        parts.append(
+            labels([name for at, one in enumerate(usable) for name in _names(one, tint(one, at), across, up)], top + 22)
+        )
     return Chart(title, _described(series, x, y), "".join(parts), top + 22 + height + FOOT)
 
 
 def _finite(one: Line, x: Axis, y: Axis) -> Line:
     """Without points that an axis cannot show."""
     points = [(float(a), float(b)) for a, b in one.points if _shown(a, x) and _shown(b, y)]
-    return Line(one.name, points, one.marks, one.ends)
+    return replace(one, points=points)
 
 
 def _shown(value: float, axis: Axis) -> bool:
@@ -83,14 +86,17 @@ def _drawn(one: Line, at: int, across: Scale, up: Scale) -> str:
     )
 
 
-def _end_words(one: Line, across: Scale, up: Scale) -> str:
-    if not any(one.ends) or len(one.points) < 2:
-        return ""
-    (a, b), (c, d) = one.points[0], one.points[-1]
-    anchors = ("start", "end") if a <= c else ("end", "start")
-    return text(across(a), up(b) + 17, one.ends[0], "label halo", anchor=anchors[0]) + text(
-        across(c), up(d) + 17, one.ends[1], "label halo", anchor=anchors[1]
-    )
+def _names(one: Line, at: int, across: Scale, up: Scale) -> list[Named]:
+    """The name of a series and the words at its ends, with the points they belong to."""
+    points = [(across(a), up(b)) for a, b in one.points]
+    if not points:
+        return []
+    named = [Named(one.name, f"name halo f{at % COLOURS}", points)] if one.name else [Named("", "", points)]
+    if any(one.ends) and len(points) > 1:
+        named += [
+            Named(word, "label halo", [point]) for word, point in zip(one.ends, (points[0], points[-1]), strict=True)
+        ]
+    return named
 
 
 def _described(series: Sequence[Line], x: Axis, y: Axis) -> str:

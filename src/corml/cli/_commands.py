@@ -16,7 +16,20 @@ __all__ = ["ORDER", "Commands", "short_help"]
 ROOM = "corml.cli"
 
 # As a newcomer would use them; a command that is not listed here comes after these.
-ORDER = ("demo", "data", "fit", "recommend", "similar", "explain", "evaluate", "verify", "inspect", "models", "metrics")
+ORDER = (
+    "demo",
+    "data",
+    "fit",
+    "recommend",
+    "similar",
+    "explain",
+    "evaluate",
+    "report",
+    "verify",
+    "inspect",
+    "models",
+    "metrics",
+)
 
 
 class Commands(TyperGroup):

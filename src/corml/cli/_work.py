@@ -11,16 +11,18 @@ from corml.cli._console import progress, tell
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.recommender import Recommender
-from corml.splits import Split
+from corml.splits import Split, ready_made
 from corml.storage import atomic
 
 __all__ = [
     "check_split",
     "fetch",
+    "given_parts",
     "ids",
     "load",
     "make_split",
     "over",
+    "recorded_data_and_split",
     "recorded_split",
     "target",
     "tell_unknown",
@@ -117,6 +119,13 @@ def recorded_split(
     model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
 ) -> Split:
     """The split to evaluate a model on: as the model file recorded it, unless given otherwise."""
+    return recorded_data_and_split(model, path, source, loading, splitting)[1]
+
+
+def recorded_data_and_split(
+    model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
+) -> tuple[Interactions, Split]:
+    """The data a model file names, and their split."""
     recorded = model.fitted_.evaluation.get("procedure", {})
     if recorded.get("name") == "ready-made" and not splitting:
         raise UsageError(
@@ -128,7 +137,15 @@ def recorded_split(
     check_split(options)
     origin = model.fitted_.source
     reading = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # not evaluated
-    return make_split(load(source or _data_of(origin.get("from"), path), {**reading, **loading}), options)
+    data = load(source or _data_of(origin.get("from"), path), {**reading, **loading})
+    return data, make_split(data, options)
+
+
+def given_parts(train: str | None, valid: str | None, test: str | None, loading: dict[str, Any]) -> Split:
+    """A split from files of its parts."""
+    if not train or not test:
+        raise UsageError("A ready-made split needs at least --train and --test.")
+    return ready_made(load(train, loading), load(valid, loading) if valid else None, load(test, loading))
 
 
 def _recorded_options(recorded: dict[str, Any]) -> dict[str, Any]:

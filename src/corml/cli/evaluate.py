@@ -8,11 +8,10 @@ import corml
 from corml.cli._console import progress, say, show_json, tell
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, table_bytes
-from corml.cli._work import load, recorded_split, target
+from corml.cli._work import given_parts, recorded_split, target
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.run import DEFAULT_METRICS
 from corml.metrics import parse_all
-from corml.splits import Split, ready_made
 from corml.storage import atomic
 
 __all__ = ["evaluate"]
@@ -60,7 +59,7 @@ def evaluate(
         raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
     loaded = corml.read_model(model)
     if files_given:
-        split = _ready_made(train, valid, test, loading)
+        split = given_parts(train, valid, test, loading)
     else:
         split = recorded_split(loaded, model, source, loading, splitting)
     with progress() as show:
@@ -72,9 +71,3 @@ def evaluate(
         show_json(result.record())
     else:
         say(result.table())
-
-
-def _ready_made(train: str | None, valid: str | None, test: str | None, loading: dict[str, Any]) -> Split:
-    if not train or not test:
-        raise UsageError("A ready-made split needs at least --train and --test.")
-    return ready_made(load(train, loading), load(valid, loading) if valid else None, load(test, loading))

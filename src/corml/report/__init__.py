@@ -1,7 +1,7 @@
 """REPORT: results for people to read: tables, and one self-contained HTML page with charts.
 
-    subject = Subject(name="ratings.csv", data=data, split=split, models={"CoRML": (model, result)}, …)
-    write_report("report.html", build_page(subject))
+subject = Subject(name="ratings.csv", data=data, split=split, models={"CoRML": (model, result)}, …)
+write_report("report.html", build_page(subject))
 """
 
 from corml.report.build import METRICS, build_page

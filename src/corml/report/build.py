@@ -10,6 +10,7 @@ from corml.report.sections import (
     data,
     examples,
     groups,
+    metrics,
     novelty,
     popularity,
     provenance,
@@ -25,9 +26,7 @@ MAX_NAMED = 5  # models in the subtitle
 
 # What a page is best made from: the first decides who wins.
 METRICS = tuple(
-    f"{name}@{k}"
-    for name in ("ndcg", "mrr", "recall", "hit_rate", "novelty", "coverage", "gini")
-    for k in (5, 10, 20)
+    f"{name}@{k}" for name in ("ndcg", "mrr", "recall", "hit_rate", "novelty", "coverage", "gini") for k in (5, 10, 20)
 )
 
 ORDER: tuple[Callable[[Subject], Section | None], ...] = (
@@ -39,6 +38,7 @@ ORDER: tuple[Callable[[Subject], Section | None], ...] = (
     examples.section,
     data.section,
     users.section,
+    metrics.section,
     solver.section,
     provenance.section,
 )
@@ -59,8 +59,15 @@ def build_page(subject: Subject) -> Page:
 
 def _subtitle(subject: Subject) -> str:
     named = _listed(list(subject.models))
-    size = f"{text.count(len(subject.data))} interaction{'' if len(subject.data) == 1 else 's'}"
-    return (f"{named} on {size}" if named else size) + (f" · {subject.when}" if subject.when else "")
+    size = _size(subject)
+    about = f"{named} on {size}" if named and size else named or size
+    return " · ".join(filter(None, (about, subject.when)))
+
+
+def _size(subject: Subject) -> str:
+    if subject.data is None:
+        return ""
+    return f"{text.count(len(subject.data))} interaction{'' if len(subject.data) == 1 else 's'}"
 
 
 def _listed(models: list[str]) -> str:

@@ -72,7 +72,9 @@ def _accuracy(results: Mapping[str, Measured], metric: str, first: str, second: 
         return Number(f"{value:.3f}", label, f"between {span[0]:.3f} and {span[1]:.3f}" if span else "")
     lead = value / results[second][metric] - 1
     return Number(
-        f"+{text.percent(lead)}", f"more accurate than {second}", f"{label}: {value:.3f} against {results[second][metric]:.3f}"
+        f"+{text.percent(lead)}",
+        f"more accurate than {second}",
+        f"{label}: {value:.3f} against {results[second][metric]:.3f}",
     )
 
 

@@ -56,21 +56,24 @@ class Cost:
 
     fit_seconds: float | None = None
     list_seconds: float | None = None
+    tuning_seconds: float | None = None  # of the processor
+    trials: int | None = None
     peak_bytes: int | None = None  # predicted, of the fit
     file_bytes: int | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Models on one data set; all but the name, the data and the models may be left out.
+    """Models on one data set; all but the name, the data (or None) and the models may be left out.
 
     `models` maps a name for people to a fitted model (or None) and its evaluation, the model the page is about first.
-    `dial` is the curve of a novelty dial, `samples` are cards made with `report.samples` or `report.cards`. `when` is
-    a date in words; without it the page has none, and the same subject gives the same bytes.
+    `dial` is the curve of a novelty dial, `samples` are cards made with `report.samples` or `report.cards`.
+    `remarks` are sentences about who is missing and why, `more` further groups of names and values for the appendix.
+    `when` is a date in words; without it the page has none, and the same subject gives the same bytes.
     """
 
     name: str
-    data: Interactions
+    data: Interactions | None
     models: Mapping[str, tuple[Any, Measured]]
     split: Parts | None = None
     doctor: Doctor | None = None
@@ -78,6 +81,8 @@ class Subject:
     samples: tuple[Card, ...] = ()
     costs: Mapping[str, Cost] = field(default_factory=dict)
     versions: Mapping[str, Any] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     command: str = ""
     when: str = ""
 
@@ -85,3 +90,8 @@ class Subject:
     def results(self) -> dict[str, Measured]:
         """The evaluations by name."""
         return {name: result for name, (_, result) in self.models.items()}
+
+    @property
+    def colours(self) -> dict[str, int]:
+        """The colour of each model, the same in every chart."""
+        return {name: at for at, name in enumerate(self.models)}

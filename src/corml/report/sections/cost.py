@@ -10,6 +10,8 @@ __all__ = ["section"]
 _COLUMNS = {
     "fit_seconds": ("Fit", text.duration, "Time to fit the model."),
     "list_seconds": ("1,000 lists", text.duration, "Time to make a thousand lists, all users at once."),
+    "trials": ("Trials", text.count, "Settings that were tried."),
+    "tuning_seconds": ("Tuning", text.duration, "Processor time of all trials."),
     "peak_bytes": ("Memory of the fit", text.size, "Predicted peak beside what the process has already."),
     "file_bytes": ("Model file", text.size, "Size of the file on disk."),
 }
@@ -21,7 +23,10 @@ def section(subject: Subject) -> Section | None:
     known = [field for field in _COLUMNS if any(getattr(cost, field) is not None for cost in costs.values())]
     if not known:
         return None
-    columns = (Column("Model"), *(Column(_COLUMNS[field][0], number=True, meaning=_COLUMNS[field][2]) for field in known))
+    columns = (
+        Column("Model"),
+        *(Column(_COLUMNS[field][0], number=True, meaning=_COLUMNS[field][2]) for field in known),
+    )
     rows = tuple((Cell(name), *(_cell(cost, field) for field in known)) for name, cost in costs.items())
     note = "Measured on the machine that made this page; kernels were compiled before. – is not known."
     return Section("cost", "Time and memory", parts=(Tables(Table(columns, rows), "Time and memory", note),))

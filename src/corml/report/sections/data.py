@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from corml import charts
+from corml.interactions import Interactions
 from corml.report import _text as text
 from corml.report.page import Facts, Figure, Figures, Finding, Findings, Note, Number, Numbers, Part, Section
 from corml.report.subject import Subject
@@ -18,21 +19,24 @@ _ON_TILES = ("users", "items", "interactions", "density")
 HEAD = 0.1  # of the items, whose share of the interactions is told
 
 
-def section(subject: Subject) -> Section:
+def section(subject: Subject) -> Section | None:
     """Sizes, checks, and how interactions are distributed over users and items."""
-    users, items = subject.data.shape
+    if subject.data is None:
+        return None
+    data = subject.data
+    users, items = data.shape
     tiles = (
         Number(text.count(users), "users"),
         Number(text.count(items), "items"),
-        Number(text.count(len(subject.data)), "interactions"),
-        Number(text.percent(len(subject.data) / max(users * items, 1)), "density"),
+        Number(text.count(len(data)), "interactions"),
+        Number(text.percent(len(data) / max(users * items, 1)), "density"),
     )
     parts: list[Part] = [Numbers(tiles)]
     if subject.doctor is not None:
         found = tuple(Finding(f.severity, f.what, f.advice) for f in subject.doctor.findings)
         parts.append(Findings(found) if found else Note("The checks of the data found no problems."))
-    if len(subject.data):
-        parts.append(Figures((_lengths(subject), _popularity(subject))))
+    if len(data):
+        parts.append(Figures((_lengths(data), _popularity(data))))
     known = subject.doctor.facts if subject.doctor else ()
     more = tuple((label, _value(label, value)) for label, value in known if label not in _ON_TILES)
     if more:
@@ -40,8 +44,8 @@ def section(subject: Subject) -> Section:
     return Section("data", "The data", parts=tuple(parts), appendix=True)
 
 
-def _lengths(subject: Subject) -> Figure:
-    degrees = subject.data.user_degrees
+def _lengths(data: Interactions) -> Figure:
+    degrees = data.user_degrees
     chart = charts.histogram(
         degrees[degrees > 0],
         x=charts.Axis("items of a user", "count", log=True),
@@ -51,9 +55,9 @@ def _lengths(subject: Subject) -> Figure:
     return Figure("Length of histories", "How many items users have. The horizontal axis is logarithmic.", chart)
 
 
-def _popularity(subject: Subject) -> Figure:
+def _popularity(data: Interactions) -> Figure:
     """How popularity falls from the most popular item to the least."""
-    ordered = np.sort(subject.data.item_degrees)[::-1]
+    ordered = np.sort(data.item_degrees)[::-1]
     ordered = ordered[ordered > 0]
     ranks = np.unique(np.geomspace(1, len(ordered), 120).round().astype(int))
     share = ordered[: max(1, round(HEAD * len(ordered)))].sum() / ordered.sum()

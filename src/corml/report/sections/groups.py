@@ -37,12 +37,18 @@ def section(subject: Subject) -> Section | None:
     results, metric = subject.results, primary(subject.results)
     if metric is None or subject.split is None:
         return None
-    shown = {name: results[name] for name in by_accuracy(results, metric)[:MAX_MODELS] if metric in results[name].per_user}
+    shown = {
+        name: results[name] for name in by_accuracy(results, metric)[:MAX_MODELS] if metric in results[name].per_user
+    }
     users = next((np.asarray(result.users, dtype=object) for result in shown.values()), np.array([], dtype=object))
-    same = {name: result for name, result in shown.items() if np.array_equal(np.asarray(result.users, dtype=object), users)}
+    same = {
+        name: result for name, result in shown.items() if np.array_equal(np.asarray(result.users, dtype=object), users)
+    }
     part = getattr(next(iter(shown.values()), None), "part", "test")
     kinds = groups_of(subject.split, users, part)
-    figures = [_figure(title, caption, groups, same, metric) for title, caption, groups in kinds if groups]
+    figures = [
+        _figure(title, caption, groups, same, metric, subject.colours) for title, caption, groups in kinds if groups
+    ]
     if not figures:
         return None
     every = [group for _, _, groups in kinds for group in groups]
@@ -59,8 +65,16 @@ def groups_of(split: Parts, users: NDArray[Any], part: str = "test") -> list[tup
     trained = split.train.users.find(users)
     new = (trained < 0) | (split.train.user_degrees[trained] == 0)
     return [
-        ("By length of history", "Users with short histories are the harder ones: there is less to go by.", _by_length(lengths)),
-        ("By taste", "Niche users choose items that few others have; the mainstream chooses popular ones.", _by_taste(split, history, rows)),
+        (
+            "By length of history",
+            "Users with short histories are the harder ones: there is less to go by.",
+            _by_length(lengths),
+        ),
+        (
+            "By taste",
+            "Niche users choose items that few others have; the mainstream chooses popular ones.",
+            _by_taste(split, history, rows),
+        ),
         ("New users", "New users were not in the training data; the model has only their history.", _new(new)),
     ]
 
@@ -83,10 +97,8 @@ def _by_taste(split: Parts, history: Any, rows: NDArray[np.int64]) -> list[Group
     matrix = history.matrix[rows]
     means = (matrix @ popularity) / np.maximum(matrix.sum(axis=1), 1)
     low, high = np.quantile(means, [1 / 3, 2 / 3])
-    masks = {"Niche": means <= low, "Between": (means > low) & (means <= high), "Mainstream": means > high}
-    return _large_enough(
-        Group(f"{name} taste, {text.count(int(mask.sum()))} users", mask) for name, mask in masks.items()
-    )
+    masks = {"Niche": means <= low, "In between": (means > low) & (means <= high), "Mainstream": means > high}
+    return _large_enough(Group(f"{name}: {text.count(int(mask.sum()))} users", mask) for name, mask in masks.items())
 
 
 def _new(new: Mask) -> list[Group]:
@@ -102,8 +114,18 @@ def _large_enough(groups: Iterator[Group], least: int = 2) -> list[Group]:
     return large if len(large) >= least else []
 
 
-def _figure(title: str, caption: str, groups: list[Group], results: Mapping[str, Measured], metric: str) -> Figure:
-    series = [charts.Dots(name, [_mean(result, metric, group.users) for group in groups]) for name, result in results.items()]
+def _figure(
+    title: str,
+    caption: str,
+    groups: list[Group],
+    results: Mapping[str, Measured],
+    metric: str,
+    colours: Mapping[str, int],
+) -> Figure:
+    series = [
+        charts.Dots(name, [_mean(result, metric, group.users) for group in groups], colours[name])
+        for name, result in results.items()
+    ]
     chart = charts.dots(series, [group.name for group in groups], x=charts.Axis(measure(metric).label), title=title)
     return Figure(title, caption, chart)
 

@@ -16,28 +16,63 @@ def section(subject: Subject) -> Section | None:
     results = subject.results
     accurate = primary(results)
     shared = main_names(shared_names(results.values()))
-    novel = next((n for n in shared if n.startswith("novelty@") and all(np.isfinite(r[n]) for r in results.values())), None)
+    novel = next(
+        (n for n in shared if n.startswith("novelty@") and all(np.isfinite(r[n]) for r in results.values())), None
+    )
     if accurate is None or novel is None:
         return None
-    series = [charts.Line(name, [(result[novel], result[accurate])]) for name, result in results.items()]
     curve = _curve(subject, novel, accurate)
+    points = [
+        charts.Line(name, [(result[novel], result[accurate])], colour=subject.colours[name])
+        for name, result in results.items()
+    ]
+    figures = [_figure("Every model", _caption(bool(curve)), [*points, *curve], novel, accurate)]
+    near = _near(points, curve)
+    if near is not None:
+        figures.append(_figure("Close up", "The same, around the dial alone.", [*near, *curve], novel, accurate))
+    return Section("novelty", "Accuracy against novelty", _intro(subject, bool(curve)), (Figures(tuple(figures)),))
+
+
+def _figure(title: str, caption: str, series: list[charts.Line], novel: str, accurate: str) -> Figure:
     accuracy, novelty = measure(accurate).label, measure(novel).label
     chart = charts.lines(
-        [*series, *curve],
+        series,
         x=charts.Axis(f"{novelty}: more novel →"),
         y=charts.Axis(f"{accuracy}: more accurate ↑"),
-        title=f"{accuracy} against {novelty}",
+        title=f"{accuracy} against {novelty}: {title.lower()}",
         named=True,
-        height=260,
     )
-    return Section("novelty", "Accuracy against novelty", _intro(subject, bool(curve)), (Figures((Figure("Who stands where", _caption(bool(curve)), chart),)),))
+    return Figure(title, caption, chart)
+
+
+def _near(points: list[charts.Line], curve: list[charts.Line]) -> list[charts.Line] | None:
+    """Models near the dial, if others are so far away that it cannot be seen well beside them."""
+    if not curve:
+        return None
+    xs, ys = zip(*curve[0].points, strict=True)
+    wide, high = max(xs) - min(xs), max(ys) - min(ys)
+    near = [
+        one
+        for one in points
+        for x, y in one.points
+        if min(xs) - wide <= x <= max(xs) + wide and min(ys) - 2 * high <= y <= max(ys) + 2 * high
+    ]
+    return near if len(near) < len(points) else None
 
 
 def _curve(subject: Subject, novel: str, accurate: str) -> list[charts.Line]:
     dial = subject.dial
     if dial is None or not {novel, accurate} <= set(dial.results[0]):
         return []
-    return [charts.Line("novelty dial", dial.points(novel, accurate), marks=True, ends=("popular", "novel"))]
+    return [
+        charts.Line(
+            "novelty dial",
+            dial.points(novel, accurate),
+            marks=True,
+            ends=("popular", "novel"),
+            colour=len(subject.models),
+        )
+    ]
 
 
 def _intro(subject: Subject, dial: bool) -> str:

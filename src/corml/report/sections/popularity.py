@@ -58,21 +58,27 @@ def _thirds(subject: Subject) -> list[Figure]:
     train = subject.split.train if subject.split else subject.data
     shares: dict[str, NDArray[np.float64]] = {}
     sizes = [0] * THIRDS
+    if train is None:
+        return _by_metric(subject.results)
     for name, (model, result) in subject.models.items():
         lists = _lists(model, train, result)
         if lists is not None:
             shares[name], sizes = popularity_shares(train, lists)
     if not shares:
         return _by_metric(subject.results)
-    groups = [f"{name}: {text.count(size)} item{'' if size == 1 else 's'}" for name, size in zip(_NAMES, sizes, strict=True)]
+    groups = [
+        f"{name}: {text.count(size)} item{'' if size == 1 else 's'}" for name, size in zip(_NAMES, sizes, strict=True)
+    ]
     chart = charts.bars(
-        [charts.Bars(name, share.tolist()) for name, share in shares.items()],
+        [charts.Bars(name, share.tolist(), subject.colours[name]) for name, share in shares.items()],
         groups,
         x=charts.Axis("share of the recommendations", "percent"),
         title="Recommendations of hits, middle and long tail",
         reference=(1 / THIRDS, "share in the data"),
     )
-    caption = "Each group of items has a third of all interactions. Bars beyond the dashed line are more than its share."
+    caption = (
+        "Each group of items has a third of all interactions. Bars beyond the dashed line are more than its share."
+    )
     return [Figure("Where the recommendations go", caption, chart)]
 
 
@@ -93,7 +99,9 @@ def _coverage(results: Mapping[str, Measured]) -> list[Figure]:
 
 def _metric_bars(results: Mapping[str, Measured], name: str, title: str, caption: str, form: str = "number") -> Figure:
     series = charts.Bars("", [float(result[name]) for result in results.values()])
-    return Figure(title, caption, charts.bars([series], list(results), x=charts.Axis(measure(name).label, form), title=title))
+    return Figure(
+        title, caption, charts.bars([series], list(results), x=charts.Axis(measure(name).label, form), title=title)
+    )
 
 
 def _said(results: Mapping[str, Measured]) -> str:

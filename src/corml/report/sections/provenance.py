@@ -21,7 +21,13 @@ MAX_LISTED = 5
 
 def section(subject: Subject) -> Section:
     """Gather settings and provenance as groups of names and values."""
-    groups = [("Data", _data(subject)), ("Split", _split(subject)), *_models(subject), ("Versions", _versions(subject))]
+    groups = [
+        ("Data", _data(subject)),
+        ("Split", _split(subject)),
+        *_models(subject),
+        *_more(subject),
+        ("Versions", _versions(subject)),
+    ]
     made = f"Made on {subject.when}" if subject.when else "Made"
     command = (Note(f"{made} with this command:"), Command(subject.command)) if subject.command else ()
     return Section(
@@ -33,8 +39,17 @@ def section(subject: Subject) -> Section:
     )
 
 
+def _more(subject: Subject) -> list[tuple[str, Rows]]:
+    return [
+        (name, tuple((key, shown) for key, value in rows.items() if (shown := _value(value))))
+        for name, rows in subject.more.items()
+    ]
+
+
 def _data(subject: Subject) -> Rows:
     """Where the data came from; the number of rows is among the facts already."""
+    if subject.data is None:
+        return ()
     rows = [(key, _value(value)) for key, value in subject.data.source.items() if not isinstance(value, int)]
     return (("name", subject.name), ("fingerprint", _value(subject.data.fingerprint)), *((k, v) for k, v in rows if v))
 

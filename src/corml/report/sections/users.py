@@ -23,7 +23,11 @@ def section(subject: Subject) -> Section | None:
         return None
     label = measure(metric).label
     series = [
-        charts.Line(name, [(float(level), float(np.mean(np.asarray(one) > level))) for level in LEVELS])
+        charts.Line(
+            name,
+            [(float(level), float(np.mean(np.asarray(one) > level))) for level in LEVELS],
+            colour=subject.colours[name],
+        )
         for name, one in values.items()
     ]
     chart = charts.lines(
@@ -34,5 +38,8 @@ def section(subject: Subject) -> Section | None:
     )
     caption = "Higher curves are better. The left end is the share of users with a hit."
     return Section(
-        "users", "Accuracy across users", parts=(Figures((Figure(f"Users above each {label}", caption, chart),)),), appendix=True
+        "users",
+        "Accuracy across users",
+        parts=(Figures((Figure(f"Users above each {label}", caption, chart),)),),
+        appendix=True,
     )

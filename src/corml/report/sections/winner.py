@@ -3,18 +3,20 @@
 from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corml import charts
 from corml.evaluation.bootstrap import Bootstrap, intervals
+from corml.evaluation.holm import holm
 from corml.evaluation.significance import LEVEL, paired_t_test
 from corml.report import _text as text
 from corml.report._measures import measure
 from corml.report._results import Measured, by_accuracy, main_names, paired, primary, shared_names
-from corml.report.page import Facts, Figure, Figures, Part, Section, Tables
+from corml.report.page import Figure, Figures, Note, Part, Section, Tables
 from corml.report.subject import Subject
 from corml.report.tables import Cell, Column, Table, comparison
 
-__all__ = ["holm", "section", "verdict"]
+__all__ = ["section", "verdict"]
 
 RESAMPLES = 1000
 
@@ -27,8 +29,10 @@ def section(subject: Subject) -> Section | None:
     metric = primary(results)
     parts: list[Part] = []
     if metric is not None:
-        parts.append(Figures((_dots(results, metric),)))
-    parts += _tables(results)
+        parts.append(Figures((_dots(results, metric), *_differences(results, metric))))
+    main = main_names(shared_names(results.values()))
+    parts.append(Tables(comparison(results, main), "Models and metrics", _how_measured(results)))
+    parts += [Note(remark) for remark in subject.remarks]
     chance = _chance(results, metric) if metric and len(results) > 1 else None
     if chance is not None:
         parts.append(chance)
@@ -49,15 +53,6 @@ def verdict(results: Mapping[str, Measured]) -> str:
     p = _tests(results, metric).get(others[0])
     tested = "" if p is None else f" {_in_words(p, len(others))}"
     return f"{first} is the most accurate, with {label} {value:.3f}{lead}.{tested}"
-
-
-def holm(values: Mapping[str, float]) -> dict[str, float]:
-    """Holm's correction: p-values that may be read together, so that one in twenty false alarms stays one."""
-    corrected, worst = {}, 0.0
-    for rank, name in enumerate(sorted(values, key=lambda name: values[name])):
-        worst = max(worst, min(1.0, (len(values) - rank) * values[name]))
-        corrected[name] = worst
-    return corrected
 
 
 def _in_words(p: float, tests: int) -> str:
@@ -87,27 +82,22 @@ def _dots(results: Mapping[str, Measured], metric: str) -> Figure:
     return Figure(f"Accuracy: {label}", f"Further to the right is better{lines}.", chart)
 
 
-def _tables(results: Mapping[str, Measured]) -> list[Part]:
-    names = shared_names(results.values())
-    main = main_names(names)
-    meanings = tuple((measure(name).label, measure(name).meaning) for name in main if measure(name).meaning)
-    parts: list[Part] = [Tables(comparison(results, main), "Models and metrics", _how_measured(results))]
-    if meanings:
-        parts.append(Facts(meanings, folded="What the columns mean"))
-    if len(names) > len(main):
-        whole = comparison(results, names, intervals="range")
-        parts.append(Tables(_turned(whole), "All metrics", folded="All metrics at all list lengths"))
-    return parts
+def _differences(results: Mapping[str, Measured], metric: str) -> list[Figure]:
+    """The best model minus each other one, user by user: an interval away from zero is hardly chance."""
+    first, *others = by_accuracy(results, metric)
+    rows = {name: values for name in others if (values := paired(results[first], results[name], metric)) is not None}
+    if not rows:
+        return []
+    series = charts.Dots(first, [(float(values.mean()), _interval(values)) for values in rows.values()])
+    label = measure(metric).label
+    names = [f"over {name}" for name in rows]
+    axis, title = charts.Axis(f"difference in {label}"), f"Lead of {first}"
+    caption = "Differences over the same users, with 95 % intervals. Where a line crosses zero, the lead may be chance."
+    return [Figure(title, caption, charts.dots([series], names, x=axis, title=title, reference=0.0))]
 
 
-def _turned(table: Table) -> Table:
-    """Metrics down, models across: many metrics fit a page that way."""
-    models = [row[0].text for row in table.rows]
-    columns = (Column("Metric"), *(Column(model, number=True) for model in models))
-    rows = tuple(
-        (Cell(column.label), *(row[at] for row in table.rows)) for at, column in enumerate(table.columns) if at > 0
-    )
-    return Table(columns, rows)
+def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
+    return intervals({"": differences}, Bootstrap(resamples=RESAMPLES))[""]
 
 
 def _chance(results: Mapping[str, Measured], metric: str) -> Tables | None:
@@ -119,20 +109,26 @@ def _chance(results: Mapping[str, Measured], metric: str) -> Tables | None:
         differences = paired(results[first], results[name], metric)
         if differences is None:
             continue
-        low, high = intervals({metric: differences}, Bootstrap(resamples=RESAMPLES))[metric]
+        low, high = _interval(differences)
         better, worse = int((differences > 0).sum()), int((differences < 0).sum())
         said = "unlikely" if corrected[name] < LEVEL else "possible"
-        cells = [name, f"{differences.mean():+.4f}", f"[{low:+.4f}, {high:+.4f}]", _p(corrected[name]).removeprefix("= ")]
+        cells = [
+            f"over {name}",
+            f"{differences.mean():+.4f}",
+            f"[{low:+.4f}, {high:+.4f}]",
+            _p(corrected[name]).removeprefix("= "),
+        ]
         users = [text.count(better), text.count(len(differences) - better - worse), text.count(worse)]
         rows.append(tuple(map(Cell, [*cells, said, *users])))
     if not rows:
         return None
-    heads = [Column(f"{first} against"), Column("Difference", number=True), Column("95 % interval", number=True)]
+    heads = [Column(f"Lead of {first}"), Column("Difference", number=True), Column("95 % interval", number=True)]
     heads += [Column("p", number=True), Column("Chance?")]
     heads += [Column(f"Users {how}", number=True) for how in ("better", "equal", "worse")]
     note = (
         f"{measure(metric).label} of {first} minus that of the other model, over the same users: bootstrap interval, "
-        f"paired t-test{', corrected by Holm' if len(rows) > 1 else ''}. Chance is called unlikely where p is below {LEVEL:g}."
+        f"paired t-test{', corrected by Holm' if len(rows) > 1 else ''}. "
+        f"Chance is called unlikely where p is below {LEVEL:g}."
     )
     return Tables(Table(tuple(heads), tuple(rows)), "Tests", note)
 
@@ -141,7 +137,8 @@ def _how_measured(results: Mapping[str, Measured]) -> str:
     """Say what the means are over, and what the second number of a cell is."""
     result = next(iter(results.values()))
     part = getattr(result, "part", "test")
-    note = f"Means over {text.count(len(np.asarray(result.users)))} users of the {part} part; the whole catalogue is ranked."
+    users = text.count(len(result.users))
+    note = f"Means over {users} users of the {part} part; the whole catalogue is ranked."
     if not result.intervals:
         return note
     return f"{note} ± is the {text.percent(getattr(result, 'confidence', 0.95))} confidence interval over users."
