@@ -15,6 +15,8 @@ SOURCE = Path(corml.__file__).parent
 ROWS = [
     {"cli"},
     {"report"},
+    {"experiments"},
+    {"tuning"},
     {"evaluation"},
     {"models"},
     {"method", "baselines", "splits", "datasets"},
@@ -123,7 +125,7 @@ def test_every_public_name_can_be_had():
 
 
 def test_importing_corml_is_light():
-    heavy = {"numba", "polars", "matplotlib", "pandas", "typer", "rich", "scipy.linalg", "torch"}
+    heavy = {"numba", "polars", "matplotlib", "pandas", "typer", "rich", "scipy.linalg", "torch", "optuna"}
     code = "import sys, corml; print(*(m for m in sys.modules))"
     loaded = set(
         subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()

@@ -15,12 +15,14 @@ if TYPE_CHECKING:
     from corml.datasets import load
     from corml.errors import CormlError
     from corml.evaluation import Result, evaluate
+    from corml.experiments import Study, compare, read_study
     from corml.interactions import Interactions
     from corml.method.estimator import CoRML
     from corml.method.sparse.fit_cache import Workspace
     from corml.models import read_model
     from corml.recommendations import Recommendations
     from corml.splits import Split, read_split, split
+    from corml.tuning import Tuned, tune
 
 __version__ = "0.1.0"
 
@@ -33,12 +35,17 @@ _HOMES = {
     "Recommendations": "corml.recommendations",
     "Result": "corml.evaluation",
     "Split": "corml.splits",
+    "Study": "corml.experiments",
+    "Tuned": "corml.tuning",
     "Workspace": "corml.method.sparse.fit_cache",
+    "compare": "corml.experiments",
     "evaluate": "corml.evaluation",
     "load": "corml.datasets",
     "read_model": "corml.models",
     "read_split": "corml.splits",
+    "read_study": "corml.experiments",
     "split": "corml.splits",
+    "tune": "corml.tuning",
 }
 
 __all__ = [
@@ -49,12 +56,17 @@ __all__ = [
     "Recommendations",
     "Result",
     "Split",
+    "Study",
+    "Tuned",
     "Workspace",
+    "compare",
     "evaluate",
     "load",
     "read_model",
     "read_split",
+    "read_study",
     "split",
+    "tune",
 ]
 
 

@@ -2,7 +2,7 @@
 
 import os
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self, TypeVar
 
@@ -17,7 +17,7 @@ from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
 from corml.interactions import Ids, Interactions, labels_of
 from corml.progress import Progress, silent
 from corml.recommendations import Recommendations
-from corml.settings import check, check_names, values_of
+from corml.settings import Search, check, check_names, values_of
 from corml.topn import Lists, block_of, top_k
 
 __all__ = ["FitCall", "Recommender", "check_is_data"]
@@ -116,6 +116,27 @@ class Recommender(ABC):
         """The arrays of a model file by name, as the class declares them."""
         classes = [vars(one) for one in reversed(type(self).__mro__)]
         return {array.name: array for one in classes for array in one.values() if isinstance(array, LearnedArray)}
+
+    # --- search for settings -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def tune(cls, data: Any, **options: Any) -> Any:
+        """The settings of this model that are best for some data, as `corml.tune(cls, data, …)` finds them."""
+        import corml  # the front door knows who tunes: a room above this one
+
+        return corml.tune(cls, data, **options)
+
+    @classmethod
+    def shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
+        """What fits of the same data can share while some settings are searched, as arguments of `fit`; most nothing.
+
+        A fit with it must give the same model whatever was fitted before.
+        """
+        return {}
+
+    def held_in_search(self, searched: Collection[str]) -> dict[str, Any]:
+        """Settings that keep what this fit chose for itself, so that no setting of a search changes another one."""
+        return {}
 
     # --- settings and fitted state -----------------------------------------------------------------------------------
 

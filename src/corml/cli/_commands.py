@@ -24,6 +24,7 @@ ORDER = (
     "similar",
     "explain",
     "evaluate",
+    "compare",
     "report",
     "verify",
     "inspect",

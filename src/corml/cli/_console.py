@@ -2,17 +2,36 @@
 
 import json
 import math
+import shlex
 import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
+from contextvars import ContextVar
 from typing import Any
 
-__all__ = ["Progress", "as_json_text", "clean", "progress", "say", "show_json", "show_table", "tell"]
+__all__ = [
+    "WORDS",
+    "Progress",
+    "as_json_text",
+    "clean",
+    "command_line",
+    "progress",
+    "say",
+    "show_json",
+    "show_table",
+    "tell",
+]
 
 Progress = Callable[[str, int, int], None]
+WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # the program was called with
 QUIET_SECONDS = 10.0  # between lines where standard error is a file, not a terminal
 UNLIMITED = 100_000  # columns where standard output is not a terminal: a row stays one line
+
+
+def command_line() -> str:
+    """The command as it could be typed again."""
+    return shlex.join(["corml", *WORDS.get()])
 
 
 def say(text: str = "") -> None:

@@ -12,8 +12,7 @@ import typer
 
 import corml
 from corml.cli._commands import Commands
-from corml.cli._console import clean, say
-from corml.cli._typed import typed
+from corml.cli._console import WORDS, clean, say
 from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning
 
 __all__ = ["app", "main"]
@@ -41,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the program `corml`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     debug = "--debug" in given
-    typed.set(tuple(given))
+    WORDS.set(tuple(given))
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         with warnings.catch_warnings():

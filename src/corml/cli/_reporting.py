@@ -7,8 +7,7 @@ from typing import Any
 
 import corml
 from corml import datasets
-from corml.cli._console import Progress
-from corml.cli._typed import command_line
+from corml.cli._console import Progress, command_line
 from corml.errors import UsageError
 from corml.evaluation import Frontier, Result, frontier
 from corml.interactions import Interactions

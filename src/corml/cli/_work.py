@@ -11,14 +11,14 @@ from corml.cli._console import progress, tell
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.recommender import Recommender
-from corml.splits import Split, ready_made
+from corml.splits import Split
 from corml.storage import atomic
 
 __all__ = [
     "check_split",
     "fetch",
-    "given_parts",
     "ids",
+    "joined_split",
     "load",
     "make_split",
     "over",
@@ -115,6 +115,13 @@ def check_split(options: dict[str, Any]) -> None:
         pass
 
 
+def joined_split(train: str | None, valid: str | None, test: str | None, loading: dict[str, Any]) -> Split:
+    """A split of parts that were made elsewhere, a file each."""
+    if not train or not test:
+        raise UsageError("A ready-made split needs at least --train and --test.")
+    return splits.ready_made(load(train, loading), load(valid, loading) if valid else None, load(test, loading))
+
+
 def recorded_split(
     model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
 ) -> Split:
@@ -139,13 +146,6 @@ def recorded_data_and_split(
     reading = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # not evaluated
     data = load(source or _data_of(origin.get("from"), path), {**reading, **loading})
     return data, make_split(data, options)
-
-
-def given_parts(train: str | None, valid: str | None, test: str | None, loading: dict[str, Any]) -> Split:
-    """A split from files of its parts."""
-    if not train or not test:
-        raise UsageError("A ready-made split needs at least --train and --test.")
-    return ready_made(load(train, loading), load(valid, loading) if valid else None, load(test, loading))
 
 
 def _recorded_options(recorded: dict[str, Any]) -> dict[str, Any]:

@@ -8,7 +8,7 @@ import corml
 from corml.cli._console import progress, say, show_json, tell
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, table_bytes
-from corml.cli._work import given_parts, recorded_split, target
+from corml.cli._work import joined_split, recorded_split, target
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.run import DEFAULT_METRICS
 from corml.metrics import parse_all
@@ -59,7 +59,7 @@ def evaluate(
         raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
     loaded = corml.read_model(model)
     if files_given:
-        split = given_parts(train, valid, test, loading)
+        split = joined_split(train, valid, test, loading)
     else:
         split = recorded_split(loaded, model, source, loading, splitting)
     with progress() as show:

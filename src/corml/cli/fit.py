@@ -18,6 +18,7 @@ from corml.cli._settings_file import read_settings
 from corml.cli._work import check_split, load, make_split, over, target
 from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
 from corml.evaluation import task
+from corml.evaluation.early_stopping import early_stopping
 from corml.fitted import Plan
 from corml.interactions import Interactions
 from corml.neural import lazy_torch
@@ -184,14 +185,11 @@ def _check_can_evaluate(recommender: Recommender, job: task.Task) -> None:
 
 
 def _validation(recommender: Recommender, split: Split) -> dict[str, Interactions]:
-    """What early stopping evaluates: the valid part, if the model can score its users."""
-    history = split.valid_history if isinstance(recommender, GradientModel) and recommender.folds_in else None
-    known = split.train if history is None else history
-    if (known.user_degrees[split.valid.user] > 0).any():
-        return {"valid": split.valid} | ({} if history is None else {"valid_history": history})
-    if isinstance(recommender, GradientModel):
+    """What early stopping evaluates."""
+    held_out = early_stopping(recommender, split)
+    if not held_out and isinstance(recommender, GradientModel):
         tell(f"note: no user of the valid part can be scored, so all {recommender.epochs} epochs are run")
-    return {}
+    return held_out
 
 
 def _facts(recommender: Recommender, out: str, record: dict[str, Any], seconds: float) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import corml
 from corml.cli import _reporting as reporting
 from corml.cli._console import progress, tell
 from corml.cli._options import with_loading, with_splitting
-from corml.cli._work import given_parts, recorded_data_and_split, target
+from corml.cli._work import joined_split, recorded_data_and_split, target
 from corml.errors import UsageError, ascii_line
 from corml.recommender import Recommender
 from corml.report import Cost, build_page, write_report
@@ -59,7 +59,7 @@ def report(
     models, files = _read(model, against)
     first = next(iter(models.values()))
     if files_given:
-        split = given_parts(train, valid, test, loading)
+        split = joined_split(train, valid, test, loading)
         data = split.whole()
     else:
         data, split = recorded_data_and_split(first, model, source, loading, splitting)

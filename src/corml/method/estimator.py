@@ -1,6 +1,6 @@
 """CoRML: Collaborative Residual Metric Learning (SIGIR 2023), the model this package is about."""
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -17,7 +17,7 @@ from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
 from corml.method.look import look
 from corml.method.plan.look_cost import looks
-from corml.method.plan.plan import PAIR_TOL, Plan, make_plan
+from corml.method.plan.plan import LOOKED_AT, PAIR_TOL, Plan, make_plan
 from corml.method.problem import Weights
 from corml.method.scoring import Scoring
 from corml.method.sparse.fit_cache import Workspace
@@ -27,6 +27,7 @@ from corml.progress import Progress
 from corml.recommender import FitCall, Recommender
 from corml.settings import (
     Rule,
+    Search,
     above,
     at_least,
     between,
@@ -102,7 +103,7 @@ class CoRML(Recommender):
         None,
         optional(whole(1, 10_000), "from the size of the data"),
         symbol="k",
-        search=choice(16, 32, 64, 128, 256),
+        search=choice(16, 32, 64, 128, 256, 512),
         help="singular vectors kept in V",
     )
     graph_user_norm: float = setting(
@@ -212,6 +213,21 @@ class CoRML(Recommender):
                 workspace.check_is_of(train)
             how["warm_start"] = None if warm_start is None else WarmStart.of(warm_start, train)
         return self._fit_and_keep(train, valid, progress, **how)
+
+    @classmethod
+    def shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
+        """A workspace with directions enough for every rank that is searched."""
+        rank = searched.get("rank")
+        return {"workspace": Workspace(train, rank=1 if rank is None else int(max(rank.values)))}
+
+    def held_in_search(self, searched: Collection[str]) -> dict[str, Any]:
+        """What was chosen by looking, but for what is searched; nothing is looked for again."""
+        if not looks(self.fitted_.settings):
+            return {}
+        chosen = {name: self.settings_[name] for name in LOOKED_AT if name not in searched}
+        if "rank" in searched:  # it must not be above rank: all of that
+            chosen.pop("learn_rank", None)
+        return {"adapt": False, **chosen}
 
     @staticmethod
     def dial(train: Interactions, item_norms: Sequence[float] = (-0.2, -0.1, 0.0, 0.1, 0.2), **settings: Any) -> "Dial":

@@ -9,7 +9,7 @@ lists together. Its docstring says in words what it measures, then its formula, 
 `describe()` gives and the command line prints.
 """
 
-from corml.metrics._catalogue import Described, Metric, describe, names, parse, parse_all
+from corml.metrics._catalogue import Described, Metric, describe, direction, names, parse, parse_all
 from corml.metrics._lists import Lists
 
-__all__ = ["Described", "Lists", "Metric", "describe", "names", "parse", "parse_all"]
+__all__ = ["Described", "Lists", "Metric", "describe", "direction", "names", "parse", "parse_all"]

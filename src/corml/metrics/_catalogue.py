@@ -8,10 +8,13 @@ from corml import plugins
 from corml.errors import UsageError, ascii_line
 from corml.metrics._lists import Lists, Values
 
-__all__ = ["Described", "Metric", "describe", "names", "parse", "parse_all"]
+__all__ = ["Described", "Metric", "describe", "direction", "names", "parse", "parse_all"]
 
 ROOM = "corml.metrics"
 MAX_K = 10_000
+
+# Random lists would win these: they say what accuracy costs, and a mark for "best" would mislead.
+NO_BEST = frozenset({"novelty", "self_information", "popularity", "coverage", "gini"})
 
 
 @dataclass(frozen=True)
@@ -61,6 +64,14 @@ def parse_all(texts: str | Iterable[str]) -> tuple[Metric, ...]:
     if not listed:
         raise UsageError("No metric was asked for: name at least one, such as ndcg@10.")
     return tuple({metric.label: metric for metric in (parse(text) for text in listed)}.values())
+
+
+def direction(label: str) -> int:
+    """Which way is better: 1 for higher, −1 for lower, 0 where neither is good by itself."""
+    name = parse(label).name
+    if name in NO_BEST:
+        return 0
+    return -1 if _described(name).better.startswith("lower") else 1
 
 
 def describe() -> list[Described]:

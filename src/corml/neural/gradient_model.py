@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from corml import memory, parallel
 from corml.errors import NumericalError, ResourceError, UsageError
-from corml.fitted import Fitted, Outcome, Plan, Settings
+from corml.fitted import Epoch, Fitted, Outcome, Plan, Settings
 from corml.interactions import Interactions
 from corml.neural import lazy_torch
 from corml.neural.checkpoint import Checkpoint
@@ -83,18 +83,21 @@ class GradientModel(Recommender):
         valid: Interactions | None = None,
         valid_history: Interactions | None = None,
         checkpoint: Path | None = None,
+        after_epoch: Callable[[Epoch], None] | None = None,
         progress: Progress | None = None,
     ) -> Self:
         """Learn from interactions, for all `epochs`, or with `valid` until those pairs are ranked no better.
 
         `valid_history` is what the users of `valid` are known by, if not by `train`: the .valid_history of a split of
         users, for models that score histories. `checkpoint` is a file that keeps the state of training after each
-        epoch; the same fit with the same file goes on from it.
+        epoch; the same fit with the same file goes on from it. `after_epoch` is told the loss and the validation score
+        of each epoch; what it raises ends the fit.
         """
         lazy_torch.require(type(self).__name__)
         if valid_history is not None:
             check_is_data(valid_history, "valid_history")
-        return self._fit_and_keep(train, valid, progress, valid_history=valid_history, checkpoint=checkpoint)
+        how = {"valid_history": valid_history, "checkpoint": checkpoint, "after_epoch": after_epoch}
+        return self._fit_and_keep(train, valid, progress, **how)
 
     def plan(self, train: Interactions) -> GradientPlan:
         """How much is learned and the memory it takes; refuses what would not fit."""
@@ -107,7 +110,12 @@ class GradientModel(Recommender):
         return True
 
     def _fit(
-        self, call: FitCall, *, valid_history: Interactions | None = None, checkpoint: Path | None = None
+        self,
+        call: FitCall,
+        *,
+        valid_history: Interactions | None = None,
+        checkpoint: Path | None = None,
+        after_epoch: Callable[[Epoch], None] | None = None,
     ) -> Outcome:
         begun, worked = time.perf_counter(), time.process_time()
         plan = self._plan(call.X)
@@ -128,6 +136,7 @@ class GradientModel(Recommender):
                 state=state,
                 save=None if file is None else file.write,
                 progress=call.progress,
+                after_epoch=after_epoch,
             )
             arrays = learner.arrays()
         if not all(np.isfinite(array).all() for array in arrays.values()):

@@ -81,10 +81,12 @@ def train(
     state: TrainingState,
     save: Callable[[TrainingState], None] | None,
     progress: Progress,
+    after_epoch: Callable[[Epoch], None] | None = None,
 ) -> Training:
     """Train until the schedule ends; the learner is left with the best parameters, or without validation the last.
 
-    `save`, if given, is called after each epoch with the state to resume from.
+    `save`, if given, is called after each epoch with the state to resume from; `after_epoch` hears how it went, and
+    ends training by raising.
     """
     optimisers = _optimisers(learner, schedule.learning_rate)
     _restore(learner, optimisers, state.current)
@@ -107,6 +109,8 @@ def train(
             state.current = {}
             state.current = _parameters(learner) | _moments(learner, optimisers)
             save(state)
+        if after_epoch:
+            after_epoch(state.curve[-1])
         stopped = _stopped(schedule, state)
     if state.best_parameters:
         _restore(learner, {}, state.best_parameters)

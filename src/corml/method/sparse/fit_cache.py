@@ -17,6 +17,7 @@ from corml.method.spectral import Norms, singular_vectors
 
 __all__ = ["Workspace"]
 
+PLAIN = 64, (0.5, 0.5)  # directions, and exponents of the graph, of an order that no setting changes
 T = TypeVar("T")
 
 
@@ -27,9 +28,13 @@ class Workspace:
     for a higher `rank` and another `graph_user_norm` or `graph_item_norm`; pairs for another `candidates`,
     `user_balance` or `user_norm`; the cross term for any of these and for another `rank`, `filter` or `filter_norm`.
     Other settings change none of them.
+
+    With `rank`, V always has that many directions at least, and data are put in an order of their own: so what a fit
+    gets, to the last digit, does not depend on the fits before it.
     """
 
-    def __init__(self, train: Interactions) -> None:
+    def __init__(self, train: Interactions, *, rank: int = 0) -> None:
+        self._least = rank
         self.fingerprint, self.users, self.items, self.X = train.fingerprint, train.users, train.items, train.matrix
         self._V: tuple[int, Norms, NDArray[Any]] | None = None  # with the rank asked for: there may be fewer directions
         self._version = 0  # of V, so that nothing made from another one is taken for its own
@@ -48,14 +53,16 @@ class Workspace:
     def vectors(self, rank: int, norms: Norms, offered: NDArray[Any] | None = None) -> NDArray[Any]:
         """V of a rank: the first columns of the one kept, the one offered by a warm start, or a new one."""
         if self._V is None or self._V[0] < rank or self._V[1] != norms:
-            V = singular_vectors(self.X, rank, norms) if offered is None else offered
-            self._V, self._version = (rank, norms, V), self._version + 1
+            width = max(rank, self._least)
+            V = singular_vectors(self.X, width, norms) if offered is None else offered
+            self._V, self._version = (rank if offered is not None else width, norms, V), self._version + 1
         return self._V[2][:, :rank]
 
     def reordered(self, V: NDArray[Any]) -> Reordered:
         """The data in an order in which H is learned fast; any is good, so the first stays."""
         if self._order is None:
-            self._order = Reordered.of(self.X, V)
+            alone = self._least > 0 and not Reordered.is_needless(self.X)
+            self._order = Reordered.of(self.X, singular_vectors(self.X, *PLAIN) if alone else V)
         return self._order
 
     def pairs(self, weights: Weights, users: UserWeights, max_per_item: int | None) -> Candidates:

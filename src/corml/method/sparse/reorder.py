@@ -35,7 +35,7 @@ class Reordered:
 
         Few data stay as they are: they fit in the cache in any order.
         """
-        if X.nnz <= FEW:
+        if cls.is_needless(X):
             return cls(X, np.arange(X.shape[1]))
         weighted = power(column_degrees(X), -0.5).astype(np.float32)[:, None] * V[:, 1:]
         users = _by_direction(lambda part: X[part] @ weighted, X.shape[0])
@@ -43,6 +43,11 @@ class Reordered:
         permuted = csr_array(X[users][:, items])
         permuted.sort_indices()
         return cls(permuted, items)
+
+    @staticmethod
+    def is_needless(X: csr_array) -> bool:
+        """Whether data stay as they are."""
+        return int(X.nnz) <= FEW
 
     def permute(self, values: NDArray[Any]) -> NDArray[Any]:
         """One value, or row, for each item, in the new order."""

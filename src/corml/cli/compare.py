@@ -1,0 +1,146 @@
+"""corml compare: several models on the same split, and who is better."""
+
+from pathlib import Path
+from typing import Any
+
+import typer
+
+import corml
+from corml.cli._console import clean, command_line, progress, say, tell
+from corml.cli._options import with_loading, with_splitting
+from corml.cli._work import check_split, joined_split, load, make_split, over
+from corml.errors import StudyError, UsageError, ascii_line
+from corml.experiments.contestants import contestants
+from corml.experiments.design import METRICS, Design
+from corml.experiments.study import ENDINGS, FORMATS, Study
+from corml.settings import nearest
+from corml.splits import Split
+from corml.splits import options as split_options
+
+__all__ = ["compare"]
+
+
+@with_loading
+@with_splitting
+def compare(
+    source: str = typer.Argument(None, metavar="DATA", help="A file of interactions, or the name of a data set."),
+    models: list[str] = typer.Option(
+        ["corml,ease,item-knn,popularity"],
+        "--models",
+        metavar="NAMES",
+        help="Models with commas between them, settings after colons: corml,ease:l2=500; may be repeated.",
+    ),
+    lists: list[str] = typer.Option(
+        [],
+        "--lists",
+        metavar="LABEL=FILE",
+        help="Lists of another program: CSV, TSV, Parquet or a TREC run; may be repeated.",
+    ),
+    train: str = typer.Option(None, "--train", metavar="FILE", help="A ready-made train part, instead of DATA."),
+    valid: str = typer.Option(None, "--valid", metavar="FILE", help="A ready-made valid part."),
+    test: str = typer.Option(None, "--test", metavar="FILE", help="A ready-made test part."),
+    metrics: str = typer.Option(",".join(METRICS), "--metrics", "-m", metavar="NAMES", help="Metrics to compute."),
+    primary: str = typer.Option("ndcg@10", "--primary", metavar="METRIC", help="The metric that decides."),
+    baseline: str = typer.Option(
+        None, "--baseline", metavar="LABEL", help="Compare everyone with this one (default: with the best)."
+    ),
+    seeds: int = typer.Option(1, "--seeds", metavar="N", help="Seeds for each model that has one."),
+    split_seeds: int = typer.Option(1, "--split-seeds", metavar="N", help="Splits to repeat everything on."),
+    trials: int = typer.Option(0, "--trials", metavar="N", help="Tune every model as well, in at most N trials each."),
+    seconds: float = typer.Option(
+        None, "--seconds", metavar="NUMBER", help="Tune every model as well, in at most so many processor seconds each."
+    ),
+    out: str = typer.Option(
+        None, "--out", "-o", metavar="FOLDER", help="Keep every finished fit here; the same command continues."
+    ),
+    shape: str = typer.Option("text", "--format", metavar="FORMAT", help=f"What to print: {', '.join(FORMATS)}."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    loading: dict[str, Any] = {},
+    splitting: dict[str, Any] = {},
+) -> None:
+    """Compare models on the same split, and test who is better.
+
+    Everyone is fitted on the same train part and ranks the same items for the same users. Shows means with intervals,
+    paired tests over users (corrected for their number), effect sizes and the cost. With --trials or --seconds every
+    model is tuned as well, all with the same budget. If a model fails, the others finish, and the exit code is 6.
+
+    \b
+    Examples:
+      corml compare movielens-small --at-least 4 --models corml,ease
+      corml compare ratings.csv --models corml,bpr-mf --seeds 3 --out study
+      corml compare ratings.csv --trials 20 --seconds 60 --out study
+      corml compare ratings.csv --models corml --lists theirs=run.parquet
+      corml compare --train a.csv --test b.csv --format latex
+    """
+    shape = "json" if as_json else shape
+    if shape not in FORMATS:
+        raise UsageError(f"There is no format {ascii_line(shape)}{nearest(shape, FORMATS)}")
+    named = [name for text in models for name in text.split(",") if name.strip()]
+    contestants([*named, *lists])  # mistakes are named before the data are read
+    Design.of(metrics, primary, seeds=seeds, trials=trials, seconds=seconds)
+    splits = _splits(source, (train, valid, test), split_seeds, loading, splitting)
+    with progress() as show:
+        study = corml.compare(
+            [*named, *lists],
+            splits,
+            metrics=metrics,
+            primary=primary,
+            baseline=baseline,
+            seeds=seeds,
+            trials=trials,
+            seconds=seconds,
+            folder=out,
+            command=command_line(),
+            progress=show,
+            notify=tell,
+        )
+    if out:
+        _write(study, Path(out))
+    say(study.write(shape).rstrip("\n"))
+    if study.failed:
+        first = study.failed[0]
+        raise StudyError(
+            f"{len(study.failed)} of {len(study)} entries failed, the others are finished; "
+            f"{clean(first.label)}: {first.error}"
+        )
+
+
+def _splits(
+    source: str | None,
+    files: tuple[str | None, str | None, str | None],
+    number: int,
+    loading: dict[str, Any],
+    splitting: dict[str, Any],
+) -> list[Split]:
+    if any(files):
+        if source or splitting or number != 1:
+            raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
+        return [joined_split(*files, loading)]
+    if not source:
+        raise UsageError("Say what to compare on: a file, the name of a data set, or --train and --test.")
+    options = over({"how": "ratio"}, splitting)
+    seeds = _seeds(options, number)
+    for one in seeds:
+        check_split({**options, **one})
+    data = load(source, loading)
+    return [make_split(data, {**options, **one}) for one in seeds]
+
+
+def _seeds(options: dict[str, Any], number: int) -> list[dict[str, int]]:
+    """One option `seed` for each split that is asked for; none for a single one, which is as it is."""
+    if number < 1:
+        raise UsageError(f"--split-seeds must be 1 or more; got {number}.")
+    if number == 1:
+        return [{}]
+    known = split_options(str(options["how"]))
+    if "seed" not in known:
+        raise UsageError(f"The split {ascii_line(options['how'])} has no seed: leave out --split-seeds.")
+    first = int(options.get("seed", 2026))
+    return [{"seed": first + at} for at in range(number)]
+
+
+def _write(study: Study, folder: Path) -> None:
+    """The study in every format, beside its cells."""
+    for ending in ENDINGS:
+        study.save(folder / f"{'results' if ending in ('.csv', '.json') else 'tables'}{ending}")
+    tell(f"wrote {folder}: tables.txt, tables.md, tables.tex, results.csv, results.json and a file for each fit")

@@ -1,0 +1,186 @@
+"""The trials of a study, in memory or on file: a journal of Optuna's, which its own tools can open.
+
+A trial is on file with its settings before it runs, and its outcome is one line that ends it. So a process that is
+killed leaves a trial without an outcome, whose lock is free: whoever comes next runs it again under its number.
+"""
+
+import os
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager, nullcontext
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from corml.errors import DataError, UsageError, ascii_line
+from corml.storage import atomic
+from corml.tuning.locks import Locks
+from corml.tuning.trial import COMPLETE, FAILED, PRUNED, RUNNING, Trial
+
+if TYPE_CHECKING:
+    from optuna.storages import BaseStorage
+    from optuna.trial import FrozenTrial
+
+__all__ = ["Journal", "open_journal"]
+
+NAME = "corml tune"
+FACTS = "corml"
+KEPT = ("settings", "point", "held", "seconds", "processor_seconds", "reason")  # of a trial, beside its state and score
+
+
+@contextmanager
+def open_journal(
+    path: str | os.PathLike[str] | None, facts: Mapping[str, Any], *, maximise: bool
+) -> Iterator["Journal"]:
+    """The study of these facts, new or continued; one of other facts is refused."""
+    if path is None:
+        from optuna.storages import InMemoryStorage
+
+        yield Journal(InMemoryStorage(), None, facts, maximise=maximise)
+        return
+    file = atomic.target(path)
+    locks = Locks(file)
+    try:
+        yield Journal(_storage(file, locks), locks, facts, maximise=maximise, name=ascii_line(path, 200))
+    finally:
+        locks.close()
+
+
+def _storage(file: Path, locks: Locks) -> "BaseStorage":
+    from optuna.storages import JournalStorage
+    from optuna.storages.journal import BaseJournalFileLock, JournalFileBackend
+
+    class Writing(BaseJournalFileLock):
+        def acquire(self) -> bool:
+            return locks.acquire()
+
+        def release(self) -> None:
+            locks.release_writing()
+
+    name = ascii_line(file, 200)
+    try:
+        locks.acquire()
+        try:
+            _cut_torn_line(file)
+        finally:
+            locks.release_writing()
+        return JournalStorage(JournalFileBackend(str(file), lock_obj=Writing()))
+    except OSError as fault:
+        raise DataError(f"Cannot use the journal {name}: {fault.strerror or fault}.") from None
+    except Exception as fault:  # whatever Optuna makes of a file that is not its own
+        raise DataError(f"{name} is not a journal of corml tune ({type(fault).__name__}): choose another.") from fault
+
+
+def _cut_torn_line(file: Path) -> None:
+    """Remove a last line that a crash left unfinished: what it said did not happen."""
+    if not file.exists():
+        return
+    with open(file, "rb+") as handle:
+        text = handle.read()
+        if text and not text.endswith(b"\n"):
+            handle.truncate(text.rfind(b"\n") + 1)
+
+
+class Journal:
+    """The trials of one study."""
+
+    def __init__(
+        self,
+        storage: "BaseStorage",
+        locks: Locks | None,
+        facts: Mapping[str, Any],
+        *,
+        maximise: bool,
+        name: str = "",
+    ) -> None:
+        self.storage, self.locks, self.name = storage, locks, name
+        with self.deciding():
+            self.study = self._study(facts, maximise)
+
+    def _study(self, facts: Mapping[str, Any], maximise: bool) -> int:
+        from optuna.study import StudyDirection
+
+        known = {study.study_name: study._study_id for study in self.storage.get_all_studies()}
+        if NAME not in known:
+            if known:
+                raise UsageError(f"{self.name} has another study of Optuna: choose another journal.")
+            direction = StudyDirection.MAXIMIZE if maximise else StudyDirection.MINIMIZE
+            known[NAME] = self.storage.create_new_study([direction], NAME)
+        number = known[NAME]
+        recorded = self.storage.get_study_user_attrs(number).get(FACTS)
+        if recorded is None:  # new, or killed before its first line
+            self.storage.set_study_user_attr(number, FACTS, dict(facts))
+        else:
+            self._refuse_other(recorded, facts)
+        return number
+
+    def _refuse_other(self, recorded: Mapping[str, Any], facts: Mapping[str, Any]) -> None:
+        for name, value in facts.items():
+            if recorded.get(name) != value:
+                raise UsageError(
+                    f"The journal {self.name} is of another {name} ({_short(recorded.get(name))}, not {_short(value)}): "
+                    "go on as it was begun, or choose another journal."
+                )
+
+    def deciding(self) -> Any:
+        """While one process decides what to do next the others wait."""
+        return self.locks.deciding() if self.locks else nullcontext()
+
+    def trials(self) -> list[Trial]:
+        """All trials in their order, those that run now as well."""
+        return [_plain(trial) for trial in self.storage.get_all_trials(self.study, deepcopy=False)]
+
+    def claim(self, trial: Trial) -> bool:
+        """Take the right to run a trial; false if a living process has it."""
+        return self.locks.claim(trial.number) if self.locks else True
+
+    def add(self, settings: Mapping[str, Any], point: Mapping[str, Any], distributions: Mapping[str, Any]) -> Trial:
+        """Put down a trial that this process will run."""
+        from optuna.trial import TrialState, create_trial
+
+        template = create_trial(
+            state=TrialState.RUNNING,
+            params=dict(point),
+            distributions={name: distributions[name] for name in point},
+            user_attrs={"settings": dict(settings), "point": dict(point)},
+        )
+        number = self.storage.get_trial_number_from_id(self.storage.create_new_trial(self.study, template))
+        trial = Trial(number=number, settings=dict(settings), point=dict(point))
+        self.claim(trial)
+        return trial
+
+    def report(self, trial: Trial, epoch: int, score: float) -> None:
+        """Put down a score of a trial that learns in epochs."""
+        self.storage.set_trial_intermediate_value(self._id(trial), epoch, score)
+
+    def finish(self, trial: Trial) -> None:
+        """Put down the outcome of a trial; its state comes last, and ends it."""
+        from optuna.trial import TrialState
+
+        number = self._id(trial)
+        for name in KEPT[1:]:
+            value = getattr(trial, name)
+            if value:
+                self.storage.set_trial_user_attr(number, name, dict(value) if isinstance(value, Mapping) else value)
+        states = {COMPLETE: TrialState.COMPLETE, PRUNED: TrialState.PRUNED, FAILED: TrialState.FAIL}
+        values = None if trial.score is None else [trial.score]
+        self.storage.set_trial_state_values(number, states[trial.state], values)
+        if self.locks:
+            self.locks.release(trial.number)
+
+    def _id(self, trial: Trial) -> int:
+        return int(self.storage.get_trial_id_from_study_id_trial_number(self.study, trial.number))
+
+
+def _plain(trial: "FrozenTrial") -> Trial:
+    states = {"COMPLETE": COMPLETE, "PRUNED": PRUNED, "FAIL": FAILED}
+    kept = {name: trial.user_attrs[name] for name in KEPT if name in trial.user_attrs}
+    return Trial(
+        number=trial.number,
+        score=trial.values[0] if trial.values else None,
+        state=states.get(trial.state.name, RUNNING),
+        curve=dict(trial.intermediate_values),
+        **kept,
+    )
+
+
+def _short(value: object) -> str:
+    return ascii_line(value, 40)
