@@ -1,22 +1,26 @@
 """Steps of `corml report` and `corml demo`: evaluate models, take the time, and make the page of it."""
 
+import os
 import time
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import date
 from typing import Any
 
 import corml
 from corml import datasets
-from corml.cli._console import Progress, command_line
-from corml.errors import UsageError
+from corml.cli._console import Progress, command_line, tell
+from corml.cli._work import split_again
+from corml.errors import DataError, UsageError
 from corml.evaluation import Frontier, Result, frontier
+from corml.experiments import Study, read_study
 from corml.interactions import Interactions
 from corml.recommender import Recommender
-from corml.report import METRICS, Cost, Subject, sample_users, samples
+from corml.report import METRICS, Cost, Subject, of_study, sample_users, samples
 from corml.splits import Split
 from corml.storage.model_file import environment
 
-__all__ = ["Evaluated", "curve_of", "evaluated", "list_seconds", "subject", "today"]
+__all__ = ["Evaluated", "curve_of", "evaluated", "list_seconds", "study_subject", "subject", "today"]
 
 Evaluated = dict[str, tuple[Recommender, Result]]
 TIMED_USERS = 2000
@@ -77,6 +81,36 @@ def subject(
         command=command_line(),
         when=today(),
     )
+
+
+def study_subject(folder: str, source: str | None, name: str | None, loading: dict[str, Any]) -> Subject:
+    """What the page of a study is made from; the data are shown too where they are at hand and split as they were."""
+    study = read_study(folder)
+    data, split = _data_of_study(study, folder, source, loading)
+    called = name or os.path.basename(str(study.provenance.get("data", {}).get("from") or os.path.abspath(folder)))
+    page = of_study(study, called, data=data, split=split, when=today())
+    shown = replace(page, command=page.command or command_line())
+    return shown if data is None else replace(shown, doctor=datasets.examine(data))
+
+
+def _data_of_study(
+    study: Study, folder: str, source: str | None, loading: dict[str, Any]
+) -> tuple[Interactions | None, Split | None]:
+    if len(study.splits) != 1:  # users are averaged over splits: no history is theirs alone
+        return None, None
+    (recorded,) = study.splits
+    try:
+        origin = study.provenance.get("data", {})
+        data, split = split_again(origin, recorded["procedure"], folder, source, loading, {})
+    except (DataError, UsageError) as fault:
+        if source:
+            raise
+        tell(f"note: the page has no section about the data and groups of users: {fault}")
+        return None, None
+    if split.fingerprint == recorded["fingerprint"]:
+        return data, split
+    tell("note: the data are not those of the study any more: the page has no section about them")
+    return None, None
 
 
 def today() -> str:

@@ -1,4 +1,4 @@
-"""corml report: one page about a model that anybody can read."""
+"""corml report: one page about a model or a study that anybody can read."""
 
 import os
 from typing import Any
@@ -11,6 +11,7 @@ from corml.cli._console import progress, tell
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._work import joined_split, recorded_data_and_split, target
 from corml.errors import UsageError, ascii_line
+from corml.interactions import Interactions
 from corml.recommender import Recommender
 from corml.report import Cost, build_page, write_report
 from corml.splits import Split
@@ -23,7 +24,7 @@ BASELINE = "popularity"
 @with_loading
 @with_splitting
 def report(
-    model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
+    model: str = typer.Argument(..., metavar="MODEL", help="A model file, or the folder of a study."),
     source: str = typer.Argument(None, metavar="DATA", help="The data to split (default: as recorded)."),
     out: str = typer.Option("report.html", "--out", "-o", metavar="FILE", help="The page to write."),
     against: list[str] = typer.Option(
@@ -38,40 +39,57 @@ def report(
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
 ) -> None:
-    """Write a page about a model that anybody can read.
+    """Write a page about a model or a study that anybody can read.
 
     One HTML file with charts: who wins and whether that could be chance, accuracy against novelty, popularity bias,
-    groups of users, time and memory, example lists, and how to reproduce it. Popularity is always compared with. Data,
-    loading options and split are as recorded in the model file, unless given.
+    groups of users, time and memory, example lists, and how to reproduce it. A model is always compared with
+    popularity. Data, loading options and split are as recorded in the model file, unless given. Of a study, a folder
+    that corml compare wrote, nothing is fitted again.
 
     \b
     Examples:
       corml report movies.corml
       corml report movies.corml --against ease.corml --dial --out movies.html
       corml report shop.corml moved/ratings.csv --name "Our shop"
+      corml report study --out study.html
     """
     target(out, model, source, train, valid, test, *against)
     if part not in ("test", "valid"):
         raise UsageError(f"--part must be test or valid; got {ascii_line(part)}.")
-    files_given = train or valid or test
-    if files_given and (source or splitting):
+    files = (train, valid, test)
+    if any(files) and (source or splitting):
         raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
-    models, files = _read(model, against)
-    first = next(iter(models.values()))
-    if files_given:
-        split = joined_split(train, valid, test, loading)
-        data = split.whole()
+    if os.path.isdir(model):
+        if against or dial or any(files) or splitting or part != "test":
+            raise UsageError("Of a study only the page is made: give its folder, --out and --name, and maybe its data.")
+        subject = reporting.study_subject(model, source, name, loading)
     else:
-        data, split = recorded_data_and_split(first, model, source, loading, splitting)
-    with progress() as show:
-        _add_baseline(models, split)
-        evaluated = reporting.evaluated(models, split, part, show)
-        curve = reporting.curve_of(first, split, part, show, fit=dial)
-    costs = {called: _cost(one, files.get(called)) for called, one in models.items()}
-    shown = name or os.path.basename(str(data.source.get("from") or source or train or model))
-    subject = reporting.subject(shown, data, split, evaluated, part=part, dial=curve, costs=costs)
+        models, paths = _read(model, against)
+        data, split = _parts(model, next(iter(models.values())), source, files, loading, splitting)
+        with progress() as show:
+            _add_baseline(models, split)
+            evaluated = reporting.evaluated(models, split, part, show)
+            curve = reporting.curve_of(next(iter(models.values())), split, part, show, fit=dial)
+        costs = {called: _cost(one, paths.get(called)) for called, one in models.items()}
+        shown = name or os.path.basename(str(data.source.get("from") or source or train or model))
+        subject = reporting.subject(shown, data, split, evaluated, part=part, dial=curve, costs=costs)
     write_report(out, build_page(subject))
     tell(f"wrote {out}: open it in a browser")
+
+
+def _parts(
+    path: str,
+    model: Recommender,
+    source: str | None,
+    files: tuple[str | None, str | None, str | None],
+    loading: dict[str, Any],
+    splitting: dict[str, Any],
+) -> tuple[Interactions, Split]:
+    """The data and their split: from files of its parts, or as the model file recorded it."""
+    if any(files):
+        split = joined_split(*files, loading)
+        return split.whole(), split
+    return recorded_data_and_split(model, path, source, loading, splitting)
 
 
 def _read(model: str, against: list[str]) -> tuple[dict[str, Recommender], dict[str, str]]:

@@ -8,6 +8,7 @@ from corml.report.build import METRICS, build_page
 from corml.report.page import Page
 from corml.report.render import render, write_report
 from corml.report.samples import cards, sample_users, samples
+from corml.report.studies import of_study
 from corml.report.subject import Cost, Subject
 from corml.report.tables import Cell, Column, Table, comparison
 
@@ -22,6 +23,7 @@ __all__ = [
     "build_page",
     "cards",
     "comparison",
+    "of_study",
     "render",
     "sample_users",
     "samples",

@@ -50,8 +50,8 @@ def build_page(subject: Subject) -> Page:
     return Page(
         title=f"Recommendations for {subject.name}",
         subtitle=_subtitle(subject),
-        sentence=sentence(subject.results),
-        numbers=numbers(subject.results),
+        sentence=sentence(subject),
+        numbers=numbers(subject),
         sections=tuple(section for section in made if section is not None),
         footer="Made with corml, Collaborative Residual Metric Learning for top-N recommendation.",
     )

@@ -9,6 +9,7 @@ __all__ = ["section"]
 
 _COLUMNS = {
     "fit_seconds": ("Fit", text.duration, "Time to fit the model."),
+    "fit_processor": ("Fit, processor", text.duration, "Time of all processors to fit the model."),
     "list_seconds": ("1,000 lists", text.duration, "Time to make a thousand lists, all users at once."),
     "trials": ("Trials", text.count, "Settings that were tried."),
     "tuning_seconds": ("Tuning", text.duration, "Processor time of all trials."),

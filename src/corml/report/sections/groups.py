@@ -11,7 +11,7 @@ from corml import charts
 from corml.evaluation.bootstrap import Bootstrap, intervals
 from corml.report import _text as text
 from corml.report._measures import measure
-from corml.report._results import Measured, by_accuracy, primary
+from corml.report._results import Measured
 from corml.report.page import Figure, Figures, Section
 from corml.report.subject import Parts, Subject
 
@@ -34,12 +34,10 @@ class Group:
 
 def section(subject: Subject) -> Section | None:
     """Accuracy of each group, so that a good mean does not hide users who are served badly."""
-    results, metric = subject.results, primary(subject.results)
+    results, metric = subject.results, subject.metric
     if metric is None or subject.split is None:
         return None
-    shown = {
-        name: results[name] for name in by_accuracy(results, metric)[:MAX_MODELS] if metric in results[name].per_user
-    }
+    shown = {name: results[name] for name in _shown(subject) if metric in results[name].per_user}
     users = next((np.asarray(result.users, dtype=object) for result in shown.values()), np.array([], dtype=object))
     same = {
         name: result for name, result in shown.items() if np.array_equal(np.asarray(result.users, dtype=object), users)
@@ -53,6 +51,13 @@ def section(subject: Subject) -> Section | None:
         return None
     every = [group for _, _, groups in kinds for group in groups]
     return Section("groups", "Results by group", _said(every, same, metric), (Figures(tuple(figures)),))
+
+
+def _shown(subject: Subject) -> list[str]:
+    """The best model, its rival, and the next best."""
+    ranked = subject.ranking
+    first = [name for name in (ranked[0], subject.rival) if name is not None]
+    return list(dict.fromkeys([*first, *ranked]))[:MAX_MODELS]
 
 
 def groups_of(split: Parts, users: NDArray[Any], part: str = "test") -> list[tuple[str, str, list[Group]]]:

@@ -1,7 +1,7 @@
 """Appendix: what the metrics mean, and all of them at all list lengths."""
 
 from corml.report._measures import measure
-from corml.report._results import main_names, shared_names
+from corml.report._results import shared_names
 from corml.report.page import Facts, Part, Section, Tables
 from corml.report.subject import Subject
 from corml.report.tables import Cell, Column, Table, comparison
@@ -15,7 +15,7 @@ def section(subject: Subject) -> Section | None:
     names = shared_names(results.values())
     if not names:
         return None
-    meanings = tuple((measure(name).label, measure(name).meaning) for name in main_names(names))
+    meanings = tuple((measure(name).label, measure(name).meaning) for name in subject.main)
     known = tuple((label, meaning) for label, meaning in meanings if meaning)
     parts: list[Part] = [Facts(known, folded="What the metrics mean")] if known else []
     whole = _turned(comparison(results, names, intervals="range"))

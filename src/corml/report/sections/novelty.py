@@ -4,7 +4,6 @@ import numpy as np
 
 from corml import charts
 from corml.report._measures import measure
-from corml.report._results import main_names, primary, shared_names
 from corml.report.page import Figure, Figures, Section
 from corml.report.subject import Subject
 
@@ -14,12 +13,8 @@ __all__ = ["section"]
 def section(subject: Subject) -> Section | None:
     """Where each model stands between popular and novel."""
     results = subject.results
-    accurate = primary(results)
-    shared = main_names(shared_names(results.values()))
-    novel = next(
-        (n for n in shared if n.startswith("novelty@") and all(np.isfinite(r[n]) for r in results.values())), None
-    )
-    if accurate is None or novel is None:
+    accurate, novel = subject.metric, subject.of_family("novelty")
+    if accurate is None or novel is None or not all(np.isfinite(result[novel]) for result in results.values()):
         return None
     curve = _curve(subject, novel, accurate)
     points = [

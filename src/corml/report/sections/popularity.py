@@ -11,7 +11,7 @@ from corml.errors import UsageError
 from corml.interactions import Interactions
 from corml.report import _text as text
 from corml.report._measures import measure
-from corml.report._results import Measured, by_accuracy, main_names, primary, shared_names
+from corml.report._results import Measured
 from corml.report.page import Figure, Figures, Section
 from corml.report.subject import Subject
 
@@ -26,13 +26,10 @@ _ABOUT = ("gini", "novelty")  # shown where there are no models to ask for lists
 
 def section(subject: Subject) -> Section | None:
     """Bars for hits, middle and long tail, and for the share of the catalogue that is recommended."""
-    figures = [*_thirds(subject), *_coverage(subject.results)]
+    figures = [*_thirds(subject), *_coverage(subject)]
     if not figures:
         return None
-    intro = (
-        "A recommender that shows everybody the same few hits wastes the rest of the catalogue. "
-        f"{_said(subject.results)}"
-    )
+    intro = f"A recommender that shows everybody the same few hits wastes the rest of the catalogue. {_said(subject)}"
     return Section("popularity", "Popularity bias and the long tail", intro.strip(), (Figures(tuple(figures)),))
 
 
@@ -59,13 +56,13 @@ def _thirds(subject: Subject) -> list[Figure]:
     shares: dict[str, NDArray[np.float64]] = {}
     sizes = [0] * THIRDS
     if train is None:
-        return _by_metric(subject.results)
+        return _by_metric(subject)
     for name, (model, result) in subject.models.items():
         lists = _lists(model, train, result)
         if lists is not None:
             shares[name], sizes = popularity_shares(train, lists)
     if not shares:
-        return _by_metric(subject.results)
+        return _by_metric(subject)
     groups = [
         f"{name}: {text.count(size)} item{'' if size == 1 else 's'}" for name, size in zip(_NAMES, sizes, strict=True)
     ]
@@ -82,19 +79,18 @@ def _thirds(subject: Subject) -> list[Figure]:
     return [Figure("Where the recommendations go", caption, chart)]
 
 
-def _by_metric(results: Mapping[str, Measured]) -> list[Figure]:
+def _by_metric(subject: Subject) -> list[Figure]:
     """Without lists: what the metrics say about them."""
-    names = [name for name in main_names(shared_names(results.values())) if name.partition("@")[0] in _ABOUT]
-    return [_metric_bars(results, name, measure(name).label, measure(name).meaning) for name in names]
+    names = [name for family in _ABOUT if (name := subject.of_family(family)) is not None]
+    return [_metric_bars(subject.results, name, measure(name).label, measure(name).meaning) for name in names]
 
 
-def _coverage(results: Mapping[str, Measured]) -> list[Figure]:
-    names = main_names(shared_names(results.values()))
-    covered = next((name for name in names if name.startswith("coverage@")), None)
+def _coverage(subject: Subject) -> list[Figure]:
+    covered = subject.of_family("coverage")
     if covered is None:
         return []
     caption = f"Items that are in the first {covered.partition('@')[2]} of at least one user, of all items."
-    return [_metric_bars(results, covered, "Share of the catalogue recommended", caption, form="percent")]
+    return [_metric_bars(subject.results, covered, "Share of the catalogue recommended", caption, form="percent")]
 
 
 def _metric_bars(results: Mapping[str, Measured], name: str, title: str, caption: str, form: str = "number") -> Figure:
@@ -104,14 +100,13 @@ def _metric_bars(results: Mapping[str, Measured], name: str, title: str, caption
     )
 
 
-def _said(results: Mapping[str, Measured]) -> str:
-    metric = primary(results)
-    covered = next((n for n in main_names(shared_names(results.values())) if n.startswith("coverage@")), None)
-    if metric is None or covered is None:
+def _said(subject: Subject) -> str:
+    covered, second = subject.of_family("coverage"), subject.rival
+    if covered is None or not subject.ranking:
         return ""
-    first, *others = by_accuracy(results, metric)
-    beside = f", {others[0]} {text.percent(results[others[0]][covered])}" if others else ""
-    return f"{first} recommends {text.percent(results[first][covered])} of the items to somebody{beside}."
+    first = subject.ranking[0]
+    beside = f", {second} {text.percent(subject.results[second][covered])}" if second else ""
+    return f"{first} recommends {text.percent(subject.results[first][covered])} of the items to somebody{beside}."
 
 
 def _lists(model: Any, train: Interactions, result: Measured) -> NDArray[np.object_] | None:

@@ -4,7 +4,6 @@ import numpy as np
 
 from corml import charts
 from corml.report._measures import measure
-from corml.report._results import primary
 from corml.report.page import Figure, Figures, Section
 from corml.report.subject import Subject
 
@@ -15,7 +14,7 @@ LEVELS = np.linspace(0, 1, 101)
 
 def section(subject: Subject) -> Section | None:
     """The share of users above each value of the primary metric."""
-    metric = primary(subject.results)
+    metric = subject.metric
     if metric is None:
         return None
     values = {name: result.per_user[metric] for name, result in subject.results.items() if metric in result.per_user}
