@@ -16,7 +16,7 @@ from corml.evaluation import Frontier, Result, frontier
 from corml.experiments import Study, read_study
 from corml.interactions import Interactions
 from corml.recommender import Recommender
-from corml.report import METRICS, Cost, Subject, of_study, sample_users, samples
+from corml.report import METRICS, Card, Cost, Subject, of_study, sample_users, samples
 from corml.splits import Split
 from corml.storage.model_file import environment
 
@@ -119,8 +119,7 @@ def today() -> str:
     return f"{day.day} {day:%B %Y}"
 
 
-def _samples(model: Recommender, split: Split, part: str) -> Any:
-    """Cards of users the model knows; else of histories, which it then has to answer by."""
+def _samples(model: Recommender, split: Split, part: str) -> tuple[Card, ...]:
+    """Cards of a few evaluated users."""
     history, _, targets = split.part(part)
-    users = [user for user in sample_users(history, targets) if user in model.users_]
-    return samples(model, users, train=history, held_out=targets) if users else ()
+    return samples(model, sample_users(history, targets), train=history, held_out=targets)

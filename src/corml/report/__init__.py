@@ -5,7 +5,7 @@ write_report("report.html", build_page(subject))
 """
 
 from corml.report.build import METRICS, build_page
-from corml.report.page import Page
+from corml.report.page import Card, Page
 from corml.report.render import render, write_report
 from corml.report.samples import cards, sample_users, samples
 from corml.report.studies import of_study
@@ -14,6 +14,7 @@ from corml.report.tables import Cell, Column, Table, comparison
 
 __all__ = [
     "METRICS",
+    "Card",
     "Cell",
     "Column",
     "Cost",

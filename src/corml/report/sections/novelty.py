@@ -73,7 +73,8 @@ def _curve(subject: Subject, novel: str, accurate: str) -> list[charts.Line]:
 def _intro(subject: Subject, dial: bool) -> str:
     about = "A list is novel if few users know its items. Above and to the right is better in both."
     if not dial or subject.dial is None:
-        return f"{about} A novelty dial (corml report --dial) would show what more novelty costs."
+        offered = any(getattr(model, "NAME", "") == "corml" for model, _ in subject.models.values())
+        return f"{about} What more novelty costs is drawn by corml report --dial." if offered else about
     return f"{about} The dial is one model at {len(subject.dial)} positions, chosen when a list is made."
 
 

@@ -7,9 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml import charts
-from corml.errors import UsageError
 from corml.interactions import Interactions
 from corml.report import _text as text
+from corml.report._lists import lists_for
 from corml.report._measures import measure
 from corml.report._results import Measured
 from corml.report.page import Figure, Figures, Section
@@ -21,7 +21,8 @@ THIRDS = 3
 LENGTH = 10
 MAX_USERS = 2000  # whose lists make the figure
 _NAMES = ("Hits", "Middle", "Long tail")
-_ABOUT = ("gini", "novelty")  # shown where there are no models to ask for lists
+# Shown where there are no models to ask for lists.
+_ABOUT = {"gini": "How unevenly recommendations are shared out", "novelty": "How rare the recommended items are"}
 
 
 def section(subject: Subject) -> Section | None:
@@ -58,7 +59,7 @@ def _thirds(subject: Subject) -> list[Figure]:
     if train is None:
         return _by_metric(subject)
     for name, (model, result) in subject.models.items():
-        lists = _lists(model, train, result)
+        lists = _lists(model, _history(subject, train, result), result)
         if lists is not None:
             shares[name], sizes = popularity_shares(train, lists)
     if not shares:
@@ -79,10 +80,15 @@ def _thirds(subject: Subject) -> list[Figure]:
     return [Figure("Where the recommendations go", caption, chart)]
 
 
+def _history(subject: Subject, train: Interactions, result: Measured) -> Interactions:
+    """What the evaluated users had before: of new users that is not in train."""
+    return train if subject.split is None else subject.split.part(getattr(result, "part", "test"))[0]
+
+
 def _by_metric(subject: Subject) -> list[Figure]:
     """Without lists: what the metrics say about them."""
-    names = [name for family in _ABOUT if (name := subject.of_family(family)) is not None]
-    return [_metric_bars(subject.results, name, measure(name).label, measure(name).meaning) for name in names]
+    named = [(name, title) for family, title in _ABOUT.items() if (name := subject.of_family(family)) is not None]
+    return [_metric_bars(subject.results, name, title, measure(name).meaning) for name, title in named]
 
 
 def _coverage(subject: Subject) -> list[Figure]:
@@ -109,28 +115,13 @@ def _said(subject: Subject) -> str:
     return f"{first} recommends {text.percent(subject.results[first][covered])} of the items to somebody{beside}."
 
 
-def _lists(model: Any, train: Interactions, result: Measured) -> NDArray[np.object_] | None:
+def _lists(model: Any, history: Interactions, result: Measured) -> NDArray[np.object_] | None:
     """Lists of evaluated users, evenly thinned out; None if the model cannot make any of them."""
     if not hasattr(model, "recommend"):
         return None
-    known = [str(user) for user in result.users if user in model.users_]
-    users = known or [str(user) for user in model.users_.labels]
-    try:
-        lists: NDArray[np.object_] = (
-            model.recommend(_thinned(users), k=LENGTH).items if users else _by_history(model, train)
-        )
-    except UsageError:  # a model that answers only for its own users, in a file that does not have them
-        return None
-    return lists
-
-
-def _by_history(model: Any, train: Interactions) -> NDArray[np.object_]:
-    """Lists by histories, for a model file without its users."""
-    rows = np.flatnonzero(train.user_degrees > 0)
-    chosen = rows[:: max(1, -(-len(rows) // MAX_USERS))]
-    histories = [train.items.labels[train.matrix[[row]].indices].tolist() for row in chosen]
-    lists: NDArray[np.object_] = model.recommend(history=histories, k=LENGTH).items
-    return lists
+    users = [str(user) for user in result.users if user in history.users]
+    made = lists_for(model, history, _thinned(users), LENGTH) if users else None
+    return None if made is None else made.items
 
 
 def _thinned(users: list[str]) -> list[str]:
