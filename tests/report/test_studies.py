@@ -72,6 +72,13 @@ def test_a_model_that_failed_is_named_with_its_reason(parts, monkeypatch):
     assert Note(remark) in words_of(build_page(subject))["winner"].parts
 
 
+def test_where_everybody_failed_the_page_says_why(parts, monkeypatch):
+    monkeypatch.setattr("corml.baselines.ease.EASE._fit", None)
+    page = build_page(of_study(corml.compare(["ease"], parts, metrics=METRICS), "x"))
+    assert page.sections[0].heading == "Nobody has figures"
+    assert page.sections[0].parts[0].text.startswith("ease has no figures: ")
+
+
 def test_the_spread_over_seeds_is_shown_apart_from_the_users(parts):
     splits = [corml.split(parts.whole(), "ratio", seed=seed) for seed in (1, 2)]
     study = corml.compare(["popularity", "ease"], splits, metrics=METRICS)

@@ -23,15 +23,16 @@ RESAMPLES = 1000
 
 def section(subject: Subject) -> Section | None:
     """The models beside each other, and a paired test of the best against every other."""
+    remarks = tuple(Note(remark) for remark in subject.remarks)
     if not subject.models:
-        return None
+        return Section("winner", "Nobody has figures", parts=remarks) if remarks else None
     parts: list[Part] = []
     if subject.metric is not None:
         parts.append(Figures((_dots(subject, subject.metric), *_differences(subject, subject.metric))))
     parts.append(
         Tables(comparison(subject.results, subject.main), "Models and metrics", _how_measured(subject.results))
     )
-    parts += [Note(remark) for remark in subject.remarks]
+    parts += remarks
     chance = _chance(subject, subject.metric) if subject.metric and len(subject.models) > 1 else None
     if chance is not None:
         parts.append(chance)
