@@ -123,8 +123,9 @@ def test_every_colour_stands_out_from_its_paper(scheme):
 
 
 def test_series_differ_by_shape_as_well_as_by_colour(drawn):
-    shapes = re.findall(r'<path d="M[\d.]+ [\d.]+([^"]*)"', drawn["points"].body)
-    assert len(set(shapes)) == 7
+    marks = re.findall(r'<path d="M[\d.]+ [\d.]+([^"]*)" class="edge (f\d)"', drawn["points"].body)
+    assert len(set(marks)) == len(NAMES) == 9  # two more than there are colours
+    assert len({shape for shape, _ in marks}) == 7
 
 
 def test_a_series_keeps_its_own_colour():

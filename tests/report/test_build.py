@@ -252,6 +252,15 @@ def test_lists_of_popular_items_are_all_hits(parts):
     assert popularity_shares(parts.train, np.array([[*popular, None]], dtype=object))[0].tolist() == [1.0, 0.0, 0.0]
 
 
+def test_bars_are_of_the_few_most_accurate_models(subject, parts):
+    model, result = subject.models["CoRML"]
+    many = {f"m{n}": (model, result) for n in range(7)}
+    figure = figures(replace(subject, models=many), "popularity")["Where the recommendations go"]
+    assert "Shown are 5 of 7 models." in figure.caption
+    assert "m4" in figure.chart.description
+    assert "m5" not in figure.chart.description
+
+
 def test_an_item_belongs_to_the_group_of_the_interactions_it_begins_in():
     """Of twenty interactions the first item has eleven, so it fills five tenths and a half from the first on."""
     counts = {"a": 11, "b": 4, "c": 2, "d": 1, "e": 1, "f": 1}
