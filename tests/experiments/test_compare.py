@@ -76,6 +76,16 @@ def test_a_model_that_fails_is_reported_and_the_others_finish(study):
     assert "Failed: broken: RuntimeError" in study.to_text()
 
 
+def test_a_study_in_which_everyone_fails_says_so(split, kinds, tmp_path):
+    study = corml.compare(kinds["broken"](), split, folder=tmp_path)
+    assert (study.best, study.runner_up, study.reference, study.comparisons) == (None, None, None, {})
+    for ending in ("txt", "md", "tex", "csv", "json"):
+        study.save(tmp_path / f"a.{ending}")
+        assert "broken" in (tmp_path / f"a.{ending}").read_text("utf-8")
+    assert "broken" in study._repr_html_()
+    assert repr(study) == "Study(1 entries, 0 users)"
+
+
 def test_a_baseline_takes_the_place_of_the_best(split, kinds):
     study = corml.compare(["ease", "popularity"], split, metrics="ndcg@10", baseline="popularity")
     assert study.reference == "popularity"

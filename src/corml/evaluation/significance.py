@@ -22,6 +22,7 @@ from corml.evaluation.t_test import paired_t_test
 __all__ = ["LEVEL", "Comparison", "PValues", "compare", "corrected", "is_significant", "paired_t_test", "verdict"]
 
 LEVEL = 0.05  # p below this is called significant
+ROUNDING = 1e-12  # smaller differences come from rounding, as in an average of equal values: they are ties
 
 Key = TypeVar("Key", bound=Hashable)
 Values = NDArray[np.float64]
@@ -84,7 +85,7 @@ def compare(
 
     `metric` gives the metric of a key. Many comparisons at once share their draws, which saves most of the time.
     """
-    differences = {key: a - b for key, (a, b) in paired.items()}
+    differences = {key: _differences(a, b) for key, (a, b) in paired.items()}
     spans = intervals(differences, bootstrap)
     flipped = sign_flip(differences, seed=bootstrap.seed)
     return {
@@ -99,6 +100,11 @@ def compare(
         )
         for key, (a, b) in paired.items()
     }
+
+
+def _differences(a: Values, b: Values) -> Values:
+    differences: Values = a - b
+    return np.where(np.abs(differences) < ROUNDING, 0.0, differences)
 
 
 def corrected(family: Mapping[Key, Comparison]) -> dict[Key, Comparison]:
