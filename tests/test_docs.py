@@ -41,6 +41,7 @@ RUN = [
     "docs/command-line.md",
     "docs/models.md",
     "docs/add-a-model.md",
+    "docs/report.md",
     "docs/solver.md",
     "docs/compare.md",
     "docs/tuning.md",

@@ -18,7 +18,7 @@ def test_a_table_with_tests_is_printed_and_everything_is_written(run, here, shop
     assert "p (Wilcoxon)" in outcome.out
     assert "1 of 2: ease: ndcg@10" in outcome.err
     assert "about" in outcome.err  # the time left
-    for name in ("tables.txt", "tables.md", "tables.tex", "results.csv", "results.json", "study.json"):
+    for name in ("tables.txt", "tables.md", "tables.tex", "results.csv", "results.json", "report.html", "study.json"):
         assert (here / "study" / name).exists()
     record = json.loads((here / "study/results.json").read_text("utf-8"))
     assert record["provenance"]["command"].startswith("corml compare ")
