@@ -441,8 +441,3 @@ def test_the_shape_of_the_filter_does_not_touch_h(data):
     assert np.linalg.norm(falling.V_, axis=0)[0] > 1 > np.linalg.norm(falling.V_, axis=0)[-1]
     warm = corml.CoRML(rank=6).fit(data, warm_start=falling)  # takes its vectors, without the shape
     assert np.abs(warm.V_ - flat.V_).max() < 1e-6
-
-
-def test_more_directions_to_learn_beside_than_there_are_is_refused(data):
-    with pytest.raises(SettingError, match=r"learn_rank must be at most rank, 4 for these data; got 5\."):
-        corml.CoRML(rank=4, learn_rank=5).fit(data)

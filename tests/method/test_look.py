@@ -188,12 +188,22 @@ def test_a_model_file_keeps_the_look(train, tmp_path):
     assert loaded.recommend(history=[["1", "2"]]).items.tolist() == model.recommend(history=[["1", "2"]]).items.tolist()
 
 
-def test_higher_ranks_are_tried_up_to_a_limit(train):
+def test_fewer_directions_and_steeper_filters_are_tried(train):
     chosen, found, _ = looked(train)
     assert chosen["learn_rank"] == 16  # H is learned beside the rank there is without looking
-    assert {trial.rank for trial in found.trials} == {16, 32}
-    assert {trial.filter_power for trial in found.trials} == {0.0, 0.5, 1.0}
-    assert len(found.trials) == 2 * 3 * 5
+    assert [trial.rank for trial in found.trials[::20]] == [16, 8, 4]
+    assert {trial.filter_power for trial in found.trials} == {0.0, 1.0, 2.0, 4.0}
+    assert len(found.trials) == 3 * 4 * 5
+
+
+def test_scores_may_have_fewer_directions_than_h_is_learned_beside(train):
+    wide = CoRML(rank=16, adapt=False, tol=1e-7).fit(train)
+    narrow = CoRML(rank=4, learn_rank=16, adapt=False, tol=1e-7).fit(train)
+    assert narrow.V_.shape[1] == 4
+    assert np.abs(narrow.H_ - wide.H_).max() < 1e-5
+    assert np.allclose(narrow.V_ @ narrow.V_.T, wide.V_[:, :4] @ wide.V_[:, :4].T, atol=1e-5)
+    beside_four = CoRML(rank=4, adapt=False, tol=1e-7).fit(train)
+    assert np.abs(beside_four.H_ - wide.H_).max() > 1e-3
 
 
 def test_a_dial_looks_once_for_all_its_positions(train):

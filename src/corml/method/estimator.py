@@ -87,7 +87,7 @@ class CoRML(Recommender):
         0.8, above(0), symbol="ε", search=log(0.01, 3), help="global scale of the approximated ranking weights"
     )
     user_norm: float = setting(
-        0.0, between(0, 2), symbol="t_u", search=choice(0.0, 0.5, 1.0), help="user-degree exponent of those weights"
+        0.0, between(0, 2), symbol="t_u", search=choice(0.0, 0.5, 1.0, 2.0, 4.0), help="user-degree exponent of those weights"
     )
     l2: float = setting(0.3, at_least(0), symbol="θ", search=log(0.03, 3), help="degree-weighted ridge on H")
     ridge: float | None = setting(
@@ -138,7 +138,7 @@ class CoRML(Recommender):
         None,
         optional(between(0, 4), "0, or by looking"),
         symbol="p",
-        search=choice(0.0, 0.5, 1.0),
+        search=choice(0.0, 0.5, 1.0, 2.0, 4.0),
         help="exponent of the singular values in the scores' filter; 0, all alike, in the paper",
     )
     learn_rank: int | None = setting(
@@ -225,7 +225,7 @@ class CoRML(Recommender):
         if not looks(self.fitted_.settings):
             return {}
         chosen = {name: self.settings_[name] for name in LOOKED_AT if name not in searched}
-        if "rank" in searched:  # it must not be above rank: all of that
+        if "rank" in searched:  # H is learned beside all directions that a trial has
             chosen.pop("learn_rank", None)
         return {"adapt": False, **chosen}
 

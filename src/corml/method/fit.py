@@ -33,12 +33,13 @@ def fit_as_planned(
 ) -> tuple[NDArray[np.float32], csr_array, tuple[Certificate, ...]]:
     """V, H and how H was solved; `settings` are the resolved ones.
 
-    H is learned beside the flat filter of the first `learn_rank` directions; scores have all of them, with their shape.
+    H is learned beside the flat filter of the first `learn_rank` directions; scores have the first `rank`, with their
+    shape.
     """
     progress("filter", 0, 1)
     V = _vectors(X, settings, warm_start, workspace)
     beside = V[:, : settings.learn_rank]
-    V = shaped(V, X, (settings.graph_user_norm, settings.graph_item_norm), settings.filter_power)
+    V = shaped(np.ascontiguousarray(V[:, : settings.rank]), X, (settings.graph_user_norm, settings.graph_item_norm), settings.filter_power)
     memory.release()
     progress("filter", 1, 1)
     if plan.solver == "sparse":
@@ -57,7 +58,7 @@ def fit_as_planned(
 def _vectors(
     X: csr_array, settings: Settings, warm_start: WarmStart | None, workspace: Workspace | None
 ) -> NDArray[Any]:
-    rank, norms = settings.rank, (settings.graph_user_norm, settings.graph_item_norm)
+    rank, norms = max(settings.rank, settings.learn_rank), (settings.graph_user_norm, settings.graph_item_norm)
     known = None if warm_start is None else warm_start.vectors(rank, norms)
     if workspace is not None:
         return workspace.vectors(rank, norms, known)

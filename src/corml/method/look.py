@@ -3,7 +3,8 @@
 The best filter differs from data to data more than anything else of the model: how many directions, how its weight
 falls with their singular values, and how much it counts beside H. None of that changes H, if H is learned beside the
 directions it has by default. So some items of a sample of users are held out, H is learned once on the rest, to a low
-precision, and all combinations are compared. One must gain both where items were held out at random and where items
+precision, and all combinations are compared. Fewer directions than the default are tried, and weights that fall down to
+the fourth power: small and noisy data want a smoother filter, and no data at hand surely wanted more directions. One must gain both where items were held out at random and where items
 that belong together were (`hold_out.py`). Seeded: equal data give equal choices.
 """
 
@@ -20,7 +21,7 @@ from corml.linalg.scaling import column_degrees, normalised
 from corml.linalg.svd import is_small, right_singular_vectors
 from corml.method.filter_trials import Combination, ndcg_of
 from corml.method.hold_out import hold_out, related_first
-from corml.method.plan.look_cost import CANDIDATES, widest_rank
+from corml.method.plan.look_cost import CANDIDATES
 from corml.method.plan.plan import Look, Plan, Trial
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.candidates import co_occurring
@@ -32,7 +33,7 @@ __all__ = ["look"]
 
 TOLERANCE = 5e-3  # of H here
 RELATED = 64  # directions in which items are compared, to hold out those that belong together
-POWERS, WEIGHTS = (0.0, 0.5, 1.0), (1.0, 0.25, 0.35, 0.5, 0.7)  # the fixed defaults come first
+POWERS, WEIGHTS, PARTS = (0.0, 1.0, 2.0, 4.0), (1.0, 0.25, 0.35, 0.5, 0.7), (1, 2, 4)  # the fixed defaults come first
 ERRORS = 2.5  # standard errors that are taken off a gain: about what the luckiest of so many trials gains by chance
 
 Matrix = NDArray[np.float32]
@@ -51,19 +52,18 @@ def look(
     held = hold_out(X, related_first(X, _vectors(X, RELATED, norms)[0]) if times is None else -times)
     if held is None:
         return None
-    widest = widest_rank(plan.rank, given)
-    V, sigma = _vectors(held.train, widest, norms)
-    default, learned = min(plan.rank, V.shape[1]), min(given.learn_rank or plan.rank, V.shape[1])
-    H = _learn(held.train, V[:, :learned], given, plan)
+    resolved = plan.resolved(given)
+    V, sigma = _vectors(held.train, max(resolved.rank, resolved.learn_rank), norms)
+    H = _learn(held.train, V[:, : resolved.learn_rank], given, plan)
     progress("look", 1, 2)
-    ranks = sorted({min(rank, V.shape[1]) for rank in (plan.rank, widest)}, key=lambda rank: rank != default)
+    ranks = [resolved.rank] if given.rank is not None else [max(1, resolved.rank // part) for part in PARTS]
     powers, weights = _left(given.filter_power, POWERS), _left(given.filter_weight, WEIGHTS)
-    combinations = [Combination(*one) for one in product(ranks, powers, weights)]
-    values = ndcg_of(held, V, sigma, H, combinations, Weights.of(plan.resolved(given)))
+    combinations = [Combination(*one) for one in product(dict.fromkeys(ranks), powers, weights)]
+    values = ndcg_of(held, V, sigma, H, combinations, Weights.of(resolved))
     progress("look", 2, 2)
     trials, best = _judge(combinations, values[~held.together], values[held.together])
     facts = Look(users=len(held.users), chosen=best, by_time=times is not None, trials=trials)
-    return {**combinations[best]._asdict(), "learn_rank": learned}, facts, H
+    return {**combinations[best]._asdict(), "learn_rank": resolved.learn_rank}, facts, H
 
 
 def _left(value: float | None, choices: tuple[float, ...]) -> tuple[float, ...]:

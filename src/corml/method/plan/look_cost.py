@@ -5,10 +5,9 @@ from scipy.sparse import csr_array
 from corml.fitted import Settings
 from corml.linalg import lanczos, svd
 
-__all__ = ["CANDIDATES", "LOOK_SHARE", "look_bytes", "looks", "start_bytes", "widest_rank"]
+__all__ = ["CANDIDATES", "LOOK_SHARE", "look_bytes", "looks", "start_bytes"]
 
 CANDIDATES = 100  # pairs of an item while looking
-LARGEST_RANK = 512  # of a filter that is tried without being asked for
 LOOK_SHARE = 0.8  # of the seconds of a fit: measured 0.5 to 1 on data of very different shapes
 SPARE = 1.1  # of what was counted: the allocator's own
 A_BAND, A_LIST = 7 * (1 << 26), 64 * 160  # bytes of scores, with copies, and items of lists that are compared at a time
@@ -18,13 +17,6 @@ A_PAIR_LEARNED, A_PAIR_COMPARED, A_PAIR_KEPT = 76, 36, 10  # bytes for each pair
 def looks(settings: Settings) -> bool:
     """Whether a filter is chosen by looking, if there are users enough."""
     return bool(settings.adapt and settings.filter == "factored")
-
-
-def widest_rank(rank: int, settings: Settings) -> int:
-    """The most directions that a filter may have: twice those of the default, where nothing was given."""
-    if not looks(settings) or settings.rank is not None:
-        return rank
-    return max(rank, min(2 * rank, LARGEST_RANK))
 
 
 def look_bytes(X: csr_array, pairs: int, rank: int) -> int:

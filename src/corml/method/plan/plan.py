@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from corml import fitted, memory
 from corml.errors import SettingError
 from corml.fitted import Settings
-from corml.method.plan.look_cost import LOOK_SHARE, look_bytes, looks, start_bytes, widest_rank
+from corml.method.plan.look_cost import LOOK_SHARE, look_bytes, looks, start_bytes
 from corml.method.plan.memory import dense_bytes, pairs_that_fit, sparse_bytes
 from corml.method.plan.pair_count import PairCount, count_pairs
 from corml.method.plan.seconds import dense_seconds, sparse_seconds
@@ -110,10 +110,6 @@ def make_plan(X: csr_array, settings: Settings) -> Plan:
     if ratio < 1 and ratio * n <= 1:
         raise SettingError(f"partition_ratio must be above 1/items = {1 / n:.3g}; got {ratio:g}.")
     _refuse_contradictions(settings)
-    if settings.learn_rank is not None and settings.learn_rank > _rank(X, settings):
-        raise SettingError(
-            f"learn_rank must be at most rank, {_rank(X, settings)} for these data; got {settings.learn_rank}."
-        )
     if settings.solver == "admm" or (settings.solver == "auto" and _of_dense_solver(settings)):
         return _refused_if_too_large(_dense(X, settings), X, settings)
     sparse = _sparse(X, settings)
@@ -158,6 +154,10 @@ def _rank(X: csr_array, settings: Settings) -> int:
     return int(min(settings.rank or suggested_rank(X), *X.shape))
 
 
+def _learn_rank(X: csr_array, settings: Settings) -> int:
+    return int(min(settings.learn_rank or _rank(X, settings), *X.shape))
+
+
 def _ridge(X: csr_array, settings: Settings) -> float:
     return suggested_ridge(X) if settings.ridge is None else float(settings.ridge)
 
@@ -184,17 +184,19 @@ def suggested_ridge(X: csr_array) -> float:
 
 def _dense(X: csr_array, settings: Settings) -> Plan:
     largest, rank = max(1, int(settings.partition_ratio * X.shape[1])), _rank(X, settings)
-    needed = dense_bytes(X, largest, widest_rank(rank, settings), _item_size(settings))
-    seconds = dense_seconds(X, rank, largest, settings.partition_ratio)
+    learn_rank = _learn_rank(X, settings)
+    widest = max(rank, learn_rank)
+    needed = dense_bytes(X, largest, widest, _item_size(settings))
+    seconds = dense_seconds(X, widest, largest, settings.partition_ratio)
     return Plan(
         solver="admm",
         rank=rank,
         ridge=_ridge(X, settings),
-        learn_rank=settings.learn_rank or rank,
+        learn_rank=learn_rank,
         filter_power=settings.filter_power or 0.0,
         filter_weight=1.0 if settings.filter_weight is None else settings.filter_weight,
         largest_block=largest,
-        predicted_bytes=_bytes_with_look(X, needed, X.shape[1] ** 2, rank, settings),
+        predicted_bytes=_bytes_with_look(X, needed, X.shape[1] ** 2, widest, settings),
         predicted_seconds=_seconds_with_look(seconds, settings),
     )
 
@@ -202,7 +204,8 @@ def _dense(X: csr_array, settings: Settings) -> Plan:
 def _sparse(X: csr_array, settings: Settings) -> Plan:
     """All co-occurring pairs, or so many candidates of each item where those are too many or memory is short."""
     clip, rank, allowed = settings.filter != "factored", _rank(X, settings), allowed_bytes(settings)
-    widest = widest_rank(rank, settings)
+    learn_rank = _learn_rank(X, settings)
+    widest = max(rank, learn_rank)
     room = pairs_that_fit(X, widest, allowed, clip=clip)
     count, candidates, every = _candidates(X, settings, room)
     max_pairs = _pairs_at_the_end(count.pairs, every, candidates, room, settings.pair_tol)
@@ -210,19 +213,19 @@ def _sparse(X: csr_array, settings: Settings) -> Plan:
     keep_gram = 4 * count.squares < count.work and whole + needed <= min(allowed, MAX_GRAM_BYTES)
     if keep_gram:
         needed += int(1.06 * whole)
-    seconds = sparse_seconds(X, rank, count, every, keep_gram=keep_gram, excluding=candidates is not None, clip=clip)
+    seconds = sparse_seconds(X, widest, count, every, keep_gram=keep_gram, excluding=candidates is not None, clip=clip)
     return Plan(
         solver="sparse",
         rank=rank,
         ridge=_ridge(X, settings),
-        learn_rank=settings.learn_rank or rank,
+        learn_rank=learn_rank,
         filter_power=settings.filter_power or 0.0,
         filter_weight=1.0 if settings.filter_weight is None else settings.filter_weight,
         candidates=candidates,
         pairs=count.pairs,
         max_pairs=max_pairs,
         keep_gram=keep_gram,
-        predicted_bytes=_bytes_with_look(X, needed, count.pairs, rank, settings),
+        predicted_bytes=_bytes_with_look(X, needed, count.pairs, widest, settings),
         predicted_seconds=_seconds_with_look(seconds, settings),
     )
 
@@ -231,8 +234,7 @@ def _bytes_with_look(X: csr_array, needed: int, pairs: int, rank: int, settings:
     """The peak of a fit, or of the look before it where that is higher."""
     if not looks(settings):
         return needed
-    widest = widest_rank(rank, settings)
-    return max(needed + start_bytes(X, pairs, widest), look_bytes(X, pairs, widest))
+    return max(needed + start_bytes(X, pairs, rank), look_bytes(X, pairs, rank))
 
 
 def _seconds_with_look(seconds: float, settings: Settings) -> float:
