@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 from _machine import load_split, measured
-from _public import movie_tweetings, train_part
+from _public import train_part
 from _record import begin, read, write
 from pages import write_tables
 

@@ -87,7 +87,7 @@ class CoRML(Recommender):
         0.8, above(0), symbol="ε", search=log(0.01, 3), help="global scale of the approximated ranking weights"
     )
     user_norm: float = setting(
-        0.0, between(0, 2), symbol="t_u", search=choice(0.0, 0.5, 1.0, 2.0, 4.0), help="user-degree exponent of those weights"
+        0.0, between(0, 2), symbol="t_u", search=choice(0.0, 0.5, 1.0), help="user-degree exponent of those weights"
     )
     l2: float = setting(0.3, at_least(0), symbol="θ", search=log(0.03, 3), help="degree-weighted ridge on H")
     ridge: float | None = setting(

@@ -39,7 +39,8 @@ def fit_as_planned(
     progress("filter", 0, 1)
     V = _vectors(X, settings, warm_start, workspace)
     beside = V[:, : settings.learn_rank]
-    V = shaped(np.ascontiguousarray(V[:, : settings.rank]), X, (settings.graph_user_norm, settings.graph_item_norm), settings.filter_power)
+    norms = settings.graph_user_norm, settings.graph_item_norm
+    V = shaped(np.ascontiguousarray(V[:, : settings.rank]), X, norms, settings.filter_power)
     memory.release()
     progress("filter", 1, 1)
     if plan.solver == "sparse":

@@ -4,8 +4,9 @@ The best filter differs from data to data more than anything else of the model: 
 falls with their singular values, and how much it counts beside H. None of that changes H, if H is learned beside the
 directions it has by default. So some items of a sample of users are held out, H is learned once on the rest, to a low
 precision, and all combinations are compared. Fewer directions than the default are tried, and weights that fall down to
-the fourth power: small and noisy data want a smoother filter, and no data at hand surely wanted more directions. One must gain both where items were held out at random and where items
-that belong together were (`hold_out.py`). Seeded: equal data give equal choices.
+the fourth power: small and noisy data want a smoother filter, and no data at hand surely wanted more directions. One
+must gain both where items were held out at random and where items that belong together were (`hold_out.py`). Seeded:
+equal data give equal choices.
 """
 
 from itertools import product
