@@ -16,12 +16,13 @@ from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow
 from corml.parallel import each
 
-__all__ = ["BLOCK", "basis_size", "right_vectors", "rough_basis_size", "rough_right_vectors"]
+__all__ = ["BLOCK", "basis_size", "right_vectors", "rough_right_vectors"]
 
 BLOCK = 16  # vectors multiplied at a time
 BAND = 2048  # rows of the basis a thread takes at a time
 _TINY = np.finfo(np.float32).tiny
 SWEEPS = 60  # fillings of the basis before it is given up
+ROUGH = 1e-2  # residual at which lists no longer tell directions from converged ones; at higher ones the last suffer
 
 Matrix = NDArray[np.float32]
 
@@ -33,26 +34,19 @@ def basis_size(rank: int) -> int:
 
 def right_vectors(N: csr_array, rank: int, tol: float) -> tuple[Matrix, NDArray[np.float64]] | None:
     """V and the `rank` largest singular values, largest first, with ‖NᵀN v − s² v‖ ≤ tol·s·s₁; None if not reached."""
-    return _right_vectors(N, rank, basis_size(rank), tol, SWEEPS)
-
-
-def rough_basis_size(rank: int) -> int:
-    """Basis vectors where directions need not have converged."""
-    return max(3 * rank // 2, rank + 4 * BLOCK)
+    return _right_vectors(N, rank, tol, SWEEPS)
 
 
 def rough_right_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.float64]]:
-    """V and its singular values as one filling of a short basis gives them: good ones first, the last ones roughly."""
-    vectors = _right_vectors(N, rank, rough_basis_size(rank), np.inf, 1)
+    """V and its singular values to a low precision, for choices among filters; as good as it gets, if not reached."""
+    vectors = _right_vectors(N, rank, ROUGH, SWEEPS) or _right_vectors(N, rank, np.inf, 1)
     assert vectors is not None
     return vectors
 
 
-def _right_vectors(
-    N: csr_array, rank: int, basis: int, tol: float, sweeps: int
-) -> tuple[Matrix, NDArray[np.float64]] | None:
+def _right_vectors(N: csr_array, rank: int, tol: float, sweeps: int) -> tuple[Matrix, NDArray[np.float64]] | None:
     normal = _Normal.of(N)
-    size = min(basis, normal.size - BLOCK) // BLOCK * BLOCK
+    size = min(basis_size(rank), normal.size - BLOCK) // BLOCK * BLOCK
     Q = np.empty((normal.size, size + BLOCK), dtype=np.float32, order="F")
     T = np.zeros((size + BLOCK, size + BLOCK))
     start = np.random.default_rng(0).standard_normal((normal.size, BLOCK)).astype(np.float32)

@@ -22,7 +22,6 @@ from corml.linalg.scaling import column_degrees, normalised
 from corml.linalg.svd import is_small, right_singular_vectors
 from corml.method.filter_trials import Combination, ndcg_of
 from corml.method.hold_out import hold_out, related_first
-from corml.method.plan.look_cost import CANDIDATES
 from corml.method.plan.plan import Look, Plan, Trial
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.candidates import co_occurring
@@ -72,7 +71,7 @@ def _left(value: float | None, choices: tuple[float, ...]) -> tuple[float, ...]:
 
 
 def _vectors(R: csr_array, rank: int, norms: tuple[float, float]) -> tuple[Matrix, Vector]:
-    """V and its singular values; where there are many, roughly: what one filling of a short basis gives."""
+    """V and its singular values; where there are many, to a low precision."""
     N, rank = normalised(R, *norms), min(rank, *R.shape)
     V, sigma = right_singular_vectors(N, rank) if is_small(N, rank) else rough_right_vectors(N, rank)
     V[np.bincount(R.indices, minlength=R.shape[1]) == 0] = 0
@@ -80,11 +79,11 @@ def _vectors(R: csr_array, rank: int, norms: tuple[float, float]) -> tuple[Matri
 
 
 def _learn(R: csr_array, V: Matrix, given: Settings, plan: Plan) -> csr_array:
-    """H beside the filter with these directions, on the strongest pairs, to a low precision."""
+    """H beside the filter with these directions, on the candidates, to a low precision."""
     settings = Settings({**plan.resolved(given), "tol": TOLERANCE})
     order = Reordered.of(R, V)
     users = UserWeights.of(order.X, user_balance=settings.user_balance, user_norm=settings.user_norm)
-    pairs = co_occurring(order.X, users, max_per_item=min(plan.candidates or CANDIDATES, CANDIDATES))
+    pairs = co_occurring(order.X, users, max_per_item=plan.candidates)
     d, vectors = order.permute(column_degrees(R)), order.permute(V)
     generation = ColumnGeneration(X=order.X, d=d, V=vectors, settings=settings, plan=plan, progress=silent)
     return order.unpermute_matrix(generation.on(pairs).H)

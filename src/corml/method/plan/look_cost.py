@@ -5,9 +5,8 @@ from scipy.sparse import csr_array
 from corml.fitted import Settings
 from corml.linalg import lanczos, svd
 
-__all__ = ["CANDIDATES", "LOOK_SHARE", "look_bytes", "looks", "start_bytes"]
+__all__ = ["LOOK_SHARE", "look_bytes", "looks", "start_bytes"]
 
-CANDIDATES = 100  # pairs of an item while looking
 LOOK_SHARE = 0.8  # of the seconds of a fit: measured 0.5 to 1 on data of very different shapes
 SPARE = 1.1  # of what was counted: the allocator's own
 A_BAND, A_LIST = 7 * (1 << 26), 64 * 160  # bytes of scores, with copies, and items of lists that are compared at a time
@@ -22,19 +21,17 @@ def looks(settings: Settings) -> bool:
 def look_bytes(X: csr_array, pairs: int, rank: int) -> int:
     """Peak of the look, where a fit has so many pairs, both ways, and filters up to so many directions."""
     n, held = int(X.shape[1]), 30 * int(X.nnz)
-    few = min(pairs, 2 * CANDIDATES * n)
-    comparing = 16 * n * rank + A_PAIR_COMPARED * few + min(A_BAND, 7 * 4 * 64 * n) + 8 * A_LIST * rank
-    return int(SPARE * (held + max(_rough_filter_bytes(X, rank), 8 * n * rank + A_PAIR_LEARNED * few, comparing)))
+    comparing = 16 * n * rank + A_PAIR_COMPARED * pairs + min(A_BAND, 7 * 4 * 64 * n) + 8 * A_LIST * rank
+    return int(SPARE * (held + max(_rough_filter_bytes(X, rank), 8 * n * rank + A_PAIR_LEARNED * pairs, comparing)))
 
 
 def start_bytes(X: csr_array, pairs: int, rank: int) -> int:
     """What the look leaves for the fit: an H to begin from, and directions with and without their shape."""
-    n = int(X.shape[1])
-    return A_PAIR_KEPT * min(pairs, 2 * CANDIDATES * n) + 4 * n * rank
+    return A_PAIR_KEPT * pairs + 4 * int(X.shape[1]) * rank
 
 
 def _rough_filter_bytes(X: csr_array, rank: int) -> int:
     small, large = sorted(int(side) for side in X.shape)
     if svd.is_small(X, rank):
         return 8 * (3 * small * large + 2 * small * small)
-    return 4 * small * (lanczos.rough_basis_size(rank) + rank) + 8 * int(X.shape[1]) * rank + 36 * int(X.nnz)
+    return 4 * small * (lanczos.basis_size(rank) + rank) + 8 * int(X.shape[1]) * rank + 36 * int(X.nnz)
