@@ -27,13 +27,13 @@ def tables() -> dict[str, str]:
 
 
 def _table(records: dict[str, dict[str, Any]], metric: str) -> str:
-    changes = [row["change"] for row in next(iter(records.values()))["changes"]]
+    changes = dict.fromkeys(row["change"] for record in records.values() for row in record["changes"])
     rows = [["change", *(NAMES[data] for data in records)]]
     for change in changes:
         cells = [
             next((row for row in record["changes"] if row["change"] == change), None) for record in records.values()
         ]
-        rows.append([change, *("–" if cell is None else _cell(cell[metric], change) for cell in cells)])
+        rows.append([change, *("–" if cell is None or metric not in cell else _cell(cell[metric], change) for cell in cells)])
     return "\n".join(markdown(rows))
 
 
