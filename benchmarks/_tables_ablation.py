@@ -33,7 +33,7 @@ def _table(records: dict[str, dict[str, Any]], metric: str) -> str:
         cells = [
             next((row for row in record["changes"] if row["change"] == change), None) for record in records.values()
         ]
-        rows.append([change, *("–" if cell is None or metric not in cell else _cell(cell[metric], change) for cell in cells)])
+        rows.append([change, *("–" if metric not in (cell or {}) else _cell(cell[metric], change) for cell in cells)])
     return "\n".join(markdown(rows))
 
 
