@@ -26,6 +26,7 @@ ROWS = [
     {"requests"},
     {"topn"},
     {"recommendations", "explanation"},
+    {"charts"},
     {"storage"},
     {"fitted"},
     {"linalg"},
@@ -33,7 +34,7 @@ ROWS = [
     {"memory", "parallel", "progress", "compiled"},
     {"plugins"},
     {"settings"},
-    {"errors"},
+    {"errors", "html"},
 ]
 FLOOR = {room: len(ROWS) - row for row, rooms in enumerate(ROWS) for room in rooms}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")

@@ -6,11 +6,8 @@ writes the drawing beside itself.
 
 from pathlib import Path
 
-import matplotlib
-from matplotlib.figure import Figure
-
 import corml
-from corml.report._look import COLOURS, STYLE
+from corml import charts
 
 METRICS = ("ndcg@10", "mrr@10", "recall@10", "novelty@10", "coverage@10")
 TURNS = (-0.4, -0.2, 0.0, 0.1, 0.2, 0.4)
@@ -34,18 +31,15 @@ def main() -> None:
 def draw(points: dict[str, tuple[float, float]], path: Path) -> None:
     """One line through the turns of the dial; popularity stands far below and is left to the caption."""
     dial = {name.removeprefix("item_norm "): at for name, at in points.items() if name != "popularity"}
-    with matplotlib.rc_context({**STYLE, "savefig.transparent": False}):
-        figure = Figure(figsize=(6.4, 3.4), facecolor="white", layout="constrained")
-        ax = figure.subplots()
-        ax.plot(*zip(*dial.values(), strict=True), "o-", color=COLOURS[0], markersize=9)
-        for turn, (x, y) in dial.items():
-            ax.annotate(
-                turn, (x, y), xytext=(10, -10) if turn == "0.4" else (7, 7), textcoords="offset points", fontsize=12
-            )
-        ax.set(xlabel="Novelty@10  (rarer items →)", ylabel="NDCG@10  (more accurate →)")
-        ax.set_title("The dial item_norm, from -0.4 (novel) to 0.4 (popular)", loc="left", fontsize=12)
-        ax.margins(0.12, 0.18)
-        figure.savefig(path, format="svg", metadata={"Date": None})
+    curve = charts.Line("", list(dial.values()), colour=0)
+    turns = [charts.Line(turn, [point], colour=0) for turn, point in dial.items()]
+    charts.lines(
+        [curve, *turns],
+        x=charts.Axis("Novelty@10: rarer items →"),
+        y=charts.Axis("NDCG@10: more accurate ↑"),
+        title="The dial item_norm, from -0.4 (novel) to 0.4 (popular)",
+        named=True,
+    ).save(path)
 
 
 if __name__ == "__main__":

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml import html
+
 if TYPE_CHECKING:
     import polars
 
@@ -55,6 +57,15 @@ class Explanation:
 
         columns = ["item", "contribution", *self.parts, *(["title"] if self.titles else [])]
         return polars.DataFrame({name: [row[name] for row in self.rows()] for name in columns})
+
+    def _repr_html_(self) -> str:
+        rows = [
+            [self.titles.get(row["item"], row["item"]), row["contribution"], *(row[name] for name in self.parts)]
+            for row in self.rows()
+        ]
+        about = f"{self.titles.get(self.item, self.item)}: score {self.score:.4f}"
+        note = f"unknown items: {', '.join(self.unknown)}" if self.unknown else ""
+        return html.table(["because of", "contribution", *self.parts], rows, caption=about, note=note)
 
     def __str__(self) -> str:
         lines = [f"{self.titles.get(self.item, self.item)}: score {self.score:.4f}"]

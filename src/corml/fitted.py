@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import memory
+from corml import html, memory
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
 
@@ -96,6 +96,17 @@ class Plan:
         if not self.predicted_bytes:  # nothing was predicted
             return {name: value for name, value in facts.items() if name != "predicted bytes"}
         return {**facts, "predicted bytes": memory.resident() + self.predicted_bytes}
+
+    def _repr_html_(self) -> str:
+        facts = self.report().items()
+        return html.table(["Plan", ""], [[name, _shown(name, value)] for name, value in facts])
+
+
+def _shown(name: str, value: Any) -> Any:
+    """A fact of a plan as a notebook shows it."""
+    if name.endswith("bytes"):
+        return memory.size(value)
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else str(value)
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,11 +13,13 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
+from corml import html
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
 
 __all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of"]
 
 LONGEST_ID = 256  # bytes of UTF-8
+SHOWN = 5  # pairs that a notebook shows
 LARGEST_INT32_NNZ = 2**31 - 1  # above this many interactions the matrix is indexed with 64-bit integers
 
 Rows = NDArray[np.integer[Any]]
@@ -146,6 +148,17 @@ class Interactions:
     def __repr__(self) -> str:
         return f"Interactions({len(self.users):,} users x {len(self.items):,} items, {len(self):,} pairs)"
 
+    def _repr_html_(self) -> str:
+        users, items = self.shape
+        facts = [["users", users], ["items", items], ["interactions", len(self)]]
+        facts += [["density", f"{len(self) / max(users * items, 1):.2%}"], ["times", _yes(self.times is not None)]]
+        rows = [
+            [self.users.labels[user], self.items.labels[item], self.titles.get(self.items.labels[item], "")]
+            for user, item in zip(self.user[:SHOWN], self.item[:SHOWN], strict=True)
+        ]
+        first = html.table(["user", "item", "title"], rows, caption="the first pairs")
+        return html.table(["Interactions", ""], facts) + first
+
     @property
     def shape(self) -> tuple[int, int]:
         """Number of users and of items."""
@@ -214,6 +227,10 @@ class Interactions:
     def title(self, label: str) -> str:
         """What to show for an item: its title, else its id."""
         return self.titles.get(label, label)
+
+
+def _yes(known: bool) -> str:
+    return "yes" if known else "no"
 
 
 def _bytes_of(labels: Iterable[str]) -> bytes:

@@ -7,10 +7,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml import html
+
 if TYPE_CHECKING:
     import polars
 
 __all__ = ["Recommendations"]
+
+SHOWN = 5  # lists that a notebook shows
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,6 +47,15 @@ class Recommendations:
 
     def __str__(self) -> str:
         return "\n".join(self._lines(row) for row in range(len(self)))
+
+    def _repr_html_(self) -> str:
+        shown = min(len(self), SHOWN)
+        named = ["user", "rank", "item", *(["title"] if self.titles else []), "score"]
+        rows = [[record[name] for name in named] for row in range(shown) for record in self._records(row)]
+        notes = [f"{self.users[row]}: {self.reasons[row]}" for row in range(shown) if self.reasons[row]]
+        if len(self) > shown:
+            notes.append(f"the first {shown} of {len(self):,} lists")
+        return html.table(named, rows, note="; ".join(notes))
 
     def rows(self) -> list[dict[str, Any]]:
         """One record per recommended item: user, rank from 1, item, score and, where known, title."""

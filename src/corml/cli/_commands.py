@@ -25,6 +25,7 @@ ORDER = (
     "explain",
     "evaluate",
     "compare",
+    "report",
     "verify",
     "inspect",
     "models",

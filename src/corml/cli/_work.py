@@ -1,7 +1,7 @@
 """Steps several commands share: load with remarks, split, and rebuild the split a model file was evaluated on."""
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +22,9 @@ __all__ = [
     "load",
     "make_split",
     "over",
+    "recorded_data_and_split",
     "recorded_split",
+    "split_again",
     "target",
     "tell_unknown",
 ]
@@ -125,7 +127,26 @@ def recorded_split(
     model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
 ) -> Split:
     """The split to evaluate a model on: as the model file recorded it, unless given otherwise."""
-    recorded = model.fitted_.evaluation.get("procedure", {})
+    return recorded_data_and_split(model, path, source, loading, splitting)[1]
+
+
+def recorded_data_and_split(
+    model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
+) -> tuple[Interactions, Split]:
+    """The data a model file names, and their split."""
+    origin, procedure = model.fitted_.source, model.fitted_.evaluation.get("procedure", {})
+    return split_again(origin, procedure, path, source, loading, splitting)
+
+
+def split_again(
+    origin: Mapping[str, Any],
+    recorded: Mapping[str, Any],
+    path: str,
+    source: str | None,
+    loading: dict[str, Any],
+    splitting: dict[str, Any],
+) -> tuple[Interactions, Split]:
+    """Data as a file at `path` recorded their origin, and split by the recorded procedure, unless given otherwise."""
     if recorded.get("name") == "ready-made" and not splitting:
         raise UsageError(
             f"{ascii_line(path, 200)} was evaluated on parts made elsewhere: give --train and --test again."
@@ -134,12 +155,12 @@ def recorded_split(
     if not options:
         raise UsageError("The model was fitted without a split: say how to split, e.g. --split ratio.")
     check_split(options)
-    origin = model.fitted_.source
     reading = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # not evaluated
-    return make_split(load(source or _data_of(origin.get("from"), path), {**reading, **loading}), options)
+    data = load(source or _data_of(origin.get("from"), path), {**reading, **loading})
+    return data, make_split(data, options)
 
 
-def _recorded_options(recorded: dict[str, Any]) -> dict[str, Any]:
+def _recorded_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Of what a split recorded, the options that reproduce it."""
     if "name" not in recorded:
         return {}

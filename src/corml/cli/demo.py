@@ -2,6 +2,7 @@
 
 import os
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -9,15 +10,14 @@ import typer
 
 import corml
 from corml import datasets, models
+from corml.cli import _reporting as reporting
 from corml.cli._console import progress, say, show_table
 from corml.errors import DataError, ascii_line
-from corml.evaluation import Result
 from corml.interactions import Interactions
 from corml.recommender import Recommender
-from corml.report import Study, build_page, comparison, sample_users, samples, write_report
+from corml.report import Cost, build_page, comparison, sample_users, write_report
 from corml.splits import Split
 from corml.storage import atomic
-from corml.storage.model_file import environment
 
 __all__ = ["demo"]
 
@@ -25,8 +25,6 @@ COMPARED = ("corml", "popularity")
 METRICS = ("ndcg@10", "mrr@10", "recall@10", "novelty@10", "coverage@10")
 
 MODEL, REPORT = "movies.corml", "report.html"
-
-Evaluated = dict[str, tuple[Recommender, Result]]
 
 
 def demo(
@@ -58,20 +56,13 @@ def demo(
     model, result = evaluated["corml"]
     users = sample_users(split.train, split.test)
     _show_lists(model, users, split.train)
-    cards = samples(model, users, train=split.train, held_out=split.test)
-    study = Study(
-        name="MovieLens sample",
-        data=data,
-        models=evaluated,
-        split=split,
-        doctor=doctor,
-        samples=cards,
-        timings=seconds,
-        versions=environment(),
-        command="corml demo",
-    )
     model.save(str(folder / MODEL), evaluation=result.record())
-    write_report(folder / REPORT, build_page(study))
+    with progress() as show:
+        curve = reporting.curve_of(model, split, "test", show, fit=True)
+    costs = {name: _cost(one, seconds[name]) for name, (one, _) in evaluated.items()}
+    costs["corml"] = replace(costs["corml"], file_bytes=(folder / MODEL).stat().st_size)
+    subject = reporting.subject("MovieLens sample", data, split, evaluated, dial=curve, costs=costs)
+    write_report(folder / REPORT, build_page(subject))
     _next_steps(folder, users[0])
 
 
@@ -86,8 +77,8 @@ def _folder(out: str) -> Path:
     return folder
 
 
-def _evaluate(split: Split) -> tuple[Evaluated, dict[str, float]]:
-    evaluated: Evaluated = {}
+def _evaluate(split: Split) -> tuple[reporting.Evaluated, dict[str, float]]:
+    evaluated: reporting.Evaluated = {}
     seconds = {}
     with progress() as show:
         _warm_up()
@@ -95,8 +86,13 @@ def _evaluate(split: Split) -> tuple[Evaluated, dict[str, float]]:
             begun = time.perf_counter()
             model = models.make(name).fit(split.train, progress=show)
             seconds[name] = time.perf_counter() - begun
-            evaluated[name] = model, corml.evaluate(model, split, progress=show)
+            evaluated |= reporting.evaluated({name: model}, split, "test", show)
     return evaluated, seconds
+
+
+def _cost(model: Recommender, seconds: float) -> Cost:
+    peak = getattr(model.fitted_.plan, "predicted_bytes", None)
+    return Cost(fit_seconds=seconds, list_seconds=reporting.list_seconds(model), peak_bytes=peak or None)
 
 
 def _warm_up() -> None:

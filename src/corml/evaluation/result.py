@@ -1,12 +1,13 @@
 """The outcome of an evaluation: means, their confidence intervals, every user's values, and how it was done."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from corml import charts, html
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.bootstrap import Bootstrap
 from corml.evaluation.significance import Comparison, compare
@@ -66,6 +67,21 @@ class Result:
         """Aligned text: a row for each metric, a column for each length, then how it was done."""
         return "\n".join([lay_out(self.means, self.intervals), "", *self._remarks()])
 
+    def _repr_html_(self) -> str:
+        rows = [
+            [label, mean, *(_ends(self.intervals.get(label)) if self.intervals else [])]
+            for label, mean in self.means.items()
+        ]
+        heads = ["metric", "mean", *(["low", "high"] if self.intervals else [])]
+        return html.table(heads, rows, caption=self.model, note="; ".join(self._remarks()))
+
+    def plot(self, metrics: Sequence[str] | None = None) -> charts.Chart:
+        """A dot and its interval for each metric, or for some of them."""
+        labels = list(self.means) if metrics is None else [parse(metric).label for metric in metrics]
+        values = charts.Dots(self.model, [(self[label], self.intervals.get(label)) for label in labels])
+        title = f"{self.model or 'Result'} on the {self.part} part"
+        return charts.dots([values], labels, x=charts.Axis("mean over users", zero=True), title=title)
+
     def to_frame(self) -> "polars.DataFrame":
         """One row per user and one column per metric that has a value for each, as a polars frame."""
         import polars
@@ -119,3 +135,8 @@ class Result:
         certainty = f"; [low, high]: {self.confidence:.0%} interval over users" if self.intervals else ""
         head = f"{len(self.users):,} users of the {self.part} part{certainty}"
         return [head, *(f"{count:,} {what}" for what, count in self.notes.items())]
+
+
+def _ends(interval: tuple[float, float] | None) -> list[float | str]:
+    """The columns of an interval; empty where a metric has none."""
+    return ["", ""] if interval is None else list(interval)

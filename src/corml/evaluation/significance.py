@@ -11,6 +11,7 @@ from typing import TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from corml import charts, html
 from corml.evaluation.bootstrap import Bootstrap, intervals
 from corml.evaluation.effect_size import EffectSize, effect_size
 from corml.evaluation.holm import holm
@@ -58,6 +59,17 @@ class Comparison:
     def p(self) -> float:
         """The paired t-test, corrected if it was one of a family."""
         return self.tests.t if self.holm is None else self.holm.t
+
+    def _repr_html_(self) -> str:
+        low, high = self.interval
+        row = [self.metric, *self.means, self.difference, low, high, f"{self.p:.2g}", self.users]
+        return html.table(["metric", "first", "second", "difference", "low", "high", "p", "users"], [row])
+
+    def plot(self) -> charts.Chart:
+        """The difference and its interval beside zero."""
+        value = charts.Dots("difference", [(self.difference, self.interval)])
+        axis = charts.Axis(f"difference in {self.metric}")
+        return charts.dots([value], [self.metric], x=axis, title=f"Difference in {self.metric}", reference=0.0)
 
     @property
     def significant(self) -> bool:

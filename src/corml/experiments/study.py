@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml import charts
 from corml.errors import UsageError, ascii_line
 from corml.evaluation import Comparison, Result
 from corml.experiments.cell import Cell, Cost
 from corml.experiments.design import Design
 from corml.experiments.grid import latex_text, markdown_text
 from corml.experiments.tables import frame, record, remarks, scores, tests
-from corml.metrics import direction
+from corml.metrics import direction, parse
 from corml.settings import nearest
 from corml.storage import atomic
 
@@ -153,6 +154,16 @@ class Study:
         return next((entry for entry in ranked if entry.contestant != ranked[0].contestant), None)
 
     # --- formats -----------------------------------------------------------------------------------------------------
+
+    def plot(self, metric: str | None = None) -> charts.Chart:
+        """A dot and its interval for each entry with figures, the best first, by the primary metric or another."""
+        label = self.design.primary if metric is None else parse(metric).label
+        rows = [entry for entry in self.ranking if label in entry.means]
+        if not rows:
+            raise UsageError(f"No entry has figures of {ascii_line(label)}.")
+        values = charts.Dots(label, [(entry.means[label], entry.intervals.get(label)) for entry in rows])
+        names = [entry.label for entry in rows]
+        return charts.dots([values], names, x=charts.Axis(label), title=f"{label} of {len(rows)} models")
 
     def to_frame(self) -> "polars.DataFrame":
         """One row for each entry and metric, as a polars frame (`.to_pandas()` takes it further)."""

@@ -1,27 +1,30 @@
-"""REPORT: results for people to read: tables, figures, and one self-contained HTML page.
+"""REPORT: results for people to read: tables, and one self-contained HTML page with charts.
 
-    study = Study(name="ratings.csv", data=data, split=split, models={"CoRML": (model, result)}, …)
-    write_report("report.html", build_page(study))
-
-matplotlib draws the figures if it is there; without it the page says how to get them.
+subject = Subject(name="ratings.csv", data=data, split=split, models={"CoRML": (model, result)}, …)
+write_report("report.html", build_page(subject))
 """
 
-from corml.report.build import build_page
-from corml.report.html import render, write_report
-from corml.report.page import Page
+from corml.report.build import METRICS, build_page
+from corml.report.page import Card, Page
+from corml.report.render import render, write_report
 from corml.report.samples import cards, sample_users, samples
-from corml.report.study import Study
+from corml.report.studies import of_study
+from corml.report.subject import Cost, Subject
 from corml.report.tables import Cell, Column, Table, comparison
 
 __all__ = [
+    "METRICS",
+    "Card",
     "Cell",
     "Column",
+    "Cost",
     "Page",
-    "Study",
+    "Subject",
     "Table",
     "build_page",
     "cards",
     "comparison",
+    "of_study",
     "render",
     "sample_users",
     "samples",

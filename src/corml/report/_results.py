@@ -6,9 +6,9 @@ from typing import Any, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.evaluation.significance import is_significant
+from corml.report._measures import measure
 
-__all__ = ["Measured", "main_names", "shared_names", "significantly_different"]
+__all__ = ["Measured", "by_accuracy", "main_names", "paired", "primary", "shared_names"]
 
 MAIN_LENGTH = 10
 
@@ -48,9 +48,21 @@ def main_names(names: Sequence[str]) -> list[str]:
     return list(names)
 
 
-def significantly_different(one: Measured, other: Measured, metric: str) -> bool | None:
-    """Whether two results differ significantly over the same users; None if their users cannot be paired."""
+def primary(results: Mapping[str, Measured]) -> str | None:
+    """The metric that decides who wins: the first about accuracy at the length people compare at."""
+    accurate = [name for name in main_names(shared_names(results.values())) if measure(name).better > 0]
+    usable = [name for name in accurate if all(np.isfinite(result[name]) for result in results.values())]
+    return usable[0] if usable else None
+
+
+def by_accuracy(results: Mapping[str, Measured], metric: str) -> list[str]:
+    """Names of models, the most accurate first."""
+    return sorted(results, key=lambda name: -results[name][metric])
+
+
+def paired(one: Measured, other: Measured, metric: str) -> NDArray[np.float64] | None:
+    """Differences over the same users; None if they cannot be paired."""
     if metric not in one.per_user or metric not in other.per_user or not np.array_equal(one.users, other.users):
         return None
-    differences = np.asarray(one.per_user[metric]) - np.asarray(other.per_user[metric])
-    return is_significant(differences) if len(differences) > 1 else None
+    differences = np.asarray(one.per_user[metric], dtype=float) - np.asarray(other.per_user[metric], dtype=float)
+    return differences if len(differences) > 1 else None

@@ -1,32 +1,11 @@
-"""Text that came from data, made safe to show, and numbers short enough to read."""
+"""Numbers short enough to read, and text that fits a column."""
 
-import html
 import math
 import unicodedata
 
-__all__ = ["clean", "count", "duration", "escaped", "pad", "percent", "plain", "width"]
+from corml.html import clean, escaped
 
-_HIDDEN = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")  # turn text around
-
-
-def clean(text: object) -> str:
-    """Make one line without control characters, whatever a title or an id contains."""
-    characters = []
-    for character in str(text):
-        if character in _HIDDEN:
-            continue
-        if character.isspace():
-            characters.append(" ")
-        elif unicodedata.category(character) in ("Cc", "Cs"):
-            characters.append("\N{REPLACEMENT CHARACTER}")
-        else:
-            characters.append(character)
-    return "".join(characters)
-
-
-def escaped(text: object) -> str:
-    """Text for an HTML page or attribute: it shows as it is and never acts as markup."""
-    return html.escape(clean(text), quote=True)
+__all__ = ["clean", "count", "duration", "escaped", "pad", "percent", "plain", "size", "width"]
 
 
 def width(text: str) -> int:
@@ -79,3 +58,12 @@ def plain(value: object) -> str:
     if isinstance(value, list | tuple):
         return ", ".join(map(plain, value))
     return clean(value)
+
+
+def size(count: float) -> str:
+    """Write bytes in the unit a person would choose: 12 MB, 2.5 GB."""
+    for unit in ("bytes", "kB", "MB", "GB"):
+        if count < 999.5 or unit == "GB":
+            break
+        count /= 1000
+    return f"{count:.0f} {unit}" if count >= 99.5 or unit == "bytes" else f"{count:.2g} {unit}"

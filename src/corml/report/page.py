@@ -1,34 +1,42 @@
 """What a report page is made of: plain frozen pieces, in the order they are read."""
 
 from dataclasses import dataclass
+from typing import ClassVar
 
+from corml.charts import Chart
 from corml.report.tables import Table
 
 __all__ = [
     "Card",
-    "Comparison",
-    "Details",
-    "Fact",
+    "Cards",
+    "Command",
     "Facts",
     "Figure",
+    "Figures",
     "Finding",
     "Findings",
-    "Gallery",
+    "Groups",
+    "Note",
+    "Number",
+    "Numbers",
     "Page",
+    "Part",
+    "Past",
     "Pick",
-    "Samples",
     "Section",
+    "Tables",
 ]
 
 Pairs = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True)
-class Fact:
-    """One number worth a tile, and what it counts."""
+class Number:
+    """One number worth a tile, what it counts, and what to compare it with."""
 
-    label: str
     value: str
+    label: str
+    note: str = ""
 
 
 @dataclass(frozen=True)
@@ -42,13 +50,19 @@ class Finding:
 
 @dataclass(frozen=True)
 class Figure:
-    """A figure as SVG text, with a caption that says what it shows."""
+    """A chart with a caption that says what it shows."""
 
-    key: str
     title: str
     caption: str
-    svg: str
-    wide: bool = False
+    chart: Chart
+
+
+@dataclass(frozen=True)
+class Past:
+    """An item of a history, and whether a recommendation on the card cites it."""
+
+    title: str
+    cited: bool = False
 
 
 @dataclass(frozen=True)
@@ -63,76 +77,116 @@ class Pick:
 
 @dataclass(frozen=True)
 class Card:
-    """One user: some titles of the history, how many more there are, and what the model recommends."""
+    """One user: some items of the history, how many more there are, and what the model recommends."""
 
     name: str
-    history: tuple[str, ...]
+    history: tuple[Past, ...]
     more: int
     picks: tuple[Pick, ...]
     note: str = ""
 
 
 @dataclass(frozen=True)
-class Section:
-    """A part of a page under its own heading."""
+class Part:
+    """A piece of a section; `KIND` is the macro of the template that shows it."""
 
-    heading: str
-    intro: str = ""
-
-
-@dataclass(frozen=True)
-class Facts(Section):
-    """Tiles for the few numbers that matter, and a list for the others."""
-
-    tiles: tuple[Fact, ...] = ()
-    more: Pairs = ()
+    KIND: ClassVar[str]
 
 
 @dataclass(frozen=True)
-class Findings(Section):
+class Numbers(Part):
+    """Tiles for the few numbers that matter."""
+
+    KIND = "numbers"
+    numbers: tuple[Number, ...]
+
+
+@dataclass(frozen=True)
+class Findings(Part):
     """What the checks of the data found, and what to do about it."""
 
-    findings: tuple[Finding, ...] = ()
+    KIND = "findings"
+    findings: tuple[Finding, ...]
 
 
 @dataclass(frozen=True)
-class Comparison(Section):
-    """Models side by side: the main table, the whole one to open, how to read them and what the columns mean."""
+class Tables(Part):
+    """A table with a note below; with `folded`, behind these words."""
 
-    table: Table | None = None
-    whole: Table | None = None
+    KIND = "table"
+    table: Table
+    label: str
     note: str = ""
-    meanings: Pairs = ()
+    folded: str = ""
 
 
 @dataclass(frozen=True)
-class Gallery(Section):
-    """Figures, or a notice of why there are none."""
+class Figures(Part):
+    """Charts side by side where there is room."""
 
-    figures: tuple[Figure, ...] = ()
-    notice: str = ""
+    KIND = "figures"
+    figures: tuple[Figure, ...]
 
 
 @dataclass(frozen=True)
-class Samples(Section):
+class Facts(Part):
+    """Names and values; with `folded`, behind these words."""
+
+    KIND = "facts"
+    rows: Pairs
+    folded: str = ""
+
+
+@dataclass(frozen=True)
+class Groups(Part):
+    """Names and values in groups with headings."""
+
+    KIND = "groups"
+    groups: tuple[tuple[str, Pairs], ...]
+
+
+@dataclass(frozen=True)
+class Cards(Part):
     """Recommendations for a few users."""
 
-    cards: tuple[Card, ...] = ()
+    KIND = "cards"
+    cards: tuple[Card, ...]
 
 
 @dataclass(frozen=True)
-class Details(Section):
-    """Groups of names and values, and the command that reproduces the page."""
+class Note(Part):
+    """A few small words."""
 
-    groups: tuple[tuple[str, Pairs], ...] = ()
-    command: str = ""
+    KIND = "note"
+    text: str
+
+
+@dataclass(frozen=True)
+class Command(Part):
+    """What was typed."""
+
+    KIND = "command"
+    text: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """A part of a page under its own heading; `key` is its address in the page."""
+
+    key: str
+    heading: str
+    intro: str = ""
+    parts: tuple[Part, ...] = ()
+    appendix: bool = False
 
 
 @dataclass(frozen=True)
 class Page:
-    """A whole report."""
+    """A whole report: one plain sentence and three numbers, then sections."""
 
     title: str
     subtitle: str = ""
+    sentence: str = ""
+    numbers: tuple[Number, ...] = ()
     sections: tuple[Section, ...] = ()
     footer: str = ""

@@ -1,7 +1,7 @@
 """Recommendations as cards: the history of a user, what the model recommends, and why."""
 
-from collections.abc import Mapping, Sequence
-from typing import Protocol
+from collections.abc import Container, Mapping, Sequence
+from typing import Any, Protocol
 
 import numpy as np
 
@@ -9,11 +9,12 @@ from corml.errors import UsageError
 from corml.explanation import Explanation
 from corml.interactions import Interactions
 from corml.recommendations import Recommendations
-from corml.report.page import Card, Pick
+from corml.report._lists import are_known, items_of, lists_for
+from corml.report.page import Card, Past, Pick
 
 __all__ = ["cards", "reasons", "sample_users", "samples"]
 
-MAX_HISTORY = 8  # titles of a history on a card
+MAX_HISTORY = 8  # items of a history on a card, unless more are cited
 MAX_REASONS = 3
 MIN_SHARE = 0.01
 
@@ -21,13 +22,10 @@ Explanations = Sequence[Sequence[Explanation]]
 
 
 class Explaining(Protocol):
-    """What a card needs of a model."""
+    """What a card needs of a model, beside what lists need."""
 
-    def recommend(self, users: Sequence[str], *, k: int) -> Recommendations:
-        """Give lists for known users."""
-
-    def explain(self, history: str, item: str) -> Explanation:
-        """Say what each item of a known user's history adds to a score."""
+    def explain(self, history: Any, item: str) -> Explanation:
+        """Say what each item of a history, or of a known user's, adds to a score."""
 
 
 def sample_users(train: Interactions, held_out: Interactions | None = None, *, number: int = 3) -> list[str]:
@@ -51,9 +49,14 @@ def samples(
     held_out: Interactions | None = None,
     k: int = 5,
 ) -> tuple[Card, ...]:
-    """Get lists and, if the model can explain them, reasons; then make a card for each user."""
-    lists = model.recommend(users, k=k)
-    return cards(lists, _explained(model, lists), train=train, held_out=held_out)
+    """Get lists and, if the model can explain them, reasons; then make a card for each user.
+
+    `train` has their histories; users from whom the model did not learn get lists by those.
+    """
+    lists = lists_for(model, train, users, k) if len(users) else None
+    if lists is None:
+        return ()
+    return cards(lists, _explained(model, lists, train), train=train, held_out=held_out)
 
 
 def cards(
@@ -65,18 +68,15 @@ def cards(
 ) -> tuple[Card, ...]:
     """Make one card per list; `explanations` has one row per list and one entry per item, or is empty."""
     titles = {**train.titles, **lists.titles}
-    histories, targets = _items_of(train, lists.users), _items_of(held_out, lists.users)
+    histories, targets = items_of(train, lists.users), items_of(held_out, lists.users)
 
     def card(row: int, user: str) -> Card:
         why = {explanation.item: explanation for explanation in explanations[row]} if explanations else {}
-        history = _by_influence(histories[user], list(why.values()))
-        return Card(
-            name=user,
-            history=tuple(titles.get(item, item) for item in history[:MAX_HISTORY]),
-            more=max(0, len(history) - MAX_HISTORY),
-            picks=_picks(lists, row, why, targets[user], titles),
-            note=lists.reasons[row] or "",
-        )
+        picks = _picks(lists, row, why, targets[user], titles)
+        cited = {title for pick in picks for title, _ in pick.reasons}
+        past = _shown(_by_influence(histories[user], list(why.values())), titles, cited)
+        more = len(histories[user]) - len(past)
+        return Card(name=user, history=past, more=more, picks=picks, note=lists.reasons[row] or "")
 
     return tuple(card(row, user) for row, user in enumerate(lists.users))
 
@@ -89,10 +89,13 @@ def reasons(explanation: Explanation, titles: Mapping[str, str]) -> tuple[tuple[
     return tuple((title, share) for title, share in shares if share >= MIN_SHARE)
 
 
-def _explained(model: Explaining, lists: Recommendations) -> Explanations:
+def _explained(model: Explaining, lists: Recommendations, train: Interactions) -> Explanations:
     """Reasons for every item of every list, or none if the model does not score by histories."""
+    of: Mapping[str, Any] = items_of(train, lists.users)
+    if are_known(model, lists.users):
+        of = {user: user for user in lists.users}
     try:
-        return [[model.explain(user, item) for item in row] for user, row in zip(lists.users, lists, strict=True)]
+        return [[model.explain(of[user], item) for item in row] for user, row in zip(lists.users, lists, strict=True)]
     except UsageError:
         return ()
 
@@ -116,15 +119,10 @@ def _picks(
     )
 
 
-def _items_of(data: Interactions | None, users: Sequence[str]) -> dict[str, list[str]]:
-    """Items of some users, in the order they were read."""
-    if data is None:
-        return {user: [] for user in users}
-    rows = data.users.find(users)
-    return {
-        user: [str(label) for label in data.items.labels[data.item[data.user == row]]] if row >= 0 else []
-        for user, row in zip(users, rows, strict=True)
-    }
+def _shown(history: Sequence[str], titles: Mapping[str, str], cited: Container[str]) -> tuple[Past, ...]:
+    """The items that are cited, all of them, and then those that mattered most."""
+    named = [titles.get(item, item) for item in history]
+    return tuple(Past(name, name in cited) for at, name in enumerate(named) if name in cited or at < MAX_HISTORY)
 
 
 def _by_influence(history: list[str], explanations: Sequence[Explanation]) -> list[str]:

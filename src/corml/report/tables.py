@@ -9,7 +9,7 @@ from typing import Self
 from corml.errors import UsageError, ascii_line
 from corml.report._measures import Measure, measure
 from corml.report._results import Measured, shared_names
-from corml.report._text import clean, escaped, pad, width
+from corml.report._text import clean, pad, width
 
 __all__ = ["Cell", "Column", "Table", "comparison"]
 
@@ -79,21 +79,8 @@ class Table:
         lines = ["| " + " | ".join(line) + " |" for line in (heads, rules, *body)]
         return "\n".join([*([_markdown(self.caption), ""] if self.caption else []), *lines])
 
-    def html(self) -> str:
-        """Write a table element with scoped heads that carry the meanings; the best of each column is strong."""
-        heads = "".join(f'<th scope="col"{_kind(column)}>{_head(column)}</th>' for column in self.columns)
-        caption = f"<caption>{escaped(self.caption)}</caption>" if self.caption else ""
-        body = "".join(f"<tr>{self._html_row(row)}</tr>\n" for row in self.rows)
-        return f"<table>{caption}<thead><tr>{heads}</tr></thead>\n<tbody>\n{body}</tbody></table>"
-
     def _aligned(self, line: Sequence[str], widths: Sequence[int]) -> list[str]:
         return [pad(t, w, right=c.number) for t, w, c in zip(line, widths, self.columns, strict=True)]
-
-    def _html_row(self, row: tuple[Cell, ...]) -> str:
-        first = f'<th scope="row">{_cell(row[0])}</th>'
-        return first + "".join(
-            f"<td{_kind(column)}>{_cell(cell)}</td>" for cell, column in zip(row[1:], self.columns[1:], strict=True)
-        )
 
 
 def comparison(
@@ -160,18 +147,3 @@ def _marked(cell: Cell, column_has_best: bool) -> str:
 def _markdown(text: str) -> str:
     safe = clean(text).replace("&", "&amp;").replace("<", "&lt;")
     return "".join("\\" + c if c in "\\|*`[]>" else c for c in safe)
-
-
-def _kind(column: Column) -> str:
-    return ' class="number"' if column.number else ""
-
-
-def _head(column: Column) -> str:
-    label = escaped(column.label)
-    return f'<abbr title="{escaped(column.meaning)}">{label}</abbr>' if column.meaning else label
-
-
-def _cell(cell: Cell) -> str:
-    text = f"<bdi>{escaped(cell.text)}</bdi>"
-    extra = f" <small>{escaped(cell.extra)}</small>" if cell.extra else ""
-    return (f"<strong>{text}</strong>" if cell.best else text) + extra

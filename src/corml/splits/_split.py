@@ -4,7 +4,7 @@ import hashlib
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, reduce
 from typing import Any
 
 from corml.errors import DataError, UsageError, ascii_line
@@ -76,6 +76,10 @@ class Split:
             history = self.train if self.history is None else self.history
             return history, union(history, self.valid), self.test
         raise UsageError(f"A split has no part {ascii_line(name)} to evaluate on: choose 'valid' or 'test'.")
+
+    def whole(self) -> Interactions:
+        """The pairs of all parts together, each once; without their times."""
+        return reduce(union, self.parts().values())
 
     def counts(self) -> dict[str, Any]:
         """Users, items and pairs of each part, and how many users and items a part does not reach."""

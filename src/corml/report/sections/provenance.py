@@ -1,4 +1,4 @@
-"""Where the numbers of a page come from: data, split, settings, versions, and the command to reproduce it."""
+"""Appendix: where the numbers come from: data, split, settings, versions, date and command."""
 
 import dataclasses
 import re
@@ -7,61 +7,80 @@ from typing import Any
 
 from corml.fitted import Fitted
 from corml.report import _text as text
-from corml.report.page import Details
-from corml.report.study import Study
+from corml.report.page import Command, Groups, Note, Section
+from corml.report.subject import Subject
 from corml.settings import Declared, declared
 from corml.storage.model_file import environment
 
-__all__ = ["details"]
+__all__ = ["section"]
 
 Rows = tuple[tuple[str, str], ...]
 FINGERPRINT = 16  # digits that tell data sets apart at a glance
 MAX_LISTED = 5
 
 
-def details(study: Study) -> Details:
+def section(subject: Subject) -> Section:
     """Gather settings and provenance as groups of names and values."""
-    groups = [("Data", _data(study)), ("Split", _split(study)), *_models(study), ("Versions", _versions(study))]
-    intro = "The same data, settings and versions give the same numbers."
-    return Details("How to reproduce this", intro, tuple(group for group in groups if group[1]), study.command)
+    groups = [
+        ("Data", _data(subject)),
+        ("Split", _split(subject)),
+        *_models(subject),
+        *_more(subject),
+        ("Versions", _versions(subject)),
+    ]
+    made = f"Made on {subject.when}" if subject.when else "Made"
+    command = (Note(f"{made} with this command:"), Command(subject.command)) if subject.command else ()
+    return Section(
+        "provenance",
+        "How to reproduce this",
+        "The same data, settings and versions give the same numbers; times differ from run to run.",
+        (*command, Groups(tuple(group for group in groups if group[1]))),
+        appendix=True,
+    )
 
 
-def _data(study: Study) -> Rows:
+def _more(subject: Subject) -> list[tuple[str, Rows]]:
+    return [
+        (name, tuple((key, shown) for key, value in rows.items() if (shown := _value(value))))
+        for name, rows in subject.more.items()
+    ]
+
+
+def _data(subject: Subject) -> Rows:
     """Where the data came from; the number of rows is among the facts already."""
-    rows = [(key, _value(value)) for key, value in study.data.source.items() if not isinstance(value, int)]
-    return (("name", study.name), ("fingerprint", _value(study.data.fingerprint)), *((k, v) for k, v in rows if v))
-
-
-def _split(study: Study) -> Rows:
-    if study.split is None:
+    if subject.data is None:
         return ()
-    procedure = [(key, _value(value)) for key, value in study.split.procedure.items()]
-    counts = [(key, _size(value)) for key, value in study.split.counts().items()]
-    return (*((k, v) for k, v in procedure if v), *counts, ("fingerprint", _value(study.split.fingerprint)))
+    rows = [(key, _value(value)) for key, value in subject.data.source.items() if not isinstance(value, int)]
+    return (("name", subject.name), ("fingerprint", _value(subject.data.fingerprint)), *((k, v) for k, v in rows if v))
 
 
-def _models(study: Study) -> Iterator[tuple[str, Rows]]:
-    for name, (model, _) in study.models.items():
+def _split(subject: Subject) -> Rows:
+    if subject.split is None:
+        return ()
+    procedure = [(key, _value(value)) for key, value in subject.split.procedure.items()]
+    counts = [(key, _size(value)) for key, value in subject.split.counts().items()]
+    return (*((k, v) for k, v in procedure if v), *counts, ("fingerprint", _value(subject.split.fingerprint)))
+
+
+def _models(subject: Subject) -> Iterator[tuple[str, Rows]]:
+    for name, (model, _) in subject.models.items():
         settings = declared(type(model)) if dataclasses.is_dataclass(model) else {}
         rows = [(_named(spec), _chosen(spec, getattr(model, key))) for key, spec in settings.items()]
         yield f"Settings of {name}", (*rows, *_fitted(model))
 
 
 def _fitted(model: Any) -> Iterator[tuple[str, str]]:
-    """What a fit decided by itself, and how its solver ended."""
+    """What a fit decided by itself."""
     state: Fitted | None = getattr(model, "fitted_", None)
     if state is None:
         return
     rank = getattr(state.plan, "rank", None)
     if rank is not None:
         yield "rank used", text.plain(rank)
-    if state.certificates:
-        yield "solver steps", ", ".join(text.plain(certificate.steps) for certificate in state.certificates)
-        yield "converged", text.plain(all(certificate.converged for certificate in state.certificates))
 
 
-def _versions(study: Study) -> Rows:
-    return tuple((key, str(value)) for key, value in (study.versions or environment()).items())
+def _versions(subject: Subject) -> Rows:
+    return tuple((key, str(value)) for key, value in (subject.versions or environment()).items())
 
 
 def _size(value: Any) -> str:

@@ -1,0 +1,125 @@
+"""Steps of `corml report` and `corml demo`: evaluate models, take the time, and make the page of it."""
+
+import os
+import time
+from collections.abc import Mapping
+from dataclasses import replace
+from datetime import date
+from typing import Any
+
+import corml
+from corml import datasets
+from corml.cli._console import Progress, command_line, tell
+from corml.cli._work import split_again
+from corml.errors import DataError, UsageError
+from corml.evaluation import Frontier, Result, frontier
+from corml.experiments import Study, read_study
+from corml.interactions import Interactions
+from corml.recommender import Recommender
+from corml.report import METRICS, Card, Cost, Subject, of_study, sample_users, samples
+from corml.splits import Split
+from corml.storage.model_file import environment
+
+__all__ = ["Evaluated", "curve_of", "evaluated", "list_seconds", "study_subject", "subject", "today"]
+
+Evaluated = dict[str, tuple[Recommender, Result]]
+TIMED_USERS = 2000
+
+
+def evaluated(models: Mapping[str, Recommender], split: Split, part: str, show: Progress) -> Evaluated:
+    """Every model on the same part of the same split, by the metrics a page is made of."""
+    return {
+        name: (model, corml.evaluate(model, split, METRICS, part=part, progress=show)) for name, model in models.items()
+    }
+
+
+def curve_of(model: Recommender, split: Split, part: str, show: Progress, *, fit: bool = False) -> Frontier | None:
+    """The dial as a curve: of a model that is one or, where `fit` asks for it, of one fitted with the same settings."""
+    if hasattr(model, "at"):
+        return frontier(model, split, METRICS, part=part, progress=show)
+    if not fit:
+        return None
+    if not isinstance(model, corml.CoRML):
+        raise UsageError(f"--dial fits CoRML at several positions; {model.NAME} is another model: leave it out.")
+    shared = {name: value for name, value in model.fitted_.settings.items() if name != "item_norm"}
+    return frontier(corml.CoRML.dial(split.train, **shared), split, METRICS, part=part, progress=show)
+
+
+def list_seconds(model: Recommender) -> float | None:
+    """Seconds for a thousand lists of users the model knows; None if it knows none."""
+    users = model.users_.labels[:TIMED_USERS].tolist()
+    if not users:
+        return None
+    model.recommend(users[:10], k=10)  # makes what is made once
+    begun = time.perf_counter()
+    model.recommend(users, k=10)
+    return 1000 * (time.perf_counter() - begun) / len(users)
+
+
+def subject(
+    name: str,
+    data: Interactions,
+    split: Split,
+    models: Evaluated,
+    *,
+    part: str = "test",
+    dial: Frontier | None = None,
+    costs: Mapping[str, Cost],
+) -> Subject:
+    """Everything the page of some models is made from; the first is the one whose lists are shown."""
+    first = next(iter(models.values()))[0]
+    return Subject(
+        name=name,
+        data=data,
+        models=models,
+        split=split,
+        doctor=datasets.examine(data),
+        dial=dial,
+        samples=_samples(first, split, part),
+        costs=costs,
+        versions=environment(),
+        command=command_line(),
+        when=today(),
+    )
+
+
+def study_subject(folder: str, source: str | None, name: str | None, loading: dict[str, Any]) -> Subject:
+    """What the page of a study is made from; the data are shown too where they are at hand and split as they were."""
+    study = read_study(folder)
+    data, split = _data_of_study(study, folder, source, loading)
+    called = name or os.path.basename(str(study.provenance.get("data", {}).get("from") or os.path.abspath(folder)))
+    page = of_study(study, called, data=data, split=split, when=today())
+    shown = replace(page, command=page.command or command_line())
+    return shown if data is None else replace(shown, doctor=datasets.examine(data))
+
+
+def _data_of_study(
+    study: Study, folder: str, source: str | None, loading: dict[str, Any]
+) -> tuple[Interactions | None, Split | None]:
+    if len(study.splits) != 1:  # users are averaged over splits: no history is theirs alone
+        return None, None
+    (recorded,) = study.splits
+    try:
+        origin = study.provenance.get("data", {})
+        data, split = split_again(origin, recorded["procedure"], folder, source, loading, {})
+    except (DataError, UsageError) as fault:
+        if source:
+            raise
+        tell(f"note: the page has no section about the data and groups of users: {fault}")
+        return None, None
+    if split.fingerprint == recorded["fingerprint"]:
+        return data, split
+    tell("note: the data are not those of the study any more: the page has no section about them")
+    return None, None
+
+
+def today() -> str:
+    """The date in words."""
+    day = date.today()
+    return f"{day.day} {day:%B %Y}"
+
+
+def _samples(model: Recommender, split: Split, part: str) -> tuple[Card, ...]:
+    """Cards of a few evaluated users."""
+    history, _, targets = split.part(part)
+    return samples(model, sample_users(history, targets), train=history, held_out=targets)
