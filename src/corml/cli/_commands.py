@@ -25,6 +25,7 @@ ORDER = (
     "explain",
     "evaluate",
     "compare",
+    "reproduce",
     "report",
     "verify",
     "inspect",

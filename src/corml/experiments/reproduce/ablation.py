@@ -43,7 +43,7 @@ def run(request: Request) -> Outcome:
             f"Changes of {request['primary']} in per cent, ± the standard error over users. Valid part: the test part "
             "is not opened.",
         ),
-        missing=tuple(absent),
+        missing=absent,
         failed=tuple(failed),
     )
 

@@ -62,7 +62,7 @@ def _run(
         rows=tuple(rows),
         tables=tuple(tables),
         notes=(*places, *notes),
-        missing=tuple(absent),
+        missing=absent,
         failed=tuple(failed),
     )
 

@@ -57,7 +57,7 @@ def run(request: Request, name: str) -> Outcome:
         tables=tuple(tables),
         panels=tuple(panels),
         checks=tuple(checks),
-        missing=tuple(absent),
+        missing=absent,
         failed=tuple(failed),
     )
 

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
+from importlib.util import find_spec
 from typing import Any
 
 from corml.errors import DataError, UsageError, ascii_line
@@ -60,17 +62,40 @@ class Request:
     def rows(self, data: str, offered: Sequence[str] | None = None) -> list[Row]:
         """The models to run on a data set, with its settings."""
         everyone = [*self.section["models"], *self.section.get("corml", [])] if offered is None else offered
-        chosen = choose(self.published, self.models, everyone)
+        chosen = [name for name in choose(self.published, self.models, everyone) if name not in self.skipped]
         return [one for name in chosen if (one := row(self.published, name, data, epochs=self.epochs)) is not None]
 
-    def outcome(self, name: str, splits: Mapping[str, Split], **content: Any) -> Outcome:
+    @cached_property
+    def skipped(self) -> frozenset[str]:
+        """Gradient models where PyTorch is not installed; whoever asks for one by name is told by its failure."""
+        if self.models is not None or find_spec("torch") is not None:
+            return frozenset()
+        known = self.published["models"]
+        return frozenset(name for name in self.section.get("models", []) if known.get(name, {}).get("gradient"))
+
+    def outcome(
+        self,
+        name: str,
+        splits: Mapping[str, Split],
+        *,
+        missing: Sequence[str],
+        notes: Sequence[str] = (),
+        **content: Any,
+    ) -> Outcome:
         """An outcome with where it comes from."""
+        if self.skipped:
+            notes = (
+                *notes,
+                f"Not run without PyTorch (pip install 'corml[neural]'): {', '.join(sorted(self.skipped))}.",
+            )
         prints = {what: {"train": one.train.fingerprint, "split": one.fingerprint} for what, one in splits.items()}
         source = self.section.get("source")
         return Outcome(
             name=name,
             title=self.section["title"] + (", on the sample" if self.quick else ""),
             data=prints,
+            notes=tuple(notes),
+            missing=tuple(missing),
             provenance={
                 "command": self.bench.command,
                 "source": self.published.sources[source] if source else None,

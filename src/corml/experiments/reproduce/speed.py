@@ -40,7 +40,7 @@ def run(request: Request) -> Outcome:
             f"The paper's times are of ML-20M, on another machine ({request['machine']}), and published as a drawing: "
             "they are given in the words that describe it. Ours are without compiling and without tuning.",
         ),
-        missing=tuple(absent),
+        missing=absent,
         failed=tuple(failed),
     )
 

@@ -47,7 +47,7 @@ def run(request: Request) -> Outcome:
         rows=tuple(rows),
         tables=tuple(tables),
         notes=(*_legend(request), *_reasons(request, rows), *notes),
-        missing=tuple(absent),
+        missing=absent,
         failed=tuple(failed),
     )
 
