@@ -42,6 +42,7 @@ RUN = [
     "docs/models.md",
     "docs/add-a-model.md",
     "docs/solver.md",
+    "docs/reproduce.md",
 ]
 
 _BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)

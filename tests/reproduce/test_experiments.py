@@ -220,6 +220,13 @@ def test_the_ablation_opens_the_valid_part_alone(small):
     assert rows["without plain ridge"]["ndcg@10"] == pytest.approx(found)
 
 
+def test_fixed_steps_stand_beside_the_changes_unless_left_out(small):
+    names = {models: {row["variant"] for row in reproduce("ablation", data=["gowalla"], models=models).rows}
+             for models in (None, ("corml",), ("corml-untouched",))}  # fmt: skip
+    assert "corml-fixed-steps" in names[None] & names["corml",]
+    assert names["corml-untouched",] == names[None] - {"corml-fixed-steps"}
+
+
 # --- boards ----------------------------------------------------------------------------------------------------------
 
 

@@ -37,7 +37,7 @@ def reproduce(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Reproduce the paper's table and figures, and stand on public leaderboards.
+    """Run the paper's table and figures, and public leaderboards.
 
     Shows published figures beside ours with the difference and a verdict, and writes tables, figures as CSV and JSON,
     and drawings. Data are read from the folder CORML_DATA; those that are not there are named. If a model fails, the

@@ -14,7 +14,7 @@ from corml.experiments.grid import Grid, Value
 from corml.experiments.reproduce.data import missing, paper_split, valid
 from corml.experiments.reproduce.outcome import Outcome, Shown
 from corml.experiments.reproduce.request import Request, failures
-from corml.experiments.reproduce.rows import Row, changed, row
+from corml.experiments.reproduce.rows import OURS, Row, changed, row
 from corml.recommender import Recommender
 from corml.settings import values_of
 
@@ -53,7 +53,7 @@ def _variants(request: Request, data: str) -> dict[str, tuple[str, str, Recommen
     start, end = (_row(request, request[which], data) for which in ("from", "to"))
     everything = values_of(start.model)
     variants = {start.name: (start.name, "", start.model)}
-    for name in request["beside"]:
+    for name in _beside(request):
         beside = _row(request, name, data)
         variants[beside.name] = (start.name, beside.title, beside.model)
     for change in request["changes"]:
@@ -66,6 +66,11 @@ def _variants(request: Request, data: str) -> dict[str, tuple[str, str, Recommen
     for change in request["extra"]:
         variants[f"ours, {change['name']}"] = (end.name, change["name"], changed(end.model, change["settings"]))
     return variants
+
+
+def _beside(request: Request) -> list[str]:
+    """Rows that are no change, such as the slow fixed steps; `--models` may leave them out."""
+    return [name for name in request["beside"] if request.models is None or {name, OURS} & set(request.models)]
 
 
 def _row(request: Request, name: str, data: str) -> Row:
@@ -95,7 +100,7 @@ def _grid(request: Request, data: str, rows: list[dict[str, Any]]) -> Grid:
     primary = request["primary"]
     heads = ("change", f"{primary}, on the paper's", "gain", f"{primary}, taken from ours", "loss")
     lines = [_line("paper's settings, converged", start, None)]
-    lines += [_line(own[name]["change"], own[name], None) for name in request["beside"]]
+    lines += [_line(own[name]["change"], own[name], None) for name in _beside(request)]
     for change in request["changes"]:
         lines.append(_line(change["name"], own[f"with {change['name']}"], own[f"without {change['name']}"]))
     lines.append(_line("all together: CoRML()", end, None))
