@@ -41,8 +41,10 @@ RUN = [
     "docs/command-line.md",
     "docs/models.md",
     "docs/add-a-model.md",
+    "docs/report.md",
     "docs/solver.md",
     "docs/reproduce.md",
+    "docs/compare.md",
 ]
 
 _BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)

@@ -41,6 +41,19 @@ class FitCall:
         return self.train.matrix
 
 
+class Tuning:
+    """`CoRML.tune(train)` of a class, and `CoRML(mix=0.8).tune(train)` of a model whose settings are fixed."""
+
+    def __get__(self, model: "Recommender | None", kind: "type[Recommender]") -> Callable[..., Any]:
+        def tune(data: Any, **options: Any) -> Any:
+            """Search for the settings that are best for some data: `corml.tune(model, data, …)`."""
+            import corml  # the front door knows who tunes: a room above this one
+
+            return corml.tune(kind if model is None else model, data, **options)
+
+        return tune
+
+
 @dataclass(kw_only=True, eq=False)
 class Recommender(ABC):
     """A model of which items users interact with.
@@ -119,12 +132,7 @@ class Recommender(ABC):
 
     # --- search for settings -----------------------------------------------------------------------------------------
 
-    @classmethod
-    def tune(cls, data: Any, **options: Any) -> Any:
-        """The settings of this model that are best for some data, as `corml.tune(cls, data, …)` finds them."""
-        import corml  # the front door knows who tunes: a room above this one
-
-        return corml.tune(cls, data, **options)
+    tune = Tuning()
 
     @classmethod
     def shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:

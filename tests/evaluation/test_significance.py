@@ -52,6 +52,15 @@ def test_a_gain_of_every_user_is_no_chance_and_one_user_proves_nothing():
     assert result([1]).compare(result([0]))["ndcg@10"].p == 1
 
 
+def test_what_only_rounding_makes_different_is_a_tie():
+    values = np.linspace(0.01, 0.99, 60)
+    averaged = (values + values + values) / 3
+    assert (averaged != values).any()
+    comparison = result(averaged).compare(result(values))["ndcg@10"]
+    assert comparison.effect.ties == 1
+    assert comparison.tests.wilcoxon == comparison.tests.t == comparison.tests.permutation == 1
+
+
 def test_results_that_cannot_be_compared_are_refused():
     with pytest.raises(UsageError, match="same split"):
         result([1]).compare(result([1], split="other"))

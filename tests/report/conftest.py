@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from corml.baselines.popularity import Popularity
-from corml.evaluation import evaluate
+from corml.evaluation import evaluate, frontier
 from corml.interactions import Interactions
 from corml.method.estimator import CoRML
-from corml.report import Study, sample_users, samples
+from corml.report import METRICS, Cost, Subject, sample_users, samples
 from corml.splits import Split, split
 
 HOSTILE = "<script>alert('x')</script> & \"friends\"\u202e\x07"
@@ -65,10 +65,12 @@ def parts() -> Split:
 
 
 @pytest.fixture(scope="session")
-def study(parts: Split) -> Study:
+def subject(parts: Split) -> Subject:
     models = {"CoRML": CoRML(), "Popularity <b>": Popularity()}
-    evaluated = {name: (model.fit(parts.train), evaluate(model, parts, resamples=50)) for name, model in models.items()}
-    return Study(
+    evaluated = {
+        name: (model.fit(parts.train), evaluate(model, parts, METRICS, resamples=50)) for name, model in models.items()
+    }
+    return Subject(
         name=f"data {HOSTILE}",
         data=parts.train,
         split=parts,
@@ -80,7 +82,8 @@ def study(parts: Split) -> Study:
         samples=samples(
             evaluated["CoRML"][0], sample_users(parts.train, parts.test), train=parts.train, held_out=parts.test
         ),
-        timings={"CoRML": 6.234},
+        dial=frontier(CoRML.dial(parts.train, (-0.1, 0.1)), parts, METRICS),
+        costs={"CoRML": Cost(fit_seconds=6.234, file_bytes=12_300)},
         versions={"corml": "1.2.3"},
         command="corml demo --data 'a<b'",
     )

@@ -1,4 +1,4 @@
-"""From a study to a page: which sections, in which words."""
+"""From a subject to a page: which sections, in which words, and that they agree with the numbers."""
 
 import copy
 from dataclasses import replace
@@ -6,14 +6,34 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from corml.evaluation.significance import verdict
-from corml.fitted import Certificate
+from corml.baselines.ease import EASE
+from corml.evaluation import evaluate
+from corml.evaluation.holm import holm
+from corml.evaluation.significance import paired_t_test
+from corml.fitted import Certificate, Epoch, Training
 from corml.interactions import Interactions
-from corml.report import Study, build_page
-from corml.report._results import main_names, significantly_different
-from corml.report.build import headline
-from corml.report.figures import TENTHS, popularity_shares
-from corml.report.page import Comparison, Details, Facts, Findings, Gallery, Samples
+from corml.method.estimator import CoRML
+from corml.report import METRICS, Cost, Subject, build_page
+from corml.report._results import main_names, paired
+from corml.report.page import Facts, Figures, Findings, Groups, Note, Numbers, Tables
+from corml.report.sections.groups import groups_of
+from corml.report.sections.popularity import popularity_shares
+from corml.report.sections.winner import verdict
+from corml.splits import split
+
+KEYS = [
+    "winner",
+    "novelty",
+    "popularity",
+    "groups",
+    "cost",
+    "examples",
+    "data",
+    "users",
+    "metrics",
+    "solver",
+    "provenance",
+]
 
 
 def evaluated(outcome, values, **more):
@@ -22,67 +42,178 @@ def evaluated(outcome, values, **more):
     )
 
 
-def test_sections_in_reading_order(study):
-    kinds = [type(section) for section in build_page(study).sections]
-    assert kinds == [Facts, Findings, Comparison, Gallery, Samples, Details]
+def of(models, **more):
+    """A subject of results alone."""
+    return Subject(name="x", data=None, models={name: (None, result) for name, result in models.items()}, **more)
 
 
-def test_the_smallest_possible_study():
-    page = build_page(Study(name="x", data=Interactions.from_pairs(["a"], ["b"]), models={}))
-    assert [type(section) for section in page.sections] == [Facts, Gallery, Details]
+def section(subject, key):
+    (found,) = [one for one in build_page(subject).sections if one.key == key]
+    return found
+
+
+def parts_of(subject, key, kind):
+    return [part for part in section(subject, key).parts if isinstance(part, kind)]
+
+
+def figures(subject, key):
+    return {figure.title: figure for part in parts_of(subject, key, Figures) for figure in part.figures}
+
+
+# --- which sections ----------------------------------------------------------------------------------------------
+
+
+def test_sections_in_reading_order(subject):
+    page = build_page(subject)
+    assert [one.key for one in page.sections] == KEYS
+    assert [one.key for one in page.sections if one.appendix] == KEYS[KEYS.index("data") :]
+
+
+@pytest.mark.parametrize("model", [CoRML(), EASE()], ids=["plain", "baseline"])
+def test_every_section_is_there_for_any_model(subject, parts, model):
+    fitted = model.fit(parts.train)
+    alone = {"it": (fitted, evaluate(fitted, parts, METRICS, resamples=20))}
+    page = build_page(replace(subject, models=alone, costs={"it": Cost(list_seconds=0.1)}, dial=None))
+    assert [one.key for one in page.sections] == KEYS
+    assert all(one.parts for one in page.sections)
+    assert len(page.numbers) == 3
+
+
+def test_every_section_is_there_for_a_dial(subject, parts):
+    dial = CoRML.dial(parts.train, (-0.1, 0.1))
+    models = {"dial": (dial, evaluate(dial, parts, METRICS, resamples=20))}
+    page = build_page(replace(subject, models=models, costs={"dial": Cost(list_seconds=0.1)}))
+    assert [one.key for one in page.sections] == KEYS
+
+
+def test_the_smallest_possible_subject():
+    page = build_page(Subject(name="x", data=Interactions.from_pairs(["a"], ["b"]), models={}))
+    assert [one.key for one in page.sections] == ["data", "provenance"]
     assert page.subtitle == "1 interaction"
+    assert (page.sentence, page.numbers) == ("", ())
 
 
-def test_a_result_without_a_model_is_enough(study, outcome):
-    result = outcome({"ndcg@20": 0.3, "gini@20": 0.2}, users=["u1"])
-    page = build_page(replace(study, models={"Theirs": (None, result)}, split=None, doctor=None, samples=()))
-    (compared,) = (section for section in page.sections if isinstance(section, Comparison))
-    assert compared.table.rows[0][1].text == "0.3000"
-    assert compared.intro == "Theirs reaches NDCG@20 0.300."
-    assert "±" not in compared.note
+def test_results_without_models_and_data_are_enough(outcome):
+    page = build_page(of({"Theirs": outcome({"ndcg@20": 0.3, "gini@20": 0.2}, users=["u1"])}))
+    assert [one.key for one in page.sections] == ["winner", "popularity", "metrics", "provenance"]
+    assert page.sentence == "Theirs reaches NDCG@20 0.300."
+    (table,) = [part for part in page.sections[0].parts if isinstance(part, Tables)]
+    assert table.table.rows[0][1].text == "0.3000"
+    assert "±" not in table.note
 
 
-def test_facts_are_easy_to_read(study):
-    facts = build_page(study).sections[0]
-    assert facts.tiles[0].value == "80"
-    assert facts.more == (("share of the top", "40 %"), ("per user", "1 to 9, median 2"))
+# --- the top -----------------------------------------------------------------------------------------------------
 
 
-def test_moments_are_shown_as_days(study):
-    doctor = replace(study.doctor, facts=[("first time", "1995-01-09T11:46:49+00:00"), ("kinds", {"a": 1})])
-    assert build_page(replace(study, doctor=doctor)).sections[0].more == (
-        ("first time", "1995-01-09"),
-        ("kinds", "a 1"),
+def test_the_sentence_on_top_agrees_with_the_numbers(subject):
+    page, results = build_page(subject), subject.results
+    best, other = sorted(results, key=lambda name: -results[name]["ndcg@10"])
+    hits = [f"{100 * results[name]['hit_rate@10']:.0f}" for name in (best, other)]
+    assert page.sentence == (
+        f"{best} is the more accurate of two models: for {hits[0]} of 100 users the first ten recommendations hold at "
+        f"least one item that the user chose and that was hidden from the model; with {other} it is {hits[1]} of 100."
+    )
+    first, lead, coverage = page.numbers
+    assert first.value == f"{hits[0]} %"
+    assert first.note == f"{other}: {hits[1]} %"
+    assert lead.value == f"+{100 * (results[best]['ndcg@10'] / results[other]['ndcg@10'] - 1):.0f} %"
+    assert coverage.value == f"{100 * results[best]['coverage@10']:.0f} %"
+
+
+def test_the_sentence_of_one_model_compares_with_nobody(outcome):
+    page = build_page(of({"a": outcome({"ndcg@10": 0.3, "hit_rate@10": 0.5}, {"ndcg@10": (0.25, 0.35)})}))
+    assert page.sentence.startswith("With a, for 50 of 100 users the first ten recommendations hold")
+    assert [(n.value, n.note) for n in page.numbers] == [("50 %", ""), ("0.300", "between 0.250 and 0.350")]
+
+
+def test_without_hit_rates_the_sentence_names_the_metric(outcome):
+    page = build_page(of({name: outcome({"mrr@10": value}) for name, value in (("a", 0.2), ("b", 0.3), ("c", 0.1))}))
+    assert page.sentence == "b is the most accurate of 3 models, with MRR@10 0.300 against 0.200 of a."
+
+
+def test_a_model_is_not_its_own_rival(outcome):
+    values = {"a, tuned": 0.4, "a": 0.35, "b": 0.3}
+    subject = of({n: outcome({"ndcg@10": v}) for n, v in values.items()}, contestants={"a, tuned": "a", "a": "a"})
+    assert build_page(subject).sentence == (
+        "a, tuned is the more accurate of two models, with NDCG@10 0.400 against 0.300 of b."
     )
 
 
-def test_data_without_findings_have_no_problems(study):
-    page = build_page(replace(study, doctor=replace(study.doctor, findings=[])))
-    assert page.sections[1].intro == "No problems found."
+def test_the_metric_named_beforehand_decides(outcome):
+    results = {"a": outcome({"ndcg@10": 0.4, "mrr@20": 0.1}), "b": outcome({"ndcg@10": 0.3, "mrr@20": 0.2})}
+    assert build_page(of(results)).sentence.startswith("a is the more accurate")
+    assert build_page(of(results, primary="mrr@20")).sentence == (
+        "b is the more accurate of two models, with MRR@20 0.200 against 0.100 of a."
+    )
 
 
-def test_the_headline_names_winner_and_margin(outcome):
+def test_no_accuracy_no_sentence(outcome):
+    assert build_page(of({"a": outcome({"gini@10": 0.3})})).sentence == ""
+    assert build_page(of({"a": outcome({"mrr@10": 0.3}), "b": outcome({"mrr@10": 0.0})})).numbers[0].value == "0.300"
+
+
+@pytest.mark.parametrize(
+    ("names", "shown"), [("a", "a on"), ("abc", "a, b and c compared on"), ("abcdefg", "7 models compared on")]
+)
+def test_the_subtitle_names_a_few_models_and_counts_many(subject, outcome, names, shown):
+    models = {name: (None, outcome({"ndcg@10": 0.3}, users=["u1"])) for name in names}
+    assert build_page(replace(subject, models=models)).subtitle.startswith(shown)
+
+
+def test_a_date_is_shown_only_if_given(subject):
+    dated = build_page(replace(subject, when="1 May 2030"))
+    assert dated.subtitle.endswith(" · 1 May 2030")
+    assert any(isinstance(part, Note) and "1 May 2030" in part.text for part in dated.sections[-1].parts)
+
+
+# --- who wins ----------------------------------------------------------------------------------------------------
+
+
+def test_the_verdict_names_winner_and_margin(outcome):
     results = {"b": evaluated(outcome, [0.2, 0.21] * 20), "a": evaluated(outcome, [0.4, 0.42] * 20)}
-    assert headline(results) == (
-        "a is the most accurate, with NDCG@10 0.410, 100 % above b (0.205). " + verdict(significant=True)
+    assert verdict(of(results)) == (
+        "a is the most accurate, with NDCG@10 0.410, 100 % above b (0.205). "
+        "The difference is unlikely to be chance (paired t-test over users, p < 0.001)."
     )
 
 
-def test_the_headline_says_when_a_difference_may_be_chance(outcome):
+def test_the_verdict_says_when_a_difference_may_be_chance(outcome):
     rng = np.random.default_rng(0)
     results = {"a": evaluated(outcome, rng.random(30)), "b": evaluated(outcome, rng.random(30))}
-    assert headline(results).endswith(verdict(significant=False))
+    assert "The difference may be chance" in verdict(of(results))
 
 
-def test_no_accuracy_no_headline(outcome):
-    assert headline({"a": outcome({"gini@10": 0.3})}) == ""
-    assert headline({"a": outcome({"mrr@10": 0.3}), "b": outcome({"mrr@10": 0.0})}).endswith("MRR@10 0.300.")
+def test_tests_are_corrected_for_their_number(outcome):
+    rng = np.random.default_rng(1)
+    base = rng.random(60)
+    results = {"a": evaluated(outcome, base)} | {
+        name: evaluated(outcome, base - gap + 0.1 * rng.standard_normal(60)) for name, gap in (("b", 0.03), ("c", 0.04))
+    }
+    expected = holm({n: paired_t_test(base - results[n].per_user["ndcg@10"]) for n in "bc"})
+    (tests,) = [part for part in parts_of(of(results), "winner", Tables) if part.label == "Tests"]
+    shown = {row[0].text.removeprefix("over "): row[3].text for row in tests.table.rows}
+    assert shown == {name: f"{p:.3f}" if p >= 0.001 else "< 0.001" for name, p in expected.items()}
+    assert "corrected by Holm for 2 tests" in tests.note
+
+
+def test_p_values_of_a_study_are_shown_as_it_corrected_them(outcome):
+    results = {"a": evaluated(outcome, [0.4, 0.42] * 20), "b": evaluated(outcome, [0.2, 0.21] * 20)}
+    subject = of(results, corrected={"b": 0.25}, family=12)
+    assert verdict(subject).endswith(
+        "The difference may be chance (paired t-test over users, corrected for 12 tests, p = 0.250)."
+    )
+
+
+def test_users_that_gain_and_lose_add_up(subject):
+    (tests,) = [part for part in parts_of(subject, "winner", Tables) if part.label == "Tests"]
+    (row,) = tests.table.rows
+    assert sum(int(cell.text) for cell in row[-3:]) == len(subject.results["CoRML"].users)
 
 
 @pytest.mark.parametrize("other", [[0.1], [0.1, 0.2, 0.3]])
 def test_different_users_cannot_be_compared_one_by_one(outcome, other):
-    assert significantly_different(evaluated(outcome, [0.5, 0.6]), evaluated(outcome, other), "ndcg@10") is None
-    assert significantly_different(evaluated(outcome, [0.5]), evaluated(outcome, [0.1]), "ndcg@10") is None
+    assert paired(evaluated(outcome, [0.5, 0.6]), evaluated(outcome, other), "ndcg@10") is None
+    assert paired(evaluated(outcome, [0.5]), evaluated(outcome, [0.1]), "ndcg@10") is None
 
 
 def test_the_page_compares_at_ten_or_else_at_the_first_length():
@@ -91,93 +222,181 @@ def test_the_page_compares_at_ten_or_else_at_the_first_length():
     assert main_names([]) == []
 
 
+# --- novelty, popularity, groups -----------------------------------------------------------------------------------
+
+
+def test_the_dial_is_a_curve_and_models_are_points(subject):
+    chart = figures(subject, "novelty")["Every model"].chart
+    assert chart.body.count("<polyline") == 1
+    points = subject.dial.points()
+    assert f"novelty dial: ({points[0][0]:.4g}, {points[0][1]:.4g})" in chart.description
+    assert chart.body.count("<path") == len(subject.models) + len(points)
+    assert figures(replace(subject, dial=None), "novelty")["Every model"].chart.body.count("<polyline") == 0
+
+
+def test_a_close_up_shows_the_dial_where_a_model_is_far_away(subject, outcome):
+    far = {**subject.models, "far": (None, outcome({"ndcg@10": 0.0, "novelty@10": 0.0}))}
+    assert "far" not in figures(replace(subject, models=far), "novelty")["Close up"].chart.body
+
+
 def test_lists_like_the_data_have_even_shares(parts):
     train = parts.train
     shares, sizes = popularity_shares(train, train.items.labels[train.item])
     assert shares.sum() == pytest.approx(1)
     assert sum(sizes) == len(train.items)
-    assert len(shares) == len(sizes) == TENTHS
-    assert np.abs(np.cumsum(shares) - np.arange(1, 11) / 10).max() <= train.item_degrees.max() / len(train)
+    assert np.abs(np.cumsum(shares) - np.arange(1, 4) / 3).max() <= train.item_degrees.max() / len(train)
 
 
-def test_lists_of_popular_items_are_in_the_first_tenth(parts):
+def test_lists_of_popular_items_are_all_hits(parts):
     popular = parts.train.items.labels[[int(parts.train.item_degrees.argmax())]]
-    assert popularity_shares(parts.train, np.array([[*popular, None]], dtype=object))[0].tolist() == [1.0, *[0.0] * 9]
+    assert popularity_shares(parts.train, np.array([[*popular, None]], dtype=object))[0].tolist() == [1.0, 0.0, 0.0]
 
 
-def test_settings_are_shown_as_typed(study):
-    groups = dict(build_page(study).sections[-1].groups)
-    settings = dict(groups["Settings of CoRML"])
-    assert settings["mix (λ)"] == "0.75"
-    assert settings["budget (γ)"] == "keep all of H"
-    assert settings["converged"] == "yes"
-    assert dict(groups["Split"])["seed"] == "1"
-    assert "rows" not in dict(groups["Data"])
+def test_bars_are_of_the_few_most_accurate_models(subject, parts):
+    model, result = subject.models["CoRML"]
+    many = {f"m{n}": (model, result) for n in range(7)}
+    figure = figures(replace(subject, models=many), "popularity")["Where the recommendations go"]
+    assert "Shown are 5 of 7 models." in figure.caption
+    assert "m4" in figure.chart.description
+    assert "m5" not in figure.chart.description
 
 
-def test_a_date_is_shown_only_if_given(study):
-    assert build_page(replace(study, when="1 May 2030")).subtitle.endswith(" · 1 May 2030")
-
-
-def test_where_the_data_came_from_is_said_in_words(study):
-    source = {"from": "shop.csv", "options": {"at_least": 4, "strict": True}, "notes": ["one", "two"], "rows": 12}
-    page = build_page(replace(study, data=replace(study.data, source=source)))
-    shown = dict(dict(page.sections[-1].groups)["Data"])
-    assert shown["options"] == "at_least 4, strict yes"
-    assert shown["notes"] == "one; two"
-
-
-def test_without_timings_the_table_has_no_column_for_them(study):
-    (compared,) = (s for s in build_page(replace(study, timings={})).sections if isinstance(s, Comparison))
-    assert compared.table.columns[-1].label == "Coverage@10"
-
-
-def test_nothing_to_draw_is_no_figure():
-    nothing = Interactions.from_pairs(["a"], ["b"]).where(np.array([], dtype=int))
-    (gallery,) = (s for s in build_page(Study(name="x", data=nothing, models={})).sections if isinstance(s, Gallery))
-    assert gallery.figures == ()
-
-
-@pytest.mark.parametrize(
-    ("names", "shown"), [("a", "a on"), ("abc", "a, b and c compared on"), ("abcdefg", "7 models compared on")]
-)
-def test_the_subtitle_names_a_few_models_and_counts_many(study, outcome, names, shown):
-    models = {name: (None, outcome({"ndcg@10": 0.3}, users=["u1"])) for name in names}
-    assert build_page(replace(study, models=models)).subtitle.startswith(shown)
-
-
-def test_an_item_belongs_to_the_tenth_of_the_interactions_it_begins_in():
+def test_an_item_belongs_to_the_group_of_the_interactions_it_begins_in():
     """Of twenty interactions the first item has eleven, so it fills five tenths and a half from the first on."""
     counts = {"a": 11, "b": 4, "c": 2, "d": 1, "e": 1, "f": 1}
     items = [item for item, count in counts.items() for _ in range(count)]
     train = Interactions.from_pairs(list(range(20)), items)
-    shares, sizes = popularity_shares(train, np.array([["a", "b", "f", None]], dtype=object))
+    shares, sizes = popularity_shares(train, np.array([["a", "b", "f", None]], dtype=object), groups=10)
     assert sizes == [1, 0, 0, 0, 0, 1, 0, 1, 1, 2]  # they begin at 0, 11, 15, 17, 18 and 19 of 20
     assert shares.tolist() == [pytest.approx(1 / 3), 0, 0, 0, 0, pytest.approx(1 / 3), 0, 0, 0, pytest.approx(1 / 3)]
 
 
-def of_blocks(study, *certificates):
-    """The study with one model whose blocks of items were solved one after the other."""
-    model, result = study.models["CoRML"]
-    blocks = copy.copy(model)
-    blocks.fitted_ = replace(model.fitted_, certificates=certificates)
-    return replace(study, models={"CoRML": (blocks, result)})
+def test_groups_by_length_and_by_taste_hold_every_user_once(subject, parts):
+    users = np.asarray(subject.results["CoRML"].users)
+    views = {title: groups for title, _, groups in groups_of(parts, users)}
+    for title in ("By length of history", "By taste"):
+        assert (sum(group.users.astype(int) for group in views[title]) == 1).all()
+    assert views["New users"] == []
+    light, *_, heavy = views["By length of history"]
+    lengths = parts.train.user_degrees[parts.train.users.rows(users)]
+    assert lengths[light.users].max() < lengths[heavy.users].min()
 
 
-def test_the_longest_of_several_solves_is_drawn(study, monkeypatch):
-    drawn = []
-    monkeypatch.setattr("corml.report.plots.convergence", lambda residuals, **how: drawn.append(residuals) or "<svg/>")
+def test_niche_users_have_rarer_items_than_the_mainstream(subject, parts):
+    users = np.asarray(subject.results["CoRML"].users)
+    niche, *_, mainstream = next(groups for title, _, groups in groups_of(parts, users) if title == "By taste")
+    rows, degrees = parts.train.users.rows(users), parts.train.item_degrees
+    means = np.array([degrees[parts.train.matrix[[row]].indices].mean() for row in rows])
+    assert means[niche.users].max() < means[mainstream.users].min()
+
+
+def test_new_users_are_a_group_of_their_own_and_their_lists_go_by_their_history(parts):
+    data = parts.whole()
+    new = split(data, "new-users", seed=1)
+    model = CoRML().fit(new.train)
+    subject = Subject(name="x", data=data, split=new, models={"m": (model, evaluate(model, new, METRICS))})
+    assert "New users" in figures(subject, "groups")
+    chart = figures(subject, "popularity")["Where the recommendations go"].chart
+    history, users = new.part("test")[0], subject.results["m"].users
+    rows = [history.items.labels[history.matrix[[row]].indices].tolist() for row in history.users.rows(users)]
+    shares, _ = popularity_shares(new.train, model.recommend(history=rows, k=10).items)
+    assert (
+        f"Hits: {popularity_shares(new.train, np.empty(0, object))[1][0]} items: m {100 * shares[0]:.0f} %"
+        in chart.description
+    )
+
+
+def test_group_means_are_means_of_their_users(subject, parts):
+    result = subject.results["CoRML"]
+    groups = next(g for title, _, g in groups_of(parts, np.asarray(result.users)) if title == "By taste")
+    mean = result.per_user["ndcg@10"][groups[0].users].mean()
+    assert f"{groups[0].name}: CoRML {mean:.4g} (" in figures(subject, "groups")["By taste"].chart.description
+
+
+# --- costs and appendix --------------------------------------------------------------------------------------------
+
+
+def test_costs_that_nobody_knows_have_no_column(subject):
+    (table,) = parts_of(subject, "cost", Tables)
+    assert [column.label for column in table.table.columns] == ["Model", "Fit", "Model file"]
+    assert [cell.text for row in table.table.rows for cell in row[1:]] == ["6.2 s", "12 kB", "–", "–"]
+    assert "cost" not in [one.key for one in build_page(replace(subject, costs={})).sections]
+
+
+def test_facts_are_easy_to_read(subject):
+    (tiles,), (facts,) = parts_of(subject, "data", Numbers), parts_of(subject, "data", Facts)
+    assert tiles.numbers[0].value == "80"
+    assert facts.rows == (("share of the top", "40 %"), ("per user", "1 to 9, median 2"))
+
+
+def test_moments_are_shown_as_days(subject):
+    doctor = replace(subject.doctor, facts=[("first time", "1995-01-09T11:46:49+00:00"), ("kinds", {"a": 1})])
+    (facts,) = parts_of(replace(subject, doctor=doctor), "data", Facts)
+    assert facts.rows == (("first time", "1995-01-09"), ("kinds", "a 1"))
+
+
+def test_data_without_findings_have_no_problems(subject):
+    clear = replace(subject, doctor=replace(subject.doctor, findings=[]))
+    assert not parts_of(clear, "data", Findings)
+    assert parts_of(clear, "data", Note) == [Note("The checks of the data found no problems.")]
+
+
+def test_nothing_to_draw_is_no_figure():
+    nothing = Interactions.from_pairs(["a"], ["b"]).where(np.array([], dtype=int))
+    assert not parts_of(Subject(name="x", data=nothing, models={}), "data", Figures)
+
+
+def test_settings_are_shown_as_typed(subject):
+    (shown,) = parts_of(subject, "provenance", Groups)
+    groups = {name: dict(rows) for name, rows in shown.groups}
+    assert groups["Settings of CoRML"]["mix (λ)"] == "0.75"
+    assert groups["Settings of CoRML"]["budget (γ)"] == "keep all of H"
+    assert groups["Split"]["seed"] == "1"
+    assert "rows" not in groups["Data"]
+
+
+def test_where_the_data_came_from_is_said_in_words(subject):
+    source = {"from": "shop.csv", "options": {"at_least": 4, "strict": True}, "notes": ["one", "two"], "rows": 12}
+    (shown,) = parts_of(replace(subject, data=replace(subject.data, source=source)), "provenance", Groups)
+    rows = dict(dict(shown.groups)["Data"])
+    assert rows["options"] == "at_least 4, strict yes"
+    assert rows["notes"] == "one; two"
+
+
+def with_state(subject, **changes):
+    """The subject with one model whose fitted state is changed."""
+    model, result = subject.models["CoRML"]
+    other = copy.copy(model)
+    other.fitted_ = replace(model.fitted_, **changes)
+    return replace(subject, models={"CoRML": (other, result)})
+
+
+def test_the_longest_of_several_solves_is_drawn(subject):
     short, long = (
         Certificate(steps=len(trace), converged=True, residual=0.1, trace=tuple((value,) for value in trace))
         for trace in ([0.5, 0.1], [0.9, 0.5, 0.1])
     )
-    build_page(of_blocks(study, short, long, short))
-    assert drawn == [{"residual": [0.9, 0.5, 0.1]}]
+    (figure,) = figures(with_state(subject, certificates=(short, long, short)), "solver").values()
+    assert "residual: (1, 0.9), (2, 0.5), (3, 0.1)" in figure.chart.description
+    assert "tolerance" in figure.chart.body
 
 
 @pytest.mark.parametrize(("second", "said"), [(True, "yes"), (False, "no")])
-def test_a_fit_has_converged_if_all_of_its_solves_have(study, second, said):
-    solves = [Certificate(steps=7, converged=converged, residual=0.1) for converged in (True, second)]
-    (details,) = (s for s in build_page(of_blocks(study, *solves)).sections if isinstance(s, Details))
-    rows = dict(dict(details.groups)["Settings of CoRML"])
-    assert (rows["solver steps"], rows["converged"]) == ("7, 7", said)
+def test_a_fit_has_converged_if_all_of_its_solves_have(subject, second, said):
+    solves = tuple(Certificate(steps=7, converged=converged, residual=0.1) for converged in (True, second))
+    (shown,) = parts_of(with_state(subject, certificates=solves), "solver", Groups)
+    rows = dict(dict(shown.groups)["CoRML"])
+    assert (rows["solver steps"], rows["converged"], rows["residual"]) == ("7, 7", said, "0.1")
+
+
+def test_a_model_that_learns_in_epochs_shows_its_loss(subject):
+    curve = tuple(Epoch(epoch=n, loss=1 / n, seconds=n) for n in (1, 2, 3))
+    training = Training(epochs=3, seconds=3.0, cpu_seconds=3.0, stopped="patience", curve=curve)
+    shown = figures(with_state(subject, certificates=(), training=training), "solver")
+    assert "(1, 1), (2, 0.5)" in shown["Loss of CoRML"].chart.description
+
+
+def test_a_model_computed_directly_says_so(subject):
+    assert parts_of(subject, "solver", Note) == [
+        Note("Popularity <b>: computed directly, without steps that could stop too early.")
+    ]

@@ -6,9 +6,14 @@ import pytest
 
 from corml.errors import UsageError
 from corml.metrics import Described
-from corml.report import Cell, Column, Table, comparison, tables
+from corml.report import Cell, Column, Page, Table, comparison, render, tables
 from corml.report._measures import Measure, measure
 from corml.report._text import width
+from corml.report.page import Section, Tables
+
+
+def html_of(table):
+    return render(Page("t", sections=(Section("s", "s", parts=(Tables(table, "a table"),)),)))
 
 
 @pytest.fixture
@@ -40,7 +45,8 @@ def test_wide_characters_count_as_two_columns():
 
 
 def test_the_best_is_marked_where_a_metric_has_a_better_direction(results):
-    text, markdown, page = (getattr(comparison(results), form)() for form in ("text", "markdown", "html"))
+    table = comparison(results)
+    text, markdown, page = table.text(), table.markdown(), html_of(table)
     assert text.count("*") == 2  # the value and the legend
     assert "0.346 ±0.015*" in text
     assert "**0.346 ±0.015**" in markdown
@@ -113,9 +119,9 @@ def test_names_are_text_in_every_form():
     name = "a|b <i>x</i> *y*\nz"
     table = Table((Column("Model", meaning='says "hi"'),), ((Cell(name),),), caption="<u>")
     assert r"a\|b &lt;i\>x&lt;/i\> \*y\* z" in table.markdown()
-    assert "a|b &lt;i&gt;x&lt;/i&gt; *y* z" in table.html()
-    assert 'title="says &quot;hi&quot;"' in table.html()
-    assert "&lt;u&gt;" in table.html()
+    assert "a|b &lt;i&gt;x&lt;/i&gt; *y* z" in html_of(table)
+    assert 'title="says &#34;hi&#34;"' in html_of(table)
+    assert "&lt;u&gt;" in html_of(table)
     assert table.text().splitlines()[0] == "<u>"
     assert len(str(table).splitlines()) == 4
 
@@ -123,7 +129,7 @@ def test_names_are_text_in_every_form():
 def test_columns_can_be_added(results):
     table = comparison(results).with_column(Column("Fit", number=True), ["6.2 s", "85 ms"])
     assert table.text().splitlines()[2].endswith("6.2 s")
-    assert '<th scope="col" class="number">Fit</th>' in table.html()
+    assert '<th scope="col" class="number">Fit</th>' in html_of(table)
 
 
 def test_of_an_uneven_interval_the_longer_side_is_shown(outcome):

@@ -54,7 +54,8 @@ _SHAPES = (
 
 def marker(x: float, y: float, series: int, *, hint: str = "") -> str:
     """A point; series differ by shape as well as by colour."""
-    shape = _SHAPES[series % COLOURS].format(x=_plain(x), y=_plain(y))
+    turn = series + 3 * (series // COLOURS)  # when colours come again, they have other shapes
+    shape = _SHAPES[turn % len(_SHAPES)].format(x=_plain(x), y=_plain(y))
     title = element("title", {}, escape(hint)) if hint else ""
     return element("path", {"d": shape, "class": f"edge f{series % COLOURS}"}, title)
 
@@ -62,7 +63,7 @@ def marker(x: float, y: float, series: int, *, hint: str = "") -> str:
 def width_of(words: str, size: float = SIZE, *, bold: bool = False) -> float:
     """About how wide a text will be; the reader's font is not known, so rather too wide than too narrow."""
     units = sum(_units(character) for character in clean(words))
-    return units * size * (1.07 if bold else 1.0)
+    return units * size * (1.17 if bold else 1.0)
 
 
 def clip(words: str, room: float, size: float = SIZE, *, bold: bool = False) -> str:

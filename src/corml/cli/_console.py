@@ -134,8 +134,9 @@ def _plain() -> Progress:
 
 
 def _kind(stage: str) -> str:
-    """The stage without its details: all epochs are one."""
-    return "epoch" if stage.startswith("epoch ") else stage
+    """The stage without its details: all epochs are one, and all trials."""
+    first = stage.partition(" ")[0]
+    return first if first in ("epoch", "trial") else stage
 
 
 def _finite(value: Any) -> Any:

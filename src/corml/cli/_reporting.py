@@ -2,9 +2,10 @@
 
 import os
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 from typing import Any
 
 import corml
@@ -16,11 +17,20 @@ from corml.evaluation import Frontier, Result, frontier
 from corml.experiments import Study, read_study
 from corml.interactions import Interactions
 from corml.recommender import Recommender
-from corml.report import METRICS, Card, Cost, Subject, of_study, sample_users, samples
+from corml.report import METRICS, Card, Cost, Subject, build_page, of_study, sample_users, samples, write_report
 from corml.splits import Split
 from corml.storage.model_file import environment
 
-__all__ = ["Evaluated", "curve_of", "evaluated", "list_seconds", "study_subject", "subject", "today"]
+__all__ = [
+    "Evaluated",
+    "curve_of",
+    "evaluated",
+    "list_seconds",
+    "study_subject",
+    "subject",
+    "today",
+    "write_study_page",
+]
 
 Evaluated = dict[str, tuple[Recommender, Result]]
 TIMED_USERS = 2000
@@ -87,10 +97,25 @@ def study_subject(folder: str, source: str | None, name: str | None, loading: di
     """What the page of a study is made from; the data are shown too where they are at hand and split as they were."""
     study = read_study(folder)
     data, split = _data_of_study(study, folder, source, loading)
-    called = name or os.path.basename(str(study.provenance.get("data", {}).get("from") or os.path.abspath(folder)))
-    page = of_study(study, called, data=data, split=split, when=today())
-    shown = replace(page, command=page.command or command_line())
-    return shown if data is None else replace(shown, doctor=datasets.examine(data))
+    return subject_of_study(study, name or _name_of(study, folder), data, split)
+
+
+def subject_of_study(study: Study, name: str, data: Interactions | None, split: Split | None) -> Subject:
+    """What the page of a study is made from, with checks of the data, the date and the command."""
+    page = of_study(study, name, data=data, split=split, when=today())
+    doctor = None if data is None else datasets.examine(data)
+    return replace(page, command=page.command or command_line(), doctor=doctor)
+
+
+def write_study_page(path: Path, study: Study, splits: Sequence[Split]) -> None:
+    """The page beside the tables of a study; with several splits no history is that of a user alone."""
+    one = splits[0] if len(splits) == 1 else None
+    data = None if one is None else one.whole()
+    write_report(path, build_page(subject_of_study(study, _name_of(study, str(path.parent)), data, one)))
+
+
+def _name_of(study: Study, folder: str) -> str:
+    return os.path.basename(str(study.provenance.get("data", {}).get("from") or os.path.abspath(folder)))
 
 
 def _data_of_study(

@@ -6,6 +6,7 @@ from typing import Any
 import typer
 
 import corml
+from corml.cli import _reporting as reporting
 from corml.cli._console import clean, command_line, progress, say, tell
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._work import check_split, joined_split, load, make_split, over
@@ -18,6 +19,8 @@ from corml.splits import Split
 from corml.splits import options as split_options
 
 __all__ = ["compare"]
+
+PAGE = "report.html"
 
 
 @with_loading
@@ -95,7 +98,7 @@ def compare(
             notify=tell,
         )
     if out:
-        _write(study, Path(out))
+        _write(study, Path(out), splits)
     say(study.write(shape).rstrip("\n"))
     if study.failed:
         first = study.failed[0]
@@ -139,8 +142,10 @@ def _seeds(options: dict[str, Any], number: int) -> list[dict[str, int]]:
     return [{"seed": first + at} for at in range(number)]
 
 
-def _write(study: Study, folder: Path) -> None:
+def _write(study: Study, folder: Path, splits: list[Split]) -> None:
     """The study in every format, beside its cells."""
     for ending in ENDINGS:
         study.save(folder / f"{'results' if ending in ('.csv', '.json') else 'tables'}{ending}")
-    tell(f"wrote {folder}: tables.txt, tables.md, tables.tex, results.csv, results.json and a file for each fit")
+    reporting.write_study_page(folder / PAGE, study, splits)
+    tables = "tables.txt, tables.md, tables.tex, results.csv, results.json"
+    tell(f"wrote {folder}: {tables}, {PAGE} and a file for each fit")

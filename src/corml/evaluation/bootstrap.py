@@ -5,8 +5,9 @@ counts: the means of every metric in a block of resamples are one product. The r
 number of users, not on the metrics, the machine or the number of threads.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,6 +20,7 @@ __all__ = ["Bootstrap", "intervals"]
 BLOCK = 1 << 21  # counts alive at once
 MAX_RESAMPLES = 1_000_000
 
+Key = TypeVar("Key", bound=Hashable)
 Values = NDArray[np.float64]
 
 
@@ -38,7 +40,7 @@ class Bootstrap:
             raise UsageError(f"resamples must be from 1 to {MAX_RESAMPLES:,}; got {ascii_line(self.resamples)}.")
 
 
-def intervals(per_user: Mapping[str, Values], bootstrap: Bootstrap) -> dict[str, tuple[float, float]]:
+def intervals(per_user: Mapping[Key, Values], bootstrap: Bootstrap) -> dict[Key, tuple[float, float]]:
     """Percentile interval of each mean: where the given share of the resampled means lies."""
     if not per_user or not bootstrap.enabled:
         return {}

@@ -5,7 +5,8 @@ pattern of signs is looked at, which is exact; else signs are drawn, the same on
 observed pattern counts as one of the draws, so that p is never 0.
 """
 
-from collections.abc import Mapping
+from collections.abc import Hashable, Mapping
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,10 +20,11 @@ DRAWS = 9_999
 BLOCK = 1 << 21  # signs alive at once
 ROUNDING = 1e-12  # of the sum of all sizes: sums that differ by less are equal
 
+Key = TypeVar("Key", bound=Hashable)
 Values = NDArray[np.float64]
 
 
-def sign_flip(differences: Mapping[str, Values], *, draws: int = DRAWS, seed: int = 0) -> dict[str, float]:
+def sign_flip(differences: Mapping[Key, Values], *, draws: int = DRAWS, seed: int = 0) -> dict[Key, float]:
     """Two-sided p of each array of differences; all are of the same users in the same order."""
     few = {name: values for name, values in differences.items() if np.count_nonzero(values) <= EXACT}
     many = {name: values for name, values in differences.items() if name not in few}

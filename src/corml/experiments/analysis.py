@@ -32,7 +32,7 @@ def assemble(
 ) -> Study:
     """A study from the rows of its plan and their cells; None is a cell that has not been run."""
     users = _common_users([cell for _, cells in rows for cell in cells if cell is not None and not cell.error])
-    entries = tuple(_entry(row, cells, users, design) for row, cells in rows)
+    entries = _with_intervals([_entry(row, cells, users, design) for row, cells in rows], design)
     reference = _reference(entries, design)
     return Study(
         design=design,
@@ -75,7 +75,6 @@ def _entry(row: Mapping[str, Any], cells: Sequence[Cell | None], users: Users, d
         means=means,
         per_user=per_user,
         users=users,
-        intervals=intervals(per_user, design.bootstrap),
         model=row["model"] or row["label"],
         confidence=design.confidence,
         split=finished[0].split if len({cell.split for cell in finished}) == 1 else "several",
@@ -84,6 +83,19 @@ def _entry(row: Mapping[str, Any], cells: Sequence[Cell | None], users: Users, d
     deviation = {m: float(np.std([c.means[m] for c in finished], ddof=1)) for m in metrics} if len(finished) > 1 else {}
     settings = finished[0].settings or row["settings"]
     return Entry(**named, settings=settings, result=result, run_deviation=deviation, cost=_cost(finished))
+
+
+def _with_intervals(entries: Sequence[Entry], design: Design) -> tuple[Entry, ...]:
+    """All entries at once, so that they share the draws of users."""
+    values = {(entry.label, metric): array for entry in entries for metric, array in entry.per_user.items()}
+    spans = intervals(values, design.bootstrap)
+    finished = []
+    for entry in entries:
+        if entry.result is not None:
+            own = {metric: spans[entry.label, metric] for metric in entry.per_user}
+            entry = replace(entry, result=replace(entry.result, intervals=own))
+        finished.append(entry)
+    return tuple(finished)
 
 
 def _averaged(cells: Sequence[Cell], metric: str, users: Users) -> NDArray[np.float64]:
@@ -127,14 +139,13 @@ def _comparisons(entries: Sequence[Entry], reference: str | None, design: Design
     if reference is None:
         return {}
     base = done[reference].per_user
-    family = {
-        (label, metric): comparison
+    paired = {
+        (label, metric): (values, base[metric])
         for label, entry in done.items()
         if label != reference
-        for metric, comparison in compare(
-            {m: (v, base[m]) for m, v in entry.per_user.items()}, design.bootstrap
-        ).items()
+        for metric, values in entry.per_user.items()
     }
+    family = compare(paired, design.bootstrap, lambda key: key[1])
     compared: dict[str, dict[str, Comparison]] = {}
     for (label, metric), comparison in corrected(family).items():
         compared.setdefault(label, {})[metric] = comparison

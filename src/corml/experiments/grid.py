@@ -5,7 +5,7 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["BEST", "SECOND", "Grid", "Value", "latex_text", "markdown_text"]
+__all__ = ["BEST", "SECOND", "Grid", "Value", "clean", "latex_text", "markdown_text"]
 
 BEST, SECOND = "best", "runner-up"
 _SIGNS = {BEST: "*", SECOND: "†", "": ""}
@@ -45,7 +45,7 @@ class Grid:
         """Aligned for a terminal; the best carries a star, the runner-up a dagger."""
         marked = [any(row[at].mark for row in self.rows) for at in range(len(self.heads))]
         body = [
-            [_clean(value.whole) + (_SIGNS[value.mark] or " ") * mark for value, mark in zip(row, marked, strict=True)]
+            [clean(value.whole) + (_SIGNS[value.mark] or " ") * mark for value, mark in zip(row, marked, strict=True)]
             for row in self.rows
         ]
         heads = [head + " " * mark for head, mark in zip(self.heads, marked, strict=True)]
@@ -108,20 +108,20 @@ class Grid:
 
 def markdown_text(text: str) -> str:
     """Text in which nothing is taken for Markdown or HTML."""
-    safe = _clean(text).replace("&", "&amp;").replace("<", "&lt;")
+    safe = clean(text).replace("&", "&amp;").replace("<", "&lt;")
     return "".join("\\" + sign if sign in "\\|*`[]>_" else sign for sign in safe)
 
 
 def latex_text(text: str) -> str:
     """Text in which nothing is taken for a command."""
-    return "".join(_LATEX.get(sign, sign) for sign in _clean(text))
+    return "".join(_LATEX.get(sign, sign) for sign in clean(text))
 
 
 def _html_text(text: str) -> str:
-    return html.escape(_clean(text))
+    return html.escape(clean(text))
 
 
-def _clean(text: str) -> str:
+def clean(text: str) -> str:
     """Escape what does not print: a label must not be able to forge a line."""
     return "".join(sign if sign.isprintable() else sign.encode("unicode_escape").decode() for sign in text)
 

@@ -145,7 +145,7 @@ class Folder:
     def _read_json(self, path: Path) -> dict[str, Any] | None:
         try:
             plain = json.loads(path.read_bytes())
-        except FileNotFoundError:
+        except (FileNotFoundError, NotADirectoryError):
             return None
         except ValueError:
             plain = None

@@ -16,7 +16,7 @@ from corml.errors import UsageError, ascii_line
 from corml.evaluation import Comparison, Result
 from corml.experiments.cell import Cell, Cost
 from corml.experiments.design import Design
-from corml.experiments.grid import latex_text, markdown_text
+from corml.experiments.grid import clean, latex_text, markdown_text
 from corml.experiments.tables import frame, record, remarks, scores, tests
 from corml.metrics import direction, parse
 from corml.settings import nearest
@@ -99,7 +99,7 @@ class Study:
     provenance: Mapping[str, Any]  # command, versions, where the data came from, when
 
     def __repr__(self) -> str:
-        best = f"; best: {self.best.label}" if self.best else ""
+        best = f"; best: {clean(self.best.label)}" if self.best else ""
         return f"Study({len(self.entries)} entries, {len(self.users):,} users{best})"
 
     def __str__(self) -> str:

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from corml.evaluation.significance import LEVEL, Comparison
-from corml.experiments.grid import BEST, SECOND, Grid, Value
+from corml.experiments.grid import BEST, SECOND, Grid, Value, clean
 
 if TYPE_CHECKING:
     import polars
@@ -80,14 +80,14 @@ def remarks(study: "Study") -> list[str]:
     if study.comparisons:
         lines.append(
             f"Differences are those to {study.reference}, over the same users; p is two-sided, corrected by Holm's "
-            f"method over {study.family} tests of each kind. {_verdict(study)}"
+            f"method over {study.family} {'test' if study.family == 1 else 'tests'} of each kind. {_verdict(study)}"
         )
     lines += [f"Failed: {entry.label}: {entry.error}" for entry in study.failed]
     lines += [f"{entry.label}: {note}" for entry in study for note in entry.notes]
     versions = {str(cell.environment.get("corml")) for entry in study for cell in entry.cells}
     if len(versions) > 1:
         lines.append(f"The cells were made with different versions of corml: {', '.join(sorted(versions))}.")
-    return lines
+    return [clean(line) for line in lines]
 
 
 def frame(study: "Study") -> "polars.DataFrame":
@@ -143,7 +143,8 @@ def _score(entry: "Entry", metric: str, marks: dict[str, str]) -> Value:
 
 def _budget(study: "Study") -> str:
     trials, seconds = study.design.trials, study.design.seconds
-    limits = [f"{trials:,} trials"] * bool(trials) + [f"{seconds:g} processor seconds"] * (seconds is not None)
+    limits = [f"{trials:,} trials"] if trials else []
+    limits += [] if seconds is None else [f"{seconds:g} processor seconds"]
     return "at most " + " and ".join(limits)
 
 

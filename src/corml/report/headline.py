@@ -18,7 +18,7 @@ def sentence(subject: Subject) -> str:
     first, second = subject.ranking[0], subject.rival
     if hits is None:
         return _without_hits(subject, metric)
-    opening = f"{first} is the most accurate of {_models(subject)} models: for " if second else f"With {first}, for "
+    opening = f"{first} is {_place(subject)}: for " if second else f"With {first}, for "
     found = (
         f"{_of_100(subject.results[first][hits])} of 100 users the first {_length(hits)} recommendations hold at least "
         "one item that the user chose and that was hidden from the model"
@@ -48,7 +48,7 @@ def _without_hits(subject: Subject, metric: str) -> str:
     if second is None:
         return f"{first} reaches {label} {value:.3f}."
     return (
-        f"{first} is the most accurate of {_models(subject)} models, with {label} {value:.3f} "
+        f"{first} is {_place(subject)}, with {label} {value:.3f} "
         f"against {subject.results[second][metric]:.3f} of {second}."
     )
 
@@ -72,8 +72,10 @@ def _accuracy(subject: Subject, metric: str) -> Number:
     return Number(f"+{text.percent(value / other - 1)}", f"more accurate than {second}", beside)
 
 
-def _models(subject: Subject) -> int:
-    return len({subject.contestants.get(name, name) for name in subject.models})
+def _place(subject: Subject) -> str:
+    """What the first is among how many; tuned and untouched a model counts once."""
+    models = len({subject.contestants.get(name, name) for name in subject.models})
+    return "the more accurate of two models" if models == 2 else f"the most accurate of {models} models"
 
 
 def _of_100(share: float) -> str:

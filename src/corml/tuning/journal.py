@@ -4,11 +4,12 @@ A trial is on file with its settings before it runs, and its outcome is one line
 killed leaves a trial without an outcome, whose lock is free: whoever comes next runs it again under its number.
 """
 
+import json
 import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from corml.errors import DataError, UsageError, ascii_line
 from corml.storage import atomic
@@ -46,23 +47,16 @@ def open_journal(
 
 def _storage(file: Path, locks: Locks) -> "BaseStorage":
     from optuna.storages import JournalStorage
-    from optuna.storages.journal import BaseJournalFileLock, JournalFileBackend
-
-    class Writing(BaseJournalFileLock):
-        def acquire(self) -> bool:
-            return locks.acquire()
-
-        def release(self) -> None:
-            locks.release_writing()
+    from optuna.storages.journal import JournalFileBackend
 
     name = ascii_line(file, 200)
     try:
-        locks.acquire()
+        locks.writing.acquire()
         try:
             _cut_torn_line(file)
         finally:
-            locks.release_writing()
-        return JournalStorage(JournalFileBackend(str(file), lock_obj=Writing()))
+            locks.writing.release()
+        return JournalStorage(JournalFileBackend(str(file), lock_obj=cast(Any, locks.writing)))
     except OSError as fault:
         raise DataError(f"Cannot use the journal {name}: {fault.strerror or fault}.") from None
     except Exception as fault:  # whatever Optuna makes of a file that is not its own
@@ -93,7 +87,7 @@ class Journal:
     ) -> None:
         self.storage, self.locks, self.name = storage, locks, name
         with self.deciding():
-            self.study = self._study(facts, maximise)
+            self.study = self._study(json.loads(json.dumps(facts)), maximise)  # as it is read back
 
     def _study(self, facts: Mapping[str, Any], maximise: bool) -> int:
         from optuna.study import StudyDirection
@@ -116,8 +110,8 @@ class Journal:
         for name, value in facts.items():
             if recorded.get(name) != value:
                 raise UsageError(
-                    f"The journal {self.name} is of another {name} ({_short(recorded.get(name))}, not {_short(value)}): "
-                    "go on as it was begun, or choose another journal."
+                    f"The journal {self.name} is of another {name} ({_short(recorded.get(name))}, not "
+                    f"{_short(value)}): go on as it was begun, or choose another journal."
                 )
 
     def deciding(self) -> Any:

@@ -44,31 +44,27 @@ class Locks:
     @contextmanager
     def deciding(self) -> Iterator[None]:
         """While one process decides what to do next the others wait."""
-        self._take(DECIDING)
+        self.take(DECIDING)
         try:
             yield
         finally:
-            self._give(DECIDING)
+            self.give(DECIDING)
 
     def claim(self, trial: int) -> bool:
         """Take the right to run a trial; false if a living process has it."""
-        return self._take(FIRST_TRIAL + trial, wait=False)
+        return self.take(FIRST_TRIAL + trial, wait=False)
 
     def release(self, trial: int) -> None:
         """Give it up."""
-        self._give(FIRST_TRIAL + trial)
+        self.give(FIRST_TRIAL + trial)
 
-    # what Optuna asks of a lock for writing
+    @property
+    def writing(self) -> "Writing":
+        """The lock for writing a line."""
+        return Writing(self)
 
-    def acquire(self) -> bool:
-        """Wait until no other process writes."""
-        return self._take(WRITING)
-
-    def release_writing(self) -> None:
-        """Let others write."""
-        self._give(WRITING)
-
-    def _take(self, byte: int, *, wait: bool = True) -> bool:
+    def take(self, byte: int, *, wait: bool = True) -> bool:
+        """Lock a byte; false if it is locked by another process and we do not wait."""
         if fcntl is None:
             return True
         try:
@@ -77,6 +73,22 @@ class Locks:
             return False
         return True
 
-    def _give(self, byte: int) -> None:
+    def give(self, byte: int) -> None:
+        """Unlock a byte."""
         if fcntl is not None:
             fcntl.lockf(self.file, fcntl.LOCK_UN, 1, byte)
+
+
+class Writing:
+    """A lock as Optuna asks for it."""
+
+    def __init__(self, locks: Locks) -> None:
+        self.locks = locks
+
+    def acquire(self) -> bool:
+        """Wait until no other process writes."""
+        return self.locks.take(WRITING)
+
+    def release(self) -> None:
+        """Let others write."""
+        self.locks.give(WRITING)

@@ -30,14 +30,16 @@ class Objective:
 
     def __call__(self, settings: Mapping[str, Any], after_epoch: AfterEpoch) -> tuple[float, Recommender]:
         """The score, and the model fitted on the first part; `after_epoch` hears of the epochs there."""
-        scores = []
+        scores: list[float] = []
+        first: Recommender | None = None
         for at, part in enumerate(self.parts):
             model: Recommender = build(self.model, settings)
             how = {**self._sharing(at), **_watched(model, part, after_epoch if at == 0 else None)}
             model.fit(part.train, **how)
             result = evaluate(model, part, self.metric, part="valid", intervals=False)
             scores.append(result[self.metric])
-            first = model if at == 0 else first
+            first = first or model
+        assert first is not None
         return float(np.mean(scores)), first
 
     def _sharing(self, at: int) -> dict[str, Any]:

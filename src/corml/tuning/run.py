@@ -1,5 +1,6 @@
 """The search: the defaults first, then one trial after the other until the budget is used up."""
 
+import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
@@ -122,17 +123,19 @@ class Budget:
 
     def is_spent(self, trials: Sequence[Trial]) -> bool:
         """Whether no other trial is to begin."""
-        return len(trials) >= self.trials or self.expected(trials) <= len(trials)
+        return len(trials) >= self.trials or self._share(trials) >= 1
 
     def expected(self, trials: Sequence[Trial]) -> int:
         """How many trials there will be in all, at the pace so far."""
-        done = sum(trial.state != RUNNING for trial in trials)
-        total = float(self.trials)
-        for name in ("seconds", "processor_seconds"):
-            limit, spent = getattr(self, name), sum(getattr(trial, name) for trial in trials)
-            if limit is not None and done:
-                total = min(total, done if spent >= limit else done * limit / max(spent, 1e-9))
-        return max(len(trials), int(min(total, self.trials)) if total == done else min(self.trials, int(total) + 1))
+        done, share = sum(trial.state != RUNNING for trial in trials), self._share(trials)
+        at_this_pace = self.trials if share <= 0 else min(self.trials, math.ceil(done / min(share, 1)))
+        return max(at_this_pace, len(trials))
+
+    def _share(self, trials: Sequence[Trial]) -> float:
+        """The share of the time that is spent."""
+        limits = {"seconds": self.seconds, "processor_seconds": self.processor_seconds}
+        spent = {name: sum(getattr(trial, name) for trial in trials) for name in limits}
+        return max((spent[name] / limit for name, limit in limits.items() if limit is not None), default=0.0)
 
 
 class _Pruned(Exception):
@@ -189,7 +192,7 @@ class _Search:
         return None if point is None else self.journal.add(self._settings(known, point), point, among)
 
     def _settings(self, known: list[Trial], point: Mapping[str, Any]) -> dict[str, Any]:
-        return {**self.fixed, **known[0].held, **point}
+        return {**known[0].held, **self.fixed, **point}
 
     def _run(self, trial: Trial, known: list[Trial]) -> None:
         self._show(trial, known, "")
@@ -218,8 +221,9 @@ class _Search:
             if trial.number == 0:  # nothing to compare with, so nothing to search
                 raise
             outcome = {"state": FAILED, "reason": str(fault)}
-        spent = {"seconds": time.perf_counter() - begun, "processor_seconds": time.process_time() - worked}
-        done = replace(trial, curve=curve, **outcome, **{name: round(value, 3) for name, value in spent.items()})
+        outcome |= {"seconds": round(time.perf_counter() - begun, 3)}
+        outcome |= {"processor_seconds": round(time.process_time() - worked, 3)}
+        done = replace(trial, curve=curve, **outcome)
         self.journal.finish(done)
         self._show(done, [*(other for other in known if other.number != trial.number), done], "")
 

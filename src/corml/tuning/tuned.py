@@ -1,7 +1,7 @@
 """The outcome of a search: the best settings, every trial, and what they say."""
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from html import escape
@@ -19,7 +19,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Tuned"]
 
-SHOWN = 5  # best trials in a table
+ORDINALS = ("best", "2nd", "3rd")  # best trials in a table
+SHOWN = len(ORDINALS)
 
 
 @dataclass(frozen=True, kw_only=True, repr=False)
@@ -139,7 +140,7 @@ class Tuned:
         return _frame(self._importance)
 
     def slices(self) -> "polars.DataFrame":
-        """One row for each setting of each finished trial: setting, trial, value (as text if not all numbers), score."""
+        """One row for each setting of each finished trial: its value there (text, if not all are numbers) and score."""
         rows = analysis.slices(self.trials, self.searched)
         if not all(isinstance(row["value"], int | float) for row in rows):
             rows = [{**row, "value": str(row["value"])} for row in rows]
@@ -155,17 +156,16 @@ class Tuned:
         return f"Tuned({self._sentence()})"
 
     def __str__(self) -> str:
-        columns = self._table()
-        widths = [max(map(len, column)) for column in columns]
-        lines = ["  ".join(cell.rjust(width) for cell, width in zip(row, widths, strict=True)) for row in zip(*columns)]
-        settings = ", ".join(f"{name}={value}" for name, value in self.best.items()) or "the defaults"
-        return "\n".join([self._sentence(), "", *lines, "", f"best: {settings}"])
+        rows = self._table()
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = [row[0].ljust(widths[0]) + _to_the_right(row[1:], widths[1:]) for row in rows]
+        return "\n".join([self._sentence(), "", *lines])
 
     def _repr_html_(self) -> str:
-        head, *rows = zip(*self._table(), strict=True)
-        cells = ["".join(f"<td>{escape(cell)}</td>" for cell in row) for row in rows]
-        body = "".join(f"<tr>{row}</tr>" for row in cells)
+        head, *rows = self._table()
         titles = "".join(f"<th>{escape(title)}</th>" for title in head)
+        cells = (f"<th>{escape(row[0])}</th>" + "".join(f"<td>{escape(cell)}</td>" for cell in row[1:]) for row in rows)
+        body = "".join(f"<tr>{row}</tr>" for row in cells)
         return f"<p>{escape(self._sentence())}</p><table><thead><tr>{titles}</tr></thead><tbody>{body}</tbody></table>"
 
     def _sentence(self) -> str:
@@ -182,20 +182,24 @@ class Tuned:
         return f" ({', '.join(words)})" if words else ""
 
     def _table(self) -> list[list[str]]:
-        """Columns of text: the best trials and the defaults, and their settings."""
-        shown = self._ranked[:SHOWN]
-        shown += [self.trials[0]] if self.trials[0] not in shown else []
-        columns = [
+        """Rows of text: a column for the defaults and for each of the best trials, a row for each setting."""
+        shown = [self.trials[0], *self._ranked[:SHOWN]]
+        return [
+            ["", "defaults", *(ORDINALS[: len(shown) - 1])],
             ["trial", *(str(trial.number) for trial in shown)],
             [self.metric, *(f"{trial.score:.4f}" for trial in shown)],
             ["seconds", *(f"{trial.seconds:.1f}" for trial in shown)],
+            *([name, *(_cell(trial.point, name) for trial in shown)] for name in self.searched),
         ]
-        return columns + [[name, *(_cell(trial.point, name) for trial in shown)] for name in self.searched]
 
 
 def _cell(point: Mapping[str, Any], name: str) -> str:
     value = point.get(name, "")
     return f"{value:g}" if isinstance(value, float) else str(value)
+
+
+def _to_the_right(cells: Sequence[str], widths: Sequence[int]) -> str:
+    return "".join(f"  {cell:>{width}}" for cell, width in zip(cells, widths, strict=True))
 
 
 def _frame(rows: list[dict[str, Any]]) -> "polars.DataFrame":

@@ -127,17 +127,17 @@ def _figure(
     metric: str,
     colours: Mapping[str, int],
 ) -> Figure:
-    series = [
-        charts.Dots(name, [_mean(result, metric, group.users) for group in groups], colours[name])
-        for name, result in results.items()
-    ]
+    means = [_means(results, metric, group.users) for group in groups]
+    series = [charts.Dots(name, [one[name] for one in means], colours[name]) for name in results]
     chart = charts.dots(series, [group.name for group in groups], x=charts.Axis(measure(metric).label), title=title)
     return Figure(title, caption, chart)
 
 
-def _mean(result: Measured, metric: str, users: Mask) -> tuple[float, tuple[float, float]]:
-    values = np.asarray(result.per_user[metric], dtype=float)[users]
-    return float(values.mean()), intervals({metric: values}, Bootstrap(resamples=RESAMPLES))[metric]
+def _means(results: Mapping[str, Measured], metric: str, users: Mask) -> dict[str, tuple[float, tuple[float, float]]]:
+    """The mean of a group for each model, with intervals from the same resamples of its users."""
+    values = {name: np.asarray(result.per_user[metric], dtype=float)[users] for name, result in results.items()}
+    spans = intervals(values, Bootstrap(resamples=RESAMPLES))
+    return {name: (float(values[name].mean()), spans[name]) for name in values}
 
 
 def _said(groups: list[Group], results: Mapping[str, Measured], metric: str) -> str:

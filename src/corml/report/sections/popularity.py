@@ -20,6 +20,7 @@ __all__ = ["popularity_shares", "section"]
 THIRDS = 3
 LENGTH = 10
 MAX_USERS = 2000  # whose lists make the figure
+MAX_MODELS = 5  # bars in a group that can still be told apart
 _NAMES = ("Hits", "Middle", "Long tail")
 # Shown where there are no models to ask for lists.
 _ABOUT = {"gini": "How unevenly recommendations are shared out", "novelty": "How rare the recommended items are"}
@@ -58,7 +59,8 @@ def _thirds(subject: Subject) -> list[Figure]:
     sizes = [0] * THIRDS
     if train is None:
         return _by_metric(subject)
-    for name, (model, result) in subject.models.items():
+    for name in _shown(subject):
+        model, result = subject.models[name]
         lists = _lists(model, _history(subject, train, result), result)
         if lists is not None:
             shares[name], sizes = popularity_shares(train, lists)
@@ -77,7 +79,15 @@ def _thirds(subject: Subject) -> list[Figure]:
     caption = (
         "Each group of items has a third of all interactions. Bars beyond the dashed line are more than its share."
     )
+    if len(shares) < len(subject.models):
+        caption += f" Shown are {len(shares)} of {len(subject.models)} models."
     return [Figure("Where the recommendations go", caption, chart)]
+
+
+def _shown(subject: Subject) -> list[str]:
+    """The most accurate models, in the order they have on the page."""
+    chosen = (subject.ranking or list(subject.models))[:MAX_MODELS]
+    return [name for name in subject.models if name in chosen]
 
 
 def _history(subject: Subject, train: Interactions, result: Measured) -> Interactions:

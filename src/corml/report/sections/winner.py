@@ -1,6 +1,7 @@
 """Who wins, and whether that could be chance."""
 
 from collections.abc import Mapping
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,20 +22,27 @@ __all__ = ["section", "verdict"]
 RESAMPLES = 1000
 
 
+class Lead(NamedTuple):
+    """The best model minus another: each user's difference, and the interval of their mean."""
+
+    users: NDArray[np.float64]
+    interval: tuple[float, float]
+
+
 def section(subject: Subject) -> Section | None:
     """The models beside each other, and a paired test of the best against every other."""
+    remarks = tuple(Note(remark) for remark in subject.remarks)
     if not subject.models:
-        return None
+        return Section("winner", "Nobody has figures", parts=remarks) if remarks else None
     parts: list[Part] = []
+    leads = _leads(subject)
     if subject.metric is not None:
-        parts.append(Figures((_dots(subject, subject.metric), *_differences(subject, subject.metric))))
+        parts.append(Figures((_dots(subject, subject.metric), *_differences(subject, leads))))
     parts.append(
         Tables(comparison(subject.results, subject.main), "Models and metrics", _how_measured(subject.results))
     )
-    parts += [Note(remark) for remark in subject.remarks]
-    chance = _chance(subject, subject.metric) if subject.metric and len(subject.models) > 1 else None
-    if chance is not None:
-        parts.append(chance)
+    parts += remarks
+    parts += _chance(subject, leads)
     return Section("winner", "Who wins, and could it be chance?", verdict(subject), tuple(parts))
 
 
@@ -49,7 +57,7 @@ def verdict(subject: Subject) -> str:
         return f"{first} reaches {label} {value:.3f}. There is no other model to compare it with."
     other = results[second][metric]
     lead = f", {text.percent(value / other - 1)} above {second} ({other:.3f})" if other > 0 else ""
-    p = _tests(subject, metric).get(second)
+    p = _tests(subject).get(second)
     tested = "" if p is None else f" {_in_words(p, subject.family or len(subject.models) - 1)}"
     return f"{first} is the most accurate, with {label} {value:.3f}{lead}.{tested}"
 
@@ -65,18 +73,27 @@ def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
-def _tests(subject: Subject, metric: str) -> Mapping[str, float]:
+def _tests(subject: Subject) -> Mapping[str, float]:
     """Corrected p of the best model against each other one whose users are the same."""
     if subject.corrected:
         return subject.corrected
-    return holm({name: paired_t_test(values) for name, values in _leads(subject, metric).items()})
+    return holm({name: paired_t_test(values) for name, values in _differing(subject).items()})
 
 
-def _leads(subject: Subject, metric: str) -> dict[str, NDArray[np.float64]]:
+def _differing(subject: Subject) -> dict[str, NDArray[np.float64]]:
     """The best model minus each other one, user by user, where the users are the same."""
+    if subject.metric is None:
+        return {}
     first, *others = subject.ranking
-    found = {name: paired(subject.results[first], subject.results[name], metric) for name in others}
+    found = {name: paired(subject.results[first], subject.results[name], subject.metric) for name in others}
     return {name: values for name, values in found.items() if values is not None}
+
+
+def _leads(subject: Subject) -> dict[str, Lead]:
+    """The same with intervals, all from the same resamples of users."""
+    values = _differing(subject)
+    spans = intervals(values, Bootstrap(resamples=RESAMPLES))
+    return {name: Lead(values[name], spans[name]) for name in values}
 
 
 def _dots(subject: Subject, metric: str) -> Figure:
@@ -88,47 +105,38 @@ def _dots(subject: Subject, metric: str) -> Figure:
     return Figure(f"Accuracy: {label}", f"Further to the right is better{lines}.", chart)
 
 
-def _differences(subject: Subject, metric: str) -> list[Figure]:
+def _differences(subject: Subject, leads: Mapping[str, Lead]) -> list[Figure]:
     """The lead of the best model: an interval away from zero is hardly chance."""
-    rows = _leads(subject, metric)
-    if not rows:
+    if not leads:
         return []
-    series = charts.Dots("", [(float(values.mean()), _interval(values)) for values in rows.values()])
-    axis, title = charts.Axis(f"difference in {measure(metric).label}"), f"Lead of {subject.ranking[0]}"
+    series = charts.Dots("", [(float(lead.users.mean()), lead.interval) for lead in leads.values()])
+    axis, title = charts.Axis(f"difference in {measure(subject.metric or '').label}"), f"Lead of {subject.ranking[0]}"
     caption = "Differences over the same users, with 95 % intervals. Where a line crosses zero, the lead may be chance."
-    names = [f"over {name}" for name in rows]
+    names = [f"over {name}" for name in leads]
     return [Figure(title, caption, charts.dots([series], names, x=axis, title=title, reference=0.0))]
 
 
-def _interval(differences: NDArray[np.float64]) -> tuple[float, float]:
-    return intervals({"": differences}, Bootstrap(resamples=RESAMPLES))[""]
-
-
-def _chance(subject: Subject, metric: str) -> Tables | None:
+def _chance(subject: Subject, leads: Mapping[str, Lead]) -> list[Tables]:
     """The best model against each other: the difference, its interval, p, and for how many users it is better."""
-    corrected = _tests(subject, metric)
-    rows = [
-        _row(name, differences, corrected[name])
-        for name, differences in _leads(subject, metric).items()
-        if name in corrected
-    ]
+    corrected = _tests(subject)
+    rows = [_row(name, lead, corrected[name]) for name, lead in leads.items() if name in corrected]
     if not rows:
-        return None
+        return []
     first = subject.ranking[0]
     heads = [Column(f"Lead of {first}"), Column("Difference", number=True), Column("95 % interval", number=True)]
     heads += [Column("p", number=True), Column("Chance?")]
     heads += [Column(f"Users {how}", number=True) for how in ("better", "equal", "worse")]
-    family = subject.family or len(rows)
+    family, label = subject.family or len(rows), measure(subject.metric or "").label
     note = (
-        f"{measure(metric).label} of {first} minus that of the other model, over the same users: bootstrap interval, "
+        f"{label} of {first} minus that of the other model, over the same users: bootstrap interval, "
         f"paired t-test{f', corrected by Holm for {family} tests' if family > 1 else ''}. "
         f"Chance is called unlikely where p is below {LEVEL:g}."
     )
-    return Tables(Table(tuple(heads), tuple(rows)), "Tests", note)
+    return [Tables(Table(tuple(heads), tuple(rows)), "Tests", note)]
 
 
-def _row(name: str, differences: NDArray[np.float64], p: float) -> tuple[Cell, ...]:
-    low, high = _interval(differences)
+def _row(name: str, lead: Lead, p: float) -> tuple[Cell, ...]:
+    differences, (low, high) = lead
     better, worse = int((differences > 0).sum()), int((differences < 0).sum())
     said = "unlikely" if p < LEVEL else "possible"
     cells = [f"over {name}", f"{differences.mean():+.4f}", f"[{low:+.4f}, {high:+.4f}]", _p(p).removeprefix("= "), said]
