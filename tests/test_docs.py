@@ -45,6 +45,7 @@ RUN = [
     "docs/solver.md",
     "docs/reproduce.md",
     "docs/compare.md",
+    "docs/tuning.md",
 ]
 
 _BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)

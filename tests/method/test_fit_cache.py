@@ -118,3 +118,28 @@ def test_other_data_are_refused(train):
 def test_something_else_is_refused_by_name(train):
     with pytest.raises(UsageError, match="workspace must be a corml"):
         corml.CoRML().fit(train, workspace={"V": 1})
+
+
+def test_in_a_search_a_fit_gets_the_same_whatever_was_fitted_before(monkeypatch):
+    """To the last digit: a search that goes on after a kill begins with an empty workspace."""
+    monkeypatch.setattr("corml.method.sparse.reorder.FEW", 0)
+    train = random_interactions(2, 200, 70, 7)
+    last = {**FIRST, "rank": 6, "graph_user_norm": 0.3}
+    befores = ([], [FIRST], [{**FIRST, "rank": 12}], [{**last, "rank": 12}, FIRST, {**FIRST, "user_norm": 0.5}])
+    found = []
+    for before in befores:
+        work = Workspace(train, rank=16)
+        for settings in before:
+            corml.CoRML(**settings).fit(train, workspace=work)
+        found.append(corml.CoRML(**last).fit(train, workspace=work))
+    for model in found[1:]:
+        assert np.array_equal(model.V_, found[0].V_)
+        assert np.array_equal(model.H_.toarray(), found[0].H_.toarray())
+
+
+def test_a_search_keeps_the_last_two_v(computed):
+    train = random_interactions(1, 200, 70, 7)
+    work = Workspace(train, rank=12)
+    for norm in (0.4, 0.3, 0.4, 0.2, 0.4, 0.3):
+        corml.CoRML(**FIRST, graph_user_norm=norm).fit(train, workspace=work)
+    assert computed.count("singular_vectors") == 4  # 0.3 had to go for 0.2

@@ -1,7 +1,7 @@
 """What several fits of the same data share, so that trying other settings costs little more than the solver."""
 
 from collections.abc import Callable, Hashable
-from typing import Any, TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,12 @@ PLAIN = 64, (0.5, 0.5)  # directions, and exponents of the graph, of an order th
 T = TypeVar("T")
 
 
+class _V(NamedTuple):
+    rank: int  # that was asked for: there may be fewer directions
+    array: NDArray[Any]
+    version: int
+
+
 class Workspace:
     """V, the candidates with their Gram matrix, and the cross term of one set of interactions; the last of each.
 
@@ -29,15 +35,16 @@ class Workspace:
     `user_balance` or `user_norm`; the cross term for any of these and for another `rank`, `filter` or `filter_norm`.
     Other settings change none of them.
 
-    With `rank`, V always has that many directions at least, and data are put in an order of their own: so what a fit
-    gets, to the last digit, does not depend on the fits before it.
+    With `rank`, for a search, V always has that many directions at least, and data are put in an order of their own: so
+    what a fit gets, to the last digit, does not depend on the fits before it. Then the last two V are kept.
     """
 
     def __init__(self, train: Interactions, *, rank: int = 0) -> None:
         self._least = rank
         self.fingerprint, self.users, self.items, self.X = train.fingerprint, train.users, train.items, train.matrix
-        self._V: tuple[int, Norms, NDArray[Any]] | None = None  # with the rank asked for: there may be fewer directions
-        self._version = 0  # of V, so that nothing made from another one is taken for its own
+        self._V: dict[Norms, _V] = {}
+        self._kept_V = 2 if rank else 1  # a search returns to the best exponents after each that was no better
+        self._made = self._version = 0  # of V, so that nothing made from another one is taken for its own
         self._order: Reordered | None = None
         self._last: dict[str, tuple[Hashable, Any]] = {}
 
@@ -51,12 +58,19 @@ class Workspace:
             )
 
     def vectors(self, rank: int, norms: Norms, offered: NDArray[Any] | None = None) -> NDArray[Any]:
-        """V of a rank: the first columns of the one kept, the one offered by a warm start, or a new one."""
-        if self._V is None or self._V[0] < rank or self._V[1] != norms:
-            width = max(rank, self._least)
-            V = singular_vectors(self.X, width, norms) if offered is None else offered
-            self._V, self._version = (rank if offered is not None else width, norms, V), self._version + 1
-        return self._V[2][:, :rank]
+        """V of a rank: the first columns of one that is kept, the one offered by a warm start, or a new one."""
+        known = self._V.pop(norms, None)
+        if known is None or known.rank < rank:
+            while len(self._V) >= self._kept_V:
+                del self._V[next(iter(self._V))]  # the one that was not asked for the longest
+            width, self._made = max(rank, self._least), self._made + 1
+            known = (
+                _V(width, singular_vectors(self.X, width, norms), self._made)
+                if offered is None
+                else _V(rank, offered, self._made)
+            )
+        self._V[norms], self._version = known, known.version
+        return known.array[:, :rank]
 
     def reordered(self, V: NDArray[Any]) -> Reordered:
         """The data in an order in which H is learned fast; any is good, so the first stays."""

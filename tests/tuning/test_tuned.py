@@ -1,0 +1,108 @@
+"""The outcome of a search is told in full: tables, frames, a settings file."""
+
+import json
+import tomllib
+
+import numpy as np
+import pytest
+
+import corml
+from corml.tuning.analysis import importance
+from corml.tuning.settings_text import section
+from corml.tuning.trial import Trial
+from corml.tuning.tuned import Tuned
+
+
+@pytest.fixture(scope="module")
+def tuned(split):
+    return corml.tune("ease", split, trials=12)
+
+
+def a_search(points, scores, searched):
+    rows = enumerate(zip(points, scores, strict=True))
+    trials = tuple(
+        Trial(number=n, settings=point, point=point, score=score, state="complete", seconds=2, processor_seconds=3)
+        for n, (point, score) in rows
+    )
+    return Tuned(model="ease", metric="ndcg@10", trials=trials, searched=searched, words="the valid part")
+
+
+def test_the_best_is_the_first_of_the_best_trials():
+    found = a_search([{"l2": 1.0}, {"l2": 2.0}, {"l2": 3.0}, {"l2": 4.0}], [0.1, 0.3, 0.2, 0.3], ("l2",))
+    assert (found.best, found.score, found.default_score, found.best_trial.number) == ({"l2": 2.0}, 0.3, 0.1, 1)
+    assert (found.seconds, found.processor_seconds) == (8, 12)
+
+
+def test_the_history_has_the_best_so_far_and_what_was_spent():
+    found = a_search([{"l2": float(n)} for n in range(4)], [0.1, 0.3, 0.2, 0.4], ("l2",)).history()
+    assert found["best"].to_list() == [0.1, 0.3, 0.3, 0.4]
+    assert found["seconds"].to_list() == [2, 4, 6, 8]
+    assert found["processor_seconds"].to_list() == [3, 6, 9, 12]
+
+
+def test_slices_have_every_setting_of_every_trial(tuned):
+    found = tuned.slices()
+    assert found.columns == ["setting", "trial", "value", "score"]
+    assert len(found) == len(tuned.searched) * len(tuned.trials)
+
+
+def test_the_frame_has_a_row_for_each_trial(tuned):
+    found = tuned.to_frame()
+    assert found["trial"].to_list() == list(range(12))
+    assert found["score"].to_list() == [trial.score for trial in tuned.trials]
+    assert set(tuned.searched) < set(found.columns)
+
+
+def test_a_setting_that_decides_is_important_and_one_that_does_not_is_not():
+    rng = np.random.default_rng(0)
+    points = [{"a": float(rng.random()), "b": float(rng.random()), "c": int(rng.integers(3))} for _ in range(200)]
+    scores = [-((point["a"] - 0.5) ** 2) + 0.1 * (point["c"] == 1) for point in points]
+    found = {row["setting"]: row["importance"] for row in importance(a_search(points, scores, ()).trials, "abc")}
+    assert found["a"] > 0.3
+    assert found["c"] > 0.15
+    assert found["b"] < 0.03
+    assert all(0 <= value <= 1 for value in found.values())
+
+
+def test_importance_is_that_of_an_analysis_of_variance_of_ranks():
+    """By hand: the groups have ranks 1, 2, 5 and 3, 4, 6, whose squares about their mean, 3.5, add up to 17.5."""
+    scores = [0.1, 0.2, 0.5, 0.3, 0.4, 0.6]
+    trials = a_search([{"a": name} for name in "xxxyyy"], scores, ()).trials
+    between = 3 * (8 / 3 - 3.5) ** 2 + 3 * (13 / 3 - 3.5) ** 2
+    within = (17.5 - between) / 4
+    ((row),) = importance(trials, ["a"])
+    assert row["importance"] == pytest.approx((between - within) / (17.5 + within))
+
+
+@pytest.mark.parametrize("scores", [[0.5], [0.5, 0.5, 0.5], [0.1, 0.2]])
+def test_too_little_to_tell_is_no_importance(scores):
+    trials = a_search([{"a": float(n)} for n in range(len(scores))], scores, ()).trials
+    assert importance(trials, ["a"]) == [{"setting": "a", "importance": 0.0}]
+
+
+def test_the_settings_file_has_the_best_settings(tuned, tmp_path):
+    tuned.save(tmp_path / "best.toml")
+    assert tomllib.loads((tmp_path / "best.toml").read_text()) == {
+        "model": {"name": "ease", **{name: "none" if value is None else value for name, value in tuned.best.items()}}
+    }
+
+
+def test_every_kind_of_value_survives_a_settings_file():
+    values = {"a": True, "b": 3, "c": 1e-7, "d": 'a "b" \\ \n \x7f é', "e": (0.5, 1), "f": 0.1 + 0.2}
+    assert tomllib.loads(section("model", values)) == {"model": {**values, "e": [0.5, 1]}}
+    assert tomllib.loads(section("model", {"a": None})) == {"model": {"a": "none"}}
+
+
+def test_the_table_shows_the_defaults_beside_the_best(tuned):
+    lines = str(tuned).splitlines()
+    assert f"ndcg@10 {tuned.score:.4f} on the valid part (defaults {tuned.default_score:.4f}" in lines[0]
+    assert lines[2].split() == ["defaults", "best", "2nd", "3rd"]
+    assert lines[4].split()[:3] == ["ndcg@10", f"{tuned.default_score:.4f}", f"{tuned.score:.4f}"]
+    assert len({len(line) for line in lines[2:]}) == 1
+    assert f"<td>{tuned.score:.4f}</td>" in tuned._repr_html_()
+
+
+def test_the_record_is_json(tuned):
+    record = json.loads(json.dumps(tuned.record()))
+    assert record["best"] == tuned.best
+    assert [trial["score"] for trial in record["trials"]] == [trial.score for trial in tuned.trials]
