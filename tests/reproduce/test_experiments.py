@@ -1,5 +1,7 @@
 """The experiments on small data: figures, verdicts, stars, what is missing, and going on after a stop."""
 
+from pathlib import Path
+
 import numpy as np
 import polars
 import pytest
@@ -115,6 +117,22 @@ def test_a_star_needs_to_be_ahead(small, monkeypatch):
         if row["model"] == "corml-untouched":
             other = next(o for o in outcome.rows if o["model"] == "item-knn" and o["metric"] == row["metric"])
             assert row["star"] == (row["ours"] > other["ours"])
+
+
+def test_the_page_has_every_metric_the_screen_only_the_first(small):
+    outcome = reproduce("table", data=["gowalla"], models=FAST)
+    heads = [f"paper {metric}" for metric in ("ndcg@5", "ndcg@10", "ndcg@20", "mrr@5", "mrr@10", "mrr@20")]
+    assert [head for head in heads if head in outcome.to_markdown()] == heads
+    assert [head for head in heads if head in outcome.to_text()] == ["paper ndcg@10"]
+
+
+def test_another_file_of_published_figures_may_be_given(small, tmp_path):
+    text = (Path(table.__file__).parent / "published.toml").read_text("utf-8")
+    changed = text.replace("ease = [0.1211, 0.1268,", "ease = [0.1211, 0.9999,")
+    assert changed != text
+    (tmp_path / "mine.toml").write_text(changed, "utf-8")
+    outcome = reproduce("table", data=["gowalla"], models=["ease"], published=tmp_path / "mine.toml")
+    assert [row["paper"] for row in outcome.rows if row["metric"] == "ndcg@10"] == [0.9999]
 
 
 def test_a_model_that_fails_is_named_and_the_others_finish(small, monkeypatch):

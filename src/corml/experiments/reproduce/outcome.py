@@ -67,6 +67,7 @@ class Outcome:
     title: str
     rows: tuple[Mapping[str, Any], ...] = ()
     tables: tuple[Shown, ...] = ()
+    details: tuple[Shown, ...] = ()  # for the page only
     panels: tuple[Panel, ...] = ()
     checks: tuple[Check, ...] = ()
     notes: tuple[str, ...] = ()
@@ -81,11 +82,11 @@ class Outcome:
         return "\n\n".join([*blocks, *self._sentences()]) + "\n"
 
     def to_markdown(self) -> str:
-        """The same as a page."""
+        """The same as a page, with details."""
         blocks = [f"## {markdown_text(self.title)}"]
-        blocks += [f"### {markdown_text(shown.title)}\n\n{shown.grid.markdown()}" for shown in self.tables]
+        blocks += [_section(shown) for shown in self.tables]
         lines = ["\n".join(f"- {markdown_text(line)}" for line in block.splitlines()) for block in self._sentences()]
-        return "\n\n".join([*blocks, *lines]) + "\n"
+        return "\n\n".join([*blocks, *lines, *map(_section, self.details)]) + "\n"
 
     def to_frame(self) -> "polars.DataFrame":
         """Every figure as a row."""
@@ -122,6 +123,10 @@ class Outcome:
             [f"Failed: {line}" for line in self.failed],
         ]
         return ["\n".join(block) for block in blocks if block]
+
+
+def _section(shown: Shown) -> str:
+    return f"### {markdown_text(shown.title)}\n\n{shown.grid.markdown()}"
 
 
 def _plain(value: Any) -> Any:

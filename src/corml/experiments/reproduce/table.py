@@ -30,7 +30,7 @@ def run(request: Request) -> Outcome:
     """All models on all data sets that are at hand."""
     names, absent = request.names(missing)
     rows: list[dict[str, Any]] = []
-    tables, notes, failed, splits = [], [], [], {}
+    tables, details, notes, failed, splits = [], [], [], [], {}
     for name in names:
         splits[name] = parts = paper_split(request.published, name)
         notes += [said] if (said := sizes(request.published, name, parts)) else []
@@ -40,12 +40,16 @@ def run(request: Request) -> Outcome:
         failed += failures(name, cells)
         figures = _figures(request, name, everyone, cells)
         rows += figures
-        tables.append(Shown(request.published["data"][name]["title"], _grid(request, figures)))
+        title = request.published["data"][name]["title"]
+        tables.append(Shown(title, _grid(figures, request["primary"])))
+        others = [metric for metric in request["metrics"] if metric != request["primary"]]
+        details += [Shown(f"{title}, {metric}", _grid(figures, metric)) for metric in others]
     return request.outcome(
         "table",
         splits,
         rows=tuple(rows),
         tables=tuple(tables),
+        details=tuple(details),
         notes=(*_legend(request), *_reasons(request, rows), *notes),
         missing=absent,
         failed=tuple(failed),
@@ -121,9 +125,8 @@ def _paired(first: Cell, second: Cell, metric: str) -> "np.ndarray[Any, np.dtype
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-def _grid(request: Request, figures: Sequence[Mapping[str, Any]]) -> Grid:
-    """The primary metric; all others are in the files."""
-    metric = request["primary"]
+def _grid(figures: Sequence[Mapping[str, Any]], metric: str) -> Grid:
+    """All models by one metric."""
     heads = ("model", f"paper {metric}", "ours", "difference", "verdict")
     lines = [
         (
@@ -146,7 +149,7 @@ def _number(value: float | None, *, star: bool) -> str:
 def _legend(request: Request) -> list[str]:
     others = ", ".join(metric for metric in request["metrics"] if metric != request["primary"])
     return [
-        f"Shown: {request['primary']}; {others} are in the CSV and JSON files.",
+        f"Shown: {request['primary']}; {others} are in the files.",
         f"agrees: within {request['tolerance']:.0%} of the paper. *: better than the best other model that was run, "
         f"paired t-test over users, p < {request['level']:g}; in the column of the paper, its own star.",
     ]
