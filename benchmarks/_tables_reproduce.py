@@ -12,7 +12,7 @@ BOLD = {"holds": "holds", "not": "**does not hold**"}
 
 
 def tables() -> dict[str, str]:
-    return {"reproduced": "\n\n".join([*_paper(), *_checks(), *_ablation(), _missing()])}
+    return {"reproduced": "\n\n".join([*_paper(), *_pruned(), *_checks(), *_ablation(), _missing()])}
 
 
 def _recorded(name: str) -> dict[str, dict[str, Any]]:
@@ -43,6 +43,21 @@ def _line(row: dict[str, Any]) -> list[str]:
     ours = "failed" if row["ours"] is None else ("\\*" if row["star"] else "") + short(row["ours"])
     difference = "–" if row["difference"] is None else f"{100 * row['difference']:+.1f} %".replace("-", "−")
     return [row["title"], paper, ours, difference, row["verdict"]]
+
+
+def _pruned() -> list[str]:
+    said = [
+        f"{_title(data)}: "
+        + ", ".join(
+            f"`{name}` {short(record[name]['pruned'][METRIC])} instead of {short(record[name]['whole'][METRIC])}"
+            for name in ("ease", "slim")
+        )
+        for data, record in _recorded("pruned").items()
+    ]
+    if not said:
+        return []
+    start = "The paper prunes the weights of EASE and SLIM to the storage of a factor model of size 64. Ours, so pruned, have"
+    return [paragraph(f"{start} an {METRIC} of: {'; '.join(said)} (`benchmarks/pruned.py`).")]
 
 
 def _checks() -> list[str]:

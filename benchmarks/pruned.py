@@ -34,7 +34,7 @@ def largest(W: csr_array, count: int) -> csr_array:
 
 
 def pruned(model: Recommender, users: int) -> Recommender:
-    """The same model with its weights stored in no more numbers than a factor model: two for an entry, one for a row."""
+    """The same model, stored in no more numbers than a factor model: two for an entry, one for a row."""
     W = model.fitted_.arrays["weights"]
     count = (SIZE * (users + W.shape[0]) - W.shape[0] - 1) // 2
     changed = copy.copy(model)
