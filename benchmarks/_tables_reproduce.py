@@ -56,8 +56,8 @@ def _pruned() -> list[str]:
     ]
     if not said:
         return []
-    start = "The paper prunes the weights of EASE and SLIM to the storage of a factor model of size 64. Ours, so pruned, have"
-    return [paragraph(f"{start} an {METRIC} of: {'; '.join(said)} (`benchmarks/pruned.py`).")]
+    start = "The paper prunes the weights of EASE and SLIM to the storage of a factor model of size 64."
+    return [paragraph(f"{start} Ours, pruned so, by {METRIC}: {'; '.join(said)} (`benchmarks/pruned.py`).")]
 
 
 def _checks() -> list[str]:
