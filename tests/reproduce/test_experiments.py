@@ -10,6 +10,7 @@ from scipy import stats
 import corml
 from corml.errors import DataError, UsageError
 from corml.experiments.reproduce import EXPERIMENTS, ablation, board, figure, reproduce, speed, table
+from corml.experiments.reproduce import request as request_file
 from corml.experiments.reproduce.data import _shares, valid
 from corml.experiments.reproduce.files import write
 from corml.experiments.reproduce.published import read_published
@@ -144,6 +145,18 @@ def test_a_model_that_fails_is_named_and_the_others_finish(small, monkeypatch):
     assert outcome.failed == ("gowalla, popularity: RuntimeError: 'boom'",)
     verdicts = {row["model"]: row["verdict"] for row in outcome.rows}
     assert verdicts == {"popularity": "failed", "item-knn": "not published"}
+
+
+def test_gradient_models_are_left_out_without_pytorch_and_named(small, fits, monkeypatch):
+    monkeypatch.setattr(request_file, "find_spec", lambda name: None)
+    outcome = reproduce("speed", data=["gowalla"])
+    assert {"simgcl", "recvae", "dpcml"} & set(fits) == set()
+    assert {"slim", "ease", "gf-cf", "corml-untouched"} <= set(fits)
+    assert outcome.failed == ()
+    assert "Not run without PyTorch (pip install 'corml[neural]'): dpcml, recvae, simgcl." in outcome.notes
+    beside = reproduce("novelty", data=["gowalla"])
+    assert {row["model"] for row in beside.rows} == {"corml-paper", "corml-untouched", "gf-cf"}
+    assert beside.notes == ("Not run without PyTorch (pip install 'corml[neural]'): simgcl.",)
 
 
 # --- going on --------------------------------------------------------------------------------------------------------

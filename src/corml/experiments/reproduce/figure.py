@@ -95,7 +95,7 @@ def _figure(request: Request, data: str, point: Point, means: Mapping[str, float
 def _beside(request: Request, data: str, parts: Split) -> tuple[list[str], list[dict[str, Any]]]:
     """Other models of the figure, which have no such setting; as in the table, whose cells they share."""
     named = request.section.get("beside", {}).get(data, [])
-    wanted = [name for name in named if request.models is None or name in request.models]
+    wanted = [name for name in named if name not in request.skipped and name in (request.models or named)]
     rows = [one for name in wanted if (one := row(request.published, name, data)) is not None]
     table = request.published["table"]
     cells = request.bench.cells(data, parts, {one.name: one.model for one in rows}, [*table["metrics"], *table["also"]])

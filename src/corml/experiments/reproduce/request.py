@@ -70,8 +70,9 @@ class Request:
         """Gradient models where PyTorch is not installed; whoever asks for one by name is told by its failure."""
         if self.models is not None or find_spec("torch") is not None:
             return frozenset()
-        known = self.published["models"]
-        return frozenset(name for name in self.section.get("models", []) if known.get(name, {}).get("gradient"))
+        known, beside = self.published["models"], self.section.get("beside", {})
+        lists = [self.section.get("models", []), *(beside.values() if isinstance(beside, Mapping) else [])]
+        return frozenset(name for names in lists for name in names if known.get(name, {}).get("gradient"))
 
     def outcome(
         self,
