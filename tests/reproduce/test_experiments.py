@@ -156,7 +156,7 @@ def test_gradient_models_are_left_out_without_pytorch_and_named(small, fits, mon
     assert "Not run without PyTorch (pip install 'corml[neural]'): dpcml, recvae, simgcl." in outcome.notes
     beside = reproduce("novelty", data=["gowalla"])
     assert {row["model"] for row in beside.rows} == {"corml-paper", "corml-untouched", "gf-cf"}
-    assert beside.notes == ("Not run without PyTorch (pip install 'corml[neural]'): simgcl.",)
+    assert beside.notes == ("Not run without PyTorch (pip install 'corml[neural]'): recvae, simgcl.",)
 
 
 # --- going on --------------------------------------------------------------------------------------------------------
