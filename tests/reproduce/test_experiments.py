@@ -155,7 +155,7 @@ def test_gradient_models_are_left_out_without_pytorch_and_named(small, fits, mon
     assert outcome.failed == ()
     assert "Not run without PyTorch (pip install 'corml[neural]'): dpcml, recvae, simgcl." in outcome.notes
     beside = reproduce("novelty", data=["gowalla"])
-    assert {row["model"] for row in beside.rows} == {"corml-paper", "corml-untouched", "gf-cf"}
+    assert {row["model"] for row in beside.rows} == {"corml-paper", "corml-unadapted", "gf-cf"}
     assert beside.notes == ("Not run without PyTorch (pip install 'corml[neural]'): recvae, simgcl.",)
 
 
