@@ -31,6 +31,10 @@ def _paper() -> list[str]:
         rows = [["model", f"paper, {METRIC}", "ours", "difference", "verdict"]]
         rows += [_line(row) for row in record["rows"] if row["metric"] == METRIC]
         parts.append(f"**`table`, {_title(data)}**, {record['date']}:\n\n" + "\n".join(markdown(rows)))
+        run = {row["model"] for row in record["rows"]}
+        offered = [*read_published()["table"]["models"], *read_published()["table"]["corml"]]
+        if absent := [name for name in offered if name not in run]:
+            parts.append(paragraph(f"Not in this run: {', '.join(f'`{name}`' for name in absent)}."))
         reasons = {row["title"]: row["reason"] for row in record["rows"] if row["metric"] == METRIC and row["reason"]}
         if reasons:
             said = " ".join(f"{title}: {reason}." for title, reason in reasons.items())
