@@ -10,6 +10,7 @@ from collections.abc import Callable
 import _tables_ablation
 import _tables_corml
 import _tables_models
+import _tables_reproduce
 import _tables_speed
 from _record import ROOT
 
@@ -21,6 +22,7 @@ PAGES: dict[str, Callable[[], Tables]] = {
     "docs/solver.md": _tables_corml.solver,
     "docs/models.md": _tables_models.tables,
     "docs/speed.md": _tables_speed.tables,
+    "docs/reproduce.md": _tables_reproduce.tables,
 }
 
 

@@ -43,6 +43,7 @@ RUN = [
     "docs/add-a-model.md",
     "docs/report.md",
     "docs/solver.md",
+    "docs/reproduce.md",
     "docs/compare.md",
     "docs/tuning.md",
 ]

@@ -1,4 +1,4 @@
-"""What the six accuracy metrics have in common."""
+"""What the accuracy metrics have in common."""
 
 import dataclasses
 
@@ -9,11 +9,11 @@ from hypothesis import strategies as st
 
 from corml.metrics import Lists
 
-ACCURACY = ["ndcg", "mrr", "recall", "precision", "hit_rate", "map"]
+ACCURACY = ["ndcg", "mrr", "recall", "capped_recall", "precision", "hit_rate", "map"]
 each = pytest.mark.parametrize("name", ACCURACY)
 
 
-@pytest.mark.parametrize("name", ["ndcg", "mrr", "hit_rate", "map"])
+@pytest.mark.parametrize("name", ["ndcg", "mrr", "capped_recall", "hit_rate", "map"])
 @pytest.mark.parametrize("relevant", [1, 3, 10, 40])
 def test_the_best_order_has_one_however_many_targets_there_are(value, name, relevant):
     ranks = np.arange(10)[None]

@@ -15,6 +15,8 @@ import pytest
         ("mrr@1", [0, 1, 0]),
         ("recall@3", [1, 1, 0]),
         ("recall@2", [1 / 2, 1, 0]),
+        ("capped_recall@3", [1, 1, 0]),
+        ("capped_recall@1", [0, 1, 0]),
         ("precision@3", [2 / 3, 1 / 3, 0]),
         ("hit_rate@1", [0, 1, 0]),
         ("hit_rate@3", [1, 1, 0]),

@@ -6,8 +6,23 @@ the order data takes: `_packed` (bytes), `_text` or `_frames` (tables), `_column
 
 from corml.datasets._doctor import Finding, Report, examine
 from corml.datasets._download import fetch
-from corml.datasets._known import Known, Remote, folder, get, known
+from corml.datasets._item_lists import load_item_lists
+from corml.datasets._known import Known, Remote, folder, get, known, present
 from corml.datasets._load import load
 from corml.datasets._write import write
 
-__all__ = ["Finding", "Known", "Remote", "Report", "examine", "fetch", "folder", "get", "known", "load", "write"]
+__all__ = [
+    "Finding",
+    "Known",
+    "Remote",
+    "Report",
+    "examine",
+    "fetch",
+    "folder",
+    "get",
+    "known",
+    "load",
+    "load_item_lists",
+    "present",
+    "write",
+]

@@ -26,7 +26,7 @@ from corml.storage.model_file import environment
 if TYPE_CHECKING:
     from corml.evaluation.external_lists import ExternalLists
 
-__all__ = ["compare", "read_study"]
+__all__ = ["compare", "read_study", "run_cells"]
 
 Data = Interactions | Split | Sequence[Split]
 Notify = Callable[[str], None]
@@ -80,7 +80,7 @@ def compare(
     manifest = _manifest(design, rows, splits, command)
     store = Memory() if folder is None else _opened(folder, manifest)
     runner = Runner(design=design, store=store, command=command, progress=progress)
-    _run_all([cell for row in rows for cell in row.cells], runner, notify or _nobody)
+    run_cells([cell for row in rows for cell in row.cells], runner, notify or _nobody)
     return _study(manifest, store)
 
 
@@ -166,8 +166,8 @@ def _short(fingerprints: Sequence[str]) -> str:
 # --- the loop --------------------------------------------------------------------------------------------------------
 
 
-def _run_all(cells: Sequence[PlannedCell], runner: Runner, notify: Notify) -> None:
-    """Every cell once: those that another process is at are looked at again when the others are done."""
+def run_cells(cells: Sequence[PlannedCell], runner: Runner, notify: Notify) -> None:
+    """Run every cell once: those that another process is at are looked at again when the others are done."""
     pace = _Pace(len(cells), runner, notify)
     busy = [cell for cell in cells if not _attend(cell, runner, pace, wait=False)]
     for cell in busy:

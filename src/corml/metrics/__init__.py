@@ -1,6 +1,6 @@
 """What lists of recommendations are worth; one function per file, and the file is the registration.
 
-    accuracy     ndcg, mrr, recall, precision, hit_rate, map
+    accuracy     ndcg, mrr, recall, capped_recall, precision, hit_rate, map
     rarity       novelty (the paper's), self_information, popularity
     catalogue    coverage, gini
 

@@ -1,0 +1,110 @@
+"""The tables of docs/reproduce.md: what `corml reproduce` gave, and what was not run."""
+
+from typing import Any
+
+from _record import RESULTS, read
+from _tables import markdown, paragraph, short
+
+from corml.experiments.reproduce.published import read_published
+
+METRIC = "ndcg@10"
+BOLD = {"holds": "holds", "not": "**does not hold**"}
+
+
+def tables() -> dict[str, str]:
+    return {"reproduced": "\n\n".join([*_paper(), *_pruned(), *_checks(), *_ablation(), _missing()])}
+
+
+def _recorded(name: str) -> dict[str, dict[str, Any]]:
+    """Results of an experiment by data set."""
+    names = [path.stem for path in sorted((RESULTS / "reproduce").glob(f"{name}-*.json"))]
+    return {one.removeprefix(f"{name}-"): record for one in names if (record := read(f"reproduce/{one}")) is not None}
+
+
+def _title(data: str) -> str:
+    return str(read_published()["data"][data]["title"])
+
+
+def _paper() -> list[str]:
+    parts = []
+    for data, record in _recorded("table").items():
+        rows = [["model", f"paper, {METRIC}", "ours", "difference", "verdict"]]
+        rows += [_line(row) for row in record["rows"] if row["metric"] == METRIC]
+        parts.append(f"**`table`, {_title(data)}**, {record['date']}:\n\n" + "\n".join(markdown(rows)))
+        run = {row["model"] for row in record["rows"]}
+        offered = [*read_published()["table"]["models"], *read_published()["table"]["corml"]]
+        if absent := [name for name in offered if name not in run]:
+            parts.append(paragraph(f"Not in this run: {', '.join(f'`{name}`' for name in absent)}."))
+        reasons = {row["title"]: row["reason"] for row in record["rows"] if row["metric"] == METRIC and row["reason"]}
+        if reasons:
+            said = " ".join(f"{title}: {reason}." for title, reason in reasons.items())
+            parts.append(paragraph(f"More than 2 % off, and what is known to differ. {said}"))
+    return parts
+
+
+def _line(row: dict[str, Any]) -> list[str]:
+    paper = "–" if row["paper"] is None else ("\\*" if row["paper's star"] else "") + short(row["paper"])
+    ours = "failed" if row["ours"] is None else ("\\*" if row["star"] else "") + short(row["ours"])
+    difference = "–" if row["difference"] is None else f"{100 * row['difference']:+.1f} %".replace("-", "−")
+    return [row["title"], paper, ours, difference, row["verdict"]]
+
+
+def _pruned() -> list[str]:
+    said = [
+        f"{_title(data)}: "
+        + ", ".join(
+            f"`{name}` {short(record[name]['pruned'][METRIC])} instead of {short(record[name]['whole'][METRIC])}"
+            for name in ("ease", "slim")
+        )
+        for data, record in _recorded("pruned").items()
+    ]
+    if not said:
+        return []
+    start = "The paper prunes the weights of EASE and SLIM to the storage of a factor model of size 64."
+    return [paragraph(f"{start} Ours, pruned so, by {METRIC}: {'; '.join(said)} (`benchmarks/pruned.py`).")]
+
+
+def _checks() -> list[str]:
+    parts = []
+    for name in ("novelty", "mix", "weights"):
+        for data, record in _recorded(name).items():
+            rows = [["the paper says", "where", "", "found"]]
+            rows += [
+                [check["says"], check["where"], BOLD["holds" if check["holds"] else "not"], check["found"]]
+                for check in record["checks"]
+            ]
+            parts.append(f"**`{name}`, {_title(data)}**, {record['date']}:\n\n" + "\n".join(markdown(rows)))
+    return parts
+
+
+def _ablation() -> list[str]:
+    parts = []
+    for data, record in _recorded("ablation").items():
+        rows = [["variant", "compared with", METRIC, "gain, % (standard error)"]]
+        rows += [
+            [row["variant"], row["compared with"], short(row[METRIC]), _gain(row)]
+            for row in record["rows"]
+            if row[METRIC] is not None
+        ]
+        head = f"**`ablation`, {_title(data)}, valid part**, {record['date']}:"
+        parts.append(f"{head}\n\n" + "\n".join(markdown(rows)))
+    return parts
+
+
+def _gain(row: dict[str, Any]) -> str:
+    if row["variant"] == row["compared with"]:
+        return ""
+    return f"{row['gain %']:+.2f} ({row['standard error %']:.2f})".replace("-", "−")
+
+
+def _missing() -> str:
+    """Every experiment and data set without a result."""
+    published = read_published()
+    sections = {"table": published["table"], **published["figures"]}
+    sections |= {name: published[name] for name in ("speed", "ablation", "leaderboard", "strong")}
+    said = []
+    for name, section in sections.items():
+        absent = [data for data in section["data"] if data not in _recorded(name)]
+        if absent:
+            said.append(f"`{name}` on {', '.join(absent)}")
+    return paragraph(f"Not run with this command yet: {'; '.join(said)}.") if said else "Everything was run."

@@ -1,0 +1,104 @@
+"""corml reproduce: the paper's table and figures, an ablation and public leaderboards, against ours."""
+
+from pathlib import Path
+
+import typer
+
+from corml.cli._console import clean, command_line, progress, say, show_json, tell
+from corml.errors import DataError, StudyError, UsageError, ascii_line
+from corml.experiments.reproduce import EXPERIMENTS, Outcome
+from corml.experiments.reproduce import reproduce as run_experiment
+from corml.experiments.reproduce.files import write
+from corml.settings import nearest
+
+__all__ = ["reproduce"]
+
+ALL = "all"
+CELLS = "cells"
+
+
+def reproduce(
+    name: str = typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(EXPERIMENTS)}; or {ALL}."),
+    data: str = typer.Option(None, "--data", metavar="NAMES", help="Data sets, with commas between them."),
+    models: str = typer.Option(
+        None, "--models", metavar="NAMES", help="Models, with commas between them; corml is all its rows."
+    ),
+    out: str = typer.Option(
+        None,
+        "--out",
+        "-o",
+        metavar="FOLDER",
+        help="Folder for tables, drawings and every finished fit; the same command continues. "
+        "[default: corml-reproduce]",
+    ),
+    quick: bool = typer.Option(False, "--quick", help="Everything small, on the bundled sample."),
+    published: str = typer.Option(
+        None, "--published", metavar="FILE", help="Published figures and settings, instead of the package's own file."
+    ),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Run the paper's table and figures, and public leaderboards.
+
+    Shows published figures beside ours with the difference and a verdict, and writes tables, figures as CSV and JSON,
+    and drawings. Data are read from the folder CORML_DATA; those that are not there are named. If a model fails, the
+    others finish, and the exit code is 6.
+
+    \b
+    Examples:
+      corml reproduce all --quick
+      corml reproduce table --data gowalla --models corml,ease
+      corml reproduce novelty --out figures
+      corml reproduce leaderboard --data yelp2018 --json
+    """
+    if name != ALL and name not in EXPERIMENTS:
+        raise UsageError(f"There is no experiment {ascii_line(name)}{nearest(name, (*EXPERIMENTS, ALL))}")
+    folder = Path(out or ("corml-reproduce-quick" if quick else "corml-reproduce"))
+    outcomes: list[Outcome] = []
+    absent: list[str] = []
+    for one in EXPERIMENTS if name == ALL else [name]:
+        try:
+            outcome = _run(one, folder, data=data, models=models, quick=quick, published=published)
+        except DataError as fault:
+            if name != ALL:
+                raise
+            absent.append(f"{one}: {fault}")  # the others may have their data
+            continue
+        outcomes.append(outcome)
+        tell(f"wrote {', '.join(path.name for path in write(outcome, folder))} to {folder}")
+        if not as_json:
+            say(outcome.to_text())
+    if as_json:
+        show_json([outcome.record() for outcome in outcomes] if name == ALL else outcomes[0].record())
+    _finish(outcomes, absent)
+
+
+def _run(
+    name: str, folder: Path, *, data: str | None, models: str | None, quick: bool, published: str | None
+) -> Outcome:
+    with progress() as show:
+        return run_experiment(
+            name,
+            data=_names(data),
+            models=_names(models),
+            folder=folder / CELLS,
+            quick=quick,
+            published=published,
+            command=command_line(),
+            progress=show,
+            notify=tell,
+        )
+
+
+def _names(text: str | None) -> list[str] | None:
+    return None if text is None else [name for name in text.split(",") if name.strip()]
+
+
+def _finish(outcomes: list[Outcome], absent: list[str]) -> None:
+    """Say what was left out, and end with a code of its own if anything failed."""
+    for line in absent:
+        tell(f"not run: {line}")
+    if not outcomes:
+        raise DataError("Nothing was run: see above which data are needed, or try --quick.")
+    failed = [line for outcome in outcomes for line in outcome.failed]
+    if failed:
+        raise StudyError(f"{len(failed)} fits failed, the others are finished; {clean(failed[0])}")
