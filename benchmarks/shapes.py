@@ -120,7 +120,7 @@ def run(name: str) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    begun = begin(generated={"shapes": "generated() in benchmarks/shapes.py, seed 7"}, seed=SEED)
+    begun = begin(generated={"by": "benchmarks/shapes.py, generated() and part_of()", "seed": SEED}, seed=SEED)
     before = {row["data"]: row for row in (read("corml/shapes") or {"rows": []})["rows"]}
     for name in sys.argv[1:] or DATA:
         before[name] = run(name)
