@@ -22,6 +22,7 @@ from corml.linalg.scaling import column_degrees, normalised
 from corml.linalg.svd import is_small, right_singular_vectors
 from corml.method.filter_trials import Combination, ndcg_of
 from corml.method.hold_out import hold_out, related_first
+from corml.method.plan.look_cost import CANDIDATES
 from corml.method.plan.plan import Look, Plan, Trial
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.candidates import co_occurring
@@ -83,7 +84,7 @@ def _learn(R: csr_array, V: Matrix, given: Settings, plan: Plan) -> csr_array:
     settings = Settings({**plan.resolved(given), "tol": TOLERANCE})
     order = Reordered.of(R, V)
     users = UserWeights.of(order.X, user_balance=settings.user_balance, user_norm=settings.user_norm)
-    pairs = co_occurring(order.X, users, max_per_item=plan.candidates)
+    pairs = co_occurring(order.X, users, max_per_item=plan.candidates if plan.solver == "sparse" else CANDIDATES)
     d, vectors = order.permute(column_degrees(R)), order.permute(V)
     generation = ColumnGeneration(X=order.X, d=d, V=vectors, settings=settings, plan=plan, progress=silent)
     return order.unpermute_matrix(generation.on(pairs).H)

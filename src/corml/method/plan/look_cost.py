@@ -5,12 +5,13 @@ from scipy.sparse import csr_array
 from corml.fitted import Settings
 from corml.linalg import lanczos, svd
 
-__all__ = ["LOOK_SHARE", "look_bytes", "looks", "start_bytes"]
+__all__ = ["CANDIDATES", "LOOK_SHARE", "look_bytes", "looks", "start_bytes"]
 
+CANDIDATES = 200  # pairs of an item while looking, where the dense solver would take all
 LOOK_SHARE = 0.8  # of the seconds of a fit: measured 0.5 to 1 on data of very different shapes
-SPARE = 1.1  # of what was counted: the allocator's own
+SPARE = 1.15  # of what was counted: the allocator's own
 A_BAND, A_LIST = 7 * (1 << 26), 64 * 160  # bytes of scores, with copies, and items of lists that are compared at a time
-A_PAIR_LEARNED, A_PAIR_COMPARED, A_PAIR_KEPT = 76, 36, 10  # bytes for each pair of the look, both ways
+A_PAIR_LEARNED, A_PAIR_COMPARED, A_PAIR_KEPT = 76, 36, 12  # bytes for each pair of the look, both ways
 
 
 def looks(settings: Settings) -> bool:

@@ -10,7 +10,7 @@ from scipy.sparse import csr_array
 from corml import fitted, memory
 from corml.errors import SettingError
 from corml.fitted import Settings
-from corml.method.plan.look_cost import LOOK_SHARE, look_bytes, looks, start_bytes
+from corml.method.plan.look_cost import CANDIDATES, LOOK_SHARE, look_bytes, looks, start_bytes
 from corml.method.plan.memory import dense_bytes, pairs_that_fit, sparse_bytes
 from corml.method.plan.pair_count import PairCount, count_pairs
 from corml.method.plan.seconds import dense_seconds, sparse_seconds
@@ -196,7 +196,7 @@ def _dense(X: csr_array, settings: Settings) -> Plan:
         filter_power=settings.filter_power or 0.0,
         filter_weight=1.0 if settings.filter_weight is None else settings.filter_weight,
         largest_block=largest,
-        predicted_bytes=_bytes_with_look(X, needed, X.shape[1] ** 2, widest, settings),
+        predicted_bytes=_bytes_with_look(X, needed, min(X.shape[1], 2 * CANDIDATES) * X.shape[1], widest, settings),
         predicted_seconds=_seconds_with_look(seconds, settings),
     )
 
