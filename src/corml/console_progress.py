@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-from corml.compiled import compilation
 from corml.errors import UsageError, ascii_line
 from corml.progress import Asked, Progress, silent
 
@@ -37,6 +36,8 @@ def shown(progress: Asked) -> Iterator[Progress]:
 @contextmanager
 def bars(tell: Callable[[str], None], *, every: float = LOG_SECONDS) -> Iterator[Progress]:
     """A callback that shows the stage, its progress and the time left; `tell` prints a line where bars cannot be."""
+    from corml.compiled import compilation  # which needs Numba: a room that only shows progress stays light
+
     with _drawn(tell, every) as show, compilation(lambda done, begun: show("compile", done, begun)):
         yield show
 

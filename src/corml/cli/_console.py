@@ -13,6 +13,7 @@ from corml.progress import Progress, silent
 
 __all__ = [
     "QUIET",
+    "STDOUT",
     "WORDS",
     "Progress",
     "as_json_text",
@@ -28,6 +29,7 @@ __all__ = [
 
 WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # the program was called with
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether only results and errors are printed
+STDOUT = "-"  # a file of this name is standard output
 UNLIMITED = 100_000  # columns where standard output is not a terminal: a row stays one line
 
 
@@ -47,10 +49,10 @@ def tell(text: str) -> None:
         print(clean(text), file=sys.stderr)
 
 
-def wrote(text: str) -> None:
-    """Say what was written and where, unless nobody wants to know."""
-    if not QUIET.get():
-        say(f"wrote {text}")
+def wrote(out: str, about: str) -> None:
+    """Say what was written and where; of what is on standard output already, only that."""
+    if not QUIET.get() and out != STDOUT:
+        say(f"wrote {out}: {about}")
 
 
 def clean(text: object) -> str:
