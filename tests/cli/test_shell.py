@@ -11,6 +11,7 @@ import polars
 import pytest
 
 import corml
+from corml.cli._commands import ORDER
 from corml.neural.checkpoint import UNFINISHED
 from corml.storage import container
 
@@ -51,6 +52,14 @@ def complete(*words):
 )
 def test_the_shell_completes_commands_options_and_models(words, completions):
     assert complete(*words) == completions
+
+
+def test_commands_are_completed_without_importing_them():
+    code = "import sys; from corml.cli import main\ntry: main()\nfinally: print(*sys.modules, file=sys.stderr)"
+    environment = {**os.environ, "_CORML_COMPLETE": "complete_bash", "COMP_WORDS": "corml ", "COMP_CWORD": "1"}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == list(ORDER)
+    assert not set(done.stderr.split()) & {"numpy", "numba", "polars", "corml.cli.fit", "corml.cli.recommend"}
 
 
 def test_the_program_prints_a_completion_script():
