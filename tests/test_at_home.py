@@ -123,6 +123,11 @@ def test_a_model_is_found_by_the_name_of_its_class_too(name):
     assert models.get(name).__name__ == "ItemKNN"
 
 
+def test_a_name_as_it_is_listed_comes_before_a_similar_one(monkeypatch):
+    monkeypatch.setattr(models, "names", lambda: ("corml", "item-knn", "itemknn"))
+    assert [models._spelled(name) for name in ("itemknn", "item_knn", "ItemKNN")] == ["itemknn", "item-knn", "item-knn"]
+
+
 def test_a_setting_that_is_not_there_gets_a_suggestion():
     with pytest.raises(SettingError, match=r"EASE has no setting 'l3'; did you mean 'l2'\?"):
         models.make("EASE", l3=1)

@@ -55,8 +55,10 @@ def make(name: str, settings: Mapping[str, Any] | None = None, /, **more: Any) -
 
 def _spelled(given: str) -> str:
     """A name as it is listed; one that is not known stays as it was given, but for dashes."""
-    spellings = {_bare(name): name for name in reversed(names())}
-    return spellings.get(_bare(given), given.replace("_", "-"))
+    dashed = given.replace("_", "-")
+    if dashed in names():  # before another that differs by a dash alone
+        return dashed
+    return next((name for name in names() if _bare(name) == _bare(given)), dashed)
 
 
 def _bare(name: str) -> str:
