@@ -13,6 +13,7 @@ SOURCE = Path(corml.__file__).parent
 
 # A room may import the rooms of lower rows, and itself; rooms of one row never import each other.
 ROWS = [
+    {"__main__"},
     {"cli"},
     {"report"},
     {"experiments"},
@@ -31,10 +32,11 @@ ROWS = [
     {"fitted"},
     {"linalg"},
     {"interactions"},
+    {"console_progress"},
     {"memory", "parallel", "progress", "compiled"},
     {"plugins"},
     {"settings"},
-    {"errors", "html"},
+    {"errors", "html", "log"},
 ]
 FLOOR = {room: len(ROWS) - row for row, rooms in enumerate(ROWS) for room in rooms}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")

@@ -125,6 +125,45 @@ def test_without_a_folder_of_numbas_a_private_temporary_one_serves(folder, tmp_p
     assert run(folder, NOWHERE, TMPDIR=str(temporary)) == (1, "")
 
 
+NOBODY = """
+import os, pwd
+os.environ.pop("HOME", None), os.environ.pop("XDG_CACHE_HOME", None)
+def unknown(number):
+    raise KeyError(number)
+pwd.getpwuid = unknown
+"""
+
+
+def test_a_user_without_a_home_keeps_it_in_the_temporary_folder_and_makes_no_folder_here(folder, tmp_path):
+    temporary = tmp_path / "temporary"
+    temporary.mkdir()
+    assert run(folder, NOBODY, TMPDIR=str(temporary)) == (0, "")
+    assert sorted(path.name for path in folder.iterdir()) == ["kernel.py", "temporary"]
+    assert run(folder, NOBODY, TMPDIR=str(temporary)) == (1, "")
+
+
+def test_where_no_folder_can_be_written_the_program_works_with_one_note(folder):
+    nowhere = NOWHERE + "import tempfile; tempfile.tempdir = '/nowhere'\n"
+    words = ["recommend", "movies.corml", "--history", "318", "-k", "1"]
+    fit = f"""
+{nowhere}
+import corml, contextlib
+data = corml.load("movielens-small", at_least=4, k_core=20)
+corml.Popularity().fit(data).save("movies.corml")
+from corml.cli import main
+with contextlib.suppress(SystemExit):
+    main(["--version"])
+main({words!r})
+"""
+    variables = {**os.environ, "PYTHONPATH": os.pathsep.join(sys.path), "HOME": "/nowhere"}
+    done = subprocess.run([sys.executable, "-c", fit], cwd=folder, env=variables, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert done.stdout.startswith("corml ")
+    notes = [line for line in done.stderr.splitlines() if "compiled code" in line and "warn" in line.lower()]
+    assert len(notes) == 1
+    assert "compiled code cannot be kept in any folder; every run takes some seconds longer" in notes[0]
+
+
 def test_a_temporary_folder_that_others_can_write_is_not_trusted(folder, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()

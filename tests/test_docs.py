@@ -38,6 +38,7 @@ PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob
 RUN = [
     "README.md",
     "docs/quickstart.md",
+    "docs/notebook.md",
     "docs/command-line.md",
     "docs/models.md",
     "docs/add-a-model.md",

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
+from corml import parallel
 from corml.parallel import blas, each, over_rows, threads
 
 
@@ -13,7 +14,75 @@ def test_the_environment_decides_the_number_of_threads(monkeypatch):
     monkeypatch.setenv("CORML_THREADS", "3")
     assert threads() == 3
     monkeypatch.setenv("CORML_THREADS", "many")
+    monkeypatch.setattr(parallel, "_quota", lambda: None)
     assert threads() == len(os.sched_getaffinity(0))
+
+
+@pytest.fixture
+def container(tmp_path, monkeypatch):
+    """A machine of eight cores without limits; called with files and their text, it sets some."""
+    monkeypatch.delenv("CORML_THREADS", raising=False)
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: set(range(8)))
+    monkeypatch.setattr(parallel, "CGROUPS", tmp_path)
+    monkeypatch.setattr(parallel, "MEMBERSHIP", tmp_path / "membership")
+    parallel._quota.cache_clear()
+
+    def limit(**files):
+        for name, text in files.items():
+            path = tmp_path / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_text(text)
+
+    yield limit
+    parallel._quota.cache_clear()
+
+
+def test_every_allowed_core_has_a_thread(container):
+    assert threads() == 8
+
+
+def test_a_process_bound_to_one_core_has_one_thread(container, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {5})
+    assert threads() == 1
+
+
+@pytest.mark.parametrize(
+    ("limit", "count"), [("200000 100000", 2), ("150000 100000", 2), ("50000 100000", 1), ("max 100000", 8)]
+)
+def test_a_quota_of_a_container_counts(container, limit, count):
+    container(**{"cpu.max": limit + "\n"})
+    assert threads() == count
+
+
+@pytest.mark.parametrize(("quota", "count"), [("300000", 3), ("-1", 8)])
+def test_a_quota_in_the_files_of_version_1_counts(container, quota, count):
+    container(**{"cpu/cpu.cfs_quota_us": quota + "\n", "cpu/cpu.cfs_period_us": "100000\n"})
+    assert threads() == count
+
+
+def test_a_quota_of_version_1_in_a_group_of_its_own_counts(container):
+    membership = "5:memory:/\n4:cpu,cpuacct:/jobs/7\n"
+    files = {"cpu,cpuacct/jobs/cpu.cfs_quota_us": "200000", "cpu,cpuacct/jobs/cpu.cfs_period_us": "100000"}
+    container(membership=membership, **files)
+    assert threads() == 2
+
+
+def test_the_narrowest_of_nested_groups_counts(container):
+    limits = {"jobs/cpu.max": "300000 100000", "jobs/7/cpu.max": "600000 100000"}
+    container(membership="0::/jobs/7\n", **limits)
+    assert threads() == 3
+
+
+@pytest.mark.parametrize("text", ["", "many", "1 0", "x y"])
+def test_a_quota_that_cannot_be_read_is_no_quota(container, text):
+    container(**{"cpu.max": text})
+    assert threads() == 8
+
+
+def test_a_quota_never_gives_more_threads_than_cores(container, monkeypatch):
+    monkeypatch.setattr(os, "sched_getaffinity", lambda process: {0, 1})
+    container(**{"cpu.max": "800000 100000"})
+    assert threads() == 2
 
 
 @pytest.mark.parametrize("count", ["1", "2", "4"])

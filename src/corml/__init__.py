@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from corml import baselines, charts, datasets, errors, evaluation, metrics, models, report, splits
     from corml.baselines.popularity import Popularity
     from corml.datasets import load
     from corml.errors import CormlError
@@ -48,6 +49,9 @@ _HOMES = {
     "tune": "corml.tuning",
 }
 
+# So are the rooms: `corml.metrics.names()` works after `import corml`.
+_ROOMS = ("baselines", "charts", "datasets", "errors", "evaluation", "metrics", "models", "report", "splits")
+
 __all__ = [
     "CoRML",
     "CormlError",
@@ -59,18 +63,29 @@ __all__ = [
     "Study",
     "Tuned",
     "Workspace",
+    "baselines",
+    "charts",
     "compare",
+    "datasets",
+    "errors",
     "evaluate",
+    "evaluation",
     "load",
+    "metrics",
+    "models",
     "read_model",
     "read_split",
     "read_study",
+    "report",
     "split",
+    "splits",
     "tune",
 ]
 
 
 def __getattr__(name: str) -> Any:
+    if name in _ROOMS:
+        return importlib.import_module(f"corml.{name}")
     if name not in _HOMES:
         raise AttributeError(f"module 'corml' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

@@ -1,9 +1,9 @@
 """Compiled kernels, kept between runs where that can be done.
 
-Numba keeps compiled code beside the source or in a user folder. Where neither can be written, a private temporary
-folder is used, else nothing is kept and every run compiles anew. A damaged or unwritable cache costs time, never an
-answer: what cannot be read is compiled again, what cannot be written is not kept, and one note says so. Who wants to
-say that kernels are being compiled asks with `compilation`.
+Numba keeps compiled code beside the source or in a user folder. Where neither can be written (a read-only image,
+another user, no home), a private temporary folder is used, else nothing is kept and every run compiles anew. A damaged
+or unwritable cache costs time, never an answer: what cannot be read is compiled again, what cannot be written is not
+kept, and one note says so. Who wants to say that kernels are being compiled asks with `compilation`.
 """
 
 import os
@@ -74,6 +74,8 @@ _listening: list[_Compilation] = []
 def _enable(dispatcher: Any) -> None:
     """Turn the cache on, where there is a folder for it."""
     try:
+        if not _config.CACHE_DIR and not _has_home():
+            raise OSError("Numba would make a folder named ~ wherever it runs, and load code from it")
         dispatcher.enable_caching()
     except (RuntimeError, OSError):  # no folder of Numba's choice can be written
         folder = _private_folder()
@@ -87,6 +89,11 @@ def _enable(dispatcher: Any) -> None:
             _note("compiled code cannot be kept in any folder")
         finally:
             _config.CACHE_DIR = before
+
+
+def _has_home() -> bool:
+    """Whether there is a user folder; a process of an unknown user, without HOME, has none."""
+    return os.path.isabs(os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~"))
 
 
 def _private_folder() -> Path | None:

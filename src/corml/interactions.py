@@ -4,10 +4,10 @@ Labels are opaque text. "007", "7" and "7.0" are three different items, and "NA"
 """
 
 import hashlib
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -15,6 +15,9 @@ from scipy.sparse import csr_array
 
 from corml import html
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
+
+if TYPE_CHECKING:
+    import polars
 
 __all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of"]
 
@@ -69,6 +72,24 @@ class Ids:
 
     def __len__(self) -> int:
         return len(self.labels)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.labels.tolist())
+
+    @overload
+    def __getitem__(self, row: int) -> str: ...
+    @overload
+    def __getitem__(self, row: slice) -> list[str]: ...
+    def __getitem__(self, row: int | slice) -> str | list[str]:
+        if isinstance(row, slice):
+            return list(self.labels[row])
+        try:
+            return str(self.labels[row])
+        except IndexError:
+            counted = f"{len(self):,} {self.kind}s, counted from 0"
+            if isinstance(row, str):
+                raise UsageError(f"There are {counted}; {ascii_line(row)} is an id, not a number.") from None
+            raise IndexError(f"There are {counted}; there is no number {row}.") from None
 
     def __contains__(self, label: Hashable) -> bool:
         return canonical(label) in self._row
@@ -223,6 +244,23 @@ class Interactions:
         keep = (user >= 0) & (item >= 0)
         times = None if self.times is None else self.times[keep]
         return type(self)(users, items, user[keep], item[keep], times, self.titles, self.source)
+
+    def to_frame(self) -> "polars.DataFrame":
+        """A polars frame with one row per pair: user, item and, where known, time and title.
+
+        Times are numbers, as they were read. `.to_pandas()` or `.to_arrow()` take the frame further.
+        """
+        import polars
+
+        def text(labels: Iterable[str], rows: Rows) -> polars.Series:
+            return polars.Series(list(labels), dtype=polars.String).gather(rows)
+
+        columns: dict[str, Any] = {"user": text(self.users, self.user), "item": text(self.items, self.item)}
+        if self.times is not None:
+            columns["time"] = polars.Series(self.times).fill_nan(None)
+        if self.titles:
+            columns["title"] = text((self.titles.get(label, "") for label in self.items), self.item)
+        return polars.DataFrame(columns)
 
     def title(self, label: str) -> str:
         """What to show for an item: its title, else its id."""

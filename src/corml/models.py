@@ -1,6 +1,7 @@
 """Every model by name: CoRML, the files of `baselines`, and what other packages add to the group `corml.models`."""
 
 import os
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -24,8 +25,8 @@ def names() -> tuple[str, ...]:
 
 
 def get(name: str) -> type[Recommender]:
-    """The class behind a model name; dashes and underscores are the same."""
-    name = str(name).replace("_", "-")
+    """The class behind a model name: "item-knn", in either case, with dashes, underscores or, as ItemKNN, neither."""
+    name = _spelled(str(name))
     if name in OURS:
         plugins.refuse_clash(ROOM, name)
     if name == "corml":
@@ -46,10 +47,22 @@ def get(name: str) -> type[Recommender]:
     return model
 
 
-def make(name: str, settings: dict[str, Any] | None = None) -> Recommender:
-    """A model by name with settings by name; unknown names are errors that suggest the nearest."""
-    model: Recommender = build(get(name), settings or {})
+def make(name: str, settings: Mapping[str, Any] | None = None, /, **more: Any) -> Recommender:
+    """A model by name with settings by name: `make("ease", l2=500)`; an unknown name is an error with a suggestion."""
+    model: Recommender = build(get(name), {**(settings or {}), **more})
     return model
+
+
+def _spelled(given: str) -> str:
+    """A name as it is listed; one that is not known stays as it was given, but for dashes."""
+    dashed = given.replace("_", "-")
+    if dashed in names():  # before another that differs by a dash alone
+        return dashed
+    return next((name for name in names() if _bare(name) == _bare(given)), dashed)
+
+
+def _bare(name: str) -> str:
+    return name.lower().replace("-", "").replace("_", "")
 
 
 def read_model(path: str | os.PathLike[str]) -> Recommender:

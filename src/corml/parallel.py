@@ -1,11 +1,17 @@
-"""One setting for threads: kernels, BLAS and block loops all follow `threads()`."""
+"""One setting for threads: kernels, BLAS and block loops all follow `threads()`.
 
+More threads than processors wait for each other: two on one core can be ten times slower than one. So the count follows
+what this process may use, not what the machine has: the cores it is bound to, and the quota of its container.
+"""
+
+import math
 import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from functools import cache
+from pathlib import Path
 from typing import Any, TypeVar
 
 __all__ = ["blas", "each", "over_rows", "threads"]
@@ -16,14 +22,57 @@ T = TypeVar("T")
 
 
 def threads() -> int:
-    """Threads to use: the environment's CORML_THREADS, else every core this process may run on."""
+    """Threads to use: the environment's CORML_THREADS, else what this process may use of the processors."""
     chosen = os.environ.get("CORML_THREADS", "")
     if chosen.isdigit() and int(chosen) > 0:
         return int(chosen)
     try:
-        return len(os.sched_getaffinity(0))
+        cores = len(os.sched_getaffinity(0))  # changes while a process runs, so it is asked every time
     except AttributeError:
-        return os.cpu_count() or 1
+        cores = os.cpu_count() or 1
+    quota = _quota()
+    return cores if quota is None else max(1, min(cores, math.ceil(quota)))
+
+
+# --- the quota of a container ----------------------------------------------------------------------------------------
+
+CGROUPS = Path("/sys/fs/cgroup")
+MEMBERSHIP = Path("/proc/self/cgroup")
+
+
+@cache
+def _quota() -> float | None:
+    """Processors that the control groups of this process may use on average; None where there is no limit."""
+    limits = [_limit(group) for group in _groups()]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def _groups() -> Iterator[Path]:
+    """Folders of this process's groups and of those they are in: the narrowest limit counts, wherever it is set."""
+    yield from (CGROUPS, CGROUPS / "cpu")  # inside a container these are its own
+    try:
+        memberships = MEMBERSHIP.read_text().splitlines()
+    except OSError:
+        return
+    for line in memberships:
+        _, _, rest = line.partition(":")
+        controllers, _, path = rest.partition(":")
+        if controllers == "" or "cpu" in controllers.split(","):
+            root = CGROUPS / controllers  # version 2 names no controllers, version 1 has a folder for each set
+            inner = root / path.strip("/")
+            yield from (inner, *(above for above in inner.parents if above.is_relative_to(root)))
+
+
+def _limit(group: Path) -> float | None:
+    """Processors a group may use: `cpu.max` of version 2, or the two files of version 1."""
+    try:
+        try:
+            quota, period = (group / "cpu.max").read_text().split()
+        except FileNotFoundError:
+            quota, period = ((group / f"cpu.cfs_{name}_us").read_text().strip() for name in ("quota", "period"))
+        return int(quota) / int(period) if int(quota) > 0 else None
+    except (OSError, ValueError, ZeroDivisionError):  # no such group, or «max»
+        return None
 
 
 # --- BLAS ------------------------------------------------------------------------------------------------------------

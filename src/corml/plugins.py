@@ -19,7 +19,7 @@ from corml.settings import nearest
 if TYPE_CHECKING:
     from importlib.metadata import EntryPoint
 
-__all__ = ["get", "names", "refresh", "refuse_clash"]
+__all__ = ["get", "names", "own", "refresh", "refuse_clash"]
 
 # Rooms that are open to other packages, and the group of entry points that adds to each.
 GROUPS = {
@@ -33,7 +33,7 @@ GROUPS = {
 @cache
 def names(room: str) -> tuple[str, ...]:
     """Sorted names of everything that lives in a room, such as `corml.metrics`, or that a package adds to it."""
-    return tuple(sorted({*_own(room), *_outside(room)}))
+    return tuple(sorted({*own(room), *_outside(room)}))
 
 
 def get(room: str, name: str, fits: Callable[[Any], bool] = callable, what: str = "a function") -> Any:
@@ -47,7 +47,7 @@ def get(room: str, name: str, fits: Callable[[Any], bool] = callable, what: str 
             f"There is no {_noun(room)} {ascii_line(name)}"
             f"{nearest(name, (known.replace('_', '-') for known in names(room)))}"
         )
-    if key not in _own(room):
+    if key not in own(room):
         return _load(room, key, fits, what)
     refuse_clash(room, key)
     module = importlib.import_module(f"{room}.{key}")
@@ -72,9 +72,10 @@ def refresh() -> None:
     _outside.cache_clear()
 
 
-def _own(room: str) -> frozenset[str]:
+def own(room: str) -> tuple[str, ...]:
+    """Sorted names of the public files of a room."""
     package = importlib.import_module(room)
-    return frozenset(module.name for module in pkgutil.iter_modules(package.__path__) if module.name[0] != "_")
+    return tuple(sorted(module.name for module in pkgutil.iter_modules(package.__path__) if module.name[0] != "_"))
 
 
 @cache

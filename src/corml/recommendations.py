@@ -1,13 +1,16 @@
 """Recommended lists: what came out of a model, with reasons where a list is short."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Hashable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corml import html
+from corml.errors import UnknownIdError
+from corml.interactions import canonical
 
 if TYPE_CHECKING:
     import polars
@@ -17,9 +20,34 @@ __all__ = ["Recommendations"]
 SHOWN = 5  # lists that a notebook shows
 
 
+class ItemTable(np.ndarray[tuple[int, ...], np.dtype[np.object_]]):
+    """The n × k array of item ids; called, as a mapping's `items()`, it gives each user with the items of the list."""
+
+    _users: tuple[str, ...]
+
+    @classmethod
+    def of(cls, items: NDArray[np.object_], users: tuple[str, ...]) -> Self:
+        """The array with the users of its rows."""
+        table = np.asarray(items).view(cls)
+        table._users = users
+        return table
+
+    def __call__(self) -> Iterator[tuple[str, list[str]]]:
+        return zip(self._users, map(_filled, self), strict=True)
+
+    def __getitem__(self, key: Any) -> Any:
+        return np.asarray(self)[key]  # a part of the table is an array as any other
+
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Any:
+        return array[()] if return_scalar else np.asarray(array)
+
+    def __reduce__(self) -> Any:
+        return np.asarray(self).__reduce__()
+
+
 @dataclass(frozen=True, eq=False)
 class Recommendations:
-    """One list per row, best first.
+    """One list per row, best first: `lists["u1"]`, `for user, items in lists.items()`, `for items in lists`.
 
     `items` is an n × k array of item ids (`None` where a list has fewer than k) and `scores` the matching numbers
     (NaN there). `sources` says what each list rests on: "history", or "popularity" where there was no known item to
@@ -35,12 +63,33 @@ class Recommendations:
     unknown: tuple[tuple[str, ...], ...]
     titles: Mapping[str, str] = field(default_factory=dict, repr=False)
 
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "items", ItemTable.of(self.items, self.users))
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+        self.__post_init__()  # the array was written as a plain one
+
     def __len__(self) -> int:
         return len(self.items)
 
     def __iter__(self) -> Iterator[list[str]]:
-        for row in self.items:
-            yield [item for item in row if item is not None]
+        return map(_filled, self.items)
+
+    def __getitem__(self, user: Hashable) -> list[str]:
+        """The list of a user (the first, if there are several); 15 and "15" are one id."""
+        row = self._row.get(canonical(user))
+        if row is None:
+            advice = "A list is found by the id of its user; list(lists)[0] is the first."
+            raise UnknownIdError("user", [canonical(user)], len(self), advice=advice)
+        return _filled(self.items[row])
+
+    def __contains__(self, user: Hashable) -> bool:
+        return canonical(user) in self._row
+
+    @cached_property
+    def _row(self) -> dict[str, int]:
+        return {user: row for row, user in reversed(list(enumerate(self.users)))}
 
     def __repr__(self) -> str:
         return f"Recommendations({len(self):,} lists of {self.items.shape[1]})"
@@ -92,3 +141,8 @@ class Recommendations:
             for r in self._records(row)
         ]
         return "\n".join(lines)
+
+
+def _filled(row: NDArray[np.object_]) -> list[str]:
+    """The items of a list, which may be shorter than k."""
+    return [item for item in row if item is not None]

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import requests
+from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError
 from corml.explanation import Explanation
 from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
 from corml.interactions import Ids, Interactions, labels_of
-from corml.progress import Progress, silent
+from corml.log import timed
+from corml.progress import Asked, Progress, silent
 from corml.recommendations import Recommendations
 from corml.settings import Search, check, check_names, values_of
 from corml.topn import Lists, block_of, top_k
@@ -70,17 +72,15 @@ class Recommender(ABC):
     CITATION: ClassVar[str] = ""
     PLAN: ClassVar[type[Plan]] = Plan
 
-    def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Progress | None = None) -> Self:
+    def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Asked = None) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
 
         `valid` are held-out pairs, such as the .valid of a split: models that learn in epochs stop early by them. The
-        others do not use them.
+        others do not use them. `progress=True` shows bars; a function is called with stage, done and total.
         """
         return self._fit_and_keep(train, valid, progress)
 
-    def _fit_and_keep(
-        self, train: Interactions, valid: Interactions | None, progress: Progress | None, **how: Any
-    ) -> Self:
+    def _fit_and_keep(self, train: Interactions, valid: Interactions | None, progress: Asked, **how: Any) -> Self:
         """Fit as asked and keep the state; an earlier one goes first, so that a failed fit leaves none."""
         check_is_data(train, "train")
         if valid is not None:
@@ -89,8 +89,8 @@ class Recommender(ABC):
         vars(self).pop("fitted_", None)
         vars(self).pop("_derived", None)
         state = Fitted.on(train, values_of(self))
-        call = FitCall(train=train, fitted=state, valid=valid, progress=progress or silent)
-        outcome = self._fit(call, **how)
+        with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(train)):
+            outcome = self._fit(FitCall(train=train, fitted=state, valid=valid, progress=report), **how)
         self.fitted_ = replace(state, **vars(outcome))
         return self
 

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+from corml import console_progress
 from corml.cli import _console, _main
 from corml.errors import DataError
 
@@ -67,7 +68,7 @@ def test_progress_is_a_bar_on_a_terminal(monkeypatch):
 
 def test_progress_is_a_line_now_and_then_in_a_log(monkeypatch, capsys):
     clock = iter([0.0, 0.0, 1.0, 2.0, 21.0])
-    monkeypatch.setattr(_console.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(console_progress.time, "monotonic", lambda: next(clock))
     with _console.progress() as show:
         show("load", 1, 2)
         show("fit", 1, 10)
@@ -88,7 +89,7 @@ def test_all_epochs_are_one_bar_with_the_latest_score(monkeypatch):
 
 def test_the_time_left_of_training_is_that_of_all_epochs_even_after_a_pause(monkeypatch, capsys):
     clock = iter([0.0, 0.0, 0.0, 5.0, 10.0])
-    monkeypatch.setattr(_console.time, "monotonic", lambda: next(clock))
+    monkeypatch.setattr(console_progress.time, "monotonic", lambda: next(clock))
     with _console.progress() as show:
         show("epoch 101", 1001, 2000)  # continues from a checkpoint
         show("epoch 101", 1005, 2000)

@@ -94,3 +94,25 @@ def test_bad_options_are_refused_in_a_sentence(run, source, words, sentence):
     refused = run("tune", source, "--model", "item-knn", *words)
     assert refused.code == 2
     assert sentence in refused.err
+
+
+def test_charts_are_drawn_into_a_folder(run, here, source):
+    outcome = run("tune", source, *FEW, "--plots", "charts")
+    assert outcome.code == 0
+    assert "wrote charts to charts" in outcome.err
+    assert sorted(path.name for path in (here / "charts").iterdir()) == ["history.svg", "importance.svg", "slices.svg"]
+    assert all(path.read_text().startswith("<svg ") for path in (here / "charts").iterdir())
+
+
+def test_of_a_model_without_settings_only_the_history_is_drawn(run, here, source):
+    assert run("tune", source, "--model", "popularity", "--plots", "charts").code == 0
+    assert [path.name for path in (here / "charts").iterdir()] == ["history.svg"]
+
+
+def test_a_file_is_no_folder_for_charts(run, source):
+    assert "'ratings.csv' is a file: give --plots the name of a folder." in run("tune", source, "--plots", source).err
+
+
+def test_the_best_settings_go_to_standard_output_alone(run, source):
+    outcome = run("tune", source, *FEW, "--out", "-")
+    assert tomllib.loads(outcome.out)["model"]["name"] == "item-knn"

@@ -1,12 +1,14 @@
 """The outcome of a search is told in full: tables, frames, a settings file."""
 
 import json
+import re
 import tomllib
 
 import numpy as np
 import pytest
 
 import corml
+from corml.errors import UsageError
 from corml.tuning.analysis import importance
 from corml.tuning.settings_text import section
 from corml.tuning.trial import Trial
@@ -106,3 +108,66 @@ def test_the_record_is_json(tuned):
     record = json.loads(json.dumps(tuned.record()))
     assert record["best"] == tuned.best
     assert [trial["score"] for trial in record["trials"]] == [trial.score for trial in tuned.trials]
+
+
+# --- charts ----------------------------------------------------------------------------------------------------------
+
+POINTS = [{"l2": 10.0**n, "route": "dense" if n % 2 else "sparse"} for n in range(4)]
+
+
+@pytest.fixture
+def drawn():
+    return a_search(POINTS, [0.1, 0.3, 0.2, 0.4], ("l2", "route"))
+
+
+def test_the_history_is_drawn_with_the_best_so_far_in_steps_and_the_defaults(drawn):
+    chart = drawn.plot()
+    assert chart.title == "ease: ndcg@10 of 4 trials"
+    assert "a trial: (1, 0.1), (2, 0.3), (3, 0.2), (4, 0.4)" in chart.description
+    assert "best so far: from (1, 0.1) to (4, 0.4)" in chart.description
+    assert "the defaults" in chart.body
+
+
+def test_the_importance_is_drawn_with_the_most_important_setting_first(tuned):
+    chart = tuned.plot("importance")
+    first = tuned.importance()["setting"][0]
+    assert chart.description.split(". ")[1].startswith(f"{first}: importance ")
+
+
+def test_slices_are_drawn_with_a_panel_for_each_setting(drawn):
+    chart = drawn.plot("slices")
+    assert "the best: (1000, 0.4)" in chart.description
+    assert "10²" in chart.body  # four decades are drawn on a logarithmic scale
+    assert "dense: route 0.4 (0.3 to 0.4)" in chart.description
+    assert "sparse: route 0.2 (0.1 to 0.2)" in chart.description
+
+
+def test_trials_are_points_and_not_joined(drawn):
+    assert drawn.plot("slices").body.count("<polyline") == 0
+    assert drawn.plot("history").body.count("<polyline") == 1
+
+
+def test_failed_trials_are_not_drawn():
+    found = a_search([{"l2": 1.0}, {"l2": 2.0}], [0.1, 0.3], ("l2",))
+    failed = Trial(number=2, settings={}, state="failed", reason="it broke")
+    again = Tuned(
+        model="ease", metric="ndcg@10", trials=(*found.trials, failed), searched=("l2",), words="the valid part"
+    )
+    assert "a trial: (1, 0.1), (2, 0.3)." in again.plot().description
+
+
+@pytest.mark.parametrize(
+    ("kind", "searched", "sentence"),
+    [
+        ("slice", ("l2",), "There is no chart 'slice' of a search; did you mean 'slices'?"),
+        ("slices", (), "No setting of ease was searched, so there is only the chart 'history'."),
+    ],
+)
+def test_a_chart_that_is_not_there_is_one_sentence(kind, searched, sentence):
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        a_search([{"l2": 1.0}], [0.1], searched).plot(kind)
+
+
+def test_a_chart_is_the_same_bytes_and_is_written(drawn, tmp_path):
+    drawn.plot("slices").save(tmp_path / "slices.svg")
+    assert (tmp_path / "slices.svg").read_text() == drawn.plot("slices").svg() + "\n"

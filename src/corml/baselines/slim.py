@@ -14,7 +14,7 @@ from corml.fitted import Certificate, Fitted, Outcome, Plan, on_items
 from corml.interactions import Interactions
 from corml.linalg.descent import nonnegative_nets
 from corml.linalg.pairs import largest_gram, over_pairs
-from corml.progress import Progress
+from corml.progress import Asked
 from corml.recommender import FitCall
 from corml.settings import above, at_least, check, described, log, optional, setting, whole
 
@@ -60,7 +60,7 @@ class SLIM(ItemItem):
         *,
         valid: Interactions | None = None,
         warm_start: "SLIM | None" = None,
-        progress: Progress | None = None,
+        progress: Asked = None,
     ) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
 

@@ -13,5 +13,6 @@ from corml.charts.chart import STYLE, Chart
 from corml.charts.dots import Dots, dots
 from corml.charts.histogram import histogram
 from corml.charts.lines import Line, lines
+from corml.charts.panels import panels
 
-__all__ = ["STYLE", "Axis", "Bars", "Chart", "Dots", "Line", "bars", "dots", "histogram", "lines"]
+__all__ = ["STYLE", "Axis", "Bars", "Chart", "Dots", "Line", "bars", "dots", "histogram", "lines", "panels"]

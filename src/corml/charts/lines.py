@@ -19,11 +19,12 @@ MARGIN = 0.08  # around points, of what they span
 
 @dataclass(frozen=True)
 class Line:
-    """A series of (x, y) points, connected; a single one is a point. `marks` draws a marker at each."""
+    """A series of (x, y) points, connected if they are `joined`; a single one is a point. `marks` draws markers."""
 
     name: str
     points: Sequence[tuple[float, float]]
     marks: bool = False
+    joined: bool = True
     ends: tuple[str, str] = ("", "")  # words at the first and at the last point
     colour: int | None = None  # its own, where a series keeps it through several charts
 
@@ -77,8 +78,8 @@ def _with_margin(values: list[float], axis: Axis, *, wide: bool) -> list[float]:
 def _drawn(one: Line, at: int, across: Scale, up: Scale) -> str:
     points = [(across(a), up(b)) for a, b in one.points]
     dashed = " dashed" if at >= COLOURS else ""
-    drawn = polyline(points, f"line s{at % COLOURS}{dashed}") if len(points) > 1 else ""
-    if not one.marks and len(points) > 1:
+    drawn = polyline(points, f"line s{at % COLOURS}{dashed}") if len(points) > 1 and one.joined else ""
+    if not one.marks and drawn:
         return drawn
     return drawn + "".join(
         marker(*place, at, hint=f"{one.name}: {value[0]:.4g}, {value[1]:.4g}")

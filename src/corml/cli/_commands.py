@@ -7,7 +7,7 @@ from importlib.abc import InspectLoader
 from typing import Any, cast
 
 import typer
-from typer.core import TyperGroup
+from typer.core import TyperCommand, TyperGroup
 
 from corml import plugins
 
@@ -32,6 +32,11 @@ class Commands(TyperGroup):
     def list_commands(self, ctx: Any) -> list[str]:
         """Names in their order of use."""
         return list(self.commands)
+
+    def shell_complete(self, ctx: Any, incomplete: str) -> Any:
+        """What TAB offers: names with their short help, without importing the commands."""
+        self.commands = {name: TyperCommand(name, help=short_help(name)) for name in self.commands}
+        return super().shell_complete(ctx, incomplete)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:
         """Names and short help, uncut."""

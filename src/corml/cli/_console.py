@@ -4,13 +4,16 @@ import json
 import math
 import shlex
 import sys
-import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from corml.progress import Progress, silent
+
 __all__ = [
+    "QUIET",
+    "STDOUT",
     "WORDS",
     "Progress",
     "as_json_text",
@@ -21,11 +24,12 @@ __all__ = [
     "show_json",
     "show_table",
     "tell",
+    "wrote",
 ]
 
-Progress = Callable[[str, int, int], None]
 WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # the program was called with
-QUIET_SECONDS = 10.0  # between lines where standard error is a file, not a terminal
+QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether only results and errors are printed
+STDOUT = "-"  # a file of this name is standard output
 UNLIMITED = 100_000  # columns where standard output is not a terminal: a row stays one line
 
 
@@ -40,8 +44,15 @@ def say(text: str = "") -> None:
 
 
 def tell(text: str) -> None:
-    """Print a remark, in one line, on standard error, so that results can be piped on."""
-    print(clean(text), file=sys.stderr)
+    """Print a remark, in one line, on standard error, so that results can be piped on; a quiet program has none."""
+    if not QUIET.get():
+        print(clean(text), file=sys.stderr)
+
+
+def wrote(out: str, about: str) -> None:
+    """Say what was written and where; of what is on standard output already, only that."""
+    if not QUIET.get() and out != STDOUT:
+        say(f"wrote {out}: {about}")
 
 
 def clean(text: object) -> str:
@@ -82,61 +93,14 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 @contextmanager
 def progress() -> Iterator[Progress]:
-    """A callback that shows the stage, its progress and the time left; kernels that must be compiled are a stage."""
-    from corml.compiled import compilation
+    """A callback that shows the stage, its progress and the time left; a quiet program shows none."""
+    from corml.console_progress import bars
 
-    with _shown() as show, compilation(lambda done, begun: show("compile", done, begun)):
-        yield show
-
-
-@contextmanager
-def _shown() -> Iterator[Progress]:
-    if not sys.stderr.isatty():
-        yield _plain()
+    if QUIET.get():
+        yield silent
         return
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bars
-
-    shape = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Bars(*shape, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as bars:
-        tasks: dict[str, Any] = {}
-
-        def show(stage: str, done: int, total: int) -> None:
-            kind = _kind(stage)
-            if kind not in tasks:
-                tasks[kind] = bars.add_task(stage, total=total)
-            bars.update(tasks[kind], description=stage, completed=done, total=total)
-
+    with bars(tell) as show:
         yield show
-
-
-def _plain() -> Progress:
-    """For logs: a line now and then, and none for short work; but what only the first run must do is said."""
-    stage_now, first, begun, last, compiles = "", 0, time.monotonic(), time.monotonic(), False
-
-    def show(stage: str, done: int, total: int) -> None:
-        nonlocal stage_now, first, begun, last, compiles
-        if stage == "compile":
-            if not compiles:
-                tell("compile: kernels are compiled for this machine, which takes some seconds, once")
-            compiles = True
-            return
-        now = time.monotonic()
-        if _kind(stage) != stage_now:  # the time left is that of the stage, so its clock starts here
-            stage_now, first, begun = _kind(stage), max(done - 1, 0), now
-        if now - last >= QUIET_SECONDS:
-            left = (now - begun) / max(done - first, 1) * (total - done)
-            tell(f"{stage}: {done} of {total}, about {left:.0f} s left")
-            last = now
-
-    return show
-
-
-def _kind(stage: str) -> str:
-    """The stage without its details: all epochs are one, and all trials."""
-    first = stage.partition(" ")[0]
-    return first if first in ("epoch", "trial") else stage
 
 
 def _finite(value: Any) -> Any:

@@ -12,13 +12,14 @@ import typer
 
 import corml
 from corml.cli._commands import Commands
-from corml.cli._console import WORDS, clean, say
+from corml.cli._console import QUIET, WORDS, clean, say
 from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning
 
 __all__ = ["app", "main"]
 
 TYPER_INTERRUPTED = 130  # what typer makes of Ctrl-C
 UNEXPECTED = 1
+QUIETLY = ("-q", "--quiet")
 
 
 def app() -> typer.Typer:
@@ -27,7 +28,7 @@ def app() -> typer.Typer:
         name="corml",
         cls=Commands,
         help=f"corml {corml.__version__}: top-N recommendation from implicit feedback.\n\nStart with: corml demo",
-        add_completion=False,
+        add_completion=True,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         context_settings={"help_option_names": ["-h", "--help"]},
@@ -39,8 +40,9 @@ def app() -> typer.Typer:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the program `corml`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    debug = "--debug" in given
+    words, switches = _switches(given)
     WORDS.set(tuple(given))
+    QUIET.set(bool(switches & set(QUIETLY)))
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         with warnings.catch_warnings():
@@ -48,16 +50,24 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
                 warnings.simplefilter("always", category)
             warnings.showwarning = _warn
             _print_anything()
-            sys.exit(_run([word for word in given if word != "--debug"], debug))
+            sys.exit(_run(words, "--debug" in switches))
     finally:
         signal.signal(signal.SIGTERM, before)
 
 
 def _root(
     version: bool = typer.Option(False, "--version", help="Show the version and exit."),
+    quiet: bool = typer.Option(False, *QUIETLY, help="Print results, warnings and errors, nothing else."),
     debug: bool = typer.Option(False, "--debug", help="Show the full traceback when something fails."),
 ) -> None:
-    """Options of the program itself, declared here for its help: both take effect before typer reads a word."""
+    """Options of the program itself, declared here for its help: all take effect before typer reads a word."""
+
+
+def _switches(given: list[str]) -> tuple[list[str], set[str]]:
+    """Words without the switches of the program, which may stand anywhere before a `--`; and those."""
+    end = given.index("--") if "--" in given else len(given)
+    switches = {"--debug", *QUIETLY}
+    return [word for at, word in enumerate(given) if at >= end or word not in switches], switches & set(given[:end])
 
 
 def _dispatch(arguments: list[str]) -> Any:
@@ -72,7 +82,9 @@ def _run(arguments: list[str], debug: bool) -> int:
     try:
         code = _dispatch(arguments)
         sys.stdout.flush()
-    except (BrokenPipeError, SystemExit):  # typer exits by itself if the reader went away, as in `corml … | head`
+    except (BrokenPipeError, SystemExit):  # typer exits by itself after a completion, and if the reader went away,
+        with contextlib.suppress(OSError):  # as in `corml … | head`
+            sys.stdout.flush()
         _discard_output()
         return 0
     except (KeyboardInterrupt, typer.Abort):

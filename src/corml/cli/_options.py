@@ -42,7 +42,12 @@ LOADING: dict[str, Option] = {
 }
 
 SPLITTING: dict[str, Option] = {
-    "how": _value(str, "--split", "HOW", "How to split: ratio, authors, k-fold, leave-last, temporal or new-users."),
+    "how": _value(
+        str,
+        "--split",
+        "HOW",
+        "How to split: ratio, authors, k-fold, leave-last, temporal or new-users; or a split file.",
+    ),
     "options": (
         list[str] | None,
         typer.Option(

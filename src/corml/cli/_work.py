@@ -2,17 +2,20 @@
 
 import os
 from collections.abc import Iterable, Mapping
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import corml
-from corml import datasets, splits
-from corml.cli._console import progress, tell
+from corml import datasets, plugins, splits
+from corml.cli._console import STDOUT, progress, tell
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Interactions
+from corml.method.estimator import Dial
+from corml.neural.checkpoint import UNFINISHED
 from corml.recommender import Recommender
 from corml.splits import Split
-from corml.storage import atomic
+from corml.storage import atomic, container
 
 __all__ = [
     "check_split",
@@ -22,11 +25,16 @@ __all__ = [
     "load",
     "make_split",
     "over",
+    "pairs_of_split",
     "recorded_data_and_split",
     "recorded_split",
+    "refuse_to_replace",
     "split_again",
+    "split_file",
     "target",
     "tell_unknown",
+    "text_target",
+    "turned",
 ]
 
 # --- data ------------------------------------------------------------------------------------------------------------
@@ -56,10 +64,38 @@ def _note(text: str) -> None:
 
 def target(out: str, *inputs: object) -> None:
     """Check, before any long work, that a file can be written, and that it is not one of the inputs."""
+    if out == STDOUT:
+        raise UsageError("What this command writes is a file, not text for standard output: give it a name.")
     atomic.target(out)
     for path in inputs:
         if isinstance(path, str) and os.path.exists(path) and os.path.exists(out) and os.path.samefile(path, out):
             raise UsageError(f"{ascii_line(out, 200)} is the file to read: choose another name for what is written.")
+
+
+def text_target(out: str, *inputs: object) -> None:
+    """The same for text, which standard output takes as well."""
+    if out != STDOUT:
+        target(out, *inputs)
+
+
+def refuse_to_replace(out: str, *, force: bool) -> None:
+    """Refuse to write a model over what is none, such as the data it learns from; over nothing it may be written."""
+    if force or not os.path.exists(out) or not os.path.getsize(out):
+        return
+    model = (container.peek(out) or {}).get("model", UNFINISHED)
+    if str(model).endswith(UNFINISHED):
+        raise UsageError(
+            f"{ascii_line(out, 200)} exists and is not a model file: choose another name, or replace it with --force."
+        )
+
+
+def turned(model: Recommender, novelty: float | None) -> Recommender:
+    """A dial at the given position; any model where none is given."""
+    if novelty is None:
+        return model
+    if not isinstance(model, Dial):
+        raise UsageError(f"A {model.NAME} model has no dial: fit one with --model corml-dial, or leave --novelty out.")
+    return model.at(novelty)
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------
@@ -93,8 +129,52 @@ def tell_unknown(labels: Iterable[str], where: str) -> None:
 # --- splits ----------------------------------------------------------------------------------------------------------
 
 
+def split_file(options: Mapping[str, Any]) -> str | None:
+    """The split file that stands where the name of a kind of split may stand, if one does."""
+    how = str(options.get("how", ""))
+    if how.replace("-", "_") in plugins.names("corml.splits"):
+        return None
+    return how if os.path.isfile(how) or os.path.splitext(how)[1] or os.sep in how else None
+
+
+def pairs_of_split(options: Mapping[str, Any], loading: Mapping[str, Any]) -> Interactions:
+    """All pairs of a split file, for a fit without other data; they were loaded and filtered before."""
+    file = split_file(options)
+    if not file:
+        raise UsageError("Say what to learn from: a file, the name of a data set, or source = … under [data].")
+    if loading:
+        raise UsageError(
+            f"The pairs of {ascii_line(file, 200)} were loaded before: leave out {_flag(next(iter(loading)))}, "
+            "or name the data too."
+        )
+    return _split_in(file).whole()
+
+
+def _flag(name: str) -> str:
+    return "--" + name.replace("_", "-")
+
+
+def _split_in(file: str) -> Split:
+    try:
+        about = os.stat(file)
+    except OSError:
+        return corml.read_split(file)  # says what is wrong
+    return _read_once(file, about.st_ino, about.st_mtime_ns)
+
+
+@cache
+def _read_once(file: str, number: int, changed: int) -> Split:
+    return corml.read_split(file)
+
+
 def make_split(data: Interactions, options: dict[str, Any]) -> Split:
-    """Split by options that came from flags, a settings file or a model file."""
+    """Split by options that came from flags, a settings file or a model file; a split file must be of these data."""
+    file = split_file(options)
+    if file:
+        split = _split_in(file)
+        if data.fingerprint != split.whole().fingerprint:  # with other pairs or, as the file had them, times
+            split.verify(data)
+        return split
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
     return corml.split(data, str(given.pop("how", "ratio")), **given)
 
@@ -110,10 +190,20 @@ def check_split(options: dict[str, Any]) -> None:
     """Refuse a split that cannot be made of any data, before the data are read, by splitting a tiny sample."""
     if "how" not in options:
         raise UsageError("Say how to split as well: --split, or how = … under [split].")
+    if split_file(options):
+        _check_split_file(options)
+        return
     try:
         make_split(Interactions.from_pairs(list("aaab"), list("wxyw"), times=[1, 2, 3, 4]), options)
     except DataError:  # the sample may be too small for this split
         pass
+
+
+def _check_split_file(options: Mapping[str, Any]) -> None:
+    others = [name for name in options if name != "how"]
+    if others:
+        raise UsageError(f"A split file has its pairs already: leave out {others[0]} (--split-set).")
+    _split_in(str(options["how"]))
 
 
 def joined_split(train: str | None, valid: str | None, test: str | None, loading: dict[str, Any]) -> Split:
@@ -149,12 +239,15 @@ def split_again(
     """Data as a file at `path` recorded their origin, and split by the recorded procedure, unless given otherwise."""
     if recorded.get("name") == "ready-made" and not splitting:
         raise UsageError(
-            f"{ascii_line(path, 200)} was evaluated on parts made elsewhere: give --train and --test again."
+            f"{ascii_line(path, 200)} was evaluated on parts made elsewhere: give --train and --test, or a split file, "
+            "again."
         )
     options = over(_recorded_options(recorded), splitting)
     if not options:
         raise UsageError("The model was fitted without a split: say how to split, e.g. --split ratio.")
     check_split(options)
+    if split_file(options) and not source:
+        return pairs_of_split(options, loading), _split_in(str(options["how"]))
     reading = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # not evaluated
     data = load(source or _data_of(origin.get("from"), path), {**reading, **loading})
     return data, make_split(data, options)

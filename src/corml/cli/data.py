@@ -1,16 +1,19 @@
 """corml data: known data sets, checks of files, conversion and splits."""
 
+import tempfile
+from pathlib import Path
 from typing import Any
 
 import typer
 
 from corml import datasets
-from corml.cli._console import say, show_json, show_table
+from corml.cli._console import STDOUT, say, show_json, show_table, wrote
 from corml.cli._options import with_loading, with_splitting
-from corml.cli._tables import ending
-from corml.cli._work import check_split, load, make_split, target
+from corml.cli._tables import ending, put
+from corml.cli._work import check_split, load, make_split, target, text_target
 from corml.cli._work import fetch as fetch_files
 from corml.errors import UsageError
+from corml.interactions import Interactions
 
 __all__ = ["data"]
 
@@ -114,7 +117,9 @@ def info(
 @with_loading
 def convert(
     source: str = typer.Argument(..., metavar="DATA", help=SOURCE),
-    out: str = typer.Argument(..., metavar="FILE", help="The file to write: .csv, .tsv, .parquet, .inter or .npz."),
+    out: str = typer.Argument(
+        ..., metavar="FILE", help="The file to write: .csv, .tsv, .parquet, .inter or .npz; - prints CSV."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
 ) -> None:
@@ -126,15 +131,18 @@ def convert(
     Examples:
       corml data convert ratings.csv clean.parquet --at-least 4 --k-core 5
     """
-    ending(out, FORMATS)
-    target(out, source, loading.get("titles"))
+    kind = ending(out, FORMATS)
+    text_target(out, source, loading.get("titles"))
     loaded = load(source, loading)
+    if out == STDOUT:
+        _print_as(kind, loaded)
+        return
     datasets.write(loaded, out)
     if as_json:
         users, items = loaded.shape
         show_json({"file": out, "users": users, "items": items, "interactions": len(loaded)})
         return
-    say(f"wrote {out}: {len(loaded):,} interactions")
+    wrote(out, f"{len(loaded):,} interactions")
 
 
 @data.command()
@@ -172,7 +180,7 @@ def split(
     for name, value in counts.items():
         if name not in parts and value:
             say(f"{value:,} {name}")
-    say(f"wrote {out}: split {result.fingerprint[:16]}…")
+    wrote(out, f"split {result.fingerprint[:16]}…")
 
 
 def _fact(label: str, value: Any) -> Any:
@@ -181,3 +189,11 @@ def _fact(label: str, value: Any) -> Any:
     if label == "density" or label.startswith("share"):
         return f"{value:.2%}"
     return f"{value:,}" if isinstance(value, int) else value
+
+
+def _print_as(kind: str, data: Interactions) -> None:
+    """The file on standard output; it is written first, so that nothing half-made is printed."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / f"data{kind}"
+        datasets.write(data, path)
+        put(STDOUT, path.read_bytes())

@@ -5,14 +5,13 @@ from typing import Any
 import typer
 
 import corml
-from corml.cli._console import progress, say, show_json, tell
+from corml.cli._console import STDOUT, progress, say, show_json, tell
 from corml.cli._options import with_loading, with_splitting
-from corml.cli._tables import ending, table_bytes
-from corml.cli._work import joined_split, recorded_split, target
+from corml.cli._tables import ending, put, table_bytes
+from corml.cli._work import joined_split, recorded_split, text_target, turned
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.run import DEFAULT_METRICS
 from corml.metrics import parse_all
-from corml.storage import atomic
 
 __all__ = ["evaluate"]
 
@@ -29,8 +28,14 @@ def evaluate(
         None, "--metrics", "-m", metavar="NAMES", help="Metrics to compute, such as ndcg@10,mrr@10."
     ),
     part: str = typer.Option("test", metavar="PART", help="Part to evaluate on: test or valid."),
+    novelty: float = typer.Option(
+        None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
+    ),
     per_user: str = typer.Option(
-        None, "--per-user", metavar="FILE", help="Write each user's values: .parquet, .csv or .tsv."
+        None,
+        "--per-user",
+        metavar="FILE",
+        help="Write each user's values: .parquet, .csv or .tsv; - prints them alone, as CSV.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
@@ -46,10 +51,12 @@ def evaluate(
       corml evaluate movies.corml
       corml evaluate movies.corml moved/ratings.csv -m ndcg@10,novelty@10
       corml evaluate shop.corml --train a.csv --test b.csv --per-user values.parquet
+      corml evaluate shop.corml --split shop.split
+      corml evaluate dial.corml --split ratio --novelty 0.8
     """
     kind = ending(per_user, (".parquet", ".csv", ".tsv")) if per_user else ""
     if per_user:
-        target(per_user, model, source, train, valid, test)
+        text_target(per_user, model, source, train, valid, test)
     names = [name.strip() for name in metrics.split(",")] if metrics else DEFAULT_METRICS
     parse_all(names)
     if part not in ("test", "valid"):
@@ -57,7 +64,7 @@ def evaluate(
     files_given = train or valid or test
     if files_given and (source or splitting):
         raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
-    loaded = corml.read_model(model)
+    loaded = turned(corml.read_model(model), novelty)
     if files_given:
         split = joined_split(train, valid, test, loading)
     else:
@@ -65,7 +72,9 @@ def evaluate(
     with progress() as show:
         result = corml.evaluate(loaded, split, names, part=part, progress=show)
     if per_user:
-        atomic.replace(per_user, table_bytes(result.to_frame(), kind))
+        put(per_user, table_bytes(result.to_frame(), kind))
+        if per_user == STDOUT:
+            return
         tell(f"wrote {per_user}: {len(result.users):,} users")
     if as_json:
         show_json(result.record())

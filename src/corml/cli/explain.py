@@ -17,6 +17,9 @@ def explain(
     history: str = typer.Option(
         None, "--history", metavar="IDS", help="A history of items, of a known or new user: id,id,… or @FILE."
     ),
+    history_items: list[str] = typer.Option(
+        [], "--item", metavar="ID", help="An item of the history, as it is, commas and all; may be repeated."
+    ),
     top: int = typer.Option(20, metavar="N", min=1, help="Number of history items to show."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON (all history items)."),
 ) -> None:
@@ -28,10 +31,12 @@ def explain(
     Examples:
       corml explain movies.corml 318 --user 15
       corml explain movies.corml 318 --history 50,858
+      corml explain shop.corml Pepper --item "Salt, coarse" --item Oil
     """
-    if (user is None) == (history is None):
-        raise UsageError("Say whose history: either --user or --history.")
-    source = user if user is not None else ids(history) or []
+    given = None if history is None and not history_items else [*(ids(history) or []), *history_items]
+    if (user is None) == (given is None):
+        raise UsageError("Say whose history: either --user, or --history or --item.")
+    source = user if user is not None else given or []
     loaded = corml.read_model(model)
     if user is not None and not len(loaded.users_):
         raise UsageError(f"'{model}' was saved without its users: give --history with item ids.")

@@ -12,10 +12,10 @@ import typer
 
 import corml
 from corml import memory, models
-from corml.cli._console import progress, say, show_json, tell
+from corml.cli._console import progress, say, show_json, tell, wrote
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._settings_file import read_settings
-from corml.cli._work import check_split, load, make_split, over, target
+from corml.cli._work import check_split, load, make_split, over, pairs_of_split, refuse_to_replace, split_file, target
 from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
 from corml.evaluation import task
 from corml.evaluation.early_stopping import early_stopping
@@ -37,7 +37,11 @@ def fit(
     source: str = typer.Argument(None, metavar="DATA", help="A file of interactions, or the name of a data set."),
     out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="The model file to write."),
     model: str = typer.Option(
-        None, "--model", metavar="NAME", help="The model to fit (default: corml); corml models lists them."
+        None,
+        "--model",
+        metavar="NAME",
+        help="The model to fit (default: corml); corml models lists them.",
+        autocompletion=models.names,
     ),
     values: list[str] = typer.Option(
         [], "--set", metavar="NAME=VALUE", help="A setting of the model, e.g. mix=0.8; may be repeated."
@@ -57,6 +61,7 @@ def fit(
     no_history: bool = typer.Option(
         False, "--no-history", help="Leave the users and their histories out of the model file."
     ),
+    force: bool = typer.Option(False, "--force", help="Write over a file that is not a model."),
     plan: bool = typer.Option(False, "--plan", help="Only show the plan of the fit: solver, memory, time."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     loading: dict[str, Any] = {},
@@ -75,6 +80,7 @@ def fit(
       corml fit gowalla --split authors --set rank=256 --set ridge=50 --out gowalla.corml
       corml fit gowalla --split authors --model lightgcn --checkpoint lightgcn.ckpt --out gowalla.corml
       corml fit --settings fit.toml --out shop.corml
+      corml fit --split shop.split --out shop.corml
       corml fit ratings.csv --plan
     """
     if not plan and not out:
@@ -85,19 +91,20 @@ def fit(
     loading = {**given["data"], **loading}
     source = str(source or loading.get("source", ""))
     loading.pop("source", None)
-    if not source:
+    splitting = over(given["split"], splitting)
+    if not source and not split_file(splitting):
         raise UsageError("Say what to learn from: a file, the name of a data set, or source = … under [data].")
     if out:
-        target(out, source, loading.get("titles"))
+        target(out, source, loading.get("titles"), splitting.get("how"))
+        refuse_to_replace(out, force=force)
     recommender = _model(given["model"], model, values)
     if isinstance(recommender, GradientModel) and not plan:
         lazy_torch.require(type(recommender).__name__)
     if checkpoint:
         _check_checkpoint(recommender, checkpoint, out, source, loading.get("titles"), settings)
-    splitting = over(given["split"], splitting)
     if splitting:
         check_split(splitting)
-    data = load(source, loading)
+    data = load(source, loading) if source else pairs_of_split(splitting, loading)
     if plan:
         _show_plan(recommender.plan(make_split(data, splitting).train if splitting else data), as_json)
         return
@@ -210,7 +217,7 @@ def _report(recommender: Recommender, out: str, record: dict[str, Any], seconds:
         best = f", best after {training.best_epoch}" if training.best_epoch else ""
         tell(f"note: trained {training.epochs} epochs{best}: {training.stopped}")
     users, items = recommender.train_.shape
-    say(f"wrote {out}: {recommender.NAME} on {users:,} users x {items:,} items in {seconds:.1f} s")
+    wrote(out, f"{recommender.NAME} on {users:,} users x {items:,} items in {seconds:.1f} s")
 
 
 def _example(recommender: Recommender, no_history: bool) -> str:

@@ -6,14 +6,12 @@ from typing import Any
 import typer
 
 import corml
-from corml.cli._console import as_json_text, progress, say, show_json, show_table, tell
-from corml.cli._tables import ending, table_bytes
-from corml.cli._work import ids, target, tell_unknown
+from corml.cli._console import STDOUT, as_json_text, progress, show_json, show_table, tell, wrote
+from corml.cli._tables import ending, put, table_bytes
+from corml.cli._work import ids, tell_unknown, text_target, turned
 from corml.errors import UsageError, ascii_line
-from corml.method.estimator import Dial
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
-from corml.storage import atomic
 
 __all__ = ["recommend"]
 
@@ -32,6 +30,9 @@ def recommend(
         metavar="IDS",
         help="A history of items, of a known or new user: id,id,… or @FILE with one per line; may be repeated.",
     ),
+    item: list[str] = typer.Option(
+        [], "--item", metavar="ID", help="An item of one history, as it is, commas and all; may be repeated."
+    ),
     k: int = typer.Option(10, "-k", metavar="N", help="Number of items per list."),
     exclude: str = typer.Option(None, metavar="IDS", help="Items never to recommend: id,id,… or @FILE."),
     only: str = typer.Option(None, metavar="IDS", help="Candidates: recommend only these items: id,id,… or @FILE."),
@@ -39,7 +40,7 @@ def recommend(
         None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
     ),
     out: str = typer.Option(
-        None, "--out", "-o", metavar="FILE", help="Write .parquet, .csv, .tsv or .json instead of printing."
+        None, "--out", "-o", metavar="FILE", help="Write .parquet, .csv, .tsv or .json; - prints CSV."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
@@ -52,17 +53,19 @@ def recommend(
     Examples:
       corml recommend shop.corml --user u1 --user u2
       corml recommend shop.corml --history i1,i7 -k 5
+      corml recommend shop.corml --item "Salt, coarse" --item Pepper
       corml recommend shop.corml --all --out lists.parquet
+      corml recommend shop.corml --all --out - | gzip > lists.csv.gz
     """
     kind = ending(out, (".parquet", ".csv", ".tsv", ".json")) if out else ""
     if out:
-        target(out, model, users)
+        text_target(out, model, users)
     listed = [*user, *(ids("@" + users) or [] if users else [])]
-    if bool(listed or all_users) == bool(history):
-        raise UsageError("Say for whom: --user, --users FILE or --all; or --history with item ids.")
-    histories = [ids(text) or [] for text in history]
+    histories = [*(ids(text) or [] for text in history), *([item] if item else [])]
+    if bool(listed or all_users) == bool(histories):
+        raise UsageError("Say for whom: --user, --users FILE or --all; or --history or --item with item ids.")
     limits = {"exclude": ids(exclude), "only": ids(only)}
-    loaded = _turned(corml.read_model(model), novelty)
+    loaded = turned(corml.read_model(model), novelty)
     if not histories and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
     for name, given in limits.items():
@@ -77,15 +80,6 @@ def recommend(
     _remark(lists)
 
 
-def _turned(model: Recommender, novelty: float | None) -> Recommender:
-    """A dial at the given position."""
-    if novelty is None:
-        return model
-    if not isinstance(model, Dial):
-        raise UsageError(f"A {model.NAME} model has no dial: fit one with --model corml-dial, or leave --novelty out.")
-    return model.at(novelty)
-
-
 def _for_users(
     loaded: Recommender, requested: Sequence[str], k: int, limits: dict[str, Any]
 ) -> Iterator[Recommendations]:
@@ -97,20 +91,20 @@ def _for_users(
 
 
 def _deliver(lists: list[Recommendations], out: str | None, kind: str, as_json: bool) -> None:
-    if not out:
+    if not out or (out == STDOUT and as_json):
         _print(lists, as_json)
         return
     if kind == ".json":
-        atomic.replace(out, as_json_text(_as_json(lists)).encode())
+        put(out, as_json_text(_as_json(lists)).encode())
     else:
         import polars
 
-        atomic.replace(out, table_bytes(polars.concat([piece.to_frame() for piece in lists]), kind))
+        put(out, table_bytes(polars.concat([piece.to_frame() for piece in lists]), kind))
     count = sum(map(len, lists))
     if as_json:
         show_json({"file": out, "lists": count})
     else:
-        say(f"wrote {out}: {count:,} lists")
+        wrote(out, f"{count:,} lists")
 
 
 def _print(lists: list[Recommendations], as_json: bool) -> None:

@@ -7,13 +7,14 @@ import typer
 
 import corml
 from corml.cli import _reporting as reporting
-from corml.cli._console import progress, tell
+from corml.cli._console import STDOUT, progress, tell
 from corml.cli._options import with_loading, with_splitting
-from corml.cli._work import joined_split, recorded_data_and_split, target
+from corml.cli._tables import put
+from corml.cli._work import joined_split, recorded_data_and_split, text_target
 from corml.errors import UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.recommender import Recommender
-from corml.report import Cost, build_page, write_report
+from corml.report import Cost, build_page, render
 from corml.splits import Split
 
 __all__ = ["report"]
@@ -26,7 +27,7 @@ BASELINE = "popularity"
 def report(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file, or the folder of a study."),
     source: str = typer.Argument(None, metavar="DATA", help="The data to split (default: as recorded)."),
-    out: str = typer.Option("report.html", "--out", "-o", metavar="FILE", help="The page to write."),
+    out: str = typer.Option("report.html", "--out", "-o", metavar="FILE", help="The page to write; - prints it."),
     against: list[str] = typer.Option(
         [], "--against", metavar="FILE", help="Another model file to compare with; may be repeated."
     ),
@@ -53,7 +54,7 @@ def report(
       corml report shop.corml moved/ratings.csv --name "Our shop"
       corml report study --out study.html
     """
-    target(out, model, source, train, valid, test, *against)
+    text_target(out, model, source, train, valid, test, *against)
     if part not in ("test", "valid"):
         raise UsageError(f"--part must be test or valid; got {ascii_line(part)}.")
     files = (train, valid, test)
@@ -73,8 +74,9 @@ def report(
         costs = {called: _cost(one, paths.get(called)) for called, one in models.items()}
         shown = name or os.path.basename(str(data.source.get("from") or source or train or model))
         subject = reporting.subject(shown, data, split, evaluated, part=part, dial=curve, costs=costs)
-    write_report(out, build_page(subject))
-    tell(f"wrote {out}: open it in a browser")
+    put(out, render(build_page(subject)).encode())
+    if out != STDOUT:
+        tell(f"wrote {out}: open it in a browser")
 
 
 def _parts(

@@ -1,5 +1,6 @@
 """corml tune: the settings that are best for some data."""
 
+import os
 import shlex
 from typing import Any
 
@@ -7,15 +8,15 @@ import typer
 
 import corml
 from corml import metrics, models
-from corml.cli._console import progress, say, show_json, tell
+from corml.cli._console import STDOUT, progress, say, show_json, tell, wrote
 from corml.cli._options import pairs, with_loading, with_splitting
-from corml.cli._work import check_split, load, make_split, target
-from corml.errors import UsageError
+from corml.cli._tables import put
+from corml.cli._work import check_split, load, make_split, target, text_target
+from corml.errors import UsageError, ascii_line
 from corml.neural import lazy_torch
 from corml.neural.gradient_model import GradientModel
 from corml.settings import build
-from corml.storage import atomic
-from corml.tuning import Tuned, lazy_optuna, space_of
+from corml.tuning import PLOTS, Tuned, lazy_optuna, space_of
 from corml.tuning.settings_text import section
 
 __all__ = ["tune"]
@@ -36,7 +37,12 @@ def tune(
     journal: str = typer.Option(
         None, "--journal", metavar="FILE", help="Keep every trial here; the same command continues from it."
     ),
-    out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="Write the best settings, for fit --settings."),
+    out: str = typer.Option(
+        None, "--out", "-o", metavar="FILE", help="Write the best settings, for fit --settings; - prints them alone."
+    ),
+    plots: str = typer.Option(
+        None, "--plots", metavar="FOLDER", help="Draw history.svg, importance.svg and slices.svg there."
+    ),
     search: list[str] = typer.Option(
         [],
         "--search",
@@ -63,7 +69,7 @@ def tune(
       corml fit --settings best.toml --out movies.corml
       corml tune ratings.csv --model ease --trials 20
       corml tune gowalla --split authors --trials 50 --folds 5 --journal gowalla.journal --out best.toml
-      corml tune ratings.csv --set rank=64 --search mix --search ridge=10..100
+      corml tune ratings.csv --set rank=64 --search mix --search ridge=10..100 --plots charts
     """
     lazy_optuna.require()
     kind, fixed, space = models.get(model), pairs(values), _space(search)
@@ -73,9 +79,12 @@ def tune(
     metrics.parse(metric)
     if issubclass(kind, GradientModel):
         lazy_torch.require(kind.__name__)
-    for file in (out, journal):
-        if file:
-            target(file, source, loading.get("titles"))
+    if out:
+        text_target(out, source, loading.get("titles"))
+    if plots:
+        _check_folder(plots)
+    if journal:
+        target(journal, source, loading.get("titles"))
     if splitting:
         check_split(splitting)
     data = load(source, loading)
@@ -94,14 +103,18 @@ def tune(
             settings=fixed,
             progress=show,
         )
+    if plots:
+        _draw(tuned, plots)
     if out:
-        atomic.replace(out, _settings_file(tuned, {"source": source, **loading}, splitting).encode())
+        put(out, _settings_file(tuned, {"source": source, **loading}, splitting).encode())
+        if out == STDOUT:
+            return
     if as_json:
         show_json(tuned.record())
         return
     say(str(tuned))
     if out:
-        say(f"\nwrote {out}")
+        wrote(out, "the best settings")
         tell(f"next: corml fit --settings {shlex.quote(out)} --out model.corml")
 
 
@@ -113,6 +126,20 @@ def _space(texts: list[str]) -> dict[str, Any] | None:
             raise UsageError(f"'{name}{equals}{place}' is not NAME or NAME=RANGE: write, for example, mix=0.5..0.9.")
     ranges = {name.strip().replace("-", "_"): place.strip() or None for name, _, place in given}
     return ranges or None
+
+
+def _check_folder(path: str) -> None:
+    """Make a folder for charts, before the long work."""
+    if os.path.exists(path) and not os.path.isdir(path):
+        raise UsageError(f"{ascii_line(path, 200)} is a file: give --plots the name of a folder.")
+    os.makedirs(path, exist_ok=True)
+
+
+def _draw(tuned: Tuned, folder: str) -> None:
+    """The charts there are: of a search without settings only its history."""
+    for name in PLOTS if tuned.searched else ("history",):
+        tuned.plot(name).save(os.path.join(folder, f"{name}.svg"))
+    tell(f"wrote charts to {folder}")
 
 
 def _settings_file(tuned: Tuned, data: dict[str, Any], splitting: dict[str, Any]) -> str:

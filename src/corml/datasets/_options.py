@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
 from corml.errors import UsageError, ascii_line
+from corml.log import log
 
 __all__ = ["Column", "Notes", "Options"]
 
@@ -63,6 +64,7 @@ class Notes:
     def add(self, line: str) -> None:
         """Keep a remark and pass it on."""
         self.lines.append(line)
+        log.info("load: %s", line)
         if self.notify is not None:
             self.notify(line)
 

@@ -1,6 +1,6 @@
 """Accuracy against novelty along a novelty dial: one evaluation for each position."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
@@ -8,6 +8,7 @@ from corml import charts, html
 from corml.errors import UsageError
 from corml.evaluation.result import Result
 from corml.evaluation.run import evaluate
+from corml.progress import Asked
 from corml.splits import Split
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ def frontier(
     metrics: str | Sequence[str] = METRICS,
     *,
     part: str = "test",
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: Asked = None,
 ) -> Frontier:
     """Evaluate every position of a fitted dial on a part of a split."""
     norms = getattr(getattr(dial, "settings_", None), "item_norms", None)

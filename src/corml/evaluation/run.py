@@ -1,11 +1,12 @@
 """Evaluate a model, or the lists of another program, on a part of a split."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from corml.console_progress import shown
 from corml.errors import UsageError
 from corml.evaluation import external_lists, task
 from corml.evaluation.bootstrap import Bootstrap
@@ -13,7 +14,9 @@ from corml.evaluation.bootstrap import intervals as intervals_of
 from corml.evaluation.leakage import warn_of_leakage
 from corml.evaluation.measure import lists_of, measured
 from corml.evaluation.result import Result
+from corml.log import timed
 from corml.metrics import Metric, parse_all
+from corml.progress import Asked
 from corml.splits import Split
 from corml.topn import top_k
 
@@ -24,8 +27,6 @@ if TYPE_CHECKING:
 __all__ = ["DEFAULT_METRICS", "evaluate", "evaluate_lists"]
 
 DEFAULT_METRICS = tuple(f"{name}@{k}" for name in ("ndcg", "mrr", "recall", "novelty", "coverage") for k in (5, 10, 20))
-
-Progress = Callable[[str, int, int], None]
 
 
 def evaluate(
@@ -38,7 +39,7 @@ def evaluate(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
-    progress: Progress | None = None,
+    progress: Asked = None,
 ) -> Result:
     """Rank the whole catalogue once for every user with targets, and measure the lists.
 
@@ -56,7 +57,8 @@ def evaluate(
     warn_of_leakage(model, split, part)
     longest = min(max(metric.k for metric in parsed), len(job.items))
     known = model.users_.find(job.users)
-    best, _ = top_k(model, job.history, longest, users=known, seen=job.mask, progress=progress)
+    with shown(progress) as report, timed("evaluate %s on %s users of %s", model.NAME, len(job.users), part):
+        best, _ = top_k(model, job.history, longest, users=known, seen=job.mask, progress=report)
     return _result(job, best, parsed, bootstrap, name=model.NAME)
 
 

@@ -7,6 +7,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corml.console_progress import shown
 from corml.errors import DataError, UsageError, ascii_line
 from corml.experiments import search
 from corml.experiments.analysis import assemble, check_baseline
@@ -18,7 +19,7 @@ from corml.experiments.run_cell import Runner
 from corml.experiments.store import Folder, Memory, Store
 from corml.experiments.study import Study
 from corml.interactions import Interactions
-from corml.progress import Progress
+from corml.progress import Asked
 from corml.splits import Split
 from corml.splits import split as split_data
 from corml.storage.model_file import environment
@@ -48,7 +49,7 @@ def compare(
     seed: int = 0,
     folder: str | os.PathLike[str] | None = None,
     command: str = "",
-    progress: Progress | None = None,
+    progress: Asked = None,
     notify: Notify | None = None,
 ) -> Study:
     """Fit and evaluate models on the same split, with the same masks and for the same users, and test who is better.
@@ -79,8 +80,9 @@ def compare(
         search.require()
     manifest = _manifest(design, rows, splits, command)
     store = Memory() if folder is None else _opened(folder, manifest)
-    runner = Runner(design=design, store=store, command=command, progress=progress)
-    run_cells([cell for row in rows for cell in row.cells], runner, notify or _nobody)
+    with shown(progress) as report:
+        runner = Runner(design=design, store=store, command=command, progress=report)
+        run_cells([cell for row in rows for cell in row.cells], runner, notify or _nobody)
     return _study(manifest, store)
 
 

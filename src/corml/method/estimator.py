@@ -23,7 +23,7 @@ from corml.method.scoring import Scoring
 from corml.method.sparse.fit_cache import Workspace
 from corml.method.sparse.warm_start import WarmStart
 from corml.method.spectral import FILTERS
-from corml.progress import Progress
+from corml.progress import Asked
 from corml.recommender import FitCall, Recommender
 from corml.settings import (
     Rule,
@@ -197,7 +197,7 @@ class CoRML(Recommender):
         valid: Interactions | None = None,
         warm_start: "CoRML | None" = None,
         workspace: Workspace | None = None,
-        progress: Progress | None = None,
+        progress: Asked = None,
     ) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
 

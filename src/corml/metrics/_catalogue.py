@@ -42,6 +42,13 @@ class Described(NamedTuple):
     formula: str
     better: str
 
+    @property
+    def direction(self) -> int:
+        """Which way is better: 1 for higher, −1 for lower, 0 where neither is good by itself."""
+        if self.name in NO_BEST:
+            return 0
+        return -1 if self.better.startswith("lower") else 1
+
 
 def names() -> tuple[str, ...]:
     """All metric names, sorted."""
@@ -68,10 +75,7 @@ def parse_all(texts: str | Iterable[str]) -> tuple[Metric, ...]:
 
 def direction(label: str) -> int:
     """Which way is better: 1 for higher, −1 for lower, 0 where neither is good by itself."""
-    name = parse(label).name
-    if name in NO_BEST:
-        return 0
-    return -1 if _described(name).better.startswith("lower") else 1
+    return _described(parse(label).name).direction
 
 
 def describe() -> list[Described]:

@@ -24,7 +24,7 @@ from corml.neural.lazy_torch import torch
 from corml.neural.sampling import suggested_batch
 from corml.neural.training import Arrays, Learner, Schedule, TrainingState, train
 from corml.neural.validation import METRIC, validator
-from corml.progress import Progress
+from corml.progress import Asked
 from corml.recommender import FitCall, Recommender, check_is_data
 from corml.settings import above, check, choice, log, one_of, optional, setting, whole
 
@@ -84,7 +84,7 @@ class GradientModel(Recommender):
         valid_history: Interactions | None = None,
         checkpoint: Path | None = None,
         after_epoch: Callable[[Epoch], None] | None = None,
-        progress: Progress | None = None,
+        progress: Asked = None,
     ) -> Self:
         """Learn from interactions, for all `epochs`, or with `valid` until those pairs are ranked no better.
 

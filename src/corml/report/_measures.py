@@ -9,9 +9,6 @@ __all__ = ["Measure", "measure"]
 
 _INITIALS = frozenset({"ndcg", "mrr", "map", "auc"})
 
-# Random lists would win these: they say what accuracy costs, and a mark for "best" would mislead.
-_NO_BEST = frozenset({"novelty", "self_information", "popularity", "coverage", "gini"})
-
 
 @dataclass(frozen=True)
 class Measure:
@@ -28,13 +25,7 @@ def measure(name: str) -> Measure:
     family, at, k = name.partition("@")
     about = _known().get(family)
     label = family.upper() if family in _INITIALS else family.replace("_", " ").capitalize()
-    return Measure(name, label + at + k, about.words if about else "", _direction(about))
-
-
-def _direction(about: Described | None) -> int:
-    if about is None or about.name in _NO_BEST:
-        return 0
-    return -1 if about.better.startswith("lower") else 1
+    return Measure(name, label + at + k, about.words if about else "", about.direction if about else 0)
 
 
 @cache

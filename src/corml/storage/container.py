@@ -33,6 +33,7 @@ __all__ = [
     "encode_ids",
     "encode_sparse",
     "pack",
+    "peek",
     "pieces",
     "read",
     "unpack",
@@ -52,6 +53,7 @@ _BEGINNING = re.compile(
     re.DOTALL,
 )
 LONGEST_BEGINNING = 200  # bytes
+LONGEST_HEADER = 100_000_000  # bytes, as safetensors has it
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -149,6 +151,18 @@ def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> Contents:
     except ValueError as fault:  # no name a file can have
         raise DataError(f"Cannot read the {kind.name} {name}: {fault}.") from None
     return unpack(data, name, kind)
+
+
+def peek(path: str | os.PathLike[str]) -> dict[str, Any] | None:
+    """What a file says about itself in its header, unchecked, to tell kinds of files apart; None if nothing."""
+    try:
+        with open(path, "rb", opener=_open) as file:
+            length = int.from_bytes(file.read(8), "little")
+            header = json.loads(file.read(min(length, LONGEST_HEADER)))
+            facts = json.loads(header["__metadata__"]["corml"])["facts"]
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        return None
+    return facts if isinstance(facts, dict) else None
 
 
 def _open(path: str, flags: int) -> int:

@@ -8,13 +8,15 @@
     journal      the trials on file, as Optuna writes them
     run          the loop
     tuned        the outcome: best settings, all trials, history, importance, slices
+    drawing      its charts
 
 The test part of a split is never opened.
 """
 
+from corml.tuning.drawing import KINDS as PLOTS
 from corml.tuning.run import tune
 from corml.tuning.space import space_of
 from corml.tuning.trial import Trial
 from corml.tuning.tuned import Tuned
 
-__all__ = ["Trial", "Tuned", "space_of", "tune"]
+__all__ = ["PLOTS", "Trial", "Tuned", "space_of", "tune"]

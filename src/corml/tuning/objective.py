@@ -7,6 +7,7 @@ import numpy as np
 
 from corml import memory
 from corml.evaluation import evaluate
+from corml.evaluation.early_stopping import early_stopping
 from corml.fitted import Epoch
 from corml.neural.gradient_model import GradientModel
 from corml.recommender import Recommender
@@ -34,7 +35,7 @@ class Objective:
         first: Recommender | None = None
         for at, part in enumerate(self.parts):
             model: Recommender = build(self.model, settings)
-            how = {**self._sharing(at), **_watched(model, part, after_epoch if at == 0 else None)}
+            how = {**self._sharing(at), **_training(model, part, after_epoch if at == 0 else None)}
             model.fit(part.train, **how)
             result = evaluate(model, part, self.metric, part="valid", intervals=False)
             scores.append(result[self.metric])
@@ -51,13 +52,8 @@ class Objective:
         return self._shared[at]
 
 
-def _watched(model: Recommender, part: Split, after_epoch: AfterEpoch | None) -> dict[str, Any]:
-    """For a model that learns in epochs: the pairs it stops early by, if it can score their users, and who hears."""
+def _training(model: Recommender, part: Split, after_epoch: AfterEpoch | None) -> dict[str, Any]:
+    """For a model that learns in epochs: the pairs it stops early by, and who hears of an epoch."""
     if not isinstance(model, GradientModel):
         return {}
-    history = part.valid_history if model.folds_in else None
-    known = part.train if history is None else history
-    how: dict[str, Any] = {} if after_epoch is None else {"after_epoch": after_epoch}
-    if (known.user_degrees[part.valid.user] > 0).any():
-        how |= {"valid": part.valid} | ({} if history is None else {"valid_history": history})
-    return how
+    return {**early_stopping(model, part), **({} if after_epoch is None else {"after_epoch": after_epoch})}

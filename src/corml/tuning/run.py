@@ -8,11 +8,12 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from corml import metrics, models
+from corml.console_progress import shown
 from corml.errors import NumericalError, ResourceError, UsageError, ascii_line
 from corml.fitted import Epoch
 from corml.interactions import Interactions
 from corml.neural.validation import METRIC
-from corml.progress import Progress, silent
+from corml.progress import Asked, Progress
 from corml.recommender import Recommender
 from corml.settings import Search, build, declared, values_of
 from corml.splits import Split
@@ -44,7 +45,7 @@ def tune(
     journal: str | os.PathLike[str] | None = None,
     space: Mapping[str, Search | str | Sequence[Any]] | Iterable[str] | None = None,
     settings: Mapping[str, Any] | None = None,
-    progress: Progress | None = None,
+    progress: Asked = None,
 ) -> Tuned:
     """Search for the settings of a model with the best score on held-out pairs.
 
@@ -72,9 +73,9 @@ def tune(
         "settings": fixed,
         "space": describe(searched),
     }
-    with lazy_optuna.quiet(), open_journal(journal, facts, maximise=maximise) as study:
+    with lazy_optuna.quiet(), open_journal(journal, facts, maximise=maximise) as study, shown(progress) as report:
         objective = Objective(kind, parts.splits, parsed.label, searched)
-        search = _Search(kind, searched, fixed, seed, maximise, budget, study, objective, progress or silent)
+        search = _Search(kind, searched, fixed, seed, maximise, budget, study, objective, report)
         search.run()
         found = study.trials()
     return Tuned(

@@ -7,10 +7,11 @@ from functools import cached_property
 from html import escape
 from typing import TYPE_CHECKING, Any
 
-from corml import models
+from corml import charts, models
 from corml.recommender import Recommender
 from corml.storage import atomic
 from corml.tuning import analysis
+from corml.tuning.drawing import draw
 from corml.tuning.settings_text import section
 from corml.tuning.trial import COMPLETE, FAILED, PRUNED, Trial
 
@@ -149,6 +150,10 @@ class Tuned:
     @cached_property
     def _importance(self) -> list[dict[str, Any]]:
         return analysis.importance(self.trials, self.searched)
+
+    def plot(self, kind: str = "history") -> charts.Chart:
+        """A chart: "history" (the best score so far), "importance" (of the settings) or "slices" (score by value)."""
+        return draw(self, kind)
 
     # --- shown -------------------------------------------------------------------------------------------------------
 

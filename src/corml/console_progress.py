@@ -1,0 +1,101 @@
+"""Progress as people see it: bars on a terminal or in a notebook, a line now and then in a log.
+
+Kernels that must be compiled first are a stage as any other, so that nobody wonders what takes so long.
+"""
+
+import importlib.util
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from corml.errors import UsageError, ascii_line
+from corml.progress import Asked, Progress, silent
+
+__all__ = ["bars", "shown"]
+
+LOG_SECONDS = 10.0  # between lines where standard error is a file
+ASKED_SECONDS = 2.0  # between lines where somebody waits for them, without a terminal
+
+
+@contextmanager
+def shown(progress: Asked) -> Iterator[Progress]:
+    """The callback that was asked for: one's own, the bars of `True`, or none."""
+    if progress is True:
+        with bars(_tell, every=ASKED_SECONDS) as show:
+            yield show
+    elif progress is None or progress is False:
+        yield silent
+    elif callable(progress):
+        yield progress
+    else:
+        raise UsageError(f"progress is True, or a function of stage, done and total; got {ascii_line(progress)}.")
+
+
+@contextmanager
+def bars(tell: Callable[[str], None], *, every: float = LOG_SECONDS) -> Iterator[Progress]:
+    """A callback that shows the stage, its progress and the time left; `tell` prints a line where bars cannot be."""
+    from corml.compiled import compilation  # which needs Numba: a room that only shows progress stays light
+
+    with _drawn(tell, every) as show, compilation(lambda done, begun: show("compile", done, begun)):
+        yield show
+
+
+@contextmanager
+def _drawn(tell: Callable[[str], None], every: float) -> Iterator[Progress]:
+    if not (sys.stderr.isatty() or _notebook_with_widgets()):
+        yield _lines(tell, every)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bars
+
+    shape = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    with Bars(*shape, TimeRemainingColumn(), console=Console(stderr=True), transient=True) as drawing:
+        tasks: dict[str, Any] = {}
+
+        def show(stage: str, done: int, total: int) -> None:
+            kind = _kind(stage)
+            if kind not in tasks:
+                tasks[kind] = drawing.add_task(stage, total=total)
+            drawing.update(tasks[kind], description=stage, completed=done, total=total)
+
+        yield show
+
+
+def _notebook_with_widgets() -> bool:
+    """Whether bars can be drawn below a cell: rich does that with ipywidgets."""
+    return "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None
+
+
+def _lines(tell: Callable[[str], None], every: float) -> Progress:
+    """A line now and then, and none for short work; but what only the first run must do is said."""
+    stage_now, first, begun, last, compiles = "", 0, time.monotonic(), time.monotonic(), False
+
+    def show(stage: str, done: int, total: int) -> None:
+        nonlocal stage_now, first, begun, last, compiles
+        if stage == "compile":
+            if not compiles:
+                tell("compile: kernels are compiled for this machine, which takes some seconds, once")
+            compiles = True
+            return
+        now = time.monotonic()
+        if _kind(stage) != stage_now:  # the time left is that of the stage, so its clock starts here
+            stage_now, first, begun = _kind(stage), max(done - 1, 0), now
+        if now - last >= every:
+            left = (now - begun) / max(done - first, 1) * (total - done)
+            tell(f"{stage}: {done} of {total}, about {left:.0f} s left")
+            last = now
+
+    return show
+
+
+def _kind(stage: str) -> str:
+    """The stage without its details: all epochs are one, and all trials."""
+    first = stage.partition(" ")[0]
+    return first if first in ("epoch", "trial") else stage
+
+
+def _tell(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
