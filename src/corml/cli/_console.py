@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shlex
 import sys
 import time
@@ -16,6 +17,7 @@ __all__ = [
     "as_json_text",
     "clean",
     "command_line",
+    "in_flags",
     "progress",
     "say",
     "show_json",
@@ -26,6 +28,7 @@ __all__ = [
 Progress = Callable[[str, int, int], None]
 WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # the program was called with
 QUIET_SECONDS = 10.0  # between lines where standard error is a file, not a terminal
+_OPTION = re.compile(r"\b[a-z]\w*(?:=\S*)? \((--[a-z][^()]*)\)")
 UNLIMITED = 100_000  # columns where standard output is not a terminal: a row stays one line
 
 
@@ -42,6 +45,11 @@ def say(text: str = "") -> None:
 def tell(text: str) -> None:
     """Print a remark, in one line, on standard error, so that results can be piped on."""
     print(clean(text), file=sys.stderr)
+
+
+def in_flags(text: str) -> str:
+    """Name options as the command line does: the library writes `user= (--user)`, here it is `--user`."""
+    return _OPTION.sub(r"\1", text)
 
 
 def clean(text: object) -> str:

@@ -7,15 +7,16 @@ sorted by user and item, as numbers, whatever the pieces' order: a split by seed
 import io
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import corml.datasets._packed as _packed
 from corml.datasets._bytes import as_text, unix_lines
 from corml.datasets._columns import Columns
-from corml.datasets._packed import Content
+from corml.datasets._packed import Content, check_expansion
 from corml.datasets._sniff import bare, listed
 from corml.errors import DataError, UsageError, ascii_line
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-__all__ = ["FrameTable", "from_frame", "from_npz", "from_parquet", "from_pieces"]
+__all__ = ["FrameTable", "column", "from_frame", "from_npz", "from_parquet", "from_pieces"]
 
 ARRAYS = ("user", "item", "rating", "time")  # of an NPZ file
 
@@ -42,10 +43,7 @@ class FrameTable:
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Hand out some columns."""
-        columns = Columns([self._get(at) for at in positions], "row")
-        if not len(columns):
-            raise DataError(f"{self.where} has no interactions: it has no rows.")
-        return columns
+        return Columns([self._get(at) for at in positions], "row")
 
 
 def from_parquet(content: Content) -> FrameTable:
@@ -106,12 +104,9 @@ def _arrays(content: Content, allow_expansion: bool) -> dict[str, np.ndarray[Any
     if not zipfile.is_zipfile(io.BytesIO(content.data)):
         raise ValueError("it is no archive")
     with np.load(io.BytesIO(content.data), allow_pickle=False) as archive:
-        size = sum(info.file_size for info in archive.zip.infolist()) if archive.zip else 0
-        if not allow_expansion and size > max(_packed.BOMB_SIZE, _packed.BOMB_RATIO * len(content.data)):
-            raise DataError(
-                f"{content.where} expands more than {_packed.BOMB_RATIO:,}-fold: "
-                "if that is right, pass allow_expansion=True (--allow-expansion)."
-            )
+        if archive.zip and not allow_expansion:
+            size = sum(info.file_size for info in archive.zip.infolist())
+            check_expansion(size, len(content.data), content.where)
         return {name: _plain(archive[name]) for name in ARRAYS if name in archive.files}
 
 
@@ -120,6 +115,17 @@ def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8")
     return array.astype(object) if array.dtype.kind == "U" else array
+
+
+def column(values: Sequence[Any]) -> "pl.Series":
+    """Make a column of Python values: of their type if they have one, else of text."""
+    import polars as pl
+
+    kinds = {type(value) for value in values} - {type(None)}
+    if len(kinds) == 1 and kinds <= {int, float, str, bytes, datetime, date, Decimal}:
+        with suppress(OverflowError, TypeError, pl.exceptions.PolarsError):  # whole numbers above 2⁶³ become text
+            return pl.Series(values)
+    return pl.Series([None if value is None or value != value else str(value) for value in values], dtype=pl.String)
 
 
 def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":

@@ -39,7 +39,8 @@ def merge(rows: Rows, at_least: float | None) -> Pairs:
     distinct = int(first.sum())
     rating, time, conflicts = rows.rating, rows.time, 0
     if distinct < len(first):
-        rating, time, conflicts = _settle(rows, key.to_numpy(), np.flatnonzero(key.is_duplicated().to_numpy()))
+        at = np.flatnonzero(key.is_duplicated().to_numpy())
+        rating, time, conflicts = _settle(rows, key.to_numpy(), at, at_least is not None and at_least >= 0)
     keep = first
     if rating is not None:
         keep = first & (rating > 0 if at_least is None else rating >= at_least)
@@ -48,12 +49,14 @@ def merge(rows: Rows, at_least: float | None) -> Pairs:
     return Pairs(user, item, None if time is None else time[keep], len(first) - distinct, conflicts, filtered)
 
 
-def _settle(rows: Rows, key: NDArray[np.int64], at: NDArray[np.int64]) -> tuple[Floats | None, Floats | None, int]:
+def _settle(
+    rows: Rows, key: NDArray[np.int64], at: NDArray[np.int64], positive: bool
+) -> tuple[Floats | None, Floats | None, int]:
     """Give the first row of each repeated pair (they stand `at`) the rating and the time that count for all of them."""
     _, leader, group = np.unique(key[at], return_index=True, return_inverse=True)
     rating, time, conflicts = rows.rating, rows.time, 0
     if rating is not None:
-        decided = _deciding(rating[at], None if time is None else time[at], group, len(leader))
+        decided = _deciding(rating[at], None if time is None else time[at], group, len(leader), positive)
         conflicts = len(np.unique(group[rating[at] != rating[at[leader]][group]]))
         rating = rating.copy()
         rating[at[leader]] = decided
@@ -71,11 +74,15 @@ def _highest(values: Floats, group: NDArray[np.int64], count: int) -> Floats:
     return highest
 
 
-def _deciding(rating: Floats, time: Floats | None, group: NDArray[np.int64], count: int) -> Floats:
-    """Find the rating of each group that counts: the latest (of equal times the lowest line), else the highest."""
+def _deciding(rating: Floats, time: Floats | None, group: NDArray[np.int64], count: int, positive: bool) -> Floats:
+    """Find the rating of each group that counts: the latest (of equal times the lowest line), else the highest.
+
+    Where negative quantities are left out (`positive`), a later one does not undo a purchase: five of six were kept.
+    """
     if time is None:
         return _highest(rating, group, count)
-    order = np.lexsort((time, group))  # stable: of equal times, the later row comes last
+    counts = rating >= 0 if positive else np.ones(len(rating), dtype=bool)
+    order = np.lexsort((time, counts, group))  # stable: of equal times, the later row comes last
     decided = np.empty(count)
     decided[group[order]] = rating[order]  # of repeated positions the last one stays
     return decided

@@ -1,0 +1,55 @@
+"""Files with a user and then all their items on each line, as LightGCN and many programs after it share their parts."""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.datasets._bytes import as_text, unix_lines
+from corml.datasets._packed import content, shown
+from corml.errors import DataError
+from corml.interactions import Interactions
+
+__all__ = ["load_item_lists"]
+
+Pairs = tuple[NDArray[Any], NDArray[Any]]
+
+
+def load_item_lists(*paths: str | os.PathLike[str]) -> tuple[Interactions, ...]:
+    """Read the parts of a data set, each a file of lines `user item item …`, also inside .gz; all on common ids.
+
+    An item that only one part has stays in the catalogue of all: a test pair of it is not dropped, it is missed. A
+    user without items is passed over. Use `corml.Split(train=…, test=…)` to put the parts together.
+    """
+    parts = [_pairs(Path(path)) for path in paths]
+    users, items = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    every = Interactions.from_pairs(users, items)
+    return tuple(
+        Interactions.from_pairs(*part, source={"from": os.fspath(path), "options": {}}).on(every.users, every.items)
+        for path, part in zip(paths, parts, strict=True)
+    )
+
+
+def _pairs(path: Path) -> Pairs:
+    read = content(path)
+    text = unix_lines(as_text(read.data, read.where)).decode()
+    rows = [words for line in text.splitlines() if (words := line.split())]
+    lengths = [len(words) - 1 for words in rows]
+    if not sum(lengths):
+        raise DataError(
+            f"{shown(path)} has no items: each line must be a user and then the items, with blanks between."
+        )
+    _refuse_table(path, lengths)
+    return np.repeat([words[0] for words in rows], lengths), np.array([item for words in rows for item in words[1:]])
+
+
+def _refuse_table(path: Path, lengths: Sequence[int]) -> None:
+    """A table of ratings has three or four words on every line, and would be read as short lists."""
+    if len(lengths) > 100 and len(set(lengths)) == 1 and lengths[0] in (2, 3):
+        raise DataError(
+            f"Every line of {shown(path)} has {lengths[0] + 1} words: that is a table, not a list of items for each "
+            "user. Read it with load."
+        )
