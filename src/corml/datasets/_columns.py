@@ -17,8 +17,21 @@ from corml.interactions import fault_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Check", "Coded", "Columns", "Fault", "Table", "ids", "numbers", "ratings", "texts"]
+__all__ = [
+    "PER_OBJECT",
+    "Check",
+    "Coded",
+    "Columns",
+    "Fault",
+    "Place",
+    "Table",
+    "ids",
+    "numbers",
+    "ratings",
+    "texts",
+]
 
+PER_OBJECT = 50  # bytes of a value that is an object of Python for a while
 UUID_BYTES = 16
 NULL = "null"  # the id of rows without one, where they are kept
 NOTHING = ("", "null", "none", "nan", "na", "n/a", "nil", "<na>", r"\n", "undefined")  # as programs write a missing id
@@ -82,6 +95,13 @@ class Table(Protocol):
     @property
     def named(self) -> bool:
         """Whether the names come from the data (else they are just 0, 1, 2 …)."""
+
+    @property
+    def rows(self) -> int:
+        """About how many rows there are; 0 where only reading would tell."""
+
+    def extra(self, columns: int) -> int:
+        """Bytes that reading so many columns takes beside them."""
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Read the columns at these positions."""

@@ -52,6 +52,15 @@ class ExcelTable:
                 f"{self.where} has two columns of one name; its columns are {listed(self.names)}: rename one."
             )
 
+    @property
+    def rows(self) -> int:
+        """Filled rows."""
+        return len(self._rows)
+
+    def extra(self, columns: int) -> int:
+        """Nothing: the cells are in memory."""
+        return 0
+
     def read(self, positions: Sequence[int]) -> Columns:
         """Hand out some columns, with the numbers that Excel shows beside its rows."""
         series = [column([cells[at] if at < len(cells) else None for _, cells in self._rows]) for at in positions]

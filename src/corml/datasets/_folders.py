@@ -65,6 +65,17 @@ class FolderTable:
         self.names = own + [key for key in _partition(self._paths[0]) if key not in own]
         notes.add(f"files: {len(self._paths):,}, from {shown(self._paths[0])} to {shown(self._paths[-1])}")
 
+    @property
+    def rows(self) -> int:
+        """As many as the first file has, times how much larger all of them are."""
+        sizes = [path.stat().st_size for path in self._paths]
+        return self._first.rows * sum(sizes) // max(sizes[0], 1)
+
+    def extra(self, columns: int) -> int:
+        """What the largest file takes, which may be the last."""
+        sizes = [path.stat().st_size for path in self._paths]
+        return (self._first.extra(columns) + sizes[0]) * max(sizes) // max(sizes[0], 1)
+
     def read(self, positions: Sequence[int]) -> Columns:
         """Read some columns of every file."""
         wanted = [self.names[at] for at in positions]

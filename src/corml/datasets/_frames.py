@@ -34,12 +34,17 @@ class FrameTable:
 
     named = True
 
-    def __init__(self, names: Sequence[str], get: "Callable[[int], pl.Series]", where: str) -> None:
+    def __init__(self, names: Sequence[str], get: "Callable[[int], pl.Series]", where: str, rows: int = 0) -> None:
         self.where = where
+        self.rows = rows
         self.names = [bare(name) for name in names]
         self._get = get
         if len(set(self.names)) < len(self.names):
             raise DataError(f"{where} has two columns of one name; its columns are {listed(self.names)}: rename one.")
+
+    def extra(self, columns: int) -> int:
+        """Nothing: columns come as they are."""
+        return 0
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Hand out some columns."""
@@ -52,12 +57,13 @@ def from_parquet(content: Content) -> FrameTable:
 
     with _damage(content.where):
         names = list(pl.read_parquet_schema(io.BytesIO(content.data)))
+        rows = pl.scan_parquet(io.BytesIO(content.data)).select(pl.len()).collect().item()
 
     def get(at: int) -> pl.Series:
         with _damage(content.where):
             return pl.read_parquet(io.BytesIO(content.data), columns=[names[at]]).to_series()
 
-    return FrameTable(names, get, content.where)
+    return FrameTable(names, get, content.where, rows)
 
 
 def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
@@ -78,7 +84,7 @@ def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
     if len(shapes) > 1 or len(next(iter(shapes))) != 1:
         raise DataError(f"{content.where} needs arrays of one dimension and equal length; it has {sorted(shapes)}.")
     columns = list(arrays.values())
-    return FrameTable(list(arrays), lambda at: pl.Series(columns[at]), content.where)
+    return FrameTable(list(arrays), lambda at: pl.Series(columns[at]), content.where, len(columns[0]))
 
 
 def from_frame(frame: Any) -> FrameTable:
@@ -97,7 +103,7 @@ def from_frame(frame: Any) -> FrameTable:
     except nw.exceptions.NarwhalsError as fault:
         said = " ".join(str(fault).split())
         raise DataError(f"The frame cannot be used: {said} Rename its columns.") from fault
-    return FrameTable(names, lambda at: _series(wrapped[:, at], names[at]), "The frame")
+    return FrameTable(names, lambda at: _series(wrapped[:, at], names[at]), "The frame", len(wrapped))
 
 
 def _arrays(content: Content, allow_expansion: bool) -> dict[str, np.ndarray[Any, Any]]:
@@ -162,7 +168,7 @@ def from_pieces(pieces: Sequence[Content], reader: str) -> FrameTable:
     import polars as pl
 
     frame = pl.concat([_pairs(piece, reader) for piece in pieces]).unique().sort("user", "item")
-    return FrameTable(frame.columns, frame.to_series, pieces[0].where)
+    return FrameTable(frame.columns, frame.to_series, pieces[0].where, len(frame))
 
 
 def _pairs(piece: Content, reader: str) -> "pl.DataFrame":

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from corml.datasets._bytes import as_text
-from corml.datasets._columns import Columns, Fault
+from corml.datasets._columns import PER_OBJECT, Columns, Fault
 from corml.datasets._packed import Content
 from corml.errors import DataError
 
@@ -35,6 +35,15 @@ class JsonTable:
             said = next((why for _, why in self._records() if isinstance(why, str)), "it is empty")
             raise DataError(f"{self.where} has no interactions: no {self.unit} holds a JSON record ({said}).")
         self.names = list(dict.fromkeys(name for record in first for name in record))
+
+    @property
+    def rows(self) -> int:
+        """Lines, or in a list, braces."""
+        return self._text.count("{" if self._list else "\n") + 1
+
+    def extra(self, columns: int) -> int:
+        """Every field as an object."""
+        return PER_OBJECT * columns * self.rows
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Read some fields of all records; one that is missing is an empty field."""

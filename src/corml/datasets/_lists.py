@@ -44,6 +44,15 @@ class ListTable:
         self.where = content.where
         self._data = as_text(content.data, self.where, encoding)
 
+    @property
+    def rows(self) -> int:
+        """Blanks, as each stands before an item."""
+        return self._data.count(b" ")
+
+    def extra(self, columns: int) -> int:
+        """Twice the text: lines and words."""
+        return 2 * len(self._data)
+
     def read(self, positions: "Sequence[int]") -> Columns:
         """Read the pairs in the order of the file, each with the line it stands on."""
         import polars as pl

@@ -101,7 +101,9 @@ def _both(name: str) -> str:
 
 def _decodes(encoding: object) -> bool:
     try:
-        return isinstance(encoding, str) and b"".decode(encoding) == ""
+        return isinstance(encoding, str) and bool(b"ab".decode(encoding))
+    except UnicodeError:  # it exists, and two letters are not text in it
+        return True
     except (LookupError, ValueError):
         return False
 

@@ -22,7 +22,6 @@ BOMB_RATIO = 1000  # an honest table does not shrink a thousandfold
 BOMB_SIZE = 1 << 30  # and below this size it would do no harm
 CHUNK = 1 << 20
 STDIN = "Standard input"  # as messages call it
-EXPANSION = 6  # memory for text and columns, as a multiple of the size of the file
 TABLES = (
     "csv",
     "tsv",
@@ -67,9 +66,7 @@ def content(path: Path, *, allow_expansion: bool = False, members: Sequence[str]
     try:
         with _regular(path) as file:
             before = os.fstat(file.fileno())
-            memory.require(
-                EXPANSION * before.st_size, what=f"Reading {shown(path)}", instead="read it in parts, or add memory."
-            )
+            memory.require(before.st_size, what=f"Reading {shown(path)}", instead="read it in parts, or add memory.")
             read = _unpack(file, path.name, path, (before.st_size, allow_expansion), members)
             if _changed(before, os.fstat(file.fileno())) or _changed(before, os.stat(path)):
                 raise DataError(f"{shown(path)} changed while it was being read: wait until it is complete.")

@@ -1,8 +1,9 @@
 """From rows to pairs: what repeated rows mean, and which pairs count as an interaction.
 
 A pair that occurs more than once is one interaction, standing where it first stood, with the latest of its times.
-Where its ratings differ, the latest rating counts; without times the highest does. Then the threshold is applied:
-`at_least`, or without one anything above zero.
+Where its ratings differ, the latest rating counts; without times the highest does. With a threshold of 0 or more,
+negative quantities (returns) do not count beside others. Then the threshold is applied: `at_least`, or without one
+anything above zero.
 """
 
 from dataclasses import dataclass
@@ -54,17 +55,27 @@ def _settle(
 ) -> tuple[Floats | None, Floats | None, int]:
     """Give the first row of each repeated pair (they stand `at`) the rating and the time that count for all of them."""
     _, leader, group = np.unique(key[at], return_index=True, return_inverse=True)
-    rating, time, conflicts = rows.rating, rows.time, 0
+    rating, time, conflicts, first = rows.rating, rows.time, 0, at[leader]
     if rating is not None:
-        decided = _deciding(rating[at], None if time is None else time[at], group, len(leader), positive)
-        conflicts = len(np.unique(group[rating[at] != rating[at[leader]][group]]))
+        conflicts = len(np.unique(group[rating[at] != rating[first][group]]))
+        if positive:
+            counts = _counts(rating[at], group, len(leader))
+            at, group = at[counts], group[counts]
+        decided = _deciding(rating[at], None if time is None else time[at], group, len(leader))
         rating = rating.copy()
-        rating[at[leader]] = decided
+        rating[first] = decided
     if time is not None:
         latest = _highest(time[at], group, len(leader))
         time = time.copy()
-        time[at[leader]] = latest
+        time[first] = latest
     return rating, time, conflicts
+
+
+def _counts(rating: Floats, group: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Leave out negative quantities beside others: one that comes back of six bought does not undo the purchase."""
+    bought = np.zeros(count, dtype=bool)
+    bought[group[rating >= 0]] = True
+    return (rating >= 0) | ~bought[group]
 
 
 def _highest(values: Floats, group: NDArray[np.int64], count: int) -> Floats:
@@ -74,15 +85,11 @@ def _highest(values: Floats, group: NDArray[np.int64], count: int) -> Floats:
     return highest
 
 
-def _deciding(rating: Floats, time: Floats | None, group: NDArray[np.int64], count: int, positive: bool) -> Floats:
-    """Find the rating of each group that counts: the latest (of equal times the lowest line), else the highest.
-
-    Where negative quantities are left out (`positive`), a later one does not undo a purchase: five of six were kept.
-    """
+def _deciding(rating: Floats, time: Floats | None, group: NDArray[np.int64], count: int) -> Floats:
+    """Find the rating of each group that counts: the latest (of equal times the lowest line), else the highest."""
     if time is None:
         return _highest(rating, group, count)
-    counts = rating >= 0 if positive else np.ones(len(rating), dtype=bool)
-    order = np.lexsort((time, counts, group))  # stable: of equal times, the later row comes last
+    order = np.lexsort((time, group))  # stable: of equal times, the later row comes last
     decided = np.empty(count)
     decided[group[order]] = rating[order]  # of repeated positions the last one stays
     return decided

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import corml.datasets._columns as _columns
+import corml.datasets._cost as _cost
 import corml.datasets._times as _times
 from corml.datasets._columns import Check, Coded, Columns, Fault, Table
 from corml.datasets._options import Notes, Options
@@ -36,9 +37,11 @@ def gather(table: Table, options: Options, notes: Notes) -> Rows:
     """Read the columns that matter and keep the rows that are whole."""
     chosen = roles(table.names, table.named, options, table.where)
     _say(chosen, table, options, notes)
+    before = _cost.require_for_reading(table, len(chosen.positions()))
     columns = table.read(chosen.positions())
     if not len(columns) and not columns.faults:
         raise DataError(f"{table.where} has no interactions: it has no rows.")
+    _cost.require_for_ids(table, columns.series, before)
     series = dict(zip(chosen.positions(), columns.series, strict=True))
     users = _columns.ids(series[chosen.user], "user", table.where, trim=options.trim, null_ids=options.null_ids)
     items = _columns.ids(series[chosen.item], "item", table.where, trim=options.trim, null_ids=options.null_ids)

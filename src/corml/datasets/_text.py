@@ -15,7 +15,7 @@ import numpy as np
 
 import corml.datasets._sniff as _sniff
 from corml.datasets._bytes import as_text, unix_lines
-from corml.datasets._columns import Columns, Fault
+from corml.datasets._columns import PER_OBJECT, Columns, Fault
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content
 from corml.errors import DataError, ascii_line
@@ -51,6 +51,15 @@ class TextTable:
         if dat and self.named:
             notes.add("no header: read as user::item::rating::time, the layout of MovieLens' .dat files")
         self._check_names()
+
+    @property
+    def rows(self) -> int:
+        """Lines, which are rows but for some."""
+        return self._data.count(b"\n") + 1
+
+    def extra(self, columns: int) -> int:
+        """Most of the text again; with quotes, every field as an object."""
+        return 3 * len(self._data) // 4 + self._quoted * PER_OBJECT * columns * self.rows
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Read some columns, fast if the file is plain and clean."""

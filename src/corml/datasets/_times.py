@@ -14,12 +14,16 @@ from corml.datasets._columns import Check, numbers
 from corml.errors import DataError, UsageError, ascii_line
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     import polars as pl
 
 __all__ = ["times"]
 
 CLOCKS = ("%H:%M:%S%.f%#z", "%H:%M:%S%.f", "%H:%M%#z", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
-DAY_OR_MONTH_FIRST = r"^(\d{1,2})[./-](\d{1,2})[./-](\d{4})(?:$|[ ,T])"
+DAY_OR_MONTH_FIRST = r"^(\d{1,2})[./-](\d{1,2})[./-](\d{4})($|[ ,T])"
+
+PIECE = 1 << 18  # rows of dates at a time
 
 Floats = NDArray[np.float64]
 
@@ -71,26 +75,25 @@ def _from_text(series: "pl.Series", decimal: str) -> tuple[Floats, NDArray[np.bo
     """Numbers, and in the rows that are none, dates; also which rows are dates of an order that nothing shows."""
     moments, unsure = numbers(series, decimal), np.zeros(len(series), dtype=bool)
     left = np.flatnonzero(~np.isfinite(moments))
-    if len(left):
-        text, unclear = _years_first(series.gather(left).str.strip_chars())
-        moments[left] = _parsed(_plain(text))
-        unsure[left] = unclear
+    pieces = [left[start : start + PIECE] for start in range(0, len(left), PIECE)]  # to take little memory
+    order = _order(series.gather(rows).str.strip_chars() for rows in pieces)
+    for rows in pieces:
+        text = series.gather(rows).str.strip_chars()
+        unsure[rows] = order is None and text.str.contains(DAY_OR_MONTH_FIRST).fill_null(False).to_numpy()
+        moments[rows] = _parsed(_plain(text if order is None else text.str.replace(DAY_OR_MONTH_FIRST, order)))
     return moments, unsure
 
 
-def _years_first(text: "pl.Series") -> tuple["pl.Series", NDArray[np.bool_]]:
-    """Write 31.01.2024 as 2024-01-31 where the column shows the order; leave it, and tell where, if it does not."""
+def _order(pieces: "Iterable[pl.Series]") -> str | None:
+    """How to write 31.01.2024 as 2024-01-31, if some day is above 12 and so shows which part it is."""
     import polars as pl
 
-    first, second = (text.str.extract(DAY_OR_MONTH_FIRST, at).cast(pl.Int32) for at in (1, 2))
-    found = first.is_not_null()
-    if not found.any():
-        return text, found.to_numpy()
-    days_first, months_first = bool((first > 12).any()), bool((second > 12).any())
-    if days_first == months_first:
-        return text, found.to_numpy()
-    order = "${3}-${2}-${1}${4}" if days_first else "${3}-${1}-${2}${4}"
-    return text.str.replace(DAY_OR_MONTH_FIRST.replace("(?:", "("), order), np.zeros(len(text), dtype=bool)
+    above = [False, False]
+    for text in pieces:
+        for at in (0, 1):
+            part = text.str.extract(DAY_OR_MONTH_FIRST, at + 1).cast(pl.Int32)
+            above[at] |= bool((part > 12).any())
+    return {(True, False): "${3}-${2}-${1}${4}", (False, True): "${3}-${1}-${2}${4}"}.get((above[0], above[1]))
 
 
 def _plain(text: "pl.Series") -> "pl.Series":
