@@ -59,7 +59,7 @@ class TextTable:
 
     def extra(self, columns: int) -> int:
         """Most of the text again; with quotes, every field as an object."""
-        return 3 * len(self._data) // 4 + self._quoted * PER_OBJECT * columns * self.rows
+        return 3 * len(self._data) // 4 + (PER_OBJECT * columns * self.rows if self._quoted else 0)
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Read some columns, fast if the file is plain and clean."""
