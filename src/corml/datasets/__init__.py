@@ -8,7 +8,7 @@ the order data takes: `_packed` (bytes), a file for each kind of table (`_text`,
 from corml.datasets._doctor import Finding, Report, examine
 from corml.datasets._download import fetch
 from corml.datasets._item_lists import load_item_lists
-from corml.datasets._known import Known, Remote, folder, get, known
+from corml.datasets._known import Known, Remote, folder, get, known, present
 from corml.datasets._load import load
 from corml.datasets._write import write
 
@@ -24,5 +24,6 @@ __all__ = [
     "known",
     "load",
     "load_item_lists",
+    "present",
     "write",
 ]
