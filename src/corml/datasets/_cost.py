@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 __all__ = ["require_for_ids", "require_for_reading"]
 
-PER_ROW = 116
+PER_ROW = 148
 PER_VALUE = 19
 PER_LABEL = 140
 INSTEAD = "load it in parts, convert it to Parquet with whole numbers as ids, or add memory."
