@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of"]
 
-LONGEST_ID = 256  # bytes of UTF-8
+LONGEST_ID = 2048  # bytes of UTF-8
 SHOWN = 5  # pairs that a notebook shows
 LARGEST_INT32_NNZ = 2**31 - 1  # above this many interactions the matrix is indexed with 64-bit integers
 

@@ -47,7 +47,7 @@ REFUSALS = [
     pytest.param("a.csv", HEAD + "a,x,1e400,1\n", [], DATA, "'1e400' is not a finite number", id="8 1e400"),
     pytest.param("a.csv", HEAD + "a,x,good,1\n", [], DATA, "'good' is not a finite number", id="8 text"),
     pytest.param("a.csv", HEAD + "a,x,-1,1\n", [], DATA, "'-1' is negative", id="8 negative"),
-    pytest.param("a.csv", "user,item\na," + "x" * 257, [], DATA, "longer than 256 bytes", id="12 long id"),
+    pytest.param("a.csv", "user,item\na," + "x" * 2049, [], DATA, "longer than 2048 bytes", id="12 long id"),
     pytest.param("a.csv", b"user,item\na,caf\xe9\n", [], DATA, "byte offset 15", id="14 Latin-1"),
     pytest.param("a.csv", GOOD.encode("utf-16"), [], DATA, "UTF-16", id="14 UTF-16"),
     pytest.param("a.csv", b"user,item\na,x\0\n", [], DATA, "NUL byte at byte offset 13", id="14 NUL"),
@@ -60,9 +60,9 @@ REFUSALS = [
     pytest.param("a.csv", HEAD + "a,x,2,1\n", ["--at-least", "4"], DATA, "0 positives after threshold", id="27"),
     pytest.param("a.parquet", parquet(user=["a", None], item=["x", "y"]), [], DATA, "row 2: the user", id="32 null"),
     pytest.param("a.parquet", parquet(user=[[1]], item=["x"]), [], DATA, "one plain value", id="32 nested"),
-    pytest.param("a.csv", GOOD, ["--k-core", "-1"], USAGE, "k_core must be a whole number", id="35 k-core"),
+    pytest.param("a.csv", GOOD, ["--k-core", "-1"], USAGE, "--k-core must be a whole number", id="35 k-core"),
     pytest.param("a.csv", GOOD, ["--k-core", "two"], USAGE, "--k-core", id="35 k-core as text"),
-    pytest.param("a.csv", GOOD, ["--at-least", "nan"], USAGE, "at_least must be a finite", id="35 at-least"),
+    pytest.param("a.csv", GOOD, ["--at-least", "nan"], USAGE, "--at-least must be a finite", id="35 at-least"),
     pytest.param("a.csv", GOOD, ["--item", "user", "--user", "user"], USAGE, "two roles", id="35 one column twice"),
 ]
 

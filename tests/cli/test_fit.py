@@ -79,7 +79,7 @@ def test_a_settings_file_may_say_everything(run, here, csv):
         ("[data]\ntrim = 'yes'\n", "trim must be true or false"),
         ("[data]\nuser = 1.5\n", "user must be a column's name"),
         ("[data]\ntitles = 3\n", "titles must be the name of a file"),
-        ("[data]\nat_least = 'four'\n", "at_least must be a finite number"),
+        ("[data]\nat_least = 'four'\n", "--at-least must be a finite number"),
         ("[split]\nhow = 'ration'\n", "did you mean 'ratio'"),
         ("[split]\nhow = 'ratio'\nsed = 1\n", "no option 'sed'; did you mean 'seed'"),
         ("[split]\nhow = 'ratio'\nseed = 'x'\n", "seed of the split 'ratio' must be"),

@@ -77,7 +77,7 @@ MATRIX = [
     pytest.param("a.csv", HEAD + "a,x,,1\n", {}, DataError, "line 2: the rating", id="8 missing"),
     pytest.param("a.csv", HEAD + "a,x,-1,1\n", {}, DataError, "'-1' is negative", id="8 negative"),
     pytest.param("a.csv", HEAD + "a,x,1,soon\n", {"time": "time"}, DataError, "time 'soon' is no number", id="9 named"),
-    pytest.param("a.csv", "user,item\na," + "x" * 257, {}, DataError, "longer than 256 bytes", id="12 long id"),
+    pytest.param("a.csv", "user,item\na," + "x" * 2049, {}, DataError, "longer than 2048 bytes", id="12 long id"),
     pytest.param(
         "a.csv", b"user,item\na,caf\xe9\n", {}, DataError, "0xE9 at byte offset 15, probably Latin-1", id="14"
     ),
@@ -117,14 +117,20 @@ MATRIX = [
         "a.parquet", parquet(user=[[1]], item=["x"]), {}, DataError, "one plain value per row", id="32 nested"
     ),
     pytest.param("a.parquet", parquet(user=[b"\xff"], item=["x"]), {}, DataError, "not UTF-8", id="32 bytes"),
-    pytest.param("a.csv", GOOD, {"k_core": -1}, UsageError, "k_core must be a whole number", id="35 k_core"),
-    pytest.param("a.csv", GOOD, {"min_user": True}, UsageError, "min_user must be a whole number", id="35 min_user"),
-    pytest.param("a.csv", GOOD, {"at_least": float("nan")}, UsageError, "at_least must be a finite", id="35 at_least"),
-    pytest.param("a.csv", GOOD, {"separator": '"'}, UsageError, "separator must be", id="35 separator"),
+    pytest.param(
+        "a.csv", GOOD, {"k_core": -1}, UsageError, "k_core= (--k-core) must be a whole number", id="35 k_core"
+    ),
+    pytest.param(
+        "a.csv", GOOD, {"min_user": True}, UsageError, "min_user= (--min-user) must be a whole number", id="35 min_user"
+    ),
+    pytest.param(
+        "a.csv", GOOD, {"at_least": float("nan")}, UsageError, "at_least= (--at-least) must be", id="35 at_least"
+    ),
+    pytest.param("a.csv", GOOD, {"separator": '"'}, UsageError, "separator= (--separator) must be", id="35 separator"),
     pytest.param("a.csv", GOOD, {"user": False}, UsageError, "user and item are needed", id="35 no user"),
     pytest.param("a.csv", GOOD, {"user": "user", "item": "user"}, UsageError, "two roles", id="35 one column twice"),
     pytest.param(
-        "a.csv", GOOD, {"rating": False, "at_least": 1}, UsageError, "at_least needs ratings", id="35 no rating"
+        "a.csv", GOOD, {"rating": False, "at_least": 1}, UsageError, "(--at-least) needs ratings", id="35 no rating"
     ),
 ]
 

@@ -42,7 +42,7 @@ def test_many_singles_are_advised_a_core():
         (["Ann", "ann"], "only by upper and lower case: 'ann'", "write them alike"),
         (["7", "7.0"], "only by a final .0: '7.0'", "without .0"),
         (["7", "007"], "only by leading zeros: '007'", "alike"),
-        (["a", "NA", "null"], "may stand for a missing one: 'NA', 'null'", "remove"),
+        (["a", "NA", "null"], "may stand for a missing one: 'NA', 'null'", "--null-ids drop"),
     ],
 )
 def test_suspicious_ids_are_shown_with_a_remedy(ids, what, advice):

@@ -41,7 +41,7 @@ def test_the_fast_reader_and_the_careful_reader_agree(rows):
     fast, careful = plain._fast([0, 1]), plain._slow([0, 1])
     assert fast is not None
     assert [s.to_list() for s in fast.series] == [s.to_list() for s in careful.series]
-    assert [fast.number(n) for n in range(len(rows))] == careful.lines.tolist()
+    assert [fast.fault(n, "").number for n in range(len(rows))] == careful.lines.tolist()
 
 
 def test_whole_numbers_are_stored_as_such_in_npz_and_others_as_text(tmp_path):

@@ -2,6 +2,7 @@
 
 import json
 import math
+import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
@@ -19,6 +20,7 @@ __all__ = [
     "as_json_text",
     "clean",
     "command_line",
+    "in_flags",
     "progress",
     "say",
     "show_json",
@@ -30,6 +32,7 @@ __all__ = [
 WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # the program was called with
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether only results and errors are printed
 STDOUT = "-"  # a file of this name is standard output
+_OPTION = re.compile(r"\b[a-z]\w*(?:=\S*)? \((--[a-z][^()]*)\)")
 UNLIMITED = 100_000  # columns where standard output is not a terminal: a row stays one line
 
 
@@ -53,6 +56,11 @@ def wrote(out: str, about: str) -> None:
     """Say what was written and where; of what is on standard output already, only that."""
     if not QUIET.get() and out != STDOUT:
         say(f"wrote {out}: {about}")
+
+
+def in_flags(text: str) -> str:
+    """Name options as the command line does: the library writes `user= (--user)`, here it is `--user`."""
+    return _OPTION.sub(r"\1", text)
 
 
 def clean(text: object) -> str:

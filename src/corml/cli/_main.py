@@ -12,7 +12,7 @@ import typer
 
 import corml
 from corml.cli._commands import Commands
-from corml.cli._console import QUIET, WORDS, clean, say
+from corml.cli._console import QUIET, WORDS, clean, in_flags, say
 from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning
 
 __all__ = ["app", "main"]
@@ -102,7 +102,7 @@ def _run(arguments: list[str], debug: bool) -> int:
 
 def _explain(fault: Exception) -> int:
     if isinstance(fault, CormlError):
-        return _fail(fault.code, str(fault), fault.exit_code)
+        return _fail(fault.code, in_flags(str(fault)), fault.exit_code)
     if hasattr(fault, "format_message"):  # typer's own, about options and arguments
         message = fault.format_message()
         where = getattr(getattr(fault, "ctx", None), "command_path", "corml")

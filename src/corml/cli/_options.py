@@ -38,6 +38,16 @@ LOADING: dict[str, Option] = {
     "no_header": _switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),
     "trim": _switch("--trim", "Strip whitespace around ids."),
     "skip_bad_rows": _switch("--skip-bad-rows", "Drop malformed rows (up to 1 %) and count them."),
+    "max_bad_rows": _value(float, "--max-bad-rows", "SHARE", "Drop malformed rows up to this share, such as 0.05."),
+    "null_ids": _value(
+        str, "--null-ids", "drop|keep", "Rows without a user or item: drop them, or keep them as 'null'."
+    ),
+    "encoding": _value(str, "--encoding", "NAME", "Encoding of text that is not UTF-8, such as cp1252."),
+    "decimal": _value(str, "--decimal", "CHARACTER", "Decimal character of numbers: . or , (default: .)."),
+    "time_format": _value(str, "--time-format", "FORMAT", "How times are written, such as '%d.%m.%Y %H:%M'."),
+    "item_lists": _switch("--item-lists", "Each line is a user and then all their items."),
+    "sheet": _value(str, "--sheet", "NAME", "Sheet of an Excel workbook (default: the first)."),
+    "query": _value(str, "--query", "SQL", "What to read from a SQLite or DuckDB file."),
     "allow_expansion": _switch("--allow-expansion", "Allow extreme compression ratios."),
 }
 

@@ -1,5 +1,6 @@
 """Steps several commands share: load with remarks, split, and rebuild the split a model file was evaluated on."""
 
+import glob
 import os
 from collections.abc import Iterable, Mapping
 from functools import cache
@@ -8,7 +9,7 @@ from typing import Any
 
 import corml
 from corml import datasets, plugins, splits
-from corml.cli._console import STDOUT, progress, tell
+from corml.cli._console import STDOUT, in_flags, progress, tell
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.method.estimator import Dial
@@ -59,7 +60,7 @@ def _fetch_if_missing(source: str) -> None:
 
 
 def _note(text: str) -> None:
-    tell(f"note: {text}")
+    tell(f"note: {in_flags(text)}")
 
 
 def target(out: str, *inputs: object) -> None:
@@ -265,7 +266,7 @@ def _data_of(name: object, model: str) -> str:
     """Where the data of a model file are: where they were, or else beside the model file."""
     if not isinstance(name, str) or name == "frame":
         raise UsageError("The model file does not say which data to evaluate it on: name the data file.")
-    if os.path.exists(name) or name.replace("_", "-") in datasets.known():
+    if os.path.exists(name) or glob.glob(name, recursive=True) or name.replace("_", "-") in datasets.known():
         return name
     beside = os.path.join(os.path.dirname(model), name)
     if os.path.exists(beside):

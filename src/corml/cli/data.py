@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from corml import datasets
-from corml.cli._console import STDOUT, say, show_json, show_table, wrote
+from corml.cli._console import STDOUT, in_flags, say, show_json, show_table, wrote
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, put
 from corml.cli._work import check_split, load, make_split, target, text_target
@@ -17,7 +17,7 @@ from corml.interactions import Interactions
 
 __all__ = ["data"]
 
-SOURCE = "A file of interactions, or the name of a known data set."
+SOURCE = "A file, folder or pattern of files with interactions, - for standard input, or a known data set."
 FORMATS = (".csv", ".tsv", ".parquet", ".inter", ".npz")
 
 data = typer.Typer()
@@ -108,7 +108,7 @@ def info(
         return
     show_table(["fact", "value"], ((label, _fact(label, value)) for label, value in report.facts))
     for finding in report.findings:
-        say(f"{finding.severity}: {finding.what}\n    → {finding.advice}")
+        say(f"{finding.severity}: {finding.what}\n    → {in_flags(finding.advice)}")
     if not report.findings:
         say("No problems found.")
 

@@ -1,7 +1,8 @@
 """LOAD: interactions in, from files, frames and known data sets; a doctor for them; and out again.
 
 Each public file of this room is a data set that `load` knows by name. Files with an underscore are the machinery, in
-the order data takes: `_packed` (bytes), `_text` or `_frames` (tables), `_columns`, `_rows`, `_pairs`, `_filters`.
+the order data takes: `_packed` (bytes), a file for each kind of table (`_text`, `_frames`, `_json`, `_excel`, `_lists`,
+`_databases`, `_folders`), `_columns` and `_times`, `_rows`, `_pairs`, `_filters`.
 """
 
 from corml.datasets._doctor import Finding, Report, examine

@@ -9,14 +9,21 @@ __all__ = ["as_text"]
 
 LONGEST_LINE = 1 << 20
 CHUNK = 1 << 24
-_MAGIC = {b"\x1f\x8b": "gzip", b"PK\x03\x04": "zip", b"PAR1": "Parquet", b"\x28\xb5\x2f\xfd": "zstd"}
+_MAGIC = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"PAR1": "Parquet",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"SQLite format 3": "SQLite",
+}
 
 
-def as_text(data: bytes, where: str) -> bytes:
-    """Check bytes that should be text and take a byte-order mark off."""
+def as_text(data: bytes, where: str, encoding: str | None = None) -> bytes:
+    """Check bytes that should be text and take a byte-order mark off; text of another encoding becomes UTF-8."""
     for magic, kind in _MAGIC.items():
         if data.startswith(magic):
             raise DataError(f"{where} is not text but a {kind} file: give it the suffix of its kind.")
+    data = data if encoding is None else _recoded(data, where, encoding)
     _check_encoding(data, where)
     data = data.removeprefix(codecs.BOM_UTF8)
     _check_lines(data, where)
@@ -30,7 +37,10 @@ def unix_lines(data: bytes) -> bytes:
 
 def _check_encoding(data: bytes, where: str) -> None:
     if data.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)) or _every_other_is_zero(data):
-        raise DataError(f"{where} is UTF-16 (byte offset 0), not UTF-8: save it as UTF-8.")
+        raise DataError(
+            f"{where} is UTF-16 (byte offset 0), not UTF-8: save it as UTF-8, "
+            "or pass encoding='utf-16' (--encoding utf-16)."
+        )
     zero = data.find(b"\0")
     if zero >= 0:
         raise DataError(f"{where} has a NUL byte at byte offset {zero:,}: it is damaged, or not text.")
@@ -40,7 +50,7 @@ def _check_encoding(data: bytes, where: str) -> None:
     if bad is not None:
         raise DataError(
             f"{where} is not UTF-8: byte 0x{data[bad]:02X} at byte offset {bad:,}, "
-            f"probably {_guess(data[bad])}; save it as UTF-8."
+            f"probably {_guess(data[bad])}; save it as UTF-8, or pass {_codec(data[bad])}."
         )
 
 
@@ -62,6 +72,19 @@ def _first_not_utf8(data: bytes) -> int | None:
 
 def _guess(byte: int) -> str:
     return "Windows-1252" if 0x80 <= byte < 0xA0 else "Latin-1 (ISO-8859-1)"
+
+
+def _codec(byte: int) -> str:
+    name = "cp1252" if 0x80 <= byte < 0xA0 else "latin-1"
+    return f"encoding='{name}' (--encoding {name})"
+
+
+def _recoded(data: bytes, where: str, encoding: str) -> bytes:
+    try:
+        return data.decode(encoding).encode()
+    except UnicodeError as fault:
+        at = f" at byte offset {fault.start:,}" if isinstance(fault, UnicodeDecodeError) else ""
+        raise DataError(f"{where} is not {encoding}{at}: give the encoding it has.") from fault
 
 
 def _check_lines(data: bytes, where: str) -> None:

@@ -1,8 +1,9 @@
-"""What every format becomes, columns; and one column each: ids as text, ratings as numbers, times as seconds.
+"""What every format becomes, columns; and one column each: ids as text, ratings as numbers (for times see `_times`).
 
 Each column comes with a mask of the rows that cannot be read, each row with the line it stands on.
 """
 
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Protocol
@@ -16,9 +17,24 @@ from corml.interactions import fault_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Check", "Coded", "Columns", "Fault", "Table", "ids", "ratings", "texts", "times"]
+__all__ = [
+    "PER_OBJECT",
+    "Check",
+    "Coded",
+    "Columns",
+    "Fault",
+    "Place",
+    "Table",
+    "ids",
+    "numbers",
+    "ratings",
+    "texts",
+]
 
-FORMATS = ("%Y-%m-%d %H:%M:%S%.f%:z", "%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M", "%Y-%m-%d")
+PER_OBJECT = 50  # bytes of a value that is an object of Python for a while
+UUID_BYTES = 16
+NULL = "null"  # the id of rows without one, where they are kept
+NOTHING = ("", "null", "none", "nan", "na", "n/a", "nil", "<na>", r"\n", "undefined")  # as programs write a missing id
 
 
 @dataclass(frozen=True)
@@ -27,6 +43,18 @@ class Fault:
 
     number: int
     what: str
+    file: int = 0  # which of several files it stands in
+    where: str = ""  # that file, where there are several
+
+
+@dataclass(frozen=True)
+class Place:
+    """A stretch of rows that come from one of several files."""
+
+    where: str
+    rows: int
+    first: int
+    lines: NDArray[np.int64] | None
 
 
 @dataclass(frozen=True)
@@ -38,13 +66,19 @@ class Columns:
     first: int = 1  # the number of the first row
     lines: NDArray[np.int64] | None = None  # the numbers of all rows, where they are not consecutive
     faults: list[Fault] = field(default_factory=list)
+    places: list[Place] = field(default_factory=list)  # the files in turn, where there are several
 
     def __len__(self) -> int:
         return len(self.series[0])
 
-    def number(self, row: int) -> int:
-        """Give the line or row number people would look up."""
-        return self.first + row if self.lines is None else int(self.lines[row])
+    def fault(self, row: int, what: str) -> Fault:
+        """Say what is wrong with a row, at the number people would look up."""
+        for file, place in enumerate(self.places):
+            if row < place.rows:
+                number = place.first + row if place.lines is None else int(place.lines[row])
+                return Fault(number, what, file, place.where)
+            row -= place.rows
+        return Fault(self.first + row if self.lines is None else int(self.lines[row]), what)
 
 
 class Table(Protocol):
@@ -61,6 +95,13 @@ class Table(Protocol):
     @property
     def named(self) -> bool:
         """Whether the names come from the data (else they are just 0, 1, 2 …)."""
+
+    @property
+    def rows(self) -> int:
+        """About how many rows there are; 0 where only reading would tell."""
+
+    def extra(self, columns: int) -> int:
+        """Bytes that reading so many columns takes beside them."""
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Read the columns at these positions."""
@@ -85,14 +126,20 @@ class Coded:
     codes: NDArray[np.int64]
     check: Check
     floats: bool = False  # the ids arrived as decimal numbers
+    dropped: NDArray[np.bool_] | None = None  # rows to leave out because they have no id, where that was asked for
 
 
-def ids(series: "pl.Series", role: str, where: str, *, trim: bool) -> Coded:
+def ids(series: "pl.Series", role: str, where: str, *, trim: bool, null_ids: str | None = None) -> Coded:
     """Give each id of a column a number; each must be text, or have one plain text form."""
     import polars as pl
 
     text = texts(series, role, where)
     text = text.str.strip_chars() if trim else text
+    dropped = None
+    if null_ids == "keep":
+        text = pl.select(pl.when(text.str.strip_chars() == "").then(None).otherwise(text)).to_series().fill_null(NULL)
+    elif null_ids == "drop":
+        dropped = text.str.strip_chars().str.to_lowercase().is_in(NOTHING).fill_null(True).to_numpy()
     unique = text.drop_nulls().unique(maintain_order=True)
     numbered = unique.alias("label").to_frame().with_row_index("code")
     joined = text.alias("label").to_frame().join(numbered, on="label", how="left", maintain_order="left")
@@ -102,93 +149,88 @@ def ids(series: "pl.Series", role: str, where: str, *, trim: bool) -> Coded:
     bad = codes < 0
     if faults:
         bad |= np.isin(codes, list(faults))
+    if dropped is not None:
+        bad &= ~dropped
 
     def what(row: int) -> str:
-        return f"the {role} is {faults.get(int(codes[row]), 'an empty id')}"
+        fault = faults.get(int(codes[row]), "an empty id")
+        advice = "; null_ids='drop' (--null-ids drop) leaves such rows out" if fault == "an empty id" else ""
+        return f"the {role} is {fault}{advice}"
 
-    return Coded(labels, codes, Check(bad, what), series.dtype.is_float())
+    return Coded(labels, codes, Check(bad, what), series.dtype.is_float(), dropped)
 
 
-def ratings(series: "pl.Series", where: str, *, negative: bool) -> tuple[NDArray[np.float64], Check]:
+def ratings(
+    series: "pl.Series", where: str, *, negative: bool, decimal: str = "."
+) -> tuple[NDArray[np.float64], Check]:
     """Read ratings as numbers; only finite ones count, and below zero only where that is allowed."""
     import polars as pl
 
     if not (series.dtype == pl.String or series.dtype.is_numeric() or series.dtype == pl.Boolean):
-        raise DataError(f"{where}: the rating column holds {series.dtype}, not numbers: name another as rating=.")
-    numbers = _as_float(series)
-    bad = ~np.isfinite(numbers)
+        raise DataError(
+            f"{where}: the rating column holds {series.dtype}, not numbers: name another as rating= (--rating)."
+        )
+    values = numbers(series, decimal)
+    bad = ~np.isfinite(values)
     if not negative:
-        bad |= numbers < 0
+        bad |= values < 0
 
     def what(row: int) -> str:
         value = series[row]
-        kind = "negative" if numbers[row] < 0 and np.isfinite(numbers[row]) else "not a finite number"
-        return f"the rating {'is missing' if value is None else f'{ascii_line(value)} is {kind}'}"
+        if value is None:
+            return "the rating is missing"
+        if values[row] < 0 and np.isfinite(values[row]):
+            return f"the rating {ascii_line(value)} is negative; at_least= (--at-least) leaves out what is below it"
+        comma = re.fullmatch(r"\s*[+-]?[\d.]*,\d+\s*", str(value)) and decimal == "."
+        advice = "; decimal=',' (--decimal ,) reads it" if comma else ""
+        return f"the rating {ascii_line(value)} is not a finite number{advice}"
 
-    return numbers, Check(bad, what)
-
-
-def times(series: "pl.Series", where: str) -> tuple[NDArray[np.float64], Check]:
-    """Read times as seconds: numbers as they are, ISO dates since 1970 (UTC unless they say otherwise)."""
-    import polars as pl
-
-    if series.dtype.is_temporal() and series.dtype not in (pl.Time, pl.Duration):
-        moments = _seconds(series.cast(pl.Datetime("us")) if series.dtype == pl.Date else series)
-    elif series.dtype == pl.String:
-        moments = _from_text(series)
-    elif series.dtype.is_numeric():
-        moments = _as_float(series)
-    else:
-        raise DataError(f"{where}: the time column holds {series.dtype}, not times: name another as time=.")
-
-    def what(row: int) -> str:
-        return f"the time {ascii_line(series[row] if series[row] is not None else '')} is no number and no ISO date"
-
-    return moments, Check(~np.isfinite(moments), what)
+    return values, Check(bad, what)
 
 
 def texts(series: "pl.Series", role: str, where: str) -> "pl.Series":
     """Write each id as its exact text: 2⁶⁰+1 keeps its last digit, a decimal its zeros."""
     import polars as pl
 
-    if series.dtype.is_nested() or series.dtype == pl.Object:
+    if series.dtype.is_nested():
         raise DataError(f"{where}: the {role} column holds {series.dtype}: one plain value per row is needed.")
-    if series.dtype.is_integer() or series.dtype in (pl.String, pl.Categorical, pl.Enum):
+    if series.dtype.is_integer() or series.dtype.is_decimal() or series.dtype in (pl.String, pl.Categorical, pl.Enum):
         return series.cast(pl.String)
     if series.dtype == pl.Binary:
-        try:
-            return series.cast(pl.String)
-        except pl.exceptions.PolarsError:
-            raise DataError(f"{where}: the {role} column holds bytes that are not UTF-8 text.") from None
-    return pl.Series([_word(value) for value in series.to_list()], dtype=pl.String)
+        return _bytes_as_text(series, role, where)
+    values = series.to_list()
+    if series.dtype == pl.Object and any(isinstance(value, list | dict | set | tuple) for value in values):
+        raise DataError(f"{where}: the {role} column holds lists or records: one plain value per row is needed.")
+    return pl.Series([_word(value) for value in values], dtype=pl.String)
+
+
+def numbers(series: "pl.Series", decimal: str = ".") -> NDArray[np.float64]:
+    """Read numbers, NaN where there is none; with a decimal comma, points between three digits group thousands."""
+    import polars as pl
+
+    if series.dtype == pl.String:
+        series = series.str.strip_chars()
+        if decimal == ",":
+            grouped = series.str.contains(r"^[+-]?\d{1,3}(\.\d{3})+(,\d*)?$").fill_null(False)
+            plain = pl.select(
+                pl.when(grouped).then(series.str.replace_all(".", "", literal=True)).otherwise(series)
+            ).to_series()
+            series = plain.str.replace(",", ".", literal=True)
+    return series.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy().copy()
+
+
+def _bytes_as_text(series: "pl.Series", role: str, where: str) -> "pl.Series":
+    """Read bytes as UTF-8 text; sixteen in every row that are no text are UUIDs, as Parquet stores them."""
+    import polars as pl
+
+    try:
+        return series.cast(pl.String)
+    except pl.exceptions.PolarsError:
+        pass
+    if not (series.drop_nulls().bin.size() == UUID_BYTES).all():
+        raise DataError(f"{where}: the {role} column holds bytes that are not UTF-8 text.")
+    return series.bin.encode("hex").str.replace(r"^(.{8})(.{4})(.{4})(.{4})(.{12})$", "$1-$2-$3-$4-$5")
 
 
 def _word(value: Any) -> str | None:
     return None if value is None or value != value else str(value)
-
-
-def _as_float(series: "pl.Series") -> NDArray[np.float64]:
-    import polars as pl
-
-    text = series.str.strip_chars() if series.dtype == pl.String else series
-    return text.cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy().copy()
-
-
-def _from_text(series: "pl.Series") -> NDArray[np.float64]:
-    """Numbers, and in the rows that are none, ISO dates and times."""
-    moments = _as_float(series)
-    left = np.flatnonzero(~np.isfinite(moments))
-    if len(left):
-        text = series.gather(left).str.strip_chars().str.replace("T", " ", literal=True).str.replace(r"Z$", "+00:00")
-        seconds = np.full(len(left), np.nan)
-        for form in FORMATS:
-            parsed = _seconds(text.str.to_datetime(form, strict=False, time_unit="us"))
-            seconds = np.where(np.isnan(seconds), parsed, seconds)
-        moments[left] = seconds
-    return moments
-
-
-def _seconds(series: "pl.Series") -> NDArray[np.float64]:
-    import polars as pl
-
-    return (series.dt.epoch("us").cast(pl.Float64) / 1e6).fill_null(np.nan).to_numpy()

@@ -23,7 +23,7 @@ NOTHING = {"na", "n/a", "nan", "null", "none", "nil", "undefined", "unknown", "-
 Advice = tuple[str, str, str]  # severity, finding, and what to do
 
 _TWINS: tuple[tuple[str, Callable[[str], str], str], ...] = (
-    ("blanks around them", str.strip, "load(..., trim=True) (--trim) makes them one"),
+    ("blanks around them", str.strip, "trim=True (--trim) makes them one"),
     ("upper and lower case", str.casefold, "if they are one, write them alike in the file"),
     ("a final .0", lambda label: re.sub(r"^(\d+)\.0+$", r"\1", label), "write whole numbers without .0 in the file"),
     ("leading zeros", lambda label: re.sub(r"^0+(?=\d)", "", label), "if they are one, write them alike in the file"),
@@ -69,6 +69,7 @@ def _facts(data: Interactions) -> Iterator[tuple[str, Any]]:
     for label, key in (
         ("rows read", "rows"),
         ("bad rows skipped", "bad_rows"),
+        ("rows without a user or item", "without_id"),
         ("repeated rows", "duplicates"),
         ("pairs with differing ratings", "conflicts"),
         ("pairs rated too low", "filtered"),
@@ -96,14 +97,14 @@ def _about_rows(data: Interactions) -> Iterator[Advice]:
         advice = "nothing to do: repeated pairs count once"
         yield "note", f"{rows['duplicates']:,} rows repeat a pair", advice
     if rows.get("conflicts"):
-        advice = "the latest rating counts (without times the highest): give time= if there is such a column"
+        advice = "the latest rating counts (without times the highest): give time= (--time) if there is such a column"
         yield "warning", f"{rows['conflicts']:,} pairs have ratings that differ", advice
 
 
 def _about_shape(data: Interactions) -> Iterator[Advice]:
     users, items = data.shape
     if items > SWAPPED * users:
-        advice = "if user and item are swapped, give user= and item= (--user, --item)"
+        advice = "if user and item are swapped, give user= (--user) and item= (--item)"
         yield "warning", f"there are {items:,} items but only {users:,} users", advice
     if min(users, items) < 2:
         yield (
@@ -114,7 +115,7 @@ def _about_shape(data: Interactions) -> Iterator[Advice]:
     for kind, degrees in (("users", data.user_degrees), ("items", data.item_degrees)):
         share = float((degrees == 1).mean())
         if share > MANY_SINGLES:
-            advice = "load(..., k_core=5) (--k-core 5) leaves out what cannot be learned or tested"
+            advice = "k_core=5 (--k-core 5) leaves out what cannot be learned or tested"
             yield "note", f"{share:.0%} of {kind} have a single interaction", advice
     head = _head(data.item_degrees, 0.01)
     if head > HEAVY_HEAD and items >= 100:
@@ -128,11 +129,11 @@ def _about_ids(ids: Ids) -> Iterator[Advice]:
     blank = [label for label in labels if label != label.strip()]
     if blank:
         what = f"{len(blank):,} {ids.kind} ids begin or end with a blank: {quoted(blank)}"
-        yield "warning", what, "load(..., trim=True) (--trim) takes the blanks off"
+        yield "warning", what, "trim=True (--trim) takes the blanks off"
     empty = [label for label in labels if label.strip().lower() in NOTHING]
     if empty:
         what = f"{ids.kind} ids that may stand for a missing one: {quoted(empty)}"
-        yield "warning", what, "if they do, remove these rows from the file"
+        yield "warning", what, "if they do, null_ids='drop' (--null-ids drop) leaves such rows out"
     for difference, normal, advice in _TWINS:
         twins = _twins(labels, normal)
         if twins:

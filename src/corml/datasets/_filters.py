@@ -24,7 +24,10 @@ def thin(data: Interactions, options: Options, notes: Notes) -> Interactions:
             continue
         keep = mask(data)
         if not keep.any():
-            raise DataError(f"No interactions remain with {name}={minimum} (of {len(data):,} before it): lower it.")
+            flag = f"--{name.replace('_', '-')} {minimum}"
+            raise DataError(
+                f"No interactions remain with {name}={minimum} ({flag}) of the {len(data):,} before it: lower it."
+            )
         if not keep.all():
             notes.add(f"{name}={minimum} removed {len(data) - int(keep.sum()):,} of {len(data):,} interactions")
         data = data.where(keep)

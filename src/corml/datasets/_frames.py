@@ -7,15 +7,16 @@ sorted by user and item, as numbers, whatever the pieces' order: a split by seed
 import io
 import zipfile
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from datetime import date, datetime
+from decimal import Decimal
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import corml.datasets._packed as _packed
 from corml.datasets._bytes import as_text, unix_lines
 from corml.datasets._columns import Columns
-from corml.datasets._packed import Content
+from corml.datasets._packed import Content, check_expansion
 from corml.datasets._sniff import bare, listed
 from corml.errors import DataError, UsageError, ascii_line
 
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-__all__ = ["FrameTable", "from_frame", "from_npz", "from_parquet", "from_pieces"]
+__all__ = ["FrameTable", "column", "from_frame", "from_npz", "from_parquet", "from_pieces"]
 
 ARRAYS = ("user", "item", "rating", "time")  # of an NPZ file
 
@@ -33,19 +34,21 @@ class FrameTable:
 
     named = True
 
-    def __init__(self, names: Sequence[str], get: "Callable[[int], pl.Series]", where: str) -> None:
+    def __init__(self, names: Sequence[str], get: "Callable[[int], pl.Series]", where: str, rows: int = 0) -> None:
         self.where = where
+        self.rows = rows
         self.names = [bare(name) for name in names]
         self._get = get
         if len(set(self.names)) < len(self.names):
             raise DataError(f"{where} has two columns of one name; its columns are {listed(self.names)}: rename one.")
 
+    def extra(self, columns: int) -> int:
+        """Nothing: columns come as they are."""
+        return 0
+
     def read(self, positions: Sequence[int]) -> Columns:
         """Hand out some columns."""
-        columns = Columns([self._get(at) for at in positions], "row")
-        if not len(columns):
-            raise DataError(f"{self.where} has no interactions: it has no rows.")
-        return columns
+        return Columns([self._get(at) for at in positions], "row")
 
 
 def from_parquet(content: Content) -> FrameTable:
@@ -54,12 +57,13 @@ def from_parquet(content: Content) -> FrameTable:
 
     with _damage(content.where):
         names = list(pl.read_parquet_schema(io.BytesIO(content.data)))
+        rows = pl.scan_parquet(io.BytesIO(content.data)).select(pl.len()).collect().item()
 
     def get(at: int) -> pl.Series:
         with _damage(content.where):
             return pl.read_parquet(io.BytesIO(content.data), columns=[names[at]]).to_series()
 
-    return FrameTable(names, get, content.where)
+    return FrameTable(names, get, content.where, rows)
 
 
 def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
@@ -80,7 +84,7 @@ def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
     if len(shapes) > 1 or len(next(iter(shapes))) != 1:
         raise DataError(f"{content.where} needs arrays of one dimension and equal length; it has {sorted(shapes)}.")
     columns = list(arrays.values())
-    return FrameTable(list(arrays), lambda at: pl.Series(columns[at]), content.where)
+    return FrameTable(list(arrays), lambda at: pl.Series(columns[at]), content.where, len(columns[0]))
 
 
 def from_frame(frame: Any) -> FrameTable:
@@ -99,19 +103,16 @@ def from_frame(frame: Any) -> FrameTable:
     except nw.exceptions.NarwhalsError as fault:
         said = " ".join(str(fault).split())
         raise DataError(f"The frame cannot be used: {said} Rename its columns.") from fault
-    return FrameTable(names, lambda at: _series(wrapped[:, at], names[at]), "The frame")
+    return FrameTable(names, lambda at: _series(wrapped[:, at], names[at]), "The frame", len(wrapped))
 
 
 def _arrays(content: Content, allow_expansion: bool) -> dict[str, np.ndarray[Any, Any]]:
     if not zipfile.is_zipfile(io.BytesIO(content.data)):
         raise ValueError("it is no archive")
     with np.load(io.BytesIO(content.data), allow_pickle=False) as archive:
-        size = sum(info.file_size for info in archive.zip.infolist()) if archive.zip else 0
-        if not allow_expansion and size > max(_packed.BOMB_SIZE, _packed.BOMB_RATIO * len(content.data)):
-            raise DataError(
-                f"{content.where} expands more than {_packed.BOMB_RATIO:,}-fold: "
-                "if that is right, pass allow_expansion=True (--allow-expansion)."
-            )
+        if archive.zip and not allow_expansion:
+            size = sum(info.file_size for info in archive.zip.infolist())
+            check_expansion(size, len(content.data), content.where)
         return {name: _plain(archive[name]) for name in ARRAYS if name in archive.files}
 
 
@@ -120,6 +121,17 @@ def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8")
     return array.astype(object) if array.dtype.kind == "U" else array
+
+
+def column(values: Sequence[Any]) -> "pl.Series":
+    """Make a column of Python values: of their type if they have one, else of text."""
+    import polars as pl
+
+    kinds = {type(value) for value in values} - {type(None)}
+    if len(kinds) == 1 and kinds <= {int, float, str, bytes, datetime, date, Decimal}:
+        with suppress(OverflowError, TypeError, pl.exceptions.PolarsError):  # whole numbers above 2⁶³ become text
+            return pl.Series(values)
+    return pl.Series([None if value is None or value != value else str(value) for value in values], dtype=pl.String)
 
 
 def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":
@@ -156,7 +168,7 @@ def from_pieces(pieces: Sequence[Content], reader: str) -> FrameTable:
     import polars as pl
 
     frame = pl.concat([_pairs(piece, reader) for piece in pieces]).unique().sort("user", "item")
-    return FrameTable(frame.columns, frame.to_series, pieces[0].where)
+    return FrameTable(frame.columns, frame.to_series, pieces[0].where, len(frame))
 
 
 def _pairs(piece: Content, reader: str) -> "pl.DataFrame":

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal
 
 import corml.datasets._filters as _filters
 import corml.datasets._sources as _sources
@@ -36,12 +36,21 @@ def load(
     trim: bool = False,
     skip_bad_rows: bool = False,
     allow_expansion: bool = False,
+    encoding: str | None = None,
+    decimal: str = ".",
+    time_format: str | None = None,
+    null_ids: Literal["drop", "keep"] | None = None,
+    max_bad_rows: float | None = None,
+    item_lists: bool = False,
+    sheet: str | None = None,
+    query: str | None = None,
     notify: Callable[[str], object] | None = None,
 ) -> Interactions:
     """Read who interacted with what from a file, a data frame, or a known data set.
 
-    A file is CSV, TSV, Parquet, NPZ or RecBole `.inter`, also inside `.gz` or `.zip`. Ids are text and stay as they
-    are. Any row that cannot be understood is an error that names its line.
+    A file is CSV, TSV, Parquet, JSON Lines, Excel, NPZ, RecBole `.inter` or lines `user item item …`, also inside `.gz`
+    or `.zip`, or a SQLite or DuckDB database. Ids are text and stay as they are. Any row that cannot be understood is
+    an error that names its line.
 
     Rows that repeat a pair are merged: the latest of differing ratings counts, without times the highest.
     A known name brings its own rules (ml-20m: ratings from 4, 5-core, as in the paper); options given here win.
@@ -49,12 +58,14 @@ def load(
     Parameters
     ----------
     source
-        A path, a data frame (pandas, polars, pyarrow), or a name such as "movielens-small" or "gowalla".
+        A path, a folder or a pattern of files (`events/**/*.parquet`), "-" for standard input, a data frame (pandas,
+        polars, pyarrow), or a name such as "movielens-small" or "gowalla".
     user, item, rating, time
         Columns by name or, counted from 0, by position; None finds them by their usual names, False (for rating and
         time) does without.
     at_least
-        Ratings from here on count as an interaction. Without it every row does, except ratings of 0.
+        Ratings from here on count as an interaction, and negative quantities are left out and counted. Without it
+        every row counts, except ratings of 0.
     k_core
         Keep the largest part in which every user and every item has this many interactions.
     min_user, min_item
@@ -66,16 +77,36 @@ def load(
     trim
         Take blanks off both ends of ids; otherwise " 7" and "7" differ.
     skip_bad_rows
-        Leave out rows that cannot be understood, as long as they are no more than 1 %.
+        Leave out rows that cannot be understood, as long as they are no more than 1 % (`max_bad_rows`).
     allow_expansion
         Accept a compressed file that expands more than a thousandfold.
+    encoding
+        Of text files that are not UTF-8, such as "cp1252" or "utf-16".
+    decimal
+        "," for numbers such as 4,5 and 1.234,5.
+    time_format
+        How times are written, as in strptime, where that is not plain: "%d.%m.%Y %H:%M".
+    null_ids
+        What rows without a user or item mean: "drop" leaves them out (and ids such as `null` or `NaN`), "keep" makes
+        them one id, `null`. Without it they are bad rows.
+    max_bad_rows
+        The share of bad rows to leave out at most, from 0 to 1; implies `skip_bad_rows`.
+    item_lists
+        Each line is a user and then all their items. Files of whole numbers are recognised.
+    sheet
+        Of an Excel workbook; else the first.
+    query
+        What to read from a SQLite or DuckDB file; needless if it has a single table.
     notify
         Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
 
     """
     columns = (user, item, rating, time)
     filters = (at_least, k_core, min_user, min_item)
-    given = Options(*columns, *filters, titles, separator, header, trim, skip_bad_rows, allow_expansion)
+    given = Options(
+        *columns, *filters, titles, separator, header, trim, skip_bad_rows, allow_expansion,
+        encoding, decimal, time_format, null_ids, max_bad_rows, item_lists, sheet, query
+    )  # fmt: skip
     notes = Notes(notify)
     origin = _sources.find(source, given, notes)
     rows = gather(origin.table, origin.options, notes)
@@ -103,10 +134,13 @@ def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
         top = max(rows.rating.tolist(), default=0) if rows.rating is not None else 0
         raise DataError(
             f"{origin.table.where} has 0 positives after threshold: no rating is {bound} {threshold} "
-            f"(the highest is {top:g}): lower at_least (--at-least)."
+            f"(the highest is {top:g}): lower at_least= (--at-least)."
         )
     if pairs.filtered:
         notes.add(f"ratings: {pairs.filtered:,} pairs without a rating {word} {threshold} left out")
+    negative = 0 if rows.rating is None else int((rows.rating < 0).sum())
+    if negative and (origin.options.at_least or 0) >= 0:
+        notes.add(f"negative ratings: {negative:,} rows (returns, corrections) left out")
     if pairs.duplicates:
         rule = "latest" if rows.time is not None else "highest"
         about = f", {pairs.conflicts:,} with differing ratings (the {rule} counts)" if pairs.conflicts else ""
@@ -127,6 +161,7 @@ def _provenance(origin: Source, given: Options, rows: Rows, pairs: Pairs, notes:
         "notes": list(notes.lines),
         "rows": rows.read,
         "bad_rows": rows.bad,
+        "without_id": rows.without_id,
         "filtered": pairs.filtered,
         "duplicates": pairs.duplicates,
         "conflicts": pairs.conflicts,

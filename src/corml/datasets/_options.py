@@ -32,19 +32,46 @@ class Options:
     trim: bool = False
     skip_bad_rows: bool = False
     allow_expansion: bool = False
+    encoding: str | None = None
+    decimal: str = "."
+    time_format: str | None = None
+    null_ids: str | None = None
+    max_bad_rows: float | None = None
+    item_lists: bool = False
+    sheet: str | None = None
+    query: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("k_core", "min_user", "min_item"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise UsageError(f"{name} must be a whole number of 0 or more; got {ascii_line(value)}.")
+                raise UsageError(f"{_both(name)} must be a whole number of 0 or more; got {ascii_line(value)}.")
         if self.at_least is not None and not _finite(self.at_least):
-            raise UsageError(f"at_least must be a finite number; got {ascii_line(self.at_least)}.")
+            raise UsageError(f"{_both('at_least')} must be a finite number; got {ascii_line(self.at_least)}.")
         if self.separator is not None and not _separates(self.separator):
             shown = ascii_line(self.separator)
-            raise UsageError(f"separator must be one or more characters, not a quote or a line end; got {shown}.")
+            raise UsageError(
+                f"{_both('separator')} must be one or more characters, not a quote or a line end; got {shown}."
+            )
         if self.user is False or self.item is False:
             raise UsageError("user and item are needed: give a column, or None to find it by its name.")
+        self._check_reading()
+
+    def _check_reading(self) -> None:
+        if self.encoding is not None and not _decodes(self.encoding):
+            raise UsageError(
+                f"{_both('encoding')} {ascii_line(self.encoding)} is not known: write it like utf-8, cp1252 or latin-1."
+            )
+        if self.decimal not in (".", ","):
+            raise UsageError(f"{_both('decimal')} must be '.' or ','; got {ascii_line(self.decimal)}.")
+        if self.time_format is not None and "%" not in str(self.time_format):
+            shown = ascii_line(self.time_format)
+            raise UsageError(f"{_both('time_format')} must be a pattern such as '%d.%m.%Y %H:%M'; got {shown}.")
+        if self.null_ids not in (None, "drop", "keep"):
+            raise UsageError(f"{_both('null_ids')} must be 'drop' or 'keep'; got {ascii_line(self.null_ids)}.")
+        if self.max_bad_rows is not None and not (_finite(self.max_bad_rows) and 0 <= self.max_bad_rows <= 1):
+            shown = ascii_line(self.max_bad_rows)
+            raise UsageError(f"{_both('max_bad_rows')} must be a share from 0 to 1; got {shown}.")
 
     def given(self) -> dict[str, Any]:
         """List the options that differ from their defaults, ready for JSON."""
@@ -67,6 +94,20 @@ class Notes:
         log.info("load: %s", line)
         if self.notify is not None:
             self.notify(line)
+
+
+def _both(name: str) -> str:
+    """Name an option as Python writes it, and as the command line does, which shows only that."""
+    return f"{name}= (--{name.replace('_', '-')})"
+
+
+def _decodes(encoding: object) -> bool:
+    try:
+        return isinstance(encoding, str) and bool(b"ab".decode(encoding))
+    except UnicodeError:  # it exists, and two letters are not text in it
+        return True
+    except (LookupError, ValueError):
+        return False
 
 
 def _finite(value: object) -> bool:

@@ -4,24 +4,45 @@ import gzip
 import io
 import os
 import stat
+import sys
 import zipfile
 import zlib
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from corml import memory
 from corml.errors import DataError, ascii_line, quoted
 
-__all__ = ["Content", "content", "shown"]
+__all__ = ["TABLES", "Content", "check_expansion", "content", "kind_of", "magic", "shown", "standard_input"]
 
 BOMB_RATIO = 1000  # an honest table does not shrink a thousandfold
 BOMB_SIZE = 1 << 30  # and below this size it would do no harm
 CHUNK = 1 << 20
-EXPANSION = 6  # memory for text and columns, as a multiple of the size of the file
-PREFERRED = (("inter",), ("csv", "tsv", "parquet", "pq", "npz"), ("txt", "dat", "data"))
+STDIN = "Standard input"  # as messages call it
+TABLES = (
+    "csv",
+    "tsv",
+    "inter",
+    "parquet",
+    "pq",
+    "npz",
+    "jsonl",
+    "ndjson",
+    "json",
+    "xlsx",
+    "xlsm",
+    "txt",
+    "dat",
+    "data",
+)
+PREFERRED = (
+    ("inter",),
+    ("csv", "tsv", "parquet", "pq", "npz", "jsonl", "ndjson", "xlsx"),
+    ("txt", "dat", "data", "json"),
+)
 OBVIOUS = ("ratings", "interactions", "events", "reviews")  # among several tables in an archive, the one that is meant
 
 
@@ -45,15 +66,60 @@ def content(path: Path, *, allow_expansion: bool = False, members: Sequence[str]
     try:
         with _regular(path) as file:
             before = os.fstat(file.fileno())
-            memory.require(
-                EXPANSION * before.st_size, what=f"Reading {shown(path)}", instead="read it in parts, or add memory."
-            )
+            memory.require(before.st_size, what=f"Reading {shown(path)}", instead="read it in parts, or add memory.")
             read = _unpack(file, path.name, path, (before.st_size, allow_expansion), members)
             if _changed(before, os.fstat(file.fileno())) or _changed(before, os.stat(path)):
                 raise DataError(f"{shown(path)} changed while it was being read: wait until it is complete.")
     except OSError as fault:
         raise DataError(f"Could not read {shown(path)}: {fault.strerror or fault}.") from fault
     return read
+
+
+def magic(path: Path) -> bytes:
+    """Read the first bytes of a regular file; none of anything else."""
+    try:
+        if not os.path.isfile(path):
+            return b""
+        with _regular(path) as file:
+            return file.read(16)
+    except OSError:
+        return b""
+
+
+def standard_input(*, allow_expansion: bool = False) -> Content:
+    """Read a table from standard input; its first bytes say what it is."""
+    stream = getattr(sys.stdin, "buffer", None)
+    if stream is None:
+        raise DataError("There is no standard input to read from: give the name of a file instead of '-'.")
+    if stream.isatty():
+        raise DataError(
+            "Standard input is a terminal: pipe a table into it, or give the name of a file instead of '-'."
+        )
+    data = bytearray()
+    while piece := stream.read(CHUNK):
+        data += piece
+        memory.require(2 * len(data), what="Reading standard input", instead="save it to a file, or add memory.")
+    return _named(bytes(data), Path(STDIN), allow_expansion)
+
+
+def _named(data: bytes, path: Path, allow: bool) -> Content:
+    """Unpack bytes that have no file name, by their first bytes."""
+    kind = _kind_by_magic(data)
+    if kind == "gz":
+        with _damage("gzip", path), gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            return _named(_stream(packed, path, (len(data), allow)), path, allow)
+    if kind == "zip":
+        return replace(_unzip(io.BytesIO(data), path, allow, ()), where=STDIN)
+    return Content(data, kind, STDIN, STDIN)
+
+
+def _kind_by_magic(data: bytes) -> str:
+    if data.startswith(b"PK\x03\x04"):
+        start = data[:CHUNK] + data[-CHUNK:]
+        return "xlsx" if b"xl/workbook" in start else "npz" if b"user.npy" in start else "zip"
+    starts = {b"\x1f\x8b": "gz", b"PAR1": "parquet"}
+    known = next((kind for first, kind in starts.items() if data.startswith(first)), "")
+    return known or ("jsonl" if data[:CHUNK].lstrip().startswith((b"{", b"[{")) else "")
 
 
 def _regular(path: Path) -> BinaryIO:
@@ -101,7 +167,7 @@ def _member(archive: zipfile.ZipFile, path: Path, members: Sequence[str]) -> zip
             if info.filename == member or info.filename.endswith("/" + member):
                 return info
     for kinds in PREFERRED:
-        tables = [info for info in files if _kind(info.filename) in kinds]
+        tables = [info for info in files if kind_of(info.filename) in kinds]
         named = [info for info in tables if PurePosixPath(info.filename).name.split(".")[0].lower() in OBVIOUS]
         if len(tables) == 1 or len(named) == 1:
             return (tables if len(tables) == 1 else named)[0]
@@ -115,7 +181,8 @@ def _hidden(name: str) -> bool:
     return any(part.startswith(".") or part == "__MACOSX" for part in PurePosixPath(name).parts)
 
 
-def _kind(name: str) -> str:
+def kind_of(name: str) -> str:
+    """Suffix of a file name, without the dot and without compression."""
     return PurePosixPath(name.lower().removesuffix(".gz")).suffix.removeprefix(".")
 
 
@@ -125,12 +192,18 @@ def _stream(packed: IO[bytes] | gzip.GzipFile, path: Path, limit: tuple[int, boo
     data = bytearray()
     while piece := packed.read(CHUNK):
         data += piece
-        if not allowed and len(data) > BOMB_SIZE and len(data) > BOMB_RATIO * max(size, 1):
-            raise DataError(
-                f"{shown(path)} expands more than {BOMB_RATIO:,}-fold, past {memory.size(BOMB_SIZE)}: "
-                "if that is right, pass allow_expansion=True (--allow-expansion)."
-            )
+        if not allowed:
+            check_expansion(len(data), size, shown(path))
     return bytes(data)
+
+
+def check_expansion(expanded: int, packed: int, where: str) -> None:
+    """Refuse what grows as no honest table does."""
+    if expanded > BOMB_SIZE and expanded > BOMB_RATIO * max(packed, 1):
+        raise DataError(
+            f"{where} expands more than {BOMB_RATIO:,}-fold, past {memory.size(BOMB_SIZE)}: "
+            "if that is right, pass allow_expansion=True (--allow-expansion)."
+        )
 
 
 @contextmanager

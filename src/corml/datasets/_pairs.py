@@ -1,8 +1,9 @@
 """From rows to pairs: what repeated rows mean, and which pairs count as an interaction.
 
 A pair that occurs more than once is one interaction, standing where it first stood, with the latest of its times.
-Where its ratings differ, the latest rating counts; without times the highest does. Then the threshold is applied:
-`at_least`, or without one anything above zero.
+Where its ratings differ, the latest rating counts; without times the highest does. With a threshold of 0 or more,
+negative quantities (returns) do not count beside others. Then the threshold is applied: `at_least`, or without one
+anything above zero.
 """
 
 from dataclasses import dataclass
@@ -39,7 +40,8 @@ def merge(rows: Rows, at_least: float | None) -> Pairs:
     distinct = int(first.sum())
     rating, time, conflicts = rows.rating, rows.time, 0
     if distinct < len(first):
-        rating, time, conflicts = _settle(rows, key.to_numpy(), np.flatnonzero(key.is_duplicated().to_numpy()))
+        at = np.flatnonzero(key.is_duplicated().to_numpy())
+        rating, time, conflicts = _settle(rows, key.to_numpy(), at, at_least is not None and at_least >= 0)
     keep = first
     if rating is not None:
         keep = first & (rating > 0 if at_least is None else rating >= at_least)
@@ -48,20 +50,32 @@ def merge(rows: Rows, at_least: float | None) -> Pairs:
     return Pairs(user, item, None if time is None else time[keep], len(first) - distinct, conflicts, filtered)
 
 
-def _settle(rows: Rows, key: NDArray[np.int64], at: NDArray[np.int64]) -> tuple[Floats | None, Floats | None, int]:
+def _settle(
+    rows: Rows, key: NDArray[np.int64], at: NDArray[np.int64], positive: bool
+) -> tuple[Floats | None, Floats | None, int]:
     """Give the first row of each repeated pair (they stand `at`) the rating and the time that count for all of them."""
     _, leader, group = np.unique(key[at], return_index=True, return_inverse=True)
-    rating, time, conflicts = rows.rating, rows.time, 0
+    rating, time, conflicts, first = rows.rating, rows.time, 0, at[leader]
     if rating is not None:
+        conflicts = len(np.unique(group[rating[at] != rating[first][group]]))
+        if positive:
+            counts = _counts(rating[at], group, len(leader))
+            at, group = at[counts], group[counts]
         decided = _deciding(rating[at], None if time is None else time[at], group, len(leader))
-        conflicts = len(np.unique(group[rating[at] != rating[at[leader]][group]]))
         rating = rating.copy()
-        rating[at[leader]] = decided
+        rating[first] = decided
     if time is not None:
         latest = _highest(time[at], group, len(leader))
         time = time.copy()
-        time[at[leader]] = latest
+        time[first] = latest
     return rating, time, conflicts
+
+
+def _counts(rating: Floats, group: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
+    """Leave out negative quantities beside others: one that comes back of six bought does not undo the purchase."""
+    bought = np.zeros(count, dtype=bool)
+    bought[group[rating >= 0]] = True
+    return (rating >= 0) | ~bought[group]
 
 
 def _highest(values: Floats, group: NDArray[np.int64], count: int) -> Floats:

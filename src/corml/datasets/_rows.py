@@ -6,14 +6,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 import corml.datasets._columns as _columns
-from corml.datasets._columns import Check, Columns, Fault, Table
+import corml.datasets._cost as _cost
+import corml.datasets._times as _times
+from corml.datasets._columns import Check, Coded, Columns, Fault, Table
 from corml.datasets._options import Notes, Options
 from corml.datasets._sniff import Roles, roles
 from corml.errors import DataError, ascii_line
 
 __all__ = ["Rows", "gather"]
 
-MAX_BAD = 0.01  # the share of rows that may be bad and still be skipped
+MAX_BAD = 0.01  # the share of rows that may be bad and still be skipped, unless another is given
 
 
 @dataclass(frozen=True)
@@ -28,35 +30,43 @@ class Rows:
     time: NDArray[np.float64] | None
     read: int
     bad: int
+    without_id: int = 0
 
 
 def gather(table: Table, options: Options, notes: Notes) -> Rows:
     """Read the columns that matter and keep the rows that are whole."""
     chosen = roles(table.names, table.named, options, table.where)
     _say(chosen, table, options, notes)
+    before = _cost.require_for_reading(table, len(chosen.positions()))
     columns = table.read(chosen.positions())
+    if not len(columns) and not columns.faults:
+        raise DataError(f"{table.where} has no interactions: it has no rows.")
+    _cost.require_for_ids(table, columns.series, before)
     series = dict(zip(chosen.positions(), columns.series, strict=True))
-    users = _columns.ids(series[chosen.user], "user", table.where, trim=options.trim)
-    items = _columns.ids(series[chosen.item], "item", table.where, trim=options.trim)
+    users = _columns.ids(series[chosen.user], "user", table.where, trim=options.trim, null_ids=options.null_ids)
+    items = _columns.ids(series[chosen.item], "item", table.where, trim=options.trim, null_ids=options.null_ids)
     if users.floats or items.floats:
         notes.add("ids that are decimal numbers keep their point (7.0 is not 7): convert them to whole numbers first")
     checks = [users.check, items.check]
     rating = time = None
     if chosen.rating is not None:
-        negative = options.at_least is not None and options.at_least < 0
-        rating, check = _columns.ratings(series[chosen.rating], table.where, negative=negative)
+        negative = options.at_least is not None  # below it they are left out, as all that is rated too low
+        rating, check = _columns.ratings(series[chosen.rating], table.where, negative=negative, decimal=options.decimal)
         checks.append(check if options.rating is not None else _with_way_out(check, table.names[chosen.rating]))
     if chosen.time is not None:
-        time, check = _columns.times(series[chosen.time], table.where)
-        if options.time is not None:
+        time, check = _times.times(series[chosen.time], table.where, options.time_format, options.decimal)
+        if options.time is not None or options.time_format is not None:
             checks.append(check)
         elif check.bad.any():  # times were not asked for: do without them rather than without rows
             time = None
             notes.add(f"times ignored: {_described(table, columns, _first(columns, [check]))}")
-    good = _good(table, columns, checks, options, notes)
-    read, whole = len(good) + len(columns.faults), int(good.sum())
+    present = _with_ids([users, items], options, notes)
+    good = _good(table, columns, [_among(check, present) for check in checks], options, notes)
+    read, bad = len(good) + len(columns.faults), len(columns.faults) + int((~good).sum())
+    good &= present
     rating, time = (None if column is None else column[good] for column in (rating, time))
-    return Rows(users.labels, items.labels, users.codes[good], items.codes[good], rating, time, read, read - whole)
+    without = int((~present).sum())
+    return Rows(users.labels, items.labels, users.codes[good], items.codes[good], rating, time, read, bad, without)
 
 
 def _say(chosen: Roles, table: Table, options: Options, notes: Notes) -> None:
@@ -69,8 +79,25 @@ def _say(chosen: Roles, table: Table, options: Options, notes: Notes) -> None:
 def _with_way_out(check: Check, name: str) -> Check:
     """Where the rating column was chosen by its name, say how to do without it."""
     return Check(
-        check.bad, lambda row: f"{check.what(row)} (rating=False, or --no-rating, ignores column {ascii_line(name)})"
+        check.bad, lambda row: f"{check.what(row)}; rating=False (--no-rating) ignores column {ascii_line(name)}"
     )
+
+
+def _with_ids(columns: list[Coded], options: Options, notes: Notes) -> NDArray[np.bool_]:
+    """Mask of the rows that are not to be left out for want of an id; say how many are."""
+    present = np.ones(len(columns[0].codes), dtype=bool)
+    for coded in columns:
+        if coded.dropped is not None:
+            present &= ~coded.dropped
+    if not present.all():
+        notes.add(f"null ids: {int((~present).sum()):,} of {len(present):,} rows without a user or an item left out")
+    if len(present) and not present.any():
+        raise DataError("Every row lacks a user or an item: name the right columns as user= (--user), item= (--item).")
+    return present
+
+
+def _among(check: Check, present: NDArray[np.bool_]) -> Check:
+    return Check(check.bad & present, check.what)
 
 
 def _good(table: Table, columns: Columns, checks: list[Check], options: Options, notes: Notes) -> NDArray[np.bool_]:
@@ -79,12 +106,14 @@ def _good(table: Table, columns: Columns, checks: list[Check], options: Options,
     if not count:
         return ~bad
     first = _described(table, columns, _first(columns, checks))
-    if not options.skip_bad_rows:
+    allowed = MAX_BAD if options.max_bad_rows is None else options.max_bad_rows
+    if not options.skip_bad_rows and options.max_bad_rows is None:
         more = f" ({count - 1:,} more bad row{'s' * (count > 2)} follow{'s' * (count == 2)})" if count > 1 else ""
         raise DataError(f"{first}{more}: correct it, or pass skip_bad_rows=True (--skip-bad-rows).")
-    if count > MAX_BAD * total:
+    if count > allowed * total or count == total:
         raise DataError(
-            f"{count:,} of {total:,} rows are bad, more than {MAX_BAD:.0%}, the first at {first}: correct them."
+            f"{count:,} of {total:,} rows are bad, more than {100 * allowed:g}%, the first at {first}: "
+            "correct them, or allow a larger share with max_bad_rows= (--max-bad-rows)."
         )
     notes.add(f"bad rows skipped: {count:,}, the first at {first}")
     return ~bad
@@ -96,9 +125,9 @@ def _first(columns: Columns, checks: list[Check]) -> Fault:
     for check in checks:
         if check.bad.any():
             row = int(check.bad.argmax())
-            faults.append(Fault(columns.number(row), check.what(row)))
-    return min(faults, key=lambda fault: fault.number)
+            faults.append(columns.fault(row, check.what(row)))
+    return min(faults, key=lambda fault: (fault.file, fault.number))
 
 
 def _described(table: Table, columns: Columns, fault: Fault) -> str:
-    return f"{table.where}, {columns.unit} {fault.number:,}: {fault.what}"
+    return f"{fault.where or table.where}, {columns.unit} {fault.number:,}: {fault.what}"

@@ -14,13 +14,21 @@ NATURAL = {"csv": ",", "tsv": "\t", "inter": "\t"}  # by suffix
 SEPARATORS = ("\t", ",", ";", "|", "::", " ")
 NAMES = {
     "user": "user userid uid username useridx customer customerid client clientid member memberid visitor visitorid "
-    "account accountid reviewer reviewerid author authorid person personid shopper buyer session sessionid u",
+    "account accountid reviewer reviewerid author authorid person personid shopper shopperid "
+    "buyer buyerid purchaser subscriber subscriberid guest guestid household householdid "
+    "householdkey custid custno customerno customernumber customerkey customercode customeruuid "
+    "userno usernumber useruuid kundennr kundennummer clientnumber session sessionid u",
     "item": "item itemid iid itemidx movie movieid product productid productcode asin parentasin sku article articleid "
+    "stockcode skuid skucode productsku itemsku itemcode itemno itemnumber articleno articlenumber articlecode "
+    "productno productnumber productkey productuuid variant variantid goods goodsid offer offerid listing listingid "
+    "ean gtin upc artikelnr artikelnummer "
     "track trackid song songid artist artistid album albumid book bookid isbn business businessid venue venueid place "
     "placeid poi poiid location locationid game gameid appid content contentid news newsid document documentid docid "
     "video videoid recipe recipeid anime animeid hotel hotelid beer beerid i",
     "rating": "rating ratings score stars star overall grade rate weight preference",
-    "time": "timestamp time ts date datetime unixreviewtime reviewtime createdat eventtime ratedat when",
+    "time": "timestamp time ts date datetime unixreviewtime reviewtime createdat eventtime ratedat when eventtimestamp "
+    "eventdate invoicedate invoicetime orderdate ordertime orderedat orderpurchasetimestamp purchasedate purchasetime "
+    "purchasedat transactiondate transactiontime createdon creationdate",
     "title": "title name itemname itemtitle movietitle producttitle productname label description",
 }
 _RECBOLE = re.compile(r":(token|float|token_seq|float_seq)$")
@@ -80,7 +88,7 @@ def looks_like_data(fields: Iterable[str]) -> bool:
 def roles(names: Sequence[str], named: bool, options: Options, where: str) -> Roles:
     """Decide which columns are which: as given, else by name, else (without names) by position."""
     if options.at_least is not None and options.rating is False:
-        raise UsageError("at_least needs ratings: do not pass rating=False with it.")
+        raise UsageError("at_least= (--at-least) needs ratings: leave rating=False (--no-rating) out.")
     user = _needed("user", options.user, names, where) if named or options.user is not None else 0
     item = _needed("item", options.item, names, where) if named or options.item is not None else 1
     rating = _optional("rating", options.rating, names, where, named)
@@ -91,7 +99,10 @@ def roles(names: Sequence[str], named: bool, options: Options, where: str) -> Ro
             f"{where} has one column for two roles: name a column for each; its columns are {listed(names)}."
         )
     if options.at_least is not None and rating is None:
-        raise DataError(f"at_least needs a rating column and {where} has none: name one of {listed(names)} as rating=.")
+        raise DataError(
+            f"at_least= (--at-least) needs a rating column and {where} has none: "
+            f"name one of {listed(names)} as rating= (--rating)."
+        )
     return chosen
 
 
@@ -109,8 +120,9 @@ def _needed(role: str, given: Column, names: Sequence[str], where: str) -> int:
         return 1 - other
     if at is None:
         raise DataError(
-            f"Cannot tell which column of {where} holds the {role}s: name one of {listed(names)} as {role}= "
-            "(if these are data, not names: header=False, --no-header)."
+            f"Cannot tell which column of {where} holds the {role}s: "
+            f"name one of {listed(names)} as {role}= (--{role}); "
+            "if these are data, not names: header=False (--no-header)."
         )
     return at
 

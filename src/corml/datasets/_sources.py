@@ -2,7 +2,7 @@
 
 import os
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,12 +11,17 @@ import corml.datasets._download as _download
 import corml.datasets._known as _known
 import corml.datasets._titles as _titles
 from corml.datasets._columns import Table
+from corml.datasets._databases import from_database, kind_of_database
+from corml.datasets._excel import ExcelTable
+from corml.datasets._folders import FolderTable, files_in, files_like, is_pattern
 from corml.datasets._frames import from_frame, from_npz, from_parquet, from_pieces
+from corml.datasets._json import JsonTable
 from corml.datasets._known import Known
+from corml.datasets._lists import ListTable, looks_like_lists
 from corml.datasets._options import Notes, Options
-from corml.datasets._packed import Content, content, shown
+from corml.datasets._packed import Content, content, shown, standard_input
 from corml.datasets._text import TextTable
-from corml.errors import DataError, ascii_line
+from corml.errors import DataError, UsageError, ascii_line
 from corml.settings import nearest
 
 __all__ = ["Source", "find", "titles"]
@@ -36,15 +41,40 @@ class Source:
 def find(source: Any, options: Options, notes: Notes) -> Source:
     """Open what was given: an existing file before a known name before a frame."""
     if not isinstance(source, str | os.PathLike):
+        _refuse_query(options, "a frame")
         return Source(from_frame(source), "frame", options)
     path = Path(source)
+    if source == "-":
+        _refuse_query(options, "standard input")
+        return Source(table(standard_input(allow_expansion=options.allow_expansion), options, notes), "-", options)
+    if is_pattern(os.fspath(source)) and not os.path.exists(source):
+        return _several(files_like(os.fspath(source)), os.fspath(source), options, notes)
     if isinstance(source, str) and not os.path.exists(source):
         if source.replace("_", "-") in _known.known():
             return _known_set(_known.get(source), options, notes)
         if path.suffix == "" and path.parent == Path():  # no suffix, no folder: a name was meant
             raise DataError(f"There is no file or data set {ascii_line(source)}{nearest(source, _known.known())}")
+    if os.path.isdir(path):
+        return _several(files_in(path), os.fspath(source), options, notes)
+    database = kind_of_database(path)
+    if database is not None:
+        return Source(from_database(path, database, options.query), os.fspath(source), options, path=path)
+    _refuse_query(options, shown(path))
     read = content(path, allow_expansion=options.allow_expansion)
     return Source(table(read, options, notes), os.fspath(source), options, path=path)
+
+
+def _several(paths: Sequence[Path], name: str, options: Options, notes: Notes) -> Source:
+    def opener(path: Path, notes: Notes) -> Table:
+        return table(content(path, allow_expansion=options.allow_expansion), options, notes)
+
+    _refuse_query(options, shown(name))
+    return Source(FolderTable(paths, shown(name), opener, notes), name, options)
+
+
+def _refuse_query(options: Options, what: str) -> None:
+    if options.query is not None:
+        raise UsageError(f"query= (--query) is for SQLite and DuckDB files, and {what} is none: leave it out.")
 
 
 def table(read: Content, options: Options, notes: Notes, *, quotes: bool = True) -> Table:
@@ -53,6 +83,15 @@ def table(read: Content, options: Options, notes: Notes, *, quotes: bool = True)
         return from_parquet(read)
     if read.kind == "npz":
         return from_npz(read, allow_expansion=options.allow_expansion)
+    if read.kind in ("jsonl", "ndjson", "json"):
+        return JsonTable(read, options.encoding)
+    if read.kind in ("xlsx", "xlsm"):
+        return ExcelTable(read, options, notes)
+    if read.kind in ("xls", "ods"):
+        raise DataError(f"{read.where} is a spreadsheet of a kind corml does not read: save it as .xlsx or CSV.")
+    if options.item_lists or looks_like_lists(read, options):
+        notes.add("lists: each line is a user and then all their items")
+        return ListTable(read, options.encoding)
     return TextTable(read, options, notes, quotes=quotes)
 
 
@@ -65,7 +104,7 @@ def titles(origin: Source, notes: Notes) -> dict[str, str]:
         return _own_titles(origin)
     if isinstance(given, str | os.PathLike):
         read = content(Path(given), allow_expansion=options.allow_expansion)
-        second = table(read, Options(), Notes())
+        second = table(read, Options(encoding=options.encoding), Notes())
     else:
         second = from_frame(given)
     item = options.item if isinstance(options.item, str) else ""

@@ -15,13 +15,14 @@ import numpy as np
 
 import corml.datasets._sniff as _sniff
 from corml.datasets._bytes import as_text, unix_lines
-from corml.datasets._columns import Columns, Fault
+from corml.datasets._columns import PER_OBJECT, Columns, Fault
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content
 from corml.errors import DataError, ascii_line
 
 __all__ = ["TextTable"]
 
+DAT = ("user", "item", "rating", "time")  # of MovieLens' .dat files, which are divided by `::` and have no header
 STAND_IN = "\x1f"  # the character that replaces a separator of several characters: «unit separator»
 SAMPLE_ROWS = 20
 SAMPLE_BYTES = 1 << 20
@@ -34,7 +35,7 @@ class TextTable:
 
     def __init__(self, content: Content, options: Options, notes: Notes, *, quotes: bool = True) -> None:
         self.where = content.where
-        self._data = as_text(content.data, self.where)
+        self._data = as_text(content.data, self.where, options.encoding)
         self._quoted = quotes and b'"' in self._data
         if not self._quoted:
             self._data = unix_lines(self._data)
@@ -42,17 +43,28 @@ class TextTable:
         self._separator = self._settle_separator(start, content.kind, options, notes)
         self._skip, start = _preamble(self._data, self.where)  # again: a stand-in may have moved it
         first = self._first_row(start)
-        self.named = _has_header(first, options, self.where)
-        self.names = [_sniff.bare(name) for name in first] if self.named else [str(at) for at in range(len(first))]
+        dat = self._separator == STAND_IN and options.separator in (None, "::") and _is_dat(first, options)
+        self._header = not dat and _has_header(first, options, self.where)
+        self.named = self._header or (dat and _sniff.looks_like_data(first[2:3]))
+        names = first if self._header else DAT if self.named else range(len(first))
+        self.names = [_sniff.bare(str(name)) for name in names][: len(first)]
+        if dat and self.named:
+            notes.add("no header: read as user::item::rating::time, the layout of MovieLens' .dat files")
         self._check_names()
+
+    @property
+    def rows(self) -> int:
+        """Lines, which are rows but for some."""
+        return self._data.count(b"\n") + 1
+
+    def extra(self, columns: int) -> int:
+        """Most of the text again; with quotes, every field as an object."""
+        return 3 * len(self._data) // 4 + (PER_OBJECT * columns * self.rows if self._quoted else 0)
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Read some columns, fast if the file is plain and clean."""
         columns = None if self._quoted else self._fast(positions)
-        columns = self._slow(positions) if columns is None else columns
-        if not len(columns) and not columns.faults:
-            raise DataError(f"{self.where} has no interactions: there is nothing below its header.")
-        return columns
+        return self._slow(positions) if columns is None else columns
 
     def _fast(self, positions: Sequence[int]) -> Columns | None:
         """Read by polars; None where a row is short, long or blank, or a field empty."""
@@ -67,7 +79,7 @@ class TextTable:
                 separator=self._separator,
                 quote_char=None,
                 infer_schema=False,
-                skip_lines=self._skip + self.named,
+                skip_lines=self._skip + self._header,
                 columns=order,
             )
         except pl.exceptions.PolarsError:
@@ -76,10 +88,10 @@ class TextTable:
         if sum(frame.null_count().row(0)) or body != last * len(frame):
             return None
         series = [frame.to_series(order.index(at)) for at in positions]
-        return Columns(series, "line", first=self._skip + self.named + 1)
+        return Columns(series, "line", first=self._skip + self._header + 1)
 
     def _slow(self, positions: Sequence[int]) -> Columns:
-        layout = _Layout(self._dialect(), len(self.names), self._skip, self.named, self.where)
+        layout = _Layout(self._dialect(), len(self.names), self._skip, self._header, self.where)
         return _read_rows(self._data, positions, layout)
 
     def _settle_separator(self, start: int, kind: str, options: Options, notes: Notes) -> str:
@@ -128,7 +140,7 @@ class TextTable:
 
     def _body_start(self) -> int:
         start = 0
-        for _ in range(self._skip + self.named):
+        for _ in range(self._skip + self._header):
             start = self._data.find(b"\n", start) + 1 or len(self._data)
         return start
 
@@ -144,6 +156,12 @@ def _preamble(data: bytes, where: str) -> tuple[int, int]:
         start = end + (2 if data[end : end + 2] == b"\r\n" else 1)
         lines += 1
     raise DataError(f"{where} has no interactions: it is empty.")
+
+
+def _is_dat(first: list[str], options: Options) -> bool:
+    """Whether a file divided by `::` is like MovieLens' own: no header, data from the first line on."""
+    plain = options.header is None and len(first) <= len(DAT) and _sniff.looks_like_data(first[:2])
+    return plain and not _sniff.looks_like_header(first)
 
 
 def _has_header(first: list[str], options: Options, where: str) -> bool:
@@ -162,7 +180,8 @@ def _has_header(first: list[str], options: Options, where: str) -> bool:
     if _sniff.looks_like_data(first):
         raise DataError(
             f"{where} seems to have no header: its first row is {_sniff.listed(first)}. "
-            "Read it with header=False (--no-header); users and items are then columns 0 and 1."
+            "Read it with header=False (--no-header); users and items are then columns 0 and 1. "
+            "If each line is a user and then their items: item_lists=True (--item-lists)."
         )
     return True
 

@@ -1,0 +1,49 @@
+"""What reading a table takes, asked for before it is taken. The figures are peaks measured on tables of many kinds.
+
+Two id columns as text, their numbers, keys of pairs and masks take PER_ROW; a rating or a time PER_VALUE more. Every
+distinct id is an object of Python and an entry of a dictionary.
+"""
+
+from typing import TYPE_CHECKING
+
+from corml import memory
+from corml.datasets._columns import Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    import polars as pl
+
+__all__ = ["require_for_ids", "require_for_reading"]
+
+PER_ROW = 148
+PER_VALUE = 19
+PER_LABEL = 140
+INSTEAD = "load it in parts, convert it to Parquet with whole numbers as ids, or add memory."
+
+
+def require_for_reading(table: Table, columns: int) -> int:
+    """Refuse a table that would not fit, before its columns are read; give the bytes that are in memory already."""
+    memory.require(_rows(table.rows, columns, table), what=f"Reading {table.where}", instead=INSTEAD)
+    return memory.resident()
+
+
+def require_for_ids(table: Table, series: "Sequence[pl.Series]", before: int) -> None:
+    """Refuse ids that would not fit, now that they can be counted; what reading took is not asked for again."""
+    taken = max(memory.resident() - before, sum(int(column.estimated_size()) for column in series))
+    labels = sum(_distinct(column) for column in series[:2])
+    needed = _rows(len(series[0]), len(series), table) + PER_LABEL * labels - taken
+    memory.require(needed, what=f"Numbering the {labels:,} ids of {table.where}", instead=INSTEAD)
+
+
+def _rows(count: int, columns: int, table: Table) -> int:
+    return count * (PER_ROW + PER_VALUE * (columns - 2)) + table.extra(columns)
+
+
+def _distinct(column: "pl.Series") -> int:
+    import polars as pl
+
+    try:
+        return column.to_frame().select(pl.all().approx_n_unique()).item()  # type: ignore[no-any-return]
+    except pl.exceptions.PolarsError:  # of a type without such an estimate
+        return len(column)

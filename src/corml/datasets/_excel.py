@@ -1,0 +1,110 @@
+"""Excel workbooks: one sheet, its first filled row the header, whole numbers whole. openpyxl reads them."""
+
+import importlib.util
+import io
+import warnings
+import zipfile
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from typing import Any
+
+import numpy as np
+
+from corml.datasets._columns import Columns
+from corml.datasets._frames import column
+from corml.datasets._options import Notes, Options
+from corml.datasets._packed import Content, check_expansion
+from corml.datasets._sniff import bare, listed, looks_like_data, looks_like_header
+from corml.errors import DataError, UsageError, ascii_line, quoted
+
+__all__ = ["ExcelTable"]
+
+Row = tuple[int, list[Any]]  # its number in the sheet, and its cells
+
+
+class ExcelTable:
+    """A sheet of a workbook."""
+
+    def __init__(self, content: Content, options: Options, notes: Notes) -> None:
+        if importlib.util.find_spec("openpyxl") is None:
+            raise UsageError(
+                f"{content.where} is an Excel workbook, and openpyxl, which reads it, is not installed: "
+                "pip install 'corml[excel]', or save the sheet as CSV."
+            )
+        self.where = content.where
+        self._rows = _sheet(content, options, notes)
+        if not self._rows:
+            raise DataError(f"{self.where} has no interactions: the sheet is empty.")
+        first = ["" if cell is None else str(cell) for cell in self._rows[0][1]]
+        if options.header is None and looks_like_data(first) and not looks_like_header(first):
+            raise DataError(
+                f"{self.where} seems to have no header: its first row is {listed(first)}. "
+                "Read it with header=False (--no-header); users and items are then columns 0 and 1."
+            )
+        self.named = options.header is not False
+        self.names = [bare(name) or f"column {at}" for at, name in enumerate(first)]
+        if self.named:
+            del self._rows[0]
+        else:
+            self.names = [str(at) for at in range(len(first))]
+        if len(set(self.names)) < len(self.names):
+            raise DataError(
+                f"{self.where} has two columns of one name; its columns are {listed(self.names)}: rename one."
+            )
+
+    @property
+    def rows(self) -> int:
+        """Filled rows."""
+        return len(self._rows)
+
+    def extra(self, columns: int) -> int:
+        """Nothing: the cells are in memory."""
+        return 0
+
+    def read(self, positions: Sequence[int]) -> Columns:
+        """Hand out some columns, with the numbers that Excel shows beside its rows."""
+        series = [column([cells[at] if at < len(cells) else None for _, cells in self._rows]) for at in positions]
+        return Columns(series, "row", lines=np.array([number for number, _ in self._rows], dtype=np.int64))
+
+
+def _sheet(content: Content, options: Options, notes: Notes) -> list[Row]:
+    """Read the sheet that was named, or the first, without its empty rows."""
+    import openpyxl
+
+    try:
+        if not options.allow_expansion:
+            with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+                size = sum(info.file_size for info in archive.infolist())
+            check_expansion(size, len(content.data), content.where)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about styles and filters that do not matter here
+            workbook = openpyxl.load_workbook(io.BytesIO(content.data), read_only=True, data_only=True)
+            with closing(workbook):
+                return list(_filled(workbook[_choose(workbook.sheetnames, content.where, options, notes)]))
+    except (DataError, UsageError):
+        raise
+    except Exception as fault:  # openpyxl, zipfile and the XML reader complain about damage in a dozen ways
+        reason = str(fault).partition("\n")[0]
+        raise DataError(f"{content.where} is not a readable Excel workbook ({reason}): save it again.") from fault
+
+
+def _choose(names: Sequence[str], where: str, options: Options, notes: Notes) -> str:
+    if options.sheet is None:
+        if len(names) > 1:
+            notes.add(f"sheet: {ascii_line(names[0])}, the first of {len(names)}; sheet= (--sheet) chooses another")
+        return names[0]
+    if options.sheet not in names:
+        raise DataError(f"{where} has no sheet {ascii_line(options.sheet)}; its sheets are {quoted(names, 12)}.")
+    return options.sheet
+
+
+def _filled(sheet: Any) -> Iterator[Row]:
+    sheet.reset_dimensions()  # some programs write wrong ones
+    for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
+        if any(cell is not None for cell in cells):
+            yield number, [_whole(cell) for cell in cells]
+
+
+def _whole(cell: Any) -> Any:
+    """Excel knows only one kind of number: 17850.0 is 17850."""
+    return int(cell) if isinstance(cell, float) and cell.is_integer() else cell

@@ -1,0 +1,107 @@
+"""JSON Lines: a record on each line. A whole file that is one list of records is read as well."""
+
+import json
+from collections.abc import Iterator, Sequence
+from itertools import islice
+from typing import Any
+
+import numpy as np
+
+from corml.datasets._bytes import as_text
+from corml.datasets._columns import PER_OBJECT, Columns, Fault
+from corml.datasets._packed import Content
+from corml.errors import DataError
+
+__all__ = ["JsonTable"]
+
+SAMPLE = 1000  # records that are looked at for names
+
+Record = tuple[int, dict[str, Any] | str]  # the line or record number, and its fields, or why it has none
+
+
+class JsonTable:
+    """Records with the names of the first thousand; numbers keep the text they have in the file."""
+
+    named = True
+
+    def __init__(self, content: Content, encoding: str | None) -> None:
+        self.where = content.where
+        data = as_text(content.data, self.where, encoding)
+        self._text = data.decode()
+        self._list = self._text[:1000].lstrip().startswith("[")
+        self.unit = "record" if self._list else "line"
+        first = [record for _, record in islice(self._records(), SAMPLE) if isinstance(record, dict)]
+        if not first:
+            said = next((why for _, why in self._records() if isinstance(why, str)), "it is empty")
+            raise DataError(f"{self.where} has no interactions: no {self.unit} holds a JSON record ({said}).")
+        self.names = list(dict.fromkeys(name for record in first for name in record))
+
+    @property
+    def rows(self) -> int:
+        """Lines, or in a list, braces."""
+        return self._text.count("{" if self._list else "\n") + 1
+
+    def extra(self, columns: int) -> int:
+        """Every field as an object."""
+        return PER_OBJECT * columns * self.rows
+
+    def read(self, positions: Sequence[int]) -> Columns:
+        """Read some fields of all records; one that is missing is an empty field."""
+        import polars as pl
+
+        names = [self.names[at] for at in positions]
+        values: list[list[str | None]] = [[] for _ in names]
+        lines: list[int] = []
+        faults: list[Fault] = []
+        for line, record in self._records():
+            row = record if isinstance(record, str) else _row(record, names)
+            if isinstance(row, str):
+                faults.append(Fault(line, row))
+                continue
+            lines.append(line)
+            for column, value in zip(values, row, strict=True):
+                column.append(value)
+        series = [pl.Series(values=column, dtype=pl.String) for column in values]
+        return Columns(series, self.unit, lines=np.array(lines, dtype=np.int64), faults=faults)
+
+    def _records(self) -> Iterator[Record]:
+        return self._listed() if self._list else self._by_line()
+
+    def _by_line(self) -> Iterator[Record]:
+        start, number = 0, 0
+        while start < len(self._text):  # not splitlines: U+2028 inside a text does not end a line
+            end = self._text.find("\n", start)
+            end = len(self._text) if end < 0 else end
+            number += 1
+            line = self._text[start:end].strip()
+            start = end + 1
+            if line:
+                yield number, _parse(line)
+
+    def _listed(self) -> Iterator[Record]:
+        try:
+            records = _DECODER.decode(self._text.strip())
+        except (ValueError, RecursionError) as fault:
+            raise DataError(f"{self.where} is not JSON ({fault}): write it again, a record on each line.") from fault
+        yield from enumerate((r if isinstance(r, dict) else "it is not a JSON record" for r in records), start=1)
+
+
+_DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+
+
+def _parse(line: str) -> dict[str, Any] | str:
+    try:
+        record = _DECODER.decode(line)
+    except (ValueError, RecursionError):
+        return "it is not JSON"
+    return record if isinstance(record, dict) else "it is not a JSON record"
+
+
+def _row(record: dict[str, Any], names: Sequence[str]) -> list[str | None] | str:
+    row: list[str | None] = []
+    for name in names:
+        value = record.get(name)
+        if isinstance(value, dict | list):
+            return f"its field {name} holds a list or a record"
+        row.append(value if value is None or isinstance(value, str) else str(value).lower())
+    return row

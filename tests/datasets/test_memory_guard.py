@@ -1,0 +1,87 @@
+"""What `load` asks for before it reads is what it then takes, within a quarter."""
+
+import subprocess
+import sys
+
+import numpy as np
+import polars as pl
+import pytest
+
+from corml.datasets import load
+from corml.errors import ResourceError
+
+ROWS = 1_500_000
+WATCH = """
+import os, re, sys
+import polars as pl
+import corml
+from corml import memory
+
+def status(key):
+    return 1024 * int(re.search(key + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
+
+corml.load(pl.DataFrame({"user": [1, 2], "item": [1, 2]}))  # so that what is imported does not count
+asked, require = [], memory.require
+memory.require = lambda needed, **words: asked.append(needed + status("VmRSS") - before) or require(needed, **words)
+before = status("VmRSS")
+open("/proc/self/clear_refs", "w").write("5")  # the peak starts anew
+corml.load(sys.argv[1])
+print(max(asked) / (status("VmHWM") - before))
+"""
+
+
+def table():
+    rng = np.random.default_rng(3)
+    return pl.DataFrame(
+        {
+            "user": rng.integers(0, ROWS // 40, ROWS),
+            "item": (rng.pareto(1.0, ROWS) * 50).astype(np.int64) % (ROWS // 200),
+            "rating": rng.integers(1, 11, ROWS) / 2,
+            "time": rng.integers(1_000_000_000, 1_700_000_000, ROWS),
+        }
+    )
+
+
+KINDS = {
+    "whole.parquet": lambda frame, path: frame.write_parquet(path),
+    "pairs.parquet": lambda frame, path: frame.select("user", "item").write_parquet(path),
+    "new-users.parquet": lambda frame, path: frame.with_columns(user=pl.arange(ROWS).cast(pl.String)).write_parquet(
+        path
+    ),
+    "plain.csv": lambda frame, path: frame.write_csv(path),
+    "quoted.csv": lambda frame, path: frame.write_csv(path, quote_style="always"),
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
+@pytest.mark.parametrize("name", KINDS)
+def test_the_memory_asked_for_is_the_memory_taken(tmp_path, name):
+    KINDS[name](table(), tmp_path / name)
+    done = subprocess.run([sys.executable, "-c", WATCH, tmp_path / name], capture_output=True, text=True, check=True)
+    assert 1 / 1.25 < float(done.stdout) < 1.25
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl", "folder"])
+def test_a_table_that_would_not_fit_is_refused_before_its_columns_are_read(tmp_path, monkeypatch, kind):
+    frame = pl.DataFrame({"user": np.arange(5000) % 70, "item": np.arange(5000) % 90})
+    path = tmp_path / ("parts" if kind == "folder" else f"a.{kind}")
+    if kind == "folder":
+        path.mkdir()
+        for at in range(5):
+            frame.slice(1000 * at, 1000).write_parquet(path / f"{at}.parquet")
+    else:
+        {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[kind](path)
+    monkeypatch.setattr("corml.memory.budget", lambda: 5000 * 100)
+    with pytest.raises(
+        ResourceError, match=rf"Reading .*{path.name}' needs .* the budget is 488\.3 KiB; load it in parts"
+    ):
+        load(path)
+
+
+def test_ids_that_would_not_fit_are_refused_before_they_are_numbered(tmp_path, monkeypatch):
+    pl.DataFrame({"user": np.arange(50_000), "item": np.arange(50_000) % 90}).write_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr("corml.memory.budget", lambda: 50_000 * 150)
+    monkeypatch.setattr("corml.memory.resident", lambda: 0)
+    with pytest.raises(ResourceError, match=r"Numbering the [45]\d,\d{3} ids of .*a\.parquet' needs"):
+        load(tmp_path / "a.parquet")
