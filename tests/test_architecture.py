@@ -25,6 +25,7 @@ ROWS = [
     {"recommender"},
     {"requests"},
     {"topn"},
+    {"seen"},
     {"recommendations", "explanation"},
     {"charts"},
     {"storage"},
@@ -34,6 +35,7 @@ ROWS = [
     {"memory", "parallel", "progress", "compiled"},
     {"plugins"},
     {"settings"},
+    {"durations"},
     {"errors", "html"},
 ]
 FLOOR = {room: len(ROWS) - row for row, rooms in enumerate(ROWS) for room in rooms}

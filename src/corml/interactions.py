@@ -5,7 +5,7 @@ Labels are opaque text. "007", "7" and "7.0" are three different items, and "NA"
 
 import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Self
 
@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from corml import html
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
 
-__all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of"]
+__all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of", "latest_of"]
 
 LONGEST_ID = 256  # bytes of UTF-8
 SHOWN = 5  # pairs that a notebook shows
@@ -106,6 +106,8 @@ class Interactions:
     """Distinct (user, item) pairs in the order they were read, with the labels they stand for.
 
     `user` and `item` hold row numbers into `users` and `items`; `times`, where known, the moment of each pair.
+    `seen`, on the same users and items, are pairs that are known and not to be learned from, such as low ratings: they
+    are never recommended. They are no part of the fingerprint.
     """
 
     users: Ids
@@ -115,6 +117,7 @@ class Interactions:
     times: NDArray[np.float64] | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict)
+    seen: "Interactions | None" = None
 
     @classmethod
     def from_pairs(
@@ -141,6 +144,7 @@ class Interactions:
     def __post_init__(self) -> None:
         assert self.user.shape == self.item.shape
         assert self.times is None or self.times.shape == self.user.shape
+        assert self.seen is None or self.seen.shape == self.shape
 
     def __len__(self) -> int:
         return len(self.user)
@@ -175,9 +179,10 @@ class Interactions:
         columns = self.item[order].astype(index)
         matrix = csr_array((np.ones(len(self), dtype=np.float32), columns, indptr), shape=self.shape)
         matrix.has_sorted_indices = matrix.has_canonical_format = True
+        vars(self)["times_by_row"] = None if self.times is None else self.times[order]  # sorting once is enough
         return matrix
 
-    @property
+    @cached_property
     def times_by_row(self) -> NDArray[np.float64] | None:
         """The moments of the pairs in the order of `matrix`, where they are known."""
         return None if self.times is None else self.times[np.lexsort((self.item, self.user))]
@@ -209,24 +214,43 @@ class Interactions:
     def where(self, keep: NDArray[Any]) -> Self:
         """A selection of the pairs (a mask, or positions), on the same users and items."""
         times = None if self.times is None else self.times[keep]
-        return type(self)(self.users, self.items, self.user[keep], self.item[keep], times, self.titles, self.source)
+        return replace(self, user=self.user[keep], item=self.item[keep], times=times)
 
     def compact(self) -> Self:
         """Forget users and items without a pair; the others keep their order."""
-        users, user = _used(self.users, self.user)
-        items, item = _used(self.items, self.item)
-        return type(self)(users, items, user, item, self.times, self.titles, self.source)
+        users, user_row = _used(self.users, self.user)
+        items, item_row = _used(self.items, self.item)
+        return self._moved(users, items, user_row, item_row)
 
     def on(self, users: Ids, items: Ids) -> Self:
         """The same pairs on other ids; pairs whose user or item is not among those are left out."""
-        user, item = users.find(self.users.labels)[self.user], items.find(self.items.labels)[self.item]
+        return self._moved(users, items, users.find(self.users.labels), items.find(self.items.labels))
+
+    def _moved(self, users: Ids, items: Ids, user_row: Rows, item_row: Rows) -> Self:
+        """The pairs where users and items have these rows; −1 leaves out."""
+        user, item = user_row[self.user], item_row[self.item]
         keep = (user >= 0) & (item >= 0)
-        times = None if self.times is None else self.times[keep]
-        return type(self)(users, items, user[keep], item[keep], times, self.titles, self.source)
+        seen = None if self.seen is None else self.seen._moved(users, items, user_row, item_row)
+        everywhere = replace(self, users=users, items=items, user=user, item=item, seen=seen if seen else None)
+        return everywhere if keep.all() else everywhere.where(keep)
+
+    def with_seen(self, other: "Interactions") -> Self:
+        """The same pairs to learn from; all of `other`, and what it has seen, is known too and never recommended.
+
+        Users and items are matched by id; what is of nobody here, or not in this catalogue, is left out.
+        """
+        known = [one for one in (self.seen, other, other.seen) if one is not None]
+        return replace(self, seen=_beside(self, [one.on(self.users, self.items) for one in known]))
 
     def title(self, label: str) -> str:
         """What to show for an item: its title, else its id."""
         return self.titles.get(label, label)
+
+
+def latest_of(*columns: NDArray[np.float64] | None) -> float | None:
+    """The latest moment of some columns of times; None where no time is known."""
+    moments = [times[np.isfinite(times)] for times in columns if times is not None]
+    return max((float(some.max()) for some in moments if len(some)), default=None)
 
 
 def _yes(known: bool) -> str:
@@ -280,6 +304,21 @@ def _distinct(
 
 
 def _used(ids: Ids, rows: Rows) -> tuple[Ids, Rows]:
+    """The ids that occur, and for each old row the new one (−1: none)."""
     used = np.zeros(len(ids), dtype=bool)
     used[rows] = True
-    return Ids(ids.labels[used], kind=ids.kind), (np.cumsum(used) - 1)[rows].astype(np.int32)
+    return Ids(ids.labels[used], kind=ids.kind), np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
+
+
+def _beside(data: Interactions, others: Sequence[Interactions]) -> Interactions | None:
+    """The pairs of others, on the same ids, that the data do not have, each once."""
+    user, item = (np.concatenate([getattr(one, name) for one in others]) for name in ("user", "item"))
+    timed = any(one.times is not None for one in others)
+    moments = [np.full(len(one), np.nan) if one.times is None else one.times for one in others]
+    cells, width = user.astype(np.int64) * len(data.items) + item, len(data.items)
+    new = ~np.isin(cells, data.user.astype(np.int64) * width + data.item)
+    if not new.any():
+        return None
+    times = np.concatenate(moments)[new] if timed else None
+    pairs = _distinct(user[new].astype(np.int64), item[new].astype(np.int64), times, width)
+    return Interactions(data.users, data.items, *pairs)

@@ -17,6 +17,7 @@ from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
 from corml.interactions import Ids, Interactions, labels_of
 from corml.progress import Progress, silent
 from corml.recommendations import Recommendations
+from corml.seen import SeenRule
 from corml.settings import Search, check, check_names, values_of
 from corml.topn import Lists, block_of, top_k
 
@@ -192,6 +193,12 @@ class Recommender(ABC):
         return self._state().train
 
     @property
+    def seen_(self) -> csr_array:
+        """Pairs that are known of the users and were not learned from, as a binary users × items matrix."""
+        state = self._state()
+        return csr_array(state.train.shape, dtype=np.float32) if state.seen is None else state.seen
+
+    @property
     def counts_(self) -> NDArray[np.int64]:
         """Number of training users of each item."""
         return self._state().counts
@@ -232,14 +239,22 @@ class Recommender(ABC):
         k: int = 10,
         exclude: Labels | Sequence[Labels] | None = None,
         only: Labels | Sequence[Labels] | None = None,
+        seen: str = "exclude",
+        exclude_recent: str | None = None,
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
 
-        Items of the history are never recommended, nor those in `exclude`; `only`, where given, limits the choice.
-        Both take one list for all or one list per row. Every list has k items, or `reasons` says why not.
+        What a user is known to have is never recommended, whether it was learned from or only seen. `seen="allow"`
+        lets it come back, `seen="only"` recommends nothing else; with either, `exclude_recent="30d"` keeps out what
+        was seen in the 30 days before the latest moment of the data. `seen="learned"` keeps out only what the model
+        learned from: for lists that are judged by held-out pairs.
+
+        Items in `exclude` are never recommended; `only`, where given, limits the choice. Both take one list for all
+        or one list per row. Every list has k items, or `reasons` says why not.
         """
-        request = requests.resolve(self.items, self.users_, self.train_, users, history)
-        limits = requests.limits(self.items, request, exclude, only)
+        rule = SeenRule(seen, exclude_recent)
+        request = requests.resolve(self._state(), users, history, ages=exclude_recent is not None)
+        limits = requests.limits(self.items, request, exclude, only, rule)
         width = requests.list_length(k, self.items)
         ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
         return requests.answer(self, request, limits, *ranked, k=k)

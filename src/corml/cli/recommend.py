@@ -13,6 +13,7 @@ from corml.errors import UsageError, ascii_line
 from corml.method.estimator import Dial
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
+from corml.seen import SeenRule
 from corml.storage import atomic
 
 __all__ = ["recommend"]
@@ -35,6 +36,15 @@ def recommend(
     k: int = typer.Option(10, "-k", metavar="N", help="Number of items per list."),
     exclude: str = typer.Option(None, metavar="IDS", help="Items never to recommend: id,id,… or @FILE."),
     only: str = typer.Option(None, metavar="IDS", help="Candidates: recommend only these items: id,id,… or @FILE."),
+    seen: str = typer.Option(
+        "exclude",
+        metavar="RULE",
+        help="Items a user is known to have: exclude; allow, they may come back; only, nothing else; learned, exclude "
+        "those of the fit alone, to judge lists by held-out items.",
+    ),
+    exclude_recent: str = typer.Option(
+        None, "--exclude-recent", metavar="TIME", help="With --seen allow or only: not those of the last 30d, 12h, …"
+    ),
     novelty: float = typer.Option(
         None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
     ),
@@ -45,7 +55,8 @@ def recommend(
 ) -> None:
     """Recommend items, best first.
 
-    Items of a user's history are excluded. Ids are written unchanged: a spreadsheet may read one that begins with =
+    What a user is known to have is excluded: what was learned from, held out, or rated too low. --seen allow lets it
+    come back, as in a grocery shop. Ids are written unchanged: a spreadsheet may read one that begins with =
     as a formula.
 
     \b
@@ -53,6 +64,7 @@ def recommend(
       corml recommend shop.corml --user u1 --user u2
       corml recommend shop.corml --history i1,i7 -k 5
       corml recommend shop.corml --all --out lists.parquet
+      corml recommend shop.corml --all --seen only --exclude-recent 2w --out again.csv
     """
     kind = ending(out, (".parquet", ".csv", ".tsv", ".json")) if out else ""
     if out:
@@ -61,11 +73,13 @@ def recommend(
     if bool(listed or all_users) == bool(history):
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history with item ids.")
     histories = [ids(text) or [] for text in history]
-    limits = {"exclude": ids(exclude), "only": ids(only)}
+    SeenRule(seen, exclude_recent)
+    named = {"exclude": ids(exclude), "only": ids(only)}
+    limits: dict[str, Any] = {**named, "seen": seen, "exclude_recent": exclude_recent}
     loaded = _turned(corml.read_model(model), novelty)
     if not histories and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
-    for name, given in limits.items():
+    for name, given in named.items():
         tell_unknown((item for item in given or () if item not in loaded.items_), f"--{name}")
     if histories:
         with progress():

@@ -54,7 +54,8 @@ def load(
         Columns by name or, counted from 0, by position; None finds them by their usual names, False (for rating and
         time) does without.
     at_least
-        Ratings from here on count as an interaction. Without it every row does, except ratings of 0.
+        Ratings from here on count as an interaction. Without it every row does, except ratings of 0. Pairs rated lower
+        are not learned from, but kept as seen, and never recommended.
     k_core
         Keep the largest part in which every user and every item has this many interactions.
     min_user, min_item
@@ -81,9 +82,7 @@ def load(
     rows = gather(origin.table, origin.options, notes)
     pairs = merge(rows, origin.options.at_least)
     _explain(rows, pairs, origin, notes)
-    data = Interactions(
-        Ids(rows.users, kind="user"), Ids(rows.items, kind="item"), pairs.user, pairs.item, pairs.time
-    ).compact()
+    data = _interactions(rows, pairs).compact()
     data = _filters.thin(data, origin.options, notes).compact()
     _suspect(data, notes)
     names = _sources.titles(origin, notes)
@@ -92,6 +91,13 @@ def load(
         titles={label: names[label] for label in data.items.labels if label in names} if names else {},
         source=_provenance(origin, given, rows, pairs, notes),
     )
+
+
+def _interactions(rows: Rows, pairs: Pairs) -> Interactions:
+    """The pairs to learn from, with those that were only seen."""
+    ids = Ids(rows.users, kind="user"), Ids(rows.items, kind="item")
+    seen = None if pairs.seen is None else Interactions(*ids, pairs.seen.user, pairs.seen.item, pairs.seen.time)
+    return Interactions(*ids, pairs.user, pairs.item, pairs.time, seen=seen)
 
 
 def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
@@ -106,7 +112,7 @@ def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
             f"(the highest is {top:g}): lower at_least (--at-least)."
         )
     if pairs.filtered:
-        notes.add(f"ratings: {pairs.filtered:,} pairs without a rating {word} {threshold} left out")
+        notes.add(f"ratings: {pairs.filtered:,} pairs without a rating {word} {threshold} not learned from, only seen")
     if pairs.duplicates:
         rule = "latest" if rows.time is not None else "highest"
         about = f", {pairs.conflicts:,} with differing ratings (the {rule} counts)" if pairs.conflicts else ""

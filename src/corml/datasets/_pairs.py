@@ -2,7 +2,7 @@
 
 A pair that occurs more than once is one interaction, standing where it first stood, with the latest of its times.
 Where its ratings differ, the latest rating counts; without times the highest does. Then the threshold is applied:
-`at_least`, or without one anything above zero.
+`at_least`, or without one anything above zero. Pairs below it are not learned from, but were seen.
 """
 
 from dataclasses import dataclass
@@ -20,14 +20,19 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Pairs:
-    """Distinct pairs in order of first appearance, and how many rows it took."""
+    """Distinct pairs in order of first appearance, those that were only seen, and how many rows it took."""
 
     user: NDArray[Any]
     item: NDArray[Any]
     time: Floats | None
-    duplicates: int
-    conflicts: int
-    filtered: int
+    duplicates: int = 0
+    conflicts: int = 0
+    seen: "Pairs | None" = None  # rated too low to be learned from
+
+    @property
+    def filtered(self) -> int:
+        """How many pairs were rated too low."""
+        return 0 if self.seen is None else len(self.seen.user)
 
 
 def merge(rows: Rows, at_least: float | None) -> Pairs:
@@ -40,12 +45,17 @@ def merge(rows: Rows, at_least: float | None) -> Pairs:
     rating, time, conflicts = rows.rating, rows.time, 0
     if distinct < len(first):
         rating, time, conflicts = _settle(rows, key.to_numpy(), np.flatnonzero(key.is_duplicated().to_numpy()))
-    keep = first
-    if rating is not None:
-        keep = first & (rating > 0 if at_least is None else rating >= at_least)
+    repeated = len(first) - distinct
+    if rating is None:
+        return _pairs(rows, time, first, repeated, conflicts)
+    liked = rating > 0 if at_least is None else rating >= at_least
+    seen = _pairs(rows, time, first & ~liked) if (first & ~liked).any() else None
+    return _pairs(rows, time, first & liked, repeated, conflicts, seen)
+
+
+def _pairs(rows: Rows, time: Floats | None, keep: NDArray[np.bool_], *about: Any) -> Pairs:
     user, item = rows.user[keep].astype(np.int32), rows.item[keep].astype(np.int32)
-    filtered = distinct - len(user)
-    return Pairs(user, item, None if time is None else time[keep], len(first) - distinct, conflicts, filtered)
+    return Pairs(user, item, None if time is None else time[keep], *about)
 
 
 def _settle(rows: Rows, key: NDArray[np.int64], at: NDArray[np.int64]) -> tuple[Floats | None, Floats | None, int]:
