@@ -40,6 +40,7 @@ RUN = [
     "docs/quickstart.md",
     "docs/command-line.md",
     "docs/models.md",
+    "docs/seen.md",
     "docs/add-a-model.md",
     "docs/report.md",
     "docs/solver.md",
