@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import html, memory
-from corml.interactions import Ids, Interactions, latest_of
+from corml.interactions import Ids, Interactions, latest_of, with_values
 from corml.linalg.scaling import rows_of
 
 if TYPE_CHECKING:
@@ -217,6 +217,7 @@ class Fitted:
     seen: csr_array | None = None  # pairs that are known and were not learned from
     times: NDArray[np.float64] | None = None  # of the pairs learned from, in the order of train
     seen_times: NDArray[np.float64] | None = None
+    weights: NDArray[np.float32] | None = None  # of the pairs learned from, in the order of train
 
     @classmethod
     def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
@@ -233,7 +234,13 @@ class Fitted:
             seen=None if train.seen is None else train.seen.matrix,
             times=train.times_by_row,
             seen_times=None if train.seen is None else train.seen.times_by_row,
+            weights=train.weights_by_row,
         )
+
+    @property
+    def weighted(self) -> csr_array:
+        """The training matrix with the weights of its pairs."""
+        return with_values(self.train, self.weights)
 
     @cached_property
     def latest(self) -> float | None:

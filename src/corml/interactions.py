@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 from corml import html
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
 
-__all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of", "latest_of"]
+__all__ = ["Ids", "Interactions", "canonical", "is_one_id", "known_weights", "labels_of", "latest_of", "with_values"]
 
 LONGEST_ID = 256  # bytes of UTF-8
 SHOWN = 5  # pairs that a notebook shows
@@ -107,7 +107,8 @@ class Interactions:
 
     `user` and `item` hold row numbers into `users` and `items`; `times`, where known, the moment of each pair.
     `seen`, on the same users and items, are pairs that are known and not to be learned from, such as low ratings: they
-    are never recommended. They are no part of the fingerprint.
+    are never recommended. They are no part of the fingerprint. `weights` are how strong each pair is, above 0; without
+    them all pairs are alike.
     """
 
     users: Ids
@@ -118,6 +119,7 @@ class Interactions:
     titles: Mapping[str, str] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict)
     seen: "Interactions | None" = None
+    weights: NDArray[np.float32] | None = None
 
     @classmethod
     def from_pairs(
@@ -126,10 +128,14 @@ class Interactions:
         items: Sequence[Hashable] | NDArray[Any],
         *,
         times: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
         titles: Mapping[str, str] | None = None,
         source: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Build from two equally long sequences of ids; repeated pairs become one (with their latest time)."""
+        """Build from two equally long sequences of ids; repeated pairs become one (with their latest time).
+
+        The weights of repeated pairs are added up.
+        """
         if len(users) != len(items):
             raise DataError(f"Users and items must pair up: got {len(users):,} users and {len(items):,} items.")
         if len(users) == 0:
@@ -139,12 +145,14 @@ class Interactions:
         moments = None if times is None else _moments(times, len(user))
         pairs = _distinct(user, item, moments, len(item_ids))
         names = {canonical(label): title for label, title in (titles or {}).items()}
-        return cls(user_ids, item_ids, *pairs, names, dict(source or {}))
+        strengths = None if weights is None else _strengths(weights, user, item, len(item_ids))
+        return cls(user_ids, item_ids, *pairs, names, dict(source or {}), weights=strengths)
 
     def __post_init__(self) -> None:
         assert self.user.shape == self.item.shape
         assert self.times is None or self.times.shape == self.user.shape
         assert self.seen is None or self.seen.shape == self.shape
+        assert self.weights is None or self.weights.shape == self.user.shape
 
     def __len__(self) -> int:
         return len(self.user)
@@ -180,7 +188,18 @@ class Interactions:
         matrix = csr_array((np.ones(len(self), dtype=np.float32), columns, indptr), shape=self.shape)
         matrix.has_sorted_indices = matrix.has_canonical_format = True
         vars(self)["times_by_row"] = None if self.times is None else self.times[order]  # sorting once is enough
+        vars(self)["weights_by_row"] = None if self.weights is None else self.weights[order]
         return matrix
+
+    @property
+    def weighted(self) -> csr_array:
+        """The users × items matrix with the weights of the pairs as its values; without weights, the binary one."""
+        return with_values(self.matrix, self.weights_by_row)
+
+    @cached_property
+    def weights_by_row(self) -> NDArray[np.float32] | None:
+        """The weights of the pairs in the order of `matrix`, where there are some."""
+        return None if self.weights is None else self.weights[np.lexsort((self.item, self.user))]
 
     @cached_property
     def times_by_row(self) -> NDArray[np.float64] | None:
@@ -209,12 +228,15 @@ class Interactions:
             digest.update(_bytes_of(ids.labels[ranking]))
         for column in (user, item, self.times):
             digest.update(b"none" if column is None else np.ascontiguousarray(column[order]).tobytes())
+        if self.weights is not None:
+            digest.update(np.ascontiguousarray(self.weights[order]).tobytes())
         return digest.hexdigest()
 
     def where(self, keep: NDArray[Any]) -> Self:
         """A selection of the pairs (a mask, or positions), on the same users and items."""
         times = None if self.times is None else self.times[keep]
-        return replace(self, user=self.user[keep], item=self.item[keep], times=times)
+        weights = None if self.weights is None else self.weights[keep]
+        return replace(self, user=self.user[keep], item=self.item[keep], times=times, weights=weights)
 
     def compact(self) -> Self:
         """Forget users and items without a pair; the others keep their order."""
@@ -245,6 +267,23 @@ class Interactions:
     def title(self, label: str) -> str:
         """What to show for an item: its title, else its id."""
         return self.titles.get(label, label)
+
+
+def with_values(pattern: csr_array, values: NDArray[np.float32] | None) -> csr_array:
+    """A matrix of the same pattern with other values; itself where there are none."""
+    if values is None:
+        return pattern
+    matrix = csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
+    matrix.has_sorted_indices = matrix.has_canonical_format = True
+    return matrix
+
+
+def known_weights(weights: NDArray[Any]) -> NDArray[np.float32] | None:
+    """Weights as they are kept: None if they are all one, because then they say nothing."""
+    narrow = np.asarray(weights, dtype=np.float32)
+    if not (np.isfinite(narrow) & (narrow > 0)).all():
+        raise DataError("Weights must be finite numbers above 0: leave pairs out that count for nothing.")
+    return None if (narrow == 1).all() else narrow
 
 
 def latest_of(*columns: NDArray[np.float64] | None) -> float | None:
@@ -287,6 +326,15 @@ def _moments(times: ArrayLike, count: int) -> NDArray[np.float64]:
     if moments.shape != (count,):
         raise DataError(f"There must be one time for each pair: got {moments.size:,} times for {count:,} pairs.")
     return moments
+
+
+def _strengths(weights: ArrayLike, user: Rows, item: Rows, n_items: int) -> NDArray[np.float32] | None:
+    """The sum of the weights of each pair, in the order of first appearance."""
+    given = np.asarray(weights, dtype=np.float64)
+    if given.shape != (len(user),):
+        raise DataError(f"There must be one weight for each pair: got {given.size:,} weights for {len(user):,} pairs.")
+    _, first, which = np.unique(user * n_items + item, return_index=True, return_inverse=True)
+    return known_weights(np.bincount(which, weights=given)[np.argsort(first)])
 
 
 def _distinct(

@@ -1,6 +1,7 @@
 """The one small interface of every model: fit, recommend, similar, explain, save."""
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -11,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import requests
-from corml.errors import NotFittedError, UsageError
+from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
 from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
 from corml.interactions import Ids, Interactions, labels_of
@@ -40,6 +41,11 @@ class FitCall:
     def X(self) -> csr_array:  # noqa: N802 (the paper's letter)
         """The binary users × items matrix."""
         return self.train.matrix
+
+    @property
+    def R(self) -> csr_array:  # noqa: N802
+        """The users × items matrix with the weights of the interactions; without weights it is X."""
+        return self.train.weighted
 
 
 class Tuning:
@@ -70,6 +76,7 @@ class Recommender(ABC):
     NAME: ClassVar[str]
     CITATION: ClassVar[str] = ""
     PLAN: ClassVar[type[Plan]] = Plan
+    LEARNS_WEIGHTS: ClassVar[bool] = False  # whether it fits `call.R`, and scores histories with their weights
 
     def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Progress | None = None) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
@@ -87,6 +94,11 @@ class Recommender(ABC):
         if valid is not None:
             check_is_data(valid, "valid")
         check(self)
+        if train.weights is not None and not self.LEARNS_WEIGHTS:
+            warnings.warn(
+                f"{self.NAME} cannot learn from weights: every interaction counts alike.", WeightsWarning, stacklevel=3
+            )
+            train = replace(train, weights=None)
         vars(self).pop("fitted_", None)
         vars(self).pop("_derived", None)
         state = Fitted.on(train, values_of(self))
@@ -228,7 +240,7 @@ class Recommender(ABC):
 
     def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
         """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
-        users = self.represent(requests.histories(self.items, history).matrix, None)
+        users = self.represent(requests.histories(self.items, history, weighted=self.LEARNS_WEIGHTS).matrix, None)
         return self.score_block(users, slice(0, len(self.items)))
 
     def recommend(
@@ -253,7 +265,8 @@ class Recommender(ABC):
         or one list per row. Every list has k items, or `reasons` says why not.
         """
         rule = SeenRule(seen, exclude_recent)
-        request = requests.resolve(self._state(), users, history, ages=exclude_recent is not None)
+        how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS}
+        request = requests.resolve(self._state(), users, history, **how)
         limits = requests.limits(self.items, request, exclude, only, rule)
         width = requests.list_length(k, self.items)
         ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
@@ -270,7 +283,9 @@ class Recommender(ABC):
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         known, unknown = self.known_history(history)
         target = int(self.items.rows([item])[0])
+        strength = requests.strengths_of(self._state(), history, known)
         parts, labels = self.contributions(known, target), self.items.labels
+        parts = {name: values * strength for name, values in parts.items()} if strength is not None else parts
         return Explanation(labels[target], tuple(labels[known]), parts, unknown, self.titles_)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:

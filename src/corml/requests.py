@@ -17,7 +17,18 @@ if TYPE_CHECKING:
     from corml.fitted import Fitted
     from corml.recommender import Recommender
 
-__all__ = ["Limits", "Request", "answer", "histories", "history_of", "limits", "list_length", "relabelled", "resolve"]
+__all__ = [
+    "Limits",
+    "Request",
+    "answer",
+    "histories",
+    "history_of",
+    "limits",
+    "list_length",
+    "relabelled",
+    "resolve",
+    "strengths_of",
+]
 
 MAX_K = 10_000
 KEEP_OUT = SeenRule()
@@ -50,26 +61,34 @@ def list_length(k: object, items: Ids) -> int:
     return min(int(k), len(items))
 
 
-def resolve(state: "Fitted", users: Sequence[Hashable] | str | None, history: Any, *, ages: bool = False) -> Request:
-    """Histories of known users, or the histories given; with the age of what is known, where that is asked for."""
+def resolve(
+    state: "Fitted",
+    users: Sequence[Hashable] | str | None,
+    history: Any,
+    *,
+    ages: bool = False,
+    weighted: bool = False,
+) -> Request:
+    """Histories of known users, or the histories given; with ages and weights, where they are asked for."""
     if (users is None) == (history is None):
         raise UsageError("Say for whom: either users=[…] (known users) or history=[[…], …] (their items).")
     if history is not None:
-        return histories(state.items, history)
+        return histories(state.items, history, weighted=weighted)
     labels = labels_of(users, "recommend")
     numbers = _known_users(state.users, labels)
-    rows = state.train[numbers]
+    rows = (state.weighted if weighted else state.train)[numbers]
     rows.sort_indices()
     names, nothing = tuple(map(canonical, labels)), ((),) * len(labels)
     return Request(names, rows, nothing, known_of_users(state, numbers, ages=ages), numbers, state.latest)
 
 
-def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) -> Request:
+def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, *, weighted: bool = False) -> Request:
     """Lists of item ids as rows; ids nobody knows are set aside, never mapped to something else."""
     if isinstance(history, Interactions):
         own = history.on(history.users, items)
         known, latest = known_in(own)
-        return Request(tuple(own.users.labels), own.matrix, _unknown_items(history, items), known, latest=latest)
+        rows = own.weighted if weighted else own.matrix
+        return Request(tuple(own.users.labels), rows, _unknown_items(history, items), known, latest=latest)
     if is_one_id(history) or not isinstance(history, Iterable) or any(is_one_id(one) for one in history):
         raise UsageError("history takes one list of item ids per person: for a single person write history=[[…]].")
     lists = [labels_of(one, "history") for one in history]
@@ -90,6 +109,14 @@ def history_of(items: Ids, users: Ids, train: csr_array, history: Any) -> tuple[
     labels = list(dict.fromkeys(map(canonical, labels_of(history, "history"))))
     rows = items.find(labels)
     return rows[rows >= 0], tuple(label for label, row in zip(labels, rows, strict=True) if row < 0)
+
+
+def strengths_of(state: "Fitted", history: Any, items: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """The weights of a known user's items; None where the history is of items, or all of them are alike."""
+    if state.weights is None or not is_one_id(history):
+        return None
+    (row,) = _known_users(state.users, [history])
+    return state.weights[state.train.indptr[row] : state.train.indptr[row + 1]].astype(np.float64)
 
 
 def _unknown_items(history: Interactions, items: Ids) -> tuple[tuple[str, ...], ...]:

@@ -31,6 +31,12 @@ class Options:
     trim: bool = False
     skip_bad_rows: bool = False
     allow_expansion: bool = False
+    weight: str | int | None = None
+    transform: str | None = None
+    event: str | int | None = None
+    weights: Mapping[str, float] | None = None
+    negative: tuple[str, ...] | None = None
+    half_life: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("k_core", "min_user", "min_item"):

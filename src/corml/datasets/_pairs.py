@@ -5,13 +5,15 @@ Where its ratings differ, the latest rating counts; without times the highest do
 `at_least`, or without one anything above zero. Pairs below it are not learned from, but were seen.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corml.datasets._rows import Rows
+from corml.datasets._strength import Strength, of_pairs
+from corml.interactions import known_weights
 
 __all__ = ["Pairs", "merge"]
 
@@ -25,18 +27,15 @@ class Pairs:
     user: NDArray[Any]
     item: NDArray[Any]
     time: Floats | None
+    weights: NDArray[np.float32] | None = None
     duplicates: int = 0
     conflicts: int = 0
-    seen: "Pairs | None" = None  # rated too low to be learned from
-
-    @property
-    def filtered(self) -> int:
-        """How many pairs were rated too low."""
-        return 0 if self.seen is None else len(self.seen.user)
+    filtered: int = 0  # rated too low
+    seen: "Pairs | None" = None  # not learned from: rated too low, or by negative events
 
 
-def merge(rows: Rows, at_least: float | None) -> Pairs:
-    """Make each pair one interaction and leave out those rated too low."""
+def merge(rows: Rows, at_least: float | None, transform: str | None = None) -> Pairs:
+    """Make each pair one interaction and leave out those rated too low, or not strong at all."""
     import polars as pl
 
     key = pl.Series(rows.user * len(rows.items) + rows.item)
@@ -45,17 +44,36 @@ def merge(rows: Rows, at_least: float | None) -> Pairs:
     rating, time, conflicts = rows.rating, rows.time, 0
     if distinct < len(first):
         rating, time, conflicts = _settle(rows, key.to_numpy(), np.flatnonzero(key.is_duplicated().to_numpy()))
-    repeated = len(first) - distinct
-    if rating is None:
-        return _pairs(rows, time, first, repeated, conflicts)
-    liked = rating > 0 if at_least is None else rating >= at_least
-    seen = _pairs(rows, time, first & ~liked) if (first & ~liked).any() else None
-    return _pairs(rows, time, first & liked, repeated, conflicts, seen)
+    liked = np.ones(len(first), dtype=bool)
+    if rating is not None:
+        liked = rating > 0 if at_least is None else rating >= at_least
+    filtered = int((first & ~liked).sum())
+    weight = None
+    if rows.strength is not None:
+        weight = _weights(rows.strength, key.to_numpy(), rows.time, transform)
+        liked &= weight > 0
+    seen = _pairs(rows, time, None, first & ~liked) if (first & ~liked).any() else None
+    return replace(
+        _pairs(rows, time, weight, first & liked),
+        duplicates=len(first) - distinct,
+        conflicts=conflicts,
+        filtered=filtered,
+        seen=seen,
+    )
 
 
-def _pairs(rows: Rows, time: Floats | None, keep: NDArray[np.bool_], *about: Any) -> Pairs:
+def _weights(strength: Strength, key: NDArray[np.int64], time: Floats | None, transform: str | None) -> Floats:
+    """The strength of each pair, at its first row."""
+    _, leader, pair = np.unique(key, return_index=True, return_inverse=True)
+    weights = np.zeros(len(key))
+    weights[leader] = of_pairs(strength, pair, len(leader), time, transform)
+    return weights
+
+
+def _pairs(rows: Rows, time: Floats | None, weight: Floats | None, keep: NDArray[np.bool_]) -> Pairs:
     user, item = rows.user[keep].astype(np.int32), rows.item[keep].astype(np.int32)
-    return Pairs(user, item, None if time is None else time[keep], *about)
+    weights = None if weight is None or not keep.any() else known_weights(weight[keep])
+    return Pairs(user, item, None if time is None else time[keep], weights)
 
 
 def _settle(rows: Rows, key: NDArray[np.int64], at: NDArray[np.int64]) -> tuple[Floats | None, Floats | None, int]:

@@ -9,6 +9,7 @@ import corml.datasets._columns as _columns
 from corml.datasets._columns import Check, Columns, Fault, Table
 from corml.datasets._options import Notes, Options
 from corml.datasets._sniff import Roles, roles
+from corml.datasets._strength import Strength, kinds, of_rows
 from corml.errors import DataError, ascii_line
 
 __all__ = ["Rows", "gather"]
@@ -28,6 +29,7 @@ class Rows:
     time: NDArray[np.float64] | None
     read: int
     bad: int
+    strength: Strength | None = None
 
 
 def gather(table: Table, options: Options, notes: Notes) -> Rows:
@@ -53,10 +55,19 @@ def gather(table: Table, options: Options, notes: Notes) -> Rows:
         elif check.bad.any():  # times were not asked for: do without them rather than without rows
             time = None
             notes.add(f"times ignored: {_described(table, columns, _first(columns, [check]))}")
+    quantity = by_kind = None
+    if chosen.weight is not None:
+        quantity, check = _columns.ratings(series[chosen.weight], table.where, negative=True)
+        checks.append(_of_weights(check))
+    if chosen.event is not None:
+        by_kind = kinds(series[chosen.event], options, table.where)
     good = _good(table, columns, checks, options, notes)
     read, whole = len(good) + len(columns.faults), int(good.sum())
+    strength = of_rows(quantity, by_kind, time, options)
+    strength = None if strength is None else strength.where(good)
     rating, time = (None if column is None else column[good] for column in (rating, time))
-    return Rows(users.labels, items.labels, users.codes[good], items.codes[good], rating, time, read, read - whole)
+    codes = users.codes[good], items.codes[good]
+    return Rows(users.labels, items.labels, *codes, rating, time, read, read - whole, strength)
 
 
 def _say(chosen: Roles, table: Table, options: Options, notes: Notes) -> None:
@@ -71,6 +82,11 @@ def _with_way_out(check: Check, name: str) -> Check:
     return Check(
         check.bad, lambda row: f"{check.what(row)} (rating=False, or --no-rating, ignores column {ascii_line(name)})"
     )
+
+
+def _of_weights(check: Check) -> Check:
+    """A check of ratings, said of weights."""
+    return Check(check.bad, lambda row: check.what(row).replace("the rating", "the weight", 1))
 
 
 def _good(table: Table, columns: Columns, checks: list[Check], options: Options, notes: Notes) -> NDArray[np.bool_]:

@@ -13,6 +13,7 @@ from corml.evaluation.bootstrap import intervals as intervals_of
 from corml.evaluation.leakage import warn_of_leakage
 from corml.evaluation.measure import lists_of, measured
 from corml.evaluation.result import Result
+from corml.evaluation.task import counted
 from corml.metrics import Metric, parse_all
 from corml.splits import Split
 from corml.topn import top_k
@@ -56,7 +57,8 @@ def evaluate(
     warn_of_leakage(model, split, part)
     longest = min(max(metric.k for metric in parsed), len(job.items))
     known = model.users_.find(job.users)
-    best, _ = top_k(model, job.history, longest, users=known, seen=job.mask, progress=progress)
+    history = job.history if model.LEARNS_WEIGHTS else counted(job.history)
+    best, _ = top_k(model, history, longest, users=known, seen=job.mask, progress=progress)
     return _result(job, best, parsed, bootstrap, name=model.NAME)
 
 

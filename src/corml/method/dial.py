@@ -47,6 +47,7 @@ class NoveltyDial(Recommender):
 
     MEMBER: ClassVar[type[Any]]  # the model of a position; it has H_, V_, degrees_ and the setting item_norm
     PLAN: ClassVar[type[fitted.Plan]] = Plan
+    LEARNS_WEIGHTS: ClassVar[bool] = True
 
     V_ = learned(np.ndarray, "items", None)
     degrees_ = learned(np.ndarray, "items")

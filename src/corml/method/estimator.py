@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 from corml import fitted, memory
 from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Settings, learned
-from corml.interactions import Interactions
+from corml.interactions import Interactions, with_values
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
@@ -66,12 +66,14 @@ class CoRML(Recommender):
     """A linear item-item model: a graph filter G, and a learned symmetric H ≥ 0 that is a distance metric.
 
     Scores are `Y = R D^{-t} H D^{t} + ω(1/λ − 1) R D^{-s} G D^{s}`; H solves problem H (see `method/problem.py`).
+    With weights R is the weighted matrix, D still counts users, and the solver is the dense one.
     The defaults are meant to be used. No setting changes another: `CoRML.paper()` has the published problem.
     """
 
     NAME: ClassVar[str] = "corml"
     CITATION: ClassVar[str] = "Wei, Ma, Chow: Collaborative Residual Metric Learning. SIGIR 2023"
     PLAN: ClassVar[type[fitted.Plan]] = Plan
+    LEARNS_WEIGHTS: ClassVar[bool] = True
 
     H_ = learned(csr_array, "items", "items")
     V_ = learned(np.ndarray, "items", None)
@@ -188,7 +190,7 @@ class CoRML(Recommender):
     def plan(self, train: Interactions) -> Plan:
         """How a fit would go: solver, rank, ridge, pairs, memory and time; refuses what would not fit."""
         check(self)
-        return make_plan(train.matrix, Settings(values_of(self)))
+        return make_plan(train.matrix, _for_weights(Settings(values_of(self)), train))
 
     def fit(
         self,
@@ -237,18 +239,19 @@ class CoRML(Recommender):
     def _fit(
         self, call: FitCall, *, warm_start: WarmStart | None = None, workspace: Workspace | None = None
     ) -> Outcome:
-        given, degrees = call.fitted.settings, column_degrees(call.X)
+        given, degrees = _for_weights(call.fitted.settings, call.train), column_degrees(call.X)
         plan = make_plan(call.X, given)
         if looks(given):
-            plan, warm_start = _by_looking(call, plan, warm_start)
+            plan, warm_start = _by_looking(call, given, plan, warm_start)
+        R = call.X if call.train.weights is None else _of_mean_square_one(call.R)
         V, H, certificates = fit_as_planned(
-            call.X,
+            R,
             degrees,
             settings=plan.resolved(given),
             plan=plan,
             progress=call.progress,
             warm_start=warm_start,
-            workspace=workspace,
+            workspace=workspace if R is call.X else None,  # what it keeps is of the binary matrix
         )
         return Outcome(arrays={"H": H, "V": V, "degrees": degrees}, plan=plan, certificates=certificates)
 
@@ -295,9 +298,30 @@ class CoRML(Recommender):
         return self.scoring.metric_matrix(part)
 
 
-def _by_looking(call: FitCall, plan: Plan, warm_start: WarmStart | None) -> tuple[Plan, WarmStart | None]:
-    """The plan with what was chosen by looking, and the H of the look to begin from if there is no better one."""
-    given = call.fitted.settings
+def _for_weights(given: Settings, train: Interactions) -> Settings:
+    """The settings of a plan: weighted interactions need the dense solver, because the sparse one counts users."""
+    if train.weights is None:
+        return given
+    if given.solver == "sparse" or given.candidates is not None:
+        raise UsageError(
+            "The sparse solver counts users and cannot learn from weights: leave solver and candidates out."
+        )
+    return Settings({**given, "solver": "admm"})
+
+
+def _of_mean_square_one(R: csr_array) -> csr_array:
+    """Weights whose mean square is 1, so that ridges and scales mean what they mean for plain interactions."""
+    mean = np.sqrt(np.mean(R.data.astype(np.float64) ** 2))
+    return with_values(R, (R.data / mean).astype(np.float32))
+
+
+def _by_looking(
+    call: FitCall, given: Settings, plan: Plan, warm_start: WarmStart | None
+) -> tuple[Plan, WarmStart | None]:
+    """The plan with what was chosen by looking, and the H of the look to begin from if there is no better one.
+
+    It looks at the binary matrix, also where interactions have weights.
+    """
     looked = look(call.X, call.train.times_by_row, given=given, plan=plan, progress=call.progress)
     if looked is None:
         return plan, warm_start

@@ -31,6 +31,8 @@ def save_parts(path: str | os.PathLike[str], parts: Mapping[str, Interactions], 
         arrays |= {f"{name}.user": part.user.astype(np.int32), f"{name}.item": part.item.astype(np.int32)}
         if part.times is not None:
             arrays[f"{name}.times"] = part.times
+        if part.weights is not None:
+            arrays[f"{name}.weights"] = part.weights
     if train.seen is not None:
         arrays |= {"seen.user": train.seen.user.astype(np.int32), "seen.item": train.seen.item.astype(np.int32)}
         arrays |= {} if train.seen.times is None else {"seen.times": train.seen.times}
@@ -65,8 +67,10 @@ def _pairs(name: str, arrays: Arrays, shared: dict[str, Any]) -> Interactions:
     inside = ((0 <= user) & (user < n_users)).all() and ((0 <= item) & (item < n_items)).all()
     whole = user.dtype.kind == item.dtype.kind == "i" and user.shape == item.shape == (len(user),)
     timed = times is None or (times.shape == user.shape and times.dtype == np.float64)
-    if not (inside and whole and timed):
+    weights = arrays.get(f"{name}.weights")
+    sound = weights is None or (weights.shape == user.shape and weights.dtype == np.float32 and (weights > 0).all())
+    if not (inside and whole and timed and sound):
         raise ValueError(name)
     if len(np.unique(user.astype(np.int64) * n_items + item)) < len(user):
         raise ValueError(name)
-    return Interactions(user=user, item=item, times=times, **shared)
+    return Interactions(user=user, item=item, times=times, weights=weights, **shared)

@@ -27,7 +27,7 @@ __all__ = ["environment", "restore", "save_model"]
 PACKAGES = ("corml", "numpy", "scipy", "numba")
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
 NO_TIME = np.finfo(np.float64).max
-_SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times"}
+_SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
 COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -76,8 +76,13 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
 
 
 def _seen_arrays(state: Fitted) -> dict[str, NDArray[Any]]:
-    """What else is known of the users, and when; a file has finite numbers only, so no time is the largest one."""
+    """What else is known of the users: when, how strong, and what they only saw.
+
+    A file has finite numbers only, so no time is the largest one.
+    """
     arrays = {} if state.seen is None else encode_sparse("seen", state.seen, values=False)
+    if state.weights is not None:
+        arrays["train.weights"] = state.weights
     timed = {"train.times": state.times, "seen.times": state.seen_times}
     return arrays | {name: np.where(np.isnan(t), NO_TIME, t) for name, t in timed.items() if t is not None}
 
@@ -214,7 +219,15 @@ def _seen(arrays: Arrays, train: csr_array, *, history: bool) -> dict[str, Any]:
     if seen is not None and seen.multiply(train).nnz:
         raise ModelFileError("pairs that it learned from are also among those that were only seen")
     times = _times(arrays, "train", train)
-    return {"seen": seen, "times": times, "seen_times": None if seen is None else _times(arrays, "seen", seen)}
+    seen_times = None if seen is None else _times(arrays, "seen", seen)
+    return {"seen": seen, "times": times, "seen_times": seen_times, "weights": _weights(arrays, train)}
+
+
+def _weights(arrays: Arrays, train: csr_array) -> NDArray[np.float32] | None:
+    weights = arrays.get("train.weights")
+    if weights is not None and (weights.dtype != np.float32 or weights.shape != (train.nnz,) or (weights <= 0).any()):
+        raise ModelFileError("its weights are not one positive number for each pair")
+    return weights
 
 
 def _times(arrays: Arrays, name: str, pattern: csr_array) -> NDArray[np.float64] | None:
