@@ -11,8 +11,8 @@ from corml.errors import DataError, ModelFileError, UsageError, WeightsWarning
 from corml.storage import container
 from support import random_interactions
 
-LEARN = ["corml", "corml-dial", "ease", "item-knn"]
-CANNOT = ["popularity", "slim", "admm-slim", "gf-cf"]
+LEARN = ["corml", "corml-dial", "ease", "item-knn", "slim", "admm-slim", "gf-cf"]
+CANNOT = ["popularity"]
 DAY = 86_400
 
 
@@ -82,7 +82,7 @@ def test_a_model_that_cannot_says_so_and_counts_every_interaction_alike(name):
 
 def test_ease_solves_the_weighted_regression():
     data = weighted(users=80)
-    R = data.weighted.toarray().astype(np.float64)
+    R = data.weighted.toarray() / np.sqrt(np.mean(data.weights.astype(np.float64) ** 2))
     P = np.linalg.inv(R.T @ R + 7.0 * np.eye(R.shape[1]))
     W = -P / np.diag(P)
     np.fill_diagonal(W, 0)
@@ -91,7 +91,7 @@ def test_ease_solves_the_weighted_regression():
 
 def test_item_knn_is_the_cosine_of_weighted_columns():
     data = weighted(users=80)
-    R = data.weighted.toarray().astype(np.float64)
+    R = data.weighted.toarray() / np.sqrt(np.mean(data.weights.astype(np.float64) ** 2))
     lengths = np.maximum(np.linalg.norm(R, axis=0), 1e-12)
     W = R.T @ R / (np.outer(lengths, lengths) + 3)
     np.fill_diagonal(W, 0)

@@ -16,7 +16,17 @@ from scipy.sparse import csr_array
 from corml import html
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
 
-__all__ = ["Ids", "Interactions", "canonical", "is_one_id", "known_weights", "labels_of", "latest_of", "with_values"]
+__all__ = [
+    "Ids",
+    "Interactions",
+    "canonical",
+    "is_one_id",
+    "known_weights",
+    "labels_of",
+    "latest_of",
+    "of_mean_square_one",
+    "with_values",
+]
 
 LONGEST_ID = 256  # bytes of UTF-8
 SHOWN = 5  # pairs that a notebook shows
@@ -276,6 +286,12 @@ def with_values(pattern: csr_array, values: NDArray[np.float32] | None) -> csr_a
     matrix = csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
     matrix.has_sorted_indices = matrix.has_canonical_format = True
     return matrix
+
+
+def of_mean_square_one(matrix: csr_array) -> csr_array:
+    """Values whose mean square is 1, so that ridges and scales mean what they mean for a binary matrix."""
+    mean = np.sqrt(np.mean(matrix.data.astype(np.float64) ** 2)) if matrix.nnz else 1.0
+    return matrix if mean == 1 else with_values(matrix, (matrix.data / mean).astype(np.float32))
 
 
 def known_weights(weights: NDArray[Any]) -> NDArray[np.float32] | None:

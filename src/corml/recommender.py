@@ -15,7 +15,7 @@ from corml import requests
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
 from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
-from corml.interactions import Ids, Interactions, labels_of
+from corml.interactions import Ids, Interactions, labels_of, of_mean_square_one
 from corml.progress import Progress, silent
 from corml.recommendations import Recommendations
 from corml.seen import SeenRule
@@ -44,8 +44,8 @@ class FitCall:
 
     @property
     def R(self) -> csr_array:  # noqa: N802
-        """The users × items matrix with the weights of the interactions; without weights it is X."""
-        return self.train.weighted
+        """The users × items matrix with the weights of the interactions, of mean square 1; without weights it is X."""
+        return self.X if self.train.weights is None else of_mean_square_one(self.train.weighted)
 
 
 class Tuning:

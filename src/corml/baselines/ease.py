@@ -11,7 +11,7 @@ from corml import memory
 from corml.baselines._item_item import ItemItem, RidgePlan, chance, largest_of_columns
 from corml.errors import UsageError
 from corml.fitted import Outcome, Plan
-from corml.interactions import Interactions
+from corml.interactions import Interactions, of_mean_square_one
 from corml.linalg.gram import dense_gram
 from corml.linalg.local import local_ridge
 from corml.linalg.pairs import largest_gram, over_pairs, strongest
@@ -74,7 +74,7 @@ class EASE(ItemItem):
     def plan(self, train: Interactions) -> EASEPlan:
         """Route, ridge and memory of a fit."""
         check(self)
-        return self._plan(train.weighted)
+        return self._plan(of_mean_square_one(train.weighted))
 
     def _plan(self, X: csr_array) -> EASEPlan:
         route, alike = self.route, bool((X.data == 1).all())

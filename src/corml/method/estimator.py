@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, issparse
 from corml import fitted, memory
 from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Settings, learned
-from corml.interactions import Interactions, with_values
+from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
@@ -243,15 +243,14 @@ class CoRML(Recommender):
         plan = make_plan(call.X, given)
         if looks(given):
             plan, warm_start = _by_looking(call, given, plan, warm_start)
-        R = call.X if call.train.weights is None else _of_mean_square_one(call.R)
         V, H, certificates = fit_as_planned(
-            R,
+            call.R,
             degrees,
             settings=plan.resolved(given),
             plan=plan,
             progress=call.progress,
             warm_start=warm_start,
-            workspace=workspace if R is call.X else None,  # what it keeps is of the binary matrix
+            workspace=workspace if call.train.weights is None else None,  # what it keeps is of the binary matrix
         )
         return Outcome(arrays={"H": H, "V": V, "degrees": degrees}, plan=plan, certificates=certificates)
 
@@ -307,12 +306,6 @@ def _for_weights(given: Settings, train: Interactions) -> Settings:
             "The sparse solver counts users and cannot learn from weights: leave solver and candidates out."
         )
     return Settings({**given, "solver": "admm"})
-
-
-def _of_mean_square_one(R: csr_array) -> csr_array:
-    """Weights whose mean square is 1, so that ridges and scales mean what they mean for plain interactions."""
-    mean = np.sqrt(np.mean(R.data.astype(np.float64) ** 2))
-    return with_values(R, (R.data / mean).astype(np.float32))
 
 
 def _by_looking(
