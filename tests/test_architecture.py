@@ -32,6 +32,7 @@ ROWS = [
     {"fitted"},
     {"linalg"},
     {"interactions"},
+    {"strength"},
     {"memory", "parallel", "progress", "compiled"},
     {"plugins"},
     {"settings"},

@@ -20,8 +20,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import html, memory
-from corml.interactions import Ids, Interactions, latest_of, with_values
+from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
+from corml.strength import latest_of, with_values
 
 if TYPE_CHECKING:
     from corml.linalg import admm

@@ -15,18 +15,9 @@ from scipy.sparse import csr_array
 
 from corml import html
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
+from corml.strength import summed, with_values
 
-__all__ = [
-    "Ids",
-    "Interactions",
-    "canonical",
-    "is_one_id",
-    "known_weights",
-    "labels_of",
-    "latest_of",
-    "of_mean_square_one",
-    "with_values",
-]
+__all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of"]
 
 LONGEST_ID = 256  # bytes of UTF-8
 SHOWN = 5  # pairs that a notebook shows
@@ -155,7 +146,7 @@ class Interactions:
         moments = None if times is None else _moments(times, len(user))
         pairs = _distinct(user, item, moments, len(item_ids))
         names = {canonical(label): title for label, title in (titles or {}).items()}
-        strengths = None if weights is None else _strengths(weights, user, item, len(item_ids))
+        strengths = None if weights is None else summed(weights, user * len(item_ids) + item)
         return cls(user_ids, item_ids, *pairs, names, dict(source or {}), weights=strengths)
 
     def __post_init__(self) -> None:
@@ -279,35 +270,6 @@ class Interactions:
         return self.titles.get(label, label)
 
 
-def with_values(pattern: csr_array, values: NDArray[np.float32] | None) -> csr_array:
-    """A matrix of the same pattern with other values; itself where there are none."""
-    if values is None:
-        return pattern
-    matrix = csr_array((values, pattern.indices, pattern.indptr), shape=pattern.shape)
-    matrix.has_sorted_indices = matrix.has_canonical_format = True
-    return matrix
-
-
-def of_mean_square_one(matrix: csr_array) -> csr_array:
-    """Values whose mean square is 1, so that ridges and scales mean what they mean for a binary matrix."""
-    mean = np.sqrt(np.mean(matrix.data.astype(np.float64) ** 2)) if matrix.nnz else 1.0
-    return matrix if mean == 1 else with_values(matrix, (matrix.data / mean).astype(np.float32))
-
-
-def known_weights(weights: NDArray[Any]) -> NDArray[np.float32] | None:
-    """Weights as they are kept: None if they are all one, because then they say nothing."""
-    narrow = np.asarray(weights, dtype=np.float32)
-    if not (np.isfinite(narrow) & (narrow > 0)).all():
-        raise DataError("Weights must be finite numbers above 0: leave pairs out that count for nothing.")
-    return None if (narrow == 1).all() else narrow
-
-
-def latest_of(*columns: NDArray[np.float64] | None) -> float | None:
-    """The latest moment of some columns of times; None where no time is known."""
-    moments = [times[np.isfinite(times)] for times in columns if times is not None]
-    return max((float(some.max()) for some in moments if len(some)), default=None)
-
-
 def _yes(known: bool) -> str:
     return "yes" if known else "no"
 
@@ -342,15 +304,6 @@ def _moments(times: ArrayLike, count: int) -> NDArray[np.float64]:
     if moments.shape != (count,):
         raise DataError(f"There must be one time for each pair: got {moments.size:,} times for {count:,} pairs.")
     return moments
-
-
-def _strengths(weights: ArrayLike, user: Rows, item: Rows, n_items: int) -> NDArray[np.float32] | None:
-    """The sum of the weights of each pair, in the order of first appearance."""
-    given = np.asarray(weights, dtype=np.float64)
-    if given.shape != (len(user),):
-        raise DataError(f"There must be one weight for each pair: got {given.size:,} weights for {len(user):,} pairs.")
-    _, first, which = np.unique(user * n_items + item, return_index=True, return_inverse=True)
-    return known_weights(np.bincount(which, weights=given)[np.argsort(first)])
 
 
 def _distinct(

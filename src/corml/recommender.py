@@ -15,11 +15,12 @@ from corml import requests
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
 from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
-from corml.interactions import Ids, Interactions, labels_of, of_mean_square_one
+from corml.interactions import Ids, Interactions, labels_of
 from corml.progress import Progress, silent
 from corml.recommendations import Recommendations
 from corml.seen import SeenRule
 from corml.settings import Search, check, check_names, values_of
+from corml.strength import of_mean_square_one
 from corml.topn import Lists, block_of, top_k
 
 __all__ = ["FitCall", "Recommender", "check_is_data"]

@@ -13,9 +13,10 @@ from scipy.sparse import csr_array
 
 from corml import durations
 from corml.errors import UsageError, ascii_line
-from corml.interactions import Interactions, latest_of
+from corml.interactions import Interactions
 from corml.linalg.cells import filled
 from corml.linalg.scaling import rows_of
+from corml.strength import latest_of
 
 if TYPE_CHECKING:
     from corml.fitted import Fitted

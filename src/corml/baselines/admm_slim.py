@@ -13,12 +13,13 @@ from corml.baselines._item_item import ItemItem, RidgePlan
 from corml.baselines.slim import suggested_l2
 from corml.errors import ConvergenceWarning
 from corml.fitted import Certificate, Outcome, Plan
-from corml.interactions import Interactions, of_mean_square_one
+from corml.interactions import Interactions
 from corml.linalg import admm
 from corml.linalg.gram import dense_gram
 from corml.linalg.scaling import column_degrees, power, scaled
 from corml.recommender import FitCall
 from corml.settings import above, at_least, between, check, described, linear, log, optional, setting, whole, yes_or_no
+from corml.strength import of_mean_square_one
 
 __all__ = ["ADMMSLIM"]
 

@@ -11,7 +11,7 @@ from corml import memory
 from corml.baselines._item_item import ItemItem, RidgePlan, chance, largest_of_columns
 from corml.errors import UsageError
 from corml.fitted import Outcome, Plan
-from corml.interactions import Interactions, of_mean_square_one
+from corml.interactions import Interactions
 from corml.linalg.gram import dense_gram
 from corml.linalg.local import local_ridge
 from corml.linalg.pairs import largest_gram, over_pairs, strongest
@@ -21,6 +21,7 @@ from corml.parallel import threads
 from corml.progress import Progress
 from corml.recommender import FitCall
 from corml.settings import above, check, choice, described, log, one_of, optional, setting, whole
+from corml.strength import of_mean_square_one
 
 __all__ = ["EASE"]
 

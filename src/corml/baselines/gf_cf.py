@@ -12,7 +12,6 @@ from scipy.sparse import csr_array
 from corml import memory
 from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Plan, learned
-from corml.interactions import of_mean_square_one
 from corml.linalg.pairs import largest_gram, over_pairs
 from corml.linalg.products import add_sparse_product
 from corml.linalg.scaling import column_degrees, narrow, normalised
@@ -20,6 +19,7 @@ from corml.linalg.svd import right_singular_vectors
 from corml.parallel import blas
 from corml.recommender import FitCall, Recommender
 from corml.settings import at_least, choice, described, linear, one_of, optional, setting, whole
+from corml.strength import of_mean_square_one
 from corml.topn import band_of
 
 __all__ = ["GFCF"]

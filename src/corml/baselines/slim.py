@@ -11,12 +11,13 @@ from corml import memory
 from corml.baselines._item_item import ItemItem, RidgePlan, chance
 from corml.errors import ConvergenceWarning, UsageError
 from corml.fitted import Certificate, Fitted, Outcome, Plan, on_items
-from corml.interactions import Interactions, of_mean_square_one
+from corml.interactions import Interactions
 from corml.linalg.descent import nonnegative_nets
 from corml.linalg.pairs import largest_gram, over_pairs
 from corml.progress import Progress
 from corml.recommender import FitCall
 from corml.settings import above, at_least, check, described, log, optional, setting, whole
+from corml.strength import of_mean_square_one
 
 __all__ = ["SLIM"]
 

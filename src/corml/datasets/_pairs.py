@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from corml.datasets._rows import Rows
 from corml.datasets._strength import Strength, of_pairs
-from corml.interactions import known_weights
+from corml.strength import known_weights
 
 __all__ = ["Pairs", "merge"]
 

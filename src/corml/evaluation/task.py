@@ -16,9 +16,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import DataError
-from corml.interactions import Ids, Interactions, with_values
+from corml.interactions import Ids, Interactions
 from corml.linalg.cells import filled
 from corml.splits import Split
+from corml.strength import with_values
 
 __all__ = ["Task", "counted", "make"]
 
