@@ -41,6 +41,7 @@ RUN = [
     "docs/command-line.md",
     "docs/models.md",
     "docs/seen.md",
+    "docs/weights.md",
     "docs/add-a-model.md",
     "docs/report.md",
     "docs/solver.md",
