@@ -191,6 +191,13 @@ def test_a_file_keeps_what_was_seen_and_when(tmp_path):
     assert (tmp_path / "again.corml").read_bytes() == (tmp_path / "m.corml").read_bytes()
 
 
+@pytest.mark.parametrize("times", [[1.5, 2, 3], [-5, 2, 3], [2**31, 2, np.nan], [2**31 - 1, 0, 1], [np.nan, 0, 1]])
+def test_times_of_a_file_are_exact_whatever_they_are(tmp_path, times):
+    data = Interactions.from_pairs(list("abc"), list("xyz"), times=times)
+    corml.Popularity().fit(data).save(tmp_path / "m.corml")
+    np.testing.assert_array_equal(corml.read_model(tmp_path / "m.corml").fitted_.times, data.times)
+
+
 def test_a_file_without_histories_says_nothing_of_what_was_seen(tmp_path):
     corml.Popularity().fit(timed()).save(tmp_path / "m.corml", history=False)
     names = container.read(tmp_path / "m.corml").arrays

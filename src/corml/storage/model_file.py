@@ -26,7 +26,7 @@ __all__ = ["environment", "restore", "save_model"]
 
 PACKAGES = ("corml", "numpy", "scipy", "numba")
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
-NO_TIME = np.finfo(np.float64).max
+NO_TIME = {"i": np.iinfo(np.int32).max, "f": np.finfo(np.float64).max}
 _SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
 COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
 
@@ -84,7 +84,16 @@ def _seen_arrays(state: Fitted) -> dict[str, NDArray[Any]]:
     if state.weights is not None:
         arrays["train.weights"] = state.weights
     timed = {"train.times": state.times, "seen.times": state.seen_times}
-    return arrays | {name: np.where(np.isnan(t), NO_TIME, t) for name, t in timed.items() if t is not None}
+    return arrays | {name: _encoded_times(times) for name, times in timed.items() if times is not None}
+
+
+def _encoded_times(times: NDArray[np.float64]) -> NDArray[Any]:
+    """Whole seconds take half the room; where there is no time, the largest number of the type."""
+    missing = np.isnan(times)
+    whole = np.where(missing, 0, times)
+    if ((whole == np.rint(whole)) & (np.abs(whole) < NO_TIME["i"])).all():
+        return np.where(missing, NO_TIME["i"], whole).astype(np.int32)
+    return np.where(missing, NO_TIME["f"], times)
 
 
 def _notes(state: Fitted) -> dict[str, Any]:
@@ -234,9 +243,9 @@ def _times(arrays: Arrays, name: str, pattern: csr_array) -> NDArray[np.float64]
     times = arrays.get(f"{name}.times")
     if times is None:
         return None
-    if times.dtype != np.float64 or times.shape != (pattern.nnz,):
+    if times.dtype not in (np.int32, np.float64) or times.shape != (pattern.nnz,):
         raise ModelFileError(f"its times of {name} are not one number for each pair")
-    return np.where(times == NO_TIME, np.nan, times)
+    return np.where(times == NO_TIME[times.dtype.kind], np.nan, times.astype(np.float64))
 
 
 def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[int | None]) -> tuple[Any, set[str]]:
