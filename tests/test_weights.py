@@ -288,3 +288,18 @@ def test_a_column_called_weight_may_be_the_weight(tmp_path):
 def test_what_cannot_be_meant_is_named(funnel, options, kind, sentence):
     with pytest.raises(kind, match=sentence):
         corml.load(funnel, **options)
+
+
+def test_the_doctor_shows_what_the_weights_do(funnel):
+    from corml.datasets import examine
+
+    kinds = {"view": 1, "cart": 3, "buy": 10}
+    report = examine(funnel, event="type", weights=kinds, negative={"return"})
+    facts = dict(report.facts)
+    assert facts["pairs only seen, not learned from"] == 1
+    assert facts["interactions the weights are worth"] == round(26**2 / (11**2 + 1 + 9 + 100 + 1))
+    assert 0.4 < facts["weight of the strongest 10 % of pairs"] < 0.45
+    assert facts["weights"]
+    (repeated,) = [finding for finding in report.findings if "repeat a pair" in finding.what]
+    assert "their weights are added up" in repeated.advice
+    assert "weights" not in dict(examine(funnel, rating=False).facts)
