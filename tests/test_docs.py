@@ -41,6 +41,8 @@ RUN = [
     "docs/notebook.md",
     "docs/command-line.md",
     "docs/models.md",
+    "docs/seen.md",
+    "docs/weights.md",
     "docs/add-a-model.md",
     "docs/report.md",
     "docs/solver.md",

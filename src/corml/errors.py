@@ -115,6 +115,10 @@ class LeakageWarning(UserWarning):
     """A model is evaluated on pairs it was fitted on: its figures are better than they would be on new data."""
 
 
+class WeightsWarning(UserWarning):
+    """A model was fitted on weighted interactions that it can only count."""
+
+
 def quoted(values: Sequence[object], shown: int = 3) -> str:
     """Show the first few values on one line, escaped, so that data cannot forge a line of output."""
     return ", ".join(ascii_line(value) for value in values[:shown]) + (", …" if len(values) > shown else "")

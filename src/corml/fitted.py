@@ -1,6 +1,6 @@
 """What a fit leaves behind: one frozen object, typed, and nothing of the call that made it.
 
-    Fitted                 ids, training matrix, counts, titles, source, settings, and what was learned:
+    Fitted                 ids, training matrix, what else was seen, counts, titles, source, settings, what was learned:
       settings: Settings     as they were when `fit` was called
       arrays                 as the model declares them with `learned(…)`
       plan: Plan             what was chosen and predicted before anything was allocated
@@ -12,6 +12,7 @@ A model scores and saves with these, so that a setting changed afterwards counts
 
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, fields
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
 import numpy as np
@@ -21,6 +22,7 @@ from scipy.sparse import csr_array
 from corml import html, memory
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
+from corml.strength import latest_of, with_values
 
 if TYPE_CHECKING:
     from corml.linalg import admm
@@ -213,6 +215,10 @@ class Fitted:
     certificates: tuple[Certificate, ...] = ()
     training: Training | None = None
     evaluation: Mapping[str, Any] = field(default_factory=dict)
+    seen: csr_array | None = None  # pairs that are known and were not learned from
+    times: NDArray[np.float64] | None = None  # of the pairs learned from, in the order of train
+    seen_times: NDArray[np.float64] | None = None
+    weights: NDArray[np.float32] | None = None  # of the pairs learned from, in the order of train
 
     @classmethod
     def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
@@ -226,7 +232,21 @@ class Fitted:
             fingerprint=train.fingerprint,
             source=dict(train.source),
             settings=Settings(settings),
+            seen=None if train.seen is None else train.seen.matrix,
+            times=train.times_by_row,
+            seen_times=None if train.seen is None else train.seen.times_by_row,
+            weights=train.weights_by_row,
         )
+
+    @property
+    def weighted(self) -> csr_array:
+        """The training matrix with the weights of its pairs."""
+        return with_values(self.train, self.weights)
+
+    @cached_property
+    def latest(self) -> float | None:
+        """The latest moment that is known, from which ages are counted; None without times."""
+        return latest_of(self.times, self.seen_times)
 
     @property
     def resolved(self) -> Settings:

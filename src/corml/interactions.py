@@ -5,7 +5,7 @@ Labels are opaque text. "007", "7" and "7.0" are three different items, and "NA"
 
 import hashlib
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, overload
 
@@ -15,6 +15,7 @@ from scipy.sparse import csr_array
 
 from corml import html
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
+from corml.strength import summed, with_values
 
 if TYPE_CHECKING:
     import polars
@@ -127,6 +128,9 @@ class Interactions:
     """Distinct (user, item) pairs in the order they were read, with the labels they stand for.
 
     `user` and `item` hold row numbers into `users` and `items`; `times`, where known, the moment of each pair.
+    `seen`, on the same users and items, are pairs that are known and not to be learned from, such as low ratings: they
+    are never recommended. They are no part of the fingerprint. `weights` are how strong each pair is, above 0; without
+    them all pairs are alike.
     """
 
     users: Ids
@@ -136,6 +140,8 @@ class Interactions:
     times: NDArray[np.float64] | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict)
+    seen: "Interactions | None" = None
+    weights: NDArray[np.float32] | None = None
 
     @classmethod
     def from_pairs(
@@ -144,10 +150,14 @@ class Interactions:
         items: Sequence[Hashable] | NDArray[Any],
         *,
         times: ArrayLike | None = None,
+        weights: ArrayLike | None = None,
         titles: Mapping[str, str] | None = None,
         source: Mapping[str, Any] | None = None,
     ) -> Self:
-        """Build from two equally long sequences of ids; repeated pairs become one (with their latest time)."""
+        """Build from two equally long sequences of ids; repeated pairs become one (with their latest time).
+
+        The weights of repeated pairs are added up.
+        """
         if len(users) != len(items):
             raise DataError(f"Users and items must pair up: got {len(users):,} users and {len(items):,} items.")
         if len(users) == 0:
@@ -157,11 +167,14 @@ class Interactions:
         moments = None if times is None else _moments(times, len(user))
         pairs = _distinct(user, item, moments, len(item_ids))
         names = {canonical(label): title for label, title in (titles or {}).items()}
-        return cls(user_ids, item_ids, *pairs, names, dict(source or {}))
+        strengths = None if weights is None else summed(weights, user * len(item_ids) + item)
+        return cls(user_ids, item_ids, *pairs, names, dict(source or {}), weights=strengths)
 
     def __post_init__(self) -> None:
         assert self.user.shape == self.item.shape
         assert self.times is None or self.times.shape == self.user.shape
+        assert self.seen is None or self.seen.shape == self.shape
+        assert self.weights is None or self.weights.shape == self.user.shape
 
     def __len__(self) -> int:
         return len(self.user)
@@ -196,9 +209,21 @@ class Interactions:
         columns = self.item[order].astype(index)
         matrix = csr_array((np.ones(len(self), dtype=np.float32), columns, indptr), shape=self.shape)
         matrix.has_sorted_indices = matrix.has_canonical_format = True
+        vars(self)["times_by_row"] = None if self.times is None else self.times[order]  # sorting once is enough
+        vars(self)["weights_by_row"] = None if self.weights is None else self.weights[order]
         return matrix
 
     @property
+    def weighted(self) -> csr_array:
+        """The users × items matrix with the weights of the pairs as its values; without weights, the binary one."""
+        return with_values(self.matrix, self.weights_by_row)
+
+    @cached_property
+    def weights_by_row(self) -> NDArray[np.float32] | None:
+        """The weights of the pairs in the order of `matrix`, where there are some."""
+        return None if self.weights is None else self.weights[np.lexsort((self.item, self.user))]
+
+    @cached_property
     def times_by_row(self) -> NDArray[np.float64] | None:
         """The moments of the pairs in the order of `matrix`, where they are known."""
         return None if self.times is None else self.times[np.lexsort((self.item, self.user))]
@@ -225,25 +250,41 @@ class Interactions:
             digest.update(_bytes_of(ids.labels[ranking]))
         for column in (user, item, self.times):
             digest.update(b"none" if column is None else np.ascontiguousarray(column[order]).tobytes())
+        if self.weights is not None:
+            digest.update(np.ascontiguousarray(self.weights[order]).tobytes())
         return digest.hexdigest()
 
     def where(self, keep: NDArray[Any]) -> Self:
         """A selection of the pairs (a mask, or positions), on the same users and items."""
         times = None if self.times is None else self.times[keep]
-        return type(self)(self.users, self.items, self.user[keep], self.item[keep], times, self.titles, self.source)
+        weights = None if self.weights is None else self.weights[keep]
+        return replace(self, user=self.user[keep], item=self.item[keep], times=times, weights=weights)
 
     def compact(self) -> Self:
         """Forget users and items without a pair; the others keep their order."""
-        users, user = _used(self.users, self.user)
-        items, item = _used(self.items, self.item)
-        return type(self)(users, items, user, item, self.times, self.titles, self.source)
+        users, user_row = _used(self.users, self.user)
+        items, item_row = _used(self.items, self.item)
+        return self._moved(users, items, user_row, item_row)
 
     def on(self, users: Ids, items: Ids) -> Self:
         """The same pairs on other ids; pairs whose user or item is not among those are left out."""
-        user, item = users.find(self.users.labels)[self.user], items.find(self.items.labels)[self.item]
+        return self._moved(users, items, users.find(self.users.labels), items.find(self.items.labels))
+
+    def _moved(self, users: Ids, items: Ids, user_row: Rows, item_row: Rows) -> Self:
+        """The pairs where users and items have these rows; −1 leaves out."""
+        user, item = user_row[self.user], item_row[self.item]
         keep = (user >= 0) & (item >= 0)
-        times = None if self.times is None else self.times[keep]
-        return type(self)(users, items, user[keep], item[keep], times, self.titles, self.source)
+        seen = None if self.seen is None else self.seen._moved(users, items, user_row, item_row)
+        everywhere = replace(self, users=users, items=items, user=user, item=item, seen=seen if seen else None)
+        return everywhere if keep.all() else everywhere.where(keep)
+
+    def with_seen(self, other: "Interactions") -> Self:
+        """The same pairs to learn from; all of `other`, and what it has seen, is known too and never recommended.
+
+        Users and items are matched by id; what is of nobody here, or not in this catalogue, is left out.
+        """
+        known = [one for one in (self.seen, other, other.seen) if one is not None]
+        return replace(self, seen=_beside(self, [one.on(self.users, self.items) for one in known]))
 
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per pair: user, item and, where known, time and title.
@@ -318,6 +359,21 @@ def _distinct(
 
 
 def _used(ids: Ids, rows: Rows) -> tuple[Ids, Rows]:
+    """The ids that occur, and for each old row the new one (−1: none)."""
     used = np.zeros(len(ids), dtype=bool)
     used[rows] = True
-    return Ids(ids.labels[used], kind=ids.kind), (np.cumsum(used) - 1)[rows].astype(np.int32)
+    return Ids(ids.labels[used], kind=ids.kind), np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
+
+
+def _beside(data: Interactions, others: Sequence[Interactions]) -> Interactions | None:
+    """The pairs of others, on the same ids, that the data do not have, each once."""
+    user, item = (np.concatenate([getattr(one, name) for one in others]) for name in ("user", "item"))
+    timed = any(one.times is not None for one in others)
+    moments = [np.full(len(one), np.nan) if one.times is None else one.times for one in others]
+    cells, width = user.astype(np.int64) * len(data.items) + item, len(data.items)
+    new = ~np.isin(cells, data.user.astype(np.int64) * width + data.item)
+    if not new.any():
+        return None
+    times = np.concatenate(moments)[new] if timed else None
+    pairs = _distinct(user[new].astype(np.int64), item[new].astype(np.int64), times, width)
+    return Interactions(data.users, data.items, *pairs)

@@ -1,6 +1,7 @@
 """The one small interface of every model: fit, recommend, similar, explain, save."""
 
 import os
+import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -12,14 +13,16 @@ from scipy.sparse import csr_array
 
 from corml import requests
 from corml.console_progress import shown
-from corml.errors import NotFittedError, UsageError
+from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
 from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
 from corml.interactions import Ids, Interactions, labels_of
 from corml.log import timed
 from corml.progress import Asked, Progress, silent
 from corml.recommendations import Recommendations
+from corml.seen import SeenRule
 from corml.settings import Search, check, check_names, values_of
+from corml.strength import of_mean_square_one
 from corml.topn import Lists, block_of, top_k
 
 __all__ = ["FitCall", "Recommender", "check_is_data"]
@@ -41,6 +44,11 @@ class FitCall:
     def X(self) -> csr_array:  # noqa: N802 (the paper's letter)
         """The binary users × items matrix."""
         return self.train.matrix
+
+    @property
+    def R(self) -> csr_array:  # noqa: N802
+        """The users × items matrix with the weights of the interactions, of mean square 1; without weights it is X."""
+        return self.X if self.train.weights is None else of_mean_square_one(self.train.weighted)
 
 
 class Tuning:
@@ -71,6 +79,7 @@ class Recommender(ABC):
     NAME: ClassVar[str]
     CITATION: ClassVar[str] = ""
     PLAN: ClassVar[type[Plan]] = Plan
+    LEARNS_WEIGHTS: ClassVar[bool] = False  # whether it fits `call.R`, and scores histories with their weights
 
     def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Asked = None) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
@@ -86,6 +95,11 @@ class Recommender(ABC):
         if valid is not None:
             check_is_data(valid, "valid")
         check(self)
+        if train.weights is not None and not self.LEARNS_WEIGHTS:
+            warnings.warn(
+                f"{self.NAME} cannot learn from weights: every interaction counts alike.", WeightsWarning, stacklevel=3
+            )
+            train = replace(train, weights=None)
         vars(self).pop("fitted_", None)
         vars(self).pop("_derived", None)
         state = Fitted.on(train, values_of(self))
@@ -192,6 +206,12 @@ class Recommender(ABC):
         return self._state().train
 
     @property
+    def seen_(self) -> csr_array:
+        """Pairs that are known of the users and were not learned from, as a binary users × items matrix."""
+        state = self._state()
+        return csr_array(state.train.shape, dtype=np.float32) if state.seen is None else state.seen
+
+    @property
     def counts_(self) -> NDArray[np.int64]:
         """Number of training users of each item."""
         return self._state().counts
@@ -221,7 +241,7 @@ class Recommender(ABC):
 
     def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
         """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
-        users = self.represent(requests.histories(self.items, history).matrix, None)
+        users = self.represent(requests.histories(self.items, history, weighted=self.LEARNS_WEIGHTS).matrix, None)
         return self.score_block(users, slice(0, len(self.items)))
 
     def recommend(
@@ -232,14 +252,23 @@ class Recommender(ABC):
         k: int = 10,
         exclude: Labels | Sequence[Labels] | None = None,
         only: Labels | Sequence[Labels] | None = None,
+        seen: str = "exclude",
+        exclude_recent: str | None = None,
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
 
-        Items of the history are never recommended, nor those in `exclude`; `only`, where given, limits the choice.
-        Both take one list for all or one list per row. Every list has k items, or `reasons` says why not.
+        What a user is known to have is never recommended, whether it was learned from or only seen. `seen="allow"`
+        lets it come back, `seen="only"` recommends nothing else; with either, `exclude_recent="30d"` keeps out what
+        was seen in the 30 days before the latest moment of the data. `seen="learned"` keeps out only what the model
+        learned from: for lists that are judged by held-out pairs.
+
+        Items in `exclude` are never recommended; `only`, where given, limits the choice. Both take one list for all
+        or one list per row. Every list has k items, or `reasons` says why not.
         """
-        request = requests.resolve(self.items, self.users_, self.train_, users, history)
-        limits = requests.limits(self.items, request, exclude, only)
+        rule = SeenRule(seen, exclude_recent)
+        how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS}
+        request = requests.resolve(self._state(), users, history, **how)
+        limits = requests.limits(self.items, request, exclude, only, rule)
         width = requests.list_length(k, self.items)
         ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
         return requests.answer(self, request, limits, *ranked, k=k)
@@ -255,7 +284,9 @@ class Recommender(ABC):
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         known, unknown = self.known_history(history)
         target = int(self.items.rows([item])[0])
+        strength = requests.strengths_of(self._state(), history, known)
         parts, labels = self.contributions(known, target), self.items.labels
+        parts = {name: values * strength for name, values in parts.items()} if strength is not None else parts
         return Explanation(labels[target], tuple(labels[known]), parts, unknown, self.titles_)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:

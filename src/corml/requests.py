@@ -11,13 +11,27 @@ from scipy.sparse import csr_array
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Ids, Interactions, canonical, is_one_id, labels_of
 from corml.recommendations import Recommendations
+from corml.seen import SeenRule, known_in, known_of_users
 
 if TYPE_CHECKING:
+    from corml.fitted import Fitted
     from corml.recommender import Recommender
 
-__all__ = ["Limits", "Request", "answer", "histories", "history_of", "limits", "list_length", "relabelled", "resolve"]
+__all__ = [
+    "Limits",
+    "Request",
+    "answer",
+    "histories",
+    "history_of",
+    "limits",
+    "list_length",
+    "relabelled",
+    "resolve",
+    "strengths_of",
+]
 
 MAX_K = 10_000
+KEEP_OUT = SeenRule()
 
 
 @dataclass(frozen=True)
@@ -27,7 +41,9 @@ class Request:
     names: tuple[str, ...]
     matrix: csr_array
     unknown: tuple[tuple[str, ...], ...]
+    known: csr_array  # every item that is known of the row, also those that it is not scored by
     users: NDArray[np.int64] | None = None
+    latest: float | None = None  # the moment from which ages are counted, where there are any
 
 
 @dataclass(frozen=True)
@@ -45,24 +61,34 @@ def list_length(k: object, items: Ids) -> int:
     return min(int(k), len(items))
 
 
-def resolve(items: Ids, users: Ids, train: csr_array, known: Sequence[Hashable] | str | None, history: Any) -> Request:
-    """Histories of known users, or the histories given."""
-    if (known is None) == (history is None):
+def resolve(
+    state: "Fitted",
+    users: Sequence[Hashable] | str | None,
+    history: Any,
+    *,
+    ages: bool = False,
+    weighted: bool = False,
+) -> Request:
+    """Histories of known users, or the histories given; with ages and weights, where they are asked for."""
+    if (users is None) == (history is None):
         raise UsageError("Say for whom: either users=[…] (known users) or history=[[…], …] (their items).")
     if history is not None:
-        return histories(items, history)
-    labels = labels_of(known, "recommend")
-    numbers = _known_users(users, labels)
-    rows = train[numbers]
+        return histories(state.items, history, weighted=weighted)
+    labels = labels_of(users, "recommend")
+    numbers = _known_users(state.users, labels)
+    rows = (state.weighted if weighted else state.train)[numbers]
     rows.sort_indices()
-    return Request(tuple(map(canonical, labels)), rows, ((),) * len(labels), numbers)
+    names, nothing = tuple(map(canonical, labels)), ((),) * len(labels)
+    return Request(names, rows, nothing, known_of_users(state, numbers, ages=ages), numbers, state.latest)
 
 
-def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) -> Request:
+def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, *, weighted: bool = False) -> Request:
     """Lists of item ids as rows; ids nobody knows are set aside, never mapped to something else."""
     if isinstance(history, Interactions):
-        rows = history.on(history.users, items)
-        return Request(tuple(history.users.labels), rows.matrix, _unknown_items(history, items))
+        own = history.on(history.users, items)
+        known, latest = known_in(own)
+        rows = own.weighted if weighted else own.matrix
+        return Request(tuple(own.users.labels), rows, _unknown_items(history, items), known, latest=latest)
     if is_one_id(history) or not isinstance(history, Iterable) or any(is_one_id(one) for one in history):
         raise UsageError("history takes one list of item ids per person: for a single person write history=[[…]].")
     lists = [labels_of(one, "history") for one in history]
@@ -71,7 +97,8 @@ def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions) 
         tuple(canonical(one[at]) for at in np.flatnonzero(rows < 0)) for one, rows in zip(lists, known, strict=True)
     )
     names = tuple(f"history {number}" for number in range(1, len(lists) + 1))
-    return Request(names, _pattern([rows[rows >= 0] for rows in known], len(items)), unknown)
+    rows = _pattern([rows[rows >= 0] for rows in known], len(items))
+    return Request(names, rows, unknown, rows)
 
 
 def history_of(items: Ids, users: Ids, train: csr_array, history: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
@@ -82,6 +109,14 @@ def history_of(items: Ids, users: Ids, train: csr_array, history: Any) -> tuple[
     labels = list(dict.fromkeys(map(canonical, labels_of(history, "history"))))
     rows = items.find(labels)
     return rows[rows >= 0], tuple(label for label, row in zip(labels, rows, strict=True) if row < 0)
+
+
+def strengths_of(state: "Fitted", history: Any, items: NDArray[np.int64]) -> NDArray[np.float64] | None:
+    """The weights of a known user's items; None where the history is of items, or all of them are alike."""
+    if state.weights is None or not is_one_id(history):
+        return None
+    (row,) = _known_users(state.users, [history])
+    return state.weights[state.train.indptr[row] : state.train.indptr[row + 1]].astype(np.float64)
 
 
 def _unknown_items(history: Interactions, items: Ids) -> tuple[tuple[str, ...], ...]:
@@ -99,12 +134,13 @@ def _known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
     return users.rows(labels)
 
 
-def limits(items: Ids, request: Request, exclude: Any, only: Any) -> Limits:
-    """Merge the history with `exclude`, and turn `only` into rows."""
-    seen = request.matrix
+def limits(items: Ids, request: Request, exclude: Any, only: Any, rule: SeenRule = KEEP_OUT) -> Limits:
+    """Merge what is known of each row with `exclude`, and turn `only` into rows."""
+    kept_out = rule.kept_out(request.known, request.matrix, request.latest)
     if exclude is not None:
-        seen = _union(seen, _lists(items, exclude, len(request.names), "exclude"))
-    return Limits(seen, None if only is None else _lists(items, only, len(request.names), "only"))
+        kept_out = _union(kept_out, _lists(items, exclude, len(request.names), "exclude"))
+    listed = None if only is None else _lists(items, only, len(request.names), "only")
+    return Limits(kept_out, rule.let_in(request.known, listed))
 
 
 def answer(

@@ -46,8 +46,8 @@ def test_every_format_is_printed(run, here, shop, shape, start):
 
 
 def test_lists_of_another_program_take_part(run, here, shop):
-    run("fit", shop / "ratings.csv", "--split", "ratio", "--model", "ease", "-o", "m.corml")
-    run("recommend", "m.corml", "--all", "-k", "25", "--out", "lists.csv")
+    run("fit", shop / "ratings.csv", "--split", "ratio", "--no-refit", "--model", "ease", "-o", "m.corml")
+    run("recommend", "m.corml", "--all", "--seen", "learned", "-k", "25", "--out", "lists.csv")
     outcome = run("compare", shop / "ratings.csv", *MODELS, "--lists", "theirs=lists.csv", "--json").json
     means = {entry["label"]: entry["means"] for entry in outcome["entries"]}
     assert means["theirs"] == means["ease"]

@@ -149,7 +149,7 @@ def test_popularity_has_nothing_to_explain(run, here, shop):
 def test_inspect_shows_settings_split_metrics_and_versions(run, shop):
     shown = run("inspect", shop / "split.corml").out
     for fragment in (
-        "corml model, format 2",
+        "corml model, format 3",
         "evaluation",
         "versions",
         "40 users x 25 items",

@@ -13,7 +13,7 @@ def test_the_threshold_keeps_ratings_from_there_on_and_counts_the_rest(make):
     data = load(make("a.csv", "user,item,rating\na,x,3.5\na,y,4\nb,x, 5 \nb,z,1\n"), at_least=4)
     assert data.items.labels.tolist() == ["x", "y"]
     assert data.source["filtered"] == 2
-    assert "ratings: 2 pairs without a rating of at least 4 left out" in data.source["notes"]
+    assert "ratings: 2 pairs without a rating of at least 4 not learned from, only seen" in data.source["notes"]
 
 
 def test_without_threshold_only_zeros_are_left_out(make):

@@ -25,7 +25,11 @@ def write_fixture(folder):
     rng = np.random.default_rng(1)
     items = [odd[n] if n < len(odd) else f"item {n}" for n in rng.zipf(1.4, 500) % 25]
     users = [f"user {n}" for n in rng.integers(0, 40, 500)]
-    data = corml.Interactions.from_pairs(users, items, titles={"007": "A title"}, source={"made": "up"})
+    about = {"titles": {"007": "A title"}, "source": {"made": "up"}}
+    data = corml.Interactions.from_pairs(
+        users, items, times=np.arange(500.0), weights=1 + rng.integers(0, 3, 500), **about
+    )
+    data = data.with_seen(corml.Interactions.from_pairs(["user 3", "user 11"], ["item 9", "☕"], times=[900, np.nan]))
     model = corml.CoRML(rank=8, mix=0.7, item_norm=-0.05).fit(data)
     path = folder / f"format-{container.FORMAT}.corml"
     if path.exists():

@@ -146,13 +146,13 @@ def test_a_newer_format_names_both_versions(monkeypatch):
     with monkeypatch.context() as later:
         later.setattr(container, "FORMAT", 12)
         data = packed()
-    with pytest.raises(ModelFileError, match="has format 12, newer than the 2 this corml reads: upgrade"):
+    with pytest.raises(ModelFileError, match="has format 12, newer than the 3 this corml reads: upgrade"):
         container.unpack(data)
 
 
 def test_a_newer_format_is_recognised_even_if_only_its_number_is_familiar():
-    data = save({}, metadata={"corml": '{"format": 3, "seal": "another way to be sure"}'})
-    with pytest.raises(ModelFileError, match="has format 3, newer than the 2"):
+    data = save({}, metadata={"corml": '{"format": 4, "seal": "another way to be sure"}'})
+    with pytest.raises(ModelFileError, match="has format 4, newer than the 3"):
         container.unpack(data)
 
 

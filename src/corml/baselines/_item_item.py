@@ -71,9 +71,9 @@ def chance(X: csr_array) -> float:
     """Standard deviation of the number of users two independent items share: the noise a ridge has to hold back.
 
     Two independent items with d users each share d²/users of them, give or take d/√users. Here d is the mean over
-    interactions, so that an item counts as often as it has users.
+    interactions, so that an item counts as often as it has users. With weights, d is their sum of squares.
     """
-    d = np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64)
+    d = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[1])
     return float((d @ d) / max(d.sum(), 1.0) / np.sqrt(max(X.shape[0], 1)))
 
 

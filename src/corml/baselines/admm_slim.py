@@ -19,6 +19,7 @@ from corml.linalg.gram import dense_gram
 from corml.linalg.scaling import column_degrees, power, scaled
 from corml.recommender import FitCall
 from corml.settings import above, at_least, between, check, described, linear, log, optional, setting, whole, yes_or_no
+from corml.strength import of_mean_square_one
 
 __all__ = ["ADMMSLIM"]
 
@@ -40,6 +41,7 @@ class ADMMSLIM(ItemItem):
 
     NAME: ClassVar[str] = "admm-slim"
     PLAN: ClassVar[type[Plan]] = RidgePlan
+    LEARNS_WEIGHTS: ClassVar[bool] = True
     CITATION: ClassVar[str] = (
         "Steck, Dimakopoulou, Riabov and Jebara: ADMM SLIM: Sparse Recommendations for Many Users. WSDM 2020"
     )
@@ -61,7 +63,7 @@ class ADMMSLIM(ItemItem):
     def plan(self, train: Interactions) -> RidgePlan:
         """Ridge and memory of a fit; refuses what would not fit."""
         check(self)
-        return self._plan(train.matrix)
+        return self._plan(of_mean_square_one(train.weighted))
 
     def _plan(self, X: csr_array) -> RidgePlan:
         return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X.shape[1]))
@@ -70,7 +72,7 @@ class ADMMSLIM(ItemItem):
         return suggested_l2(X) if self.l2 is None else float(self.l2)
 
     def _fit(self, call: FitCall) -> Outcome:
-        X, plan = call.X, self._plan(call.X)
+        X, plan = call.R, self._plan(call.R)
         d = column_degrees(X)
         d /= d.mean()
         N = scaled(X, columns=power(d, -self.item_norm)) if self.item_norm else X

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.baselines._item_item import ItemItem, RidgePlan, chance, largest_of_columns
+from corml.errors import UsageError
 from corml.fitted import Outcome, Plan
 from corml.interactions import Interactions
 from corml.linalg.gram import dense_gram
@@ -20,6 +21,7 @@ from corml.parallel import threads
 from corml.progress import Progress
 from corml.recommender import FitCall
 from corml.settings import above, check, choice, described, log, one_of, optional, setting, whole
+from corml.strength import of_mean_square_one
 
 __all__ = ["EASE"]
 
@@ -43,7 +45,7 @@ class EASE(ItemItem):
     """Ridge regression of each item on all others (Steck, WWW 2019).
 
     Minimises ‖X − XW‖² + l2·‖W‖² subject to diag(W) = 0, whose answer is W_ij = −P_ij / P_jj for i ≠ j with
-    P = (XᵀX + l2·I)⁻¹.
+    P = (XᵀX + l2·I)⁻¹. With weights X is the weighted matrix, and the route is dense.
 
     Memory: the dense route works in one array of items × items single-precision numbers, 4 bytes each, and keeps it
     unless `neighbours` says how many weights of each item to keep. The local route solves the same regression on the
@@ -53,6 +55,8 @@ class EASE(ItemItem):
     NAME: ClassVar[str] = "ease"
     PLAN: ClassVar[type[Plan]] = EASEPlan
     CITATION: ClassVar[str] = "Steck: Embarrassingly Shallow Autoencoders for Sparse Data. WWW 2019"
+
+    LEARNS_WEIGHTS: ClassVar[bool] = True
 
     l2: float | None = setting(
         None, optional(above(0), "from the data"), symbol="λ", search=log(10, 5000), help="ridge on the weights"
@@ -71,25 +75,29 @@ class EASE(ItemItem):
     def plan(self, train: Interactions) -> EASEPlan:
         """Route, ridge and memory of a fit."""
         check(self)
-        return self._plan(train.matrix)
+        return self._plan(of_mean_square_one(train.weighted))
 
     def _plan(self, X: csr_array) -> EASEPlan:
-        route = self.route
-        if route == "auto":
+        route, alike = self.route, bool((X.data == 1).all())
+        if not alike and route == "local":
+            raise UsageError("The local route of EASE counts users and cannot learn from weights: set route=dense.")
+        if not alike:
+            route = "dense"
+        elif route == "auto":
             route = "dense" if X.shape[1] <= MAX_DENSE_ITEMS and dense_bytes(X) <= memory.budget() else "local"
         dense = route == "dense"
         needed = dense_bytes(X) if dense else local_bytes(X, self.candidates)
         memory.require(
             needed,
             what=f"EASE of {X.shape[1]:,} items on the {route} route",
-            instead="set route=local." if dense else "set fewer candidates.",
+            instead=("set route=local." if alike else "fit without weights.") if dense else "set fewer candidates.",
         )
         l2 = suggested_l2(X) if self.l2 is None else float(self.l2)
         return EASEPlan(route=route, l2=l2, predicted_bytes=needed)
 
     def _fit(self, call: FitCall) -> Outcome:
-        plan = self._plan(call.X)
-        W = (self._dense if plan.route == "dense" else self._local)(call.X, plan.l2, call.progress)
+        plan = self._plan(call.R)
+        W = (self._dense if plan.route == "dense" else self._local)(call.R, plan.l2, call.progress)
         return Outcome(arrays={"weights": W}, plan=plan)
 
     def _dense(self, X: csr_array, l2: float, progress: Progress) -> Any:

@@ -19,6 +19,7 @@ from corml.linalg.svd import right_singular_vectors
 from corml.parallel import blas
 from corml.recommender import FitCall, Recommender
 from corml.settings import at_least, choice, described, linear, one_of, optional, setting, whole
+from corml.strength import of_mean_square_one
 from corml.topn import band_of
 
 __all__ = ["GFCF"]
@@ -58,6 +59,7 @@ class GFCF(Recommender):
         "Shen, Wu, Zhang, Shan, Zhang, Letaief and Li: How Powerful is Graph Convolution for Recommendation? CIKM 2021"
     )
     PLAN: ClassVar[type[Plan]] = GFCFPlan
+    LEARNS_WEIGHTS: ClassVar[bool] = True
 
     V_ = learned(np.ndarray, "items", None)
     pairs_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)
@@ -73,7 +75,7 @@ class GFCF(Recommender):
     route: str = setting("auto", one_of(*ROUTES), help="how NᵀN is applied: through users, kept as pairs, or by cost")
 
     def _fit(self, call: FitCall) -> Outcome:
-        X, N = call.X, normalised(call.X)
+        X, N = call.X, normalised(call.R)
         V = np.zeros((X.shape[1], 0), dtype=np.float32)
         call.progress("filter", 0, 1)
         if self.alpha > 0:
@@ -142,7 +144,7 @@ class _Filters:
         right = np.ascontiguousarray((np.float32(model.settings_.alpha) * root * model.V_).T)
         if model.pairs_ is not None:
             return cls(left, right, None, model.pairs_)
-        N = narrow(normalised(model.train_))
+        N = narrow(normalised(of_mean_square_one(model.fitted_.weighted)))
         return cls(left, right, N.T.tocsr(), N)
 
 

@@ -9,7 +9,7 @@ from scipy.sparse import csr_array
 from corml.baselines._item_item import ItemItem
 from corml.fitted import Outcome
 from corml.linalg.pairs import over_pairs, strongest
-from corml.linalg.scaling import column_degrees, rows_of
+from corml.linalg.scaling import column_squares, rows_of
 from corml.recommender import FitCall
 from corml.settings import at_least, choice, described, log, setting, whole
 
@@ -22,13 +22,16 @@ class ItemKNN(ItemItem):
     """Each item of a history votes for its nearest neighbours, by the cosine of their users (Deshpande and Karypis).
 
     W_ij = c_ij / (√(d_i d_j) + shrink) for the `neighbours` items j nearest to i, where c_ij users have both and d_i
-    have i. Nothing is minimised. Shrinkage holds back pairs of rare items, whose cosine is large by chance.
+    have i; with weights c_ij = Σ_u r_ui r_uj and d_i = Σ_u r_ui². Nothing is minimised. Shrinkage holds back pairs of
+    rare items, whose cosine is large by chance.
 
     Memory: neighbours · items entries, and a chunk of rows of XᵀX while they are made.
     """
 
     NAME: ClassVar[str] = "item-knn"
     CITATION: ClassVar[str] = "Deshpande and Karypis: Item-Based Top-N Recommendation Algorithms. ACM TOIS 2004"
+
+    LEARNS_WEIGHTS: ClassVar[bool] = True
 
     neighbours: int = setting(
         400, whole(1, 1_000_000), search=choice(50, 100, 200, 400, 1000), help="items each item votes for"
@@ -38,8 +41,8 @@ class ItemKNN(ItemItem):
     )
 
     def _fit(self, call: FitCall) -> Outcome:
-        X = call.X
-        root = np.sqrt(column_degrees(X)).astype(np.float32)
+        X = call.R
+        root = np.sqrt(column_squares(X)).astype(np.float32)
 
         def votes(rows: csr_array, first: int) -> csr_array:
             items = first + rows_of(rows)

@@ -17,6 +17,7 @@ from corml.linalg.pairs import largest_gram, over_pairs
 from corml.progress import Asked
 from corml.recommender import FitCall
 from corml.settings import above, at_least, check, described, log, optional, setting, whole
+from corml.strength import of_mean_square_one
 
 __all__ = ["SLIM"]
 
@@ -42,6 +43,7 @@ class SLIM(ItemItem):
 
     NAME: ClassVar[str] = "slim"
     PLAN: ClassVar[type[Plan]] = RidgePlan
+    LEARNS_WEIGHTS: ClassVar[bool] = True
     CITATION: ClassVar[str] = "Ning and Karypis: SLIM: Sparse Linear Methods for Top-N Recommender Systems. ICDM 2011"
 
     l1: float = setting(1.0, at_least(0), search=log(0.1, 20), help="weight of Σw: more makes W sparser")
@@ -74,7 +76,7 @@ class SLIM(ItemItem):
     def plan(self, train: Interactions) -> RidgePlan:
         """Ridge and memory of a fit; refuses what would not fit."""
         check(self)
-        return self._plan(train.matrix)
+        return self._plan(of_mean_square_one(train.weighted))
 
     def _plan(self, X: csr_array) -> RidgePlan:
         return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X))
@@ -83,8 +85,8 @@ class SLIM(ItemItem):
         return suggested_l2(X) if self.l2 is None else float(self.l2)
 
     def _fit(self, call: FitCall, *, weights: csc_array | None = None) -> Outcome:
-        plan, items = self._plan(call.X), call.X.shape[1]
-        G = over_pairs(call.X, progress=lambda done: call.progress("pairs", done, items))
+        plan, items = self._plan(call.R), call.R.shape[1]
+        G = over_pairs(call.R, progress=lambda done: call.progress("pairs", done, items))
         solved, unfinished = nonnegative_nets(
             G,
             l1=self.l1,

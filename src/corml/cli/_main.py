@@ -13,7 +13,7 @@ import typer
 import corml
 from corml.cli._commands import Commands
 from corml.cli._console import QUIET, WORDS, clean, in_flags, say
-from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning
+from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning, WeightsWarning
 
 __all__ = ["app", "main"]
 
@@ -46,7 +46,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     before = signal.signal(signal.SIGTERM, _stop)
     try:
         with warnings.catch_warnings():
-            for category in (ConvergenceWarning, LeakageWarning):
+            for category in (ConvergenceWarning, LeakageWarning, WeightsWarning):
                 warnings.simplefilter("always", category)
             warnings.showwarning = _warn
             _print_anything()

@@ -33,6 +33,12 @@ LOADING: dict[str, Option] = {
     "k_core": _value(int, "--k-core", "N", "Keep the N-core: users and items with at least N interactions each."),
     "min_user": _value(int, "--min-user", "N", "Drop users with fewer than N interactions."),
     "min_item": _value(int, "--min-item", "N", "Drop items with fewer than N interactions."),
+    "weight": _value(str, "--weight", "COLUMN", "Column of quantities: how strong an interaction is."),
+    "transform": _value(str, "--transform", "NAME", "Of the sum of a pair's weights: none, log1p or sqrt."),
+    "event": _value(str, "--event", "COLUMN", "Column of kinds of events."),
+    "weights": _value(str, "--weights", "KIND=NUMBER,…", "The weight of each kind of event: view=1,cart=3,buy=10."),
+    "negative": _value(str, "--negative", "KINDS", "Kinds of events that say no: return,dislike."),
+    "half_life": _value(str, "--half-life", "TIME", "After this time an interaction counts half: 90d."),
     "titles": _value(str, "--titles", "FILE", "A second file with item ids and titles."),
     "separator": _value(str, "--separator", "TEXT", "Column separator (default: detected)."),
     "no_header": _switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),
@@ -82,9 +88,17 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
                 if name in used:
                     raise UsageError(f"--{name} and --no-{name} contradict each other: leave one out.")
                 used[name] = False
+        if "weights" in used:
+            used["weights"] = {kind: _number(kind, text) for kind, text in _kinds(used["weights"]).items()}
+        if "negative" in used:
+            used["negative"] = [kind.strip() for kind in used["negative"].split(",") if kind.strip()]
         if used.pop("no_header", False):
             used["header"] = False
-            columns = [name for name in ("user", "item", "rating", "time") if str(used.get(name, "")).isdigit()]
+            columns = [
+                name
+                for name in ("user", "item", "rating", "time", "weight", "event")
+                if str(used.get(name, "")).isdigit()
+            ]
             used |= {name: int(used[name]) for name in columns}  # without names, columns are counted from 0
         return used
 
@@ -109,6 +123,19 @@ def pairs(texts: list[str]) -> dict[str, str]:
             raise UsageError(f"'{text}' is not NAME=VALUE: write, for example, rank=64.")
         values[name.strip().replace("-", "_")] = value.strip()
     return values
+
+
+def _kinds(text: str) -> dict[str, str]:
+    """Read view=1,cart=3; a kind keeps its dashes."""
+    split = [part.partition("=") for part in text.split(",") if part.strip()]
+    return {kind.strip(): number for kind, _, number in split}
+
+
+def _number(kind: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--weights needs a number for '{kind}': write, for example, view=1,cart=3,buy=10.") from None
 
 
 def _with(

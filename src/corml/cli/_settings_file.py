@@ -22,7 +22,7 @@ __all__ = ["read_settings"]
 
 SECTIONS = ("data", "split", "model")
 SWITCHES = ("header", "trim", "skip_bad_rows", "allow_expansion", "item_lists")
-COLUMNS = ("user", "item", "rating", "time")
+COLUMNS = ("user", "item", "rating", "time", "weight", "event")
 
 
 def read_settings(path: str | None) -> dict[str, dict[str, Any]]:

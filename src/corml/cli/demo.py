@@ -12,6 +12,7 @@ import corml
 from corml import datasets, models
 from corml.cli import _reporting as reporting
 from corml.cli._console import progress, say, show_table
+from corml.cli._refit import record_with_settings, refit
 from corml.errors import DataError, ascii_line
 from corml.interactions import Interactions
 from corml.recommender import Recommender
@@ -52,11 +53,12 @@ def demo(
     evaluated, seconds = _evaluate(split)
     say(comparison({name: result for name, (_, result) in evaluated.items()}, metrics=list(METRICS)).text())
     say("\n" + "  ".join(f"{name} fitted in {spent:.1f} s" for name, spent in seconds.items()))
-    _heading("3. Recommendations, and why")
+    _heading("3. Fit on all the data: recommendations, and why")
     model, result = evaluated["corml"]
     users = sample_users(split.train, split.test)
-    _show_lists(model, users, split.train)
-    model.save(str(folder / MODEL), evaluation=result.record())
+    served = refit(model, data)  # for lists, everything is learned from, and nothing of it comes back
+    _show_lists(served, users, data)
+    served.save(str(folder / MODEL), evaluation=record_with_settings(result, model))
     with progress() as show:
         curve = reporting.curve_of(model, split, "test", show, fit=True)
     costs = {name: _cost(one, seconds[name]) for name, (one, _) in evaluated.items()}

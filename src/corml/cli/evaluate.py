@@ -7,6 +7,7 @@ import typer
 import corml
 from corml.cli._console import STDOUT, progress, say, show_json, tell
 from corml.cli._options import with_loading, with_splitting
+from corml.cli._refit import measurable
 from corml.cli._tables import ending, put, table_bytes
 from corml.cli._work import joined_split, recorded_split, text_target, turned
 from corml.errors import UsageError, ascii_line
@@ -44,7 +45,8 @@ def evaluate(
     """Evaluate a model on held-out interactions.
 
     With confidence intervals over users. Data, loading options and split are as recorded in the model file, unless
-    given. corml metrics explains the metrics.
+    given. A file that was fitted on all data after it was measured is fitted on the train part again first, because it
+    knows the held-out pairs. corml metrics explains the metrics.
 
     \b
     Examples:
@@ -70,7 +72,7 @@ def evaluate(
     else:
         split = recorded_split(loaded, model, source, loading, splitting)
     with progress() as show:
-        result = corml.evaluate(loaded, split, names, part=part, progress=show)
+        result = corml.evaluate(measurable(loaded, split, show), split, names, part=part, progress=show)
     if per_user:
         put(per_user, table_bytes(result.to_frame(), kind))
         if per_user == STDOUT:

@@ -14,6 +14,7 @@ import corml
 from corml import memory, models
 from corml.cli._console import progress, say, show_json, tell, wrote
 from corml.cli._options import pairs, with_loading, with_splitting
+from corml.cli._refit import record_with_settings, refit
 from corml.cli._settings_file import read_settings
 from corml.cli._work import check_split, load, make_split, over, pairs_of_split, refuse_to_replace, split_file, target
 from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
@@ -62,6 +63,9 @@ def fit(
         False, "--no-history", help="Leave the users and their histories out of the model file."
     ),
     force: bool = typer.Option(False, "--force", help="Write over a file that is not a model."),
+    no_refit: bool = typer.Option(
+        False, "--no-refit", help="With --split: write the model that was measured, fitted on the train part alone."
+    ),
     plan: bool = typer.Option(False, "--plan", help="Only show the plan of the fit: solver, memory, time."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     loading: dict[str, Any] = {},
@@ -70,8 +74,9 @@ def fit(
     """Fit a model and write it as one file.
 
     Without --split the model is fitted on all interactions. With --split it is fitted on the train part and
-    evaluated on the test part, and the file records the metrics and how to reproduce the split. A model trained by
-    gradient descent stops early, when it no longer improves on the valid part. corml models lists all settings.
+    evaluated on the test part; then it is fitted again on all interactions, and the file records the metrics and how
+    to reproduce them. --no-refit writes the model of the train part. A model trained by gradient descent stops early,
+    when it no longer improves on the valid part. corml models lists all settings.
 
     \b
     Examples:
@@ -110,7 +115,8 @@ def fit(
         return
     begun = time.perf_counter()
     with _resumable(recommender, checkpoint):
-        record = _learn(recommender, data, splitting, {"checkpoint": checkpoint} if checkpoint else {})
+        checkpointing = {"checkpoint": checkpoint} if checkpoint else {}
+        recommender, record = _learn(recommender, data, splitting, checkpointing, refitting=not no_refit)
         recommender.save(out, history=not no_history, evaluation=record)
     seconds = time.perf_counter() - begun
     if as_json:
@@ -169,17 +175,31 @@ def _resumable(recommender: Recommender, checkpoint: str | None) -> Iterator[Non
 
 
 def _learn(
-    recommender: Recommender, data: Interactions, splitting: dict[str, Any], checkpointing: dict[str, Any]
-) -> dict[str, Any]:
-    """Fit, and evaluate if there is a split; that it can be evaluated is checked before the long work."""
+    recommender: Recommender,
+    data: Interactions,
+    splitting: dict[str, Any],
+    checkpointing: dict[str, Any],
+    *,
+    refitting: bool,
+) -> tuple[Recommender, dict[str, Any]]:
+    """Fit, and if there is a split, evaluate and fit on all; that it can be evaluated is checked before the long work.
+
+    A model that learned from the train part alone still keeps out what is in the other parts.
+    """
     with progress() as show:
         if not splitting:
             recommender.fit(data, progress=show, **checkpointing)
-            return {}
+            _tell_training(recommender)
+            return recommender, {}
         split = make_split(data, splitting)
         _check_can_evaluate(recommender, task.make(split, "test", split.train.items))
-        recommender.fit(split.train, progress=show, **_validation(recommender, split), **checkpointing)
-        return corml.evaluate(recommender, split, progress=show).record()
+        train = split.train.with_seen(data)
+        recommender.fit(train, progress=show, **_validation(recommender, split), **checkpointing)
+        _tell_training(recommender)
+        result = corml.evaluate(recommender, split, progress=show)
+        if not refitting:
+            return recommender, result.record()
+        return refit(recommender, data, show), record_with_settings(result, recommender)
 
 
 def _check_can_evaluate(recommender: Recommender, job: task.Task) -> None:
@@ -199,9 +219,19 @@ def _validation(recommender: Recommender, split: Split) -> dict[str, Interaction
     return held_out
 
 
+def _tell_training(recommender: Recommender) -> None:
+    training = recommender.fitted_.training
+    if training is not None:
+        best = f", best after {training.best_epoch}" if training.best_epoch else ""
+        tell(f"note: trained {training.epochs} epochs{best}: {training.stopped}")
+
+
 def _facts(recommender: Recommender, out: str, record: dict[str, Any], seconds: float) -> dict[str, Any]:
     users, items = recommender.train_.shape
     facts = {"model": recommender.NAME, "file": out, "seconds": round(seconds, 3), "users": users, "items": items}
+    if record:
+        facts["measured_on"] = f"{record['part']} part, after a fit on the train part"
+        facts["fitted_on"] = "all data" if "refit" in record else "train part"
     return {**facts, "fit": recommender.fitted_.report(), "metrics": record.get("metrics", {})}
 
 
@@ -210,12 +240,12 @@ def _report(recommender: Recommender, out: str, record: dict[str, Any], seconds:
     for name in ("ndcg@10", "mrr@10", "recall@10", "novelty@10"):
         if name in metrics:
             say(f"{name:>12}  {metrics[name]:.4f}")
-    training, candidates = recommender.fitted_.training, getattr(recommender.fitted_.plan, "candidates", None)
+    candidates = getattr(recommender.fitted_.plan, "candidates", None)
     if candidates is not None:
         tell(f"note: {candidates} candidate pairs per item were used; candidates= changes that")
-    if training is not None:
-        best = f", best after {training.best_epoch}" if training.best_epoch else ""
-        tell(f"note: trained {training.epochs} epochs{best}: {training.stopped}")
+    if record:
+        after = "and then fitted on all data" if "refit" in record else "and written as it was measured"
+        tell(f"note: measured on the {record['part']} part after a fit on the train part, {after}")
     users, items = recommender.train_.shape
     wrote(out, f"{recommender.NAME} on {users:,} users x {items:,} items in {seconds:.1f} s")
 

@@ -12,6 +12,7 @@ from corml.cli._work import ids, tell_unknown, text_target, turned
 from corml.errors import UsageError, ascii_line
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
+from corml.seen import SeenRule
 
 __all__ = ["recommend"]
 
@@ -36,6 +37,15 @@ def recommend(
     k: int = typer.Option(10, "-k", metavar="N", help="Number of items per list."),
     exclude: str = typer.Option(None, metavar="IDS", help="Items never to recommend: id,id,… or @FILE."),
     only: str = typer.Option(None, metavar="IDS", help="Candidates: recommend only these items: id,id,… or @FILE."),
+    seen: str = typer.Option(
+        "exclude",
+        metavar="RULE",
+        help="Items a user is known to have: exclude; allow, they may come back; only, nothing else; learned, exclude "
+        "those of the fit alone, to judge lists by held-out items.",
+    ),
+    exclude_recent: str = typer.Option(
+        None, "--exclude-recent", metavar="TIME", help="With --seen allow or only: not those of the last 30d, 12h, …"
+    ),
     novelty: float = typer.Option(
         None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
     ),
@@ -46,7 +56,8 @@ def recommend(
 ) -> None:
     """Recommend items, best first.
 
-    Items of a user's history are excluded. Ids are written unchanged: a spreadsheet may read one that begins with =
+    What a user is known to have is excluded: what was learned from, held out, or rated too low. --seen allow lets it
+    come back, as in a grocery shop. Ids are written unchanged: a spreadsheet may read one that begins with =
     as a formula.
 
     \b
@@ -56,6 +67,7 @@ def recommend(
       corml recommend shop.corml --item "Salt, coarse" --item Pepper
       corml recommend shop.corml --all --out lists.parquet
       corml recommend shop.corml --all --out - | gzip > lists.csv.gz
+      corml recommend shop.corml --all --seen only --exclude-recent 2w --out again.csv
     """
     kind = ending(out, (".parquet", ".csv", ".tsv", ".json")) if out else ""
     if out:
@@ -64,11 +76,13 @@ def recommend(
     histories = [*(ids(text) or [] for text in history), *([item] if item else [])]
     if bool(listed or all_users) == bool(histories):
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history or --item with item ids.")
-    limits = {"exclude": ids(exclude), "only": ids(only)}
+    SeenRule(seen, exclude_recent)
+    named = {"exclude": ids(exclude), "only": ids(only)}
+    limits: dict[str, Any] = {**named, "seen": seen, "exclude_recent": exclude_recent}
     loaded = turned(corml.read_model(model), novelty)
     if not histories and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
-    for name, given in limits.items():
+    for name, given in named.items():
         tell_unknown((item for item in given or () if item not in loaded.items_), f"--{name}")
     if histories:
         with progress():

@@ -9,6 +9,7 @@ import corml
 from corml.cli import _reporting as reporting
 from corml.cli._console import STDOUT, progress, tell
 from corml.cli._options import with_loading, with_splitting
+from corml.cli._refit import measurable
 from corml.cli._tables import put
 from corml.cli._work import joined_split, recorded_data_and_split, text_target
 from corml.errors import UsageError, ascii_line
@@ -68,6 +69,7 @@ def report(
         models, paths = _read(model, against)
         data, split = _parts(model, next(iter(models.values())), source, files, loading, splitting)
         with progress() as show:
+            models = {called: measurable(one, split, show) for called, one in models.items()}
             _add_baseline(models, split)
             evaluated = reporting.evaluated(models, split, part, show)
             curve = reporting.curve_of(next(iter(models.values())), split, part, show, fit=dial)

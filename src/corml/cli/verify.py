@@ -7,7 +7,8 @@ import typer
 import corml
 from corml.cli._console import progress, say, show_json, show_table
 from corml.cli._options import with_loading
-from corml.cli._work import recorded_split
+from corml.cli._refit import fit_measured_again, is_refitted
+from corml.cli._work import recorded_data_and_split
 from corml.errors import DataError, ModelFileError, UsageError, ascii_line
 
 __all__ = ["verify"]
@@ -27,8 +28,9 @@ def verify(
 ) -> None:
     """Evaluate a model again and compare with its recorded metrics.
 
-    Hashes of data and split first, then every metric. Loading options that are not given are as recorded. The exit
-    code is 3 if the data or the split differ, 5 if they are the same and a metric differs.
+    Hashes of data and split first, then every metric. A file that was fitted on all data after it was measured is
+    measured as it was then: its model is fitted on the train part again. Loading options that are not given are as
+    recorded. The exit code is 3 if the data or the split differ, 5 if they are the same and a metric differs.
 
     \b
     Examples:
@@ -39,13 +41,16 @@ def verify(
     recorded = loaded.fitted_.evaluation
     if not recorded.get("metrics"):
         raise UsageError(f"{ascii_line(model, 200)} holds no figures to verify: it was fitted without --split.")
-    split = recorded_split(loaded, model, source, loading, {})
+    data, split = recorded_data_and_split(loaded, model, source, loading, {})
+    refitted = is_refitted(loaded.fitted_)
     checks = [
-        ("data", loaded.fitted_.fingerprint, split.train.fingerprint),
+        ("data", loaded.fitted_.fingerprint, (data if refitted else split.train).fingerprint),
         ("split", str(recorded.get("split")), split.fingerprint),
     ]
     part, names = recorded.get("part", "test"), list(recorded["metrics"])
     with progress() as show:
+        if refitted:
+            loaded = fit_measured_again(loaded, split, show)
         again = corml.evaluate(loaded, split, names, part=part, progress=show, intervals=False)
     figures = [(name, value, again[name], abs(value - again[name])) for name, value in recorded["metrics"].items()]
     _show(checks, figures, as_json)

@@ -76,6 +76,13 @@ def _facts(data: Interactions) -> Iterator[tuple[str, Any]]:
     ):
         if key in data.source:
             yield label, data.source[key]
+    if data.seen is not None:
+        yield "pairs only seen, not learned from", len(data.seen)
+    if data.weights is not None:
+        weights = data.weights.astype(np.float64)
+        yield "weights", _quantiles(weights)
+        yield "weight of the strongest 10 % of pairs", _head(weights, 0.1)
+        yield "interactions the weights are worth", round(float(weights.sum() ** 2 / (weights**2).sum()))
     yield "density", len(data) / (users * items)
     yield "interactions per user", _quantiles(data.user_degrees)
     yield "interactions per item", _quantiles(data.item_degrees)
@@ -94,7 +101,9 @@ def _about_rows(data: Interactions) -> Iterator[Advice]:
     if rows.get("bad_rows"):
         yield "warning", f"{rows['bad_rows']:,} rows could not be read and were left out", "correct them in the file"
     if rows.get("duplicates"):
-        advice = "nothing to do: repeated pairs count once"
+        advice = (
+            f"nothing to do: {'repeated pairs count once' if data.weights is None else 'their weights are added up'}"
+        )
         yield "note", f"{rows['duplicates']:,} rows repeat a pair", advice
     if rows.get("conflicts"):
         advice = "the latest rating counts (without times the highest): give time= (--time) if there is such a column"
@@ -149,12 +158,12 @@ def _twins(labels: list[str], normal: Callable[[str], str]) -> list[str]:
     return [label for label in labels if first.setdefault(normal(label), label) != label]
 
 
-def _quantiles(degrees: NDArray[np.int64]) -> dict[str, float]:
+def _quantiles(degrees: NDArray[Any]) -> dict[str, float]:
     names = ("min", "25 %", "median", "75 %", "95 %", "max")
     return dict(zip(names, np.quantile(degrees, QUANTILES).tolist(), strict=True))
 
 
-def _head(degrees: NDArray[np.int64], share: float) -> float:
+def _head(degrees: NDArray[Any], share: float) -> float:
     top = max(1, round(share * len(degrees)))
     return float(np.sort(degrees)[::-1][:top].sum() / degrees.sum())
 

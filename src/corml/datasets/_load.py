@@ -1,9 +1,11 @@
 """`load`: interactions from a file, a frame or a known name."""
 
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import replace
 from typing import Any, Literal
+
+import numpy as np
 
 import corml.datasets._filters as _filters
 import corml.datasets._sources as _sources
@@ -11,8 +13,9 @@ from corml.datasets._options import Column, Notes, Options
 from corml.datasets._pairs import Pairs, merge
 from corml.datasets._rows import Rows, gather
 from corml.datasets._sources import Source
+from corml.datasets._strength import check_options
 from corml.errors import DataError
-from corml.interactions import Ids, Interactions
+from corml.interactions import Ids, Interactions, canonical, labels_of
 
 __all__ = ["load"]
 
@@ -44,6 +47,12 @@ def load(
     item_lists: bool = False,
     sheet: str | None = None,
     query: str | None = None,
+    weight: str | int | None = None,
+    transform: str | None = None,
+    event: str | int | None = None,
+    weights: Mapping[str, float] | None = None,
+    negative: Iterable[str] | None = None,
+    half_life: str | None = None,
     notify: Callable[[str], object] | None = None,
 ) -> Interactions:
     """Read who interacted with what from a file, a data frame, or a known data set.
@@ -65,7 +74,8 @@ def load(
         time) does without.
     at_least
         Ratings from here on count as an interaction, and negative quantities are left out and counted. Without it
-        every row counts, except ratings of 0.
+        every row counts, except ratings of 0. Pairs rated lower are not learned from, but kept as seen, and never
+        recommended.
     k_core
         Keep the largest part in which every user and every item has this many interactions.
     min_user, min_item
@@ -97,6 +107,14 @@ def load(
         Of an Excel workbook; else the first.
     query
         What to read from a SQLite or DuckDB file; needless if it has a single table.
+    weight, transform
+        A column of quantities: how strong an interaction is. `transform` is applied to the sum of the rows of a pair:
+        "none", "log1p" or "sqrt".
+    event, weights, negative
+        A column of kinds of events, the weight of each kind, such as {"view": 1, "buy": 10}, and the kinds that say no,
+        such as {"return"}: a pair whose last event is one of these is not learned from, only kept as seen.
+    half_life
+        Such as "90d": a row that is so much older than the latest one counts half.
     notify
         Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
 
@@ -107,14 +125,16 @@ def load(
         *columns, *filters, titles, separator, header, trim, skip_bad_rows, allow_expansion,
         encoding, decimal, time_format, null_ids, max_bad_rows, item_lists, sheet, query
     )  # fmt: skip
+    said_no = None if negative is None else tuple(sorted(map(canonical, labels_of(negative, "negative"))))
+    strength = {"weight": weight, "transform": transform, "event": event, "weights": weights, "half_life": half_life}
+    given = replace(given, **strength, negative=said_no)  # type: ignore[arg-type]
+    check_options(given)
     notes = Notes(notify)
     origin = _sources.find(source, given, notes)
     rows = gather(origin.table, origin.options, notes)
-    pairs = merge(rows, origin.options.at_least)
+    pairs = merge(rows, origin.options.at_least, origin.options.transform)
     _explain(rows, pairs, origin, notes)
-    data = Interactions(
-        Ids(rows.users, kind="user"), Ids(rows.items, kind="item"), pairs.user, pairs.item, pairs.time
-    ).compact()
+    data = _interactions(rows, pairs).compact()
     data = _filters.thin(data, origin.options, notes).compact()
     _suspect(data, notes)
     names = _sources.titles(origin, notes)
@@ -125,11 +145,20 @@ def load(
     )
 
 
+def _interactions(rows: Rows, pairs: Pairs) -> Interactions:
+    """The pairs to learn from, with those that were only seen."""
+    ids = Ids(rows.users, kind="user"), Ids(rows.items, kind="item")
+    seen = None if pairs.seen is None else Interactions(*ids, pairs.seen.user, pairs.seen.item, pairs.seen.time)
+    return Interactions(*ids, pairs.user, pairs.item, pairs.time, seen=seen, weights=pairs.weights)
+
+
 def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
     """Say how rows became pairs, and refuse if none did."""
     threshold = "0" if origin.options.at_least is None else f"{origin.options.at_least:g}"
     bound = "above" if origin.options.at_least is None else "at least"
     word = "above" if origin.options.at_least is None else "of at least"
+    if not len(pairs.user) and pairs.filtered < len(pairs.seen.user if pairs.seen else ()):
+        raise DataError(f"{origin.table.where} has no pair to learn from: all its events are negative or weigh 0.")
     if not len(pairs.user):
         top = max(rows.rating.tolist(), default=0) if rows.rating is not None else 0
         raise DataError(
@@ -137,10 +166,18 @@ def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
             f"(the highest is {top:g}): lower at_least= (--at-least)."
         )
     if pairs.filtered:
-        notes.add(f"ratings: {pairs.filtered:,} pairs without a rating {word} {threshold} left out")
+        notes.add(f"ratings: {pairs.filtered:,} pairs without a rating {word} {threshold} not learned from, only seen")
     negative = 0 if rows.rating is None else int((rows.rating < 0).sum())
     if negative and (origin.options.at_least or 0) >= 0:
         notes.add(f"negative ratings: {negative:,} rows (returns, corrections) left out")
+    rejected = (0 if pairs.seen is None else len(pairs.seen.user)) - pairs.filtered
+    if rejected:
+        notes.add(
+            f"events: {rejected:,} pairs that weigh nothing or end with a negative event not learned from, only seen"
+        )
+    if pairs.weights is not None:
+        low, middle, high = np.quantile(pairs.weights, (0, 0.5, 1))
+        notes.add(f"weights: from {low:.3g} to {high:.3g}, half of the pairs below {middle:.3g}")
     if pairs.duplicates:
         rule = "latest" if rows.time is not None else "highest"
         about = f", {pairs.conflicts:,} with differing ratings (the {rule} counts)" if pairs.conflicts else ""

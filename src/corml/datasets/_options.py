@@ -40,6 +40,12 @@ class Options:
     item_lists: bool = False
     sheet: str | None = None
     query: str | None = None
+    weight: str | int | None = None
+    transform: str | None = None
+    event: str | int | None = None
+    weights: Mapping[str, float] | None = None
+    negative: tuple[str, ...] | None = None
+    half_life: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("k_core", "min_user", "min_item"):

@@ -11,6 +11,7 @@ import corml.datasets._times as _times
 from corml.datasets._columns import Check, Coded, Columns, Fault, Table
 from corml.datasets._options import Notes, Options
 from corml.datasets._sniff import Roles, roles
+from corml.datasets._strength import Strength, kinds, of_rows
 from corml.errors import DataError, ascii_line
 
 __all__ = ["Rows", "gather"]
@@ -31,6 +32,7 @@ class Rows:
     read: int
     bad: int
     without_id: int = 0
+    strength: Strength | None = None
 
 
 def gather(table: Table, options: Options, notes: Notes) -> Rows:
@@ -60,13 +62,21 @@ def gather(table: Table, options: Options, notes: Notes) -> Rows:
         elif check.bad.any():  # times were not asked for: do without them rather than without rows
             time = None
             notes.add(f"times ignored: {_described(table, columns, _first(columns, [check]))}")
+    quantity = by_kind = None
+    if chosen.weight is not None:
+        quantity, check = _columns.ratings(series[chosen.weight], table.where, negative=True, decimal=options.decimal)
+        checks.append(_of_weights(check))
+    if chosen.event is not None:
+        by_kind = kinds(series[chosen.event], options, table.where)
     present = _with_ids([users, items], options, notes)
     good = _good(table, columns, [_among(check, present) for check in checks], options, notes)
     read, bad = len(good) + len(columns.faults), len(columns.faults) + int((~good).sum())
     good &= present
+    strength = of_rows(quantity, by_kind, time, options)
+    strength = None if strength is None else strength.where(good)
     rating, time = (None if column is None else column[good] for column in (rating, time))
-    without = int((~present).sum())
-    return Rows(users.labels, items.labels, users.codes[good], items.codes[good], rating, time, read, bad, without)
+    codes, without = (users.codes[good], items.codes[good]), int((~present).sum())
+    return Rows(users.labels, items.labels, *codes, rating, time, read, bad, without, strength)
 
 
 def _say(chosen: Roles, table: Table, options: Options, notes: Notes) -> None:
@@ -98,6 +108,11 @@ def _with_ids(columns: list[Coded], options: Options, notes: Notes) -> NDArray[n
 
 def _among(check: Check, present: NDArray[np.bool_]) -> Check:
     return Check(check.bad & present, check.what)
+
+
+def _of_weights(check: Check) -> Check:
+    """A check of ratings, said of weights."""
+    return Check(check.bad, lambda row: check.what(row).replace("the rating", "the weight", 1))
 
 
 def _good(table: Table, columns: Columns, checks: list[Check], options: Options, notes: Notes) -> NDArray[np.bool_]:

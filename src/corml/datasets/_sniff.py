@@ -42,10 +42,12 @@ class Roles:
     item: int
     rating: int | None = None
     time: int | None = None
+    weight: int | None = None
+    event: int | None = None
 
     def positions(self) -> list[int]:
         """All positions in use, users first."""
-        return [at for at in (self.user, self.item, self.rating, self.time) if at is not None]
+        return [at for at in vars(self).values() if at is not None]
 
 
 def bare(name: str) -> str:
@@ -93,7 +95,13 @@ def roles(names: Sequence[str], named: bool, options: Options, where: str) -> Ro
     item = _needed("item", options.item, names, where) if named or options.item is not None else 1
     rating = _optional("rating", options.rating, names, where, named)
     time = _optional("time", options.time, names, where, named)
-    chosen = Roles(user, item, rating, time)
+    weight, event = (
+        None if given is None else position(role, given, names, where)
+        for role, given in (("weight", options.weight), ("event", options.event))
+    )
+    if options.rating is None and rating in (weight, event):  # found by its name, and meant for something else
+        rating = None
+    chosen = Roles(user, item, rating, time, weight, event)
     if len(set(chosen.positions())) < len(chosen.positions()):
         raise UsageError(
             f"{where} has one column for two roles: name a column for each; its columns are {listed(names)}."

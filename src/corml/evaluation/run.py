@@ -14,6 +14,7 @@ from corml.evaluation.bootstrap import intervals as intervals_of
 from corml.evaluation.leakage import warn_of_leakage
 from corml.evaluation.measure import lists_of, measured
 from corml.evaluation.result import Result
+from corml.evaluation.task import counted
 from corml.log import timed
 from corml.metrics import Metric, parse_all
 from corml.progress import Asked
@@ -57,8 +58,9 @@ def evaluate(
     warn_of_leakage(model, split, part)
     longest = min(max(metric.k for metric in parsed), len(job.items))
     known = model.users_.find(job.users)
+    history = job.history if model.LEARNS_WEIGHTS else counted(job.history)
     with shown(progress) as report, timed("evaluate %s on %s users of %s", model.NAME, len(job.users), part):
-        best, _ = top_k(model, job.history, longest, users=known, seen=job.mask, progress=report)
+        best, _ = top_k(model, history, longest, users=known, seen=job.mask, progress=report)
     return _result(job, best, parsed, bootstrap, name=model.NAME)
 
 

@@ -1,6 +1,6 @@
 """An evaluation task on one catalogue: which users, and for each a history, a mask and targets.
 
-    history     what the model scores: the history of the part (train, unless the split says otherwise)
+    history     what the model scores: the history of the part (train, unless the split says otherwise), with weights
     mask        what the split says was already seen, and is not recommended: for test that is train and valid
     targets     the held-out pairs of the part
 
@@ -19,8 +19,9 @@ from corml.errors import DataError
 from corml.interactions import Ids, Interactions
 from corml.linalg.cells import filled
 from corml.splits import Split
+from corml.strength import with_values
 
-__all__ = ["Task", "make"]
+__all__ = ["Task", "counted", "make"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,13 +63,18 @@ def make(split: Split, part: str, items: Ids) -> Task:
         items=items,
         split=split,
         part=part,
-        history=_rows(history, rows),
-        mask=_rows(mask, rows),
-        targets=_rows(possible, rows),
+        history=_rows(history.weighted, rows),
+        mask=_rows(mask.matrix, rows),
+        targets=_rows(possible.matrix, rows),
         degrees=_on(split.train, items).item_degrees,
         n_users=int((split.train.user_degrees > 0).sum()),
         notes={what: count for what, count in counted.items() if count},
     )
+
+
+def counted(history: csr_array) -> csr_array:
+    """Histories without weights, for a model that only counts."""
+    return with_values(history, np.ones(history.nnz, dtype=np.float32))
 
 
 def _evaluated(
@@ -93,8 +99,8 @@ def _on(data: Interactions, items: Ids) -> Interactions:
     return data if data.items == items else data.on(data.users, items)
 
 
-def _rows(data: Interactions, rows: NDArray[np.intp]) -> csr_array:
-    matrix = data.matrix[rows]
+def _rows(matrix: csr_array, rows: NDArray[np.intp]) -> csr_array:
+    matrix = matrix[rows]
     matrix.sort_indices()
     return matrix
 

@@ -6,7 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["column_degrees", "is_symmetric", "narrow", "normalised", "power", "row_degrees", "rows_of", "scaled"]
+__all__ = [
+    "column_degrees",
+    "column_squares",
+    "is_symmetric",
+    "narrow",
+    "normalised",
+    "power",
+    "row_degrees",
+    "rows_of",
+    "scaled",
+]
 
 Vector = NDArray[np.float64]
 
@@ -14,6 +24,12 @@ Vector = NDArray[np.float64]
 def column_degrees(X: csr_array) -> Vector:
     """How many rows each column has; an empty column counts as one, so that its powers exist."""
     return np.maximum(np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64), 1.0)
+
+
+def column_squares(X: csr_array) -> Vector:
+    """Sums of squares of the columns: their degrees where all values are one; an empty column counts as one."""
+    squares = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[1])
+    return np.where(np.bincount(X.indices, minlength=X.shape[1]) == 0, 1.0, squares)
 
 
 def row_degrees(X: csr_array) -> Vector:

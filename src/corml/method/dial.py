@@ -47,6 +47,7 @@ class NoveltyDial(Recommender):
 
     MEMBER: ClassVar[type[Any]]  # the model of a position; it has H_, V_, degrees_ and the setting item_norm
     PLAN: ClassVar[type[fitted.Plan]] = Plan
+    LEARNS_WEIGHTS: ClassVar[bool] = True
 
     V_ = learned(np.ndarray, "items", None)
     degrees_ = learned(np.ndarray, "items")
@@ -114,10 +115,14 @@ class NoveltyDial(Recommender):
         k: int = 10,
         exclude: Sequence[Any] | None = None,
         only: Sequence[Any] | None = None,
+        seen: str = "exclude",
+        exclude_recent: str | None = None,
         novelty: float = MIDDLE,
     ) -> Recommendations:
         """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
-        return self.at(novelty).recommend(users, history=history, k=k, exclude=exclude, only=only)
+        return self.at(novelty).recommend(
+            users, history=history, k=k, exclude=exclude, only=only, seen=seen, exclude_recent=exclude_recent
+        )
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """As the middle position has it."""

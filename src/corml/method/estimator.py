@@ -66,12 +66,14 @@ class CoRML(Recommender):
     """A linear item-item model: a graph filter G, and a learned symmetric H ≥ 0 that is a distance metric.
 
     Scores are `Y = R D^{-t} H D^{t} + ω(1/λ − 1) R D^{-s} G D^{s}`; H solves problem H (see `method/problem.py`).
+    With weights R is the weighted matrix, D still counts users, and the solver is the dense one.
     The defaults are meant to be used. No setting changes another: `CoRML.paper()` has the published problem.
     """
 
     NAME: ClassVar[str] = "corml"
     CITATION: ClassVar[str] = "Wei, Ma, Chow: Collaborative Residual Metric Learning. SIGIR 2023"
     PLAN: ClassVar[type[fitted.Plan]] = Plan
+    LEARNS_WEIGHTS: ClassVar[bool] = True
 
     H_ = learned(csr_array, "items", "items")
     V_ = learned(np.ndarray, "items", None)
@@ -188,7 +190,7 @@ class CoRML(Recommender):
     def plan(self, train: Interactions) -> Plan:
         """How a fit would go: solver, rank, ridge, pairs, memory and time; refuses what would not fit."""
         check(self)
-        return make_plan(train.matrix, Settings(values_of(self)))
+        return make_plan(train.matrix, _for_weights(Settings(values_of(self)), train))
 
     def fit(
         self,
@@ -237,18 +239,18 @@ class CoRML(Recommender):
     def _fit(
         self, call: FitCall, *, warm_start: WarmStart | None = None, workspace: Workspace | None = None
     ) -> Outcome:
-        given, degrees = call.fitted.settings, column_degrees(call.X)
+        given, degrees = _for_weights(call.fitted.settings, call.train), column_degrees(call.X)
         plan = make_plan(call.X, given)
         if looks(given):
-            plan, warm_start = _by_looking(call, plan, warm_start)
+            plan, warm_start = _by_looking(call, given, plan, warm_start)
         V, H, certificates = fit_as_planned(
-            call.X,
+            call.R,
             degrees,
             settings=plan.resolved(given),
             plan=plan,
             progress=call.progress,
             warm_start=warm_start,
-            workspace=workspace,
+            workspace=workspace if call.train.weights is None else None,  # what it keeps is of the binary matrix
         )
         return Outcome(arrays={"H": H, "V": V, "degrees": degrees}, plan=plan, certificates=certificates)
 
@@ -295,9 +297,24 @@ class CoRML(Recommender):
         return self.scoring.metric_matrix(part)
 
 
-def _by_looking(call: FitCall, plan: Plan, warm_start: WarmStart | None) -> tuple[Plan, WarmStart | None]:
-    """The plan with what was chosen by looking, and the H of the look to begin from if there is no better one."""
-    given = call.fitted.settings
+def _for_weights(given: Settings, train: Interactions) -> Settings:
+    """The settings of a plan: weighted interactions need the dense solver, because the sparse one counts users."""
+    if train.weights is None:
+        return given
+    if given.solver == "sparse" or given.candidates is not None:
+        raise UsageError(
+            "The sparse solver counts users and cannot learn from weights: leave solver and candidates out."
+        )
+    return Settings({**given, "solver": "admm"})
+
+
+def _by_looking(
+    call: FitCall, given: Settings, plan: Plan, warm_start: WarmStart | None
+) -> tuple[Plan, WarmStart | None]:
+    """The plan with what was chosen by looking, and the H of the look to begin from if there is no better one.
+
+    It looks at the binary matrix, also where interactions have weights.
+    """
     looked = look(call.X, call.train.times_by_row, given=given, plan=plan, progress=call.progress)
     if looked is None:
         return plan, warm_start

@@ -124,7 +124,7 @@ class Scoring:
             scores: NDArray[np.float32] = (X @ self.left) @ self.right[columns].T
         here = (X.indices >= columns.start) & (X.indices < columns.stop)
         own = X.indices[here]
-        scores[rows_of(X)[here], own - columns.start] -= self.own[own]
+        scores[rows_of(X)[here], own - columns.start] -= self.own[own] * X.data[here]
         return np.maximum(scores, 0, out=scores) if self.filter == "authors" else scores
 
     def _clipped_by_entry(self, X: csr_array, columns: slice) -> NDArray[np.float32]:

@@ -31,6 +31,11 @@ def save_parts(path: str | os.PathLike[str], parts: Mapping[str, Interactions], 
         arrays |= {f"{name}.user": part.user.astype(np.int32), f"{name}.item": part.item.astype(np.int32)}
         if part.times is not None:
             arrays[f"{name}.times"] = part.times
+        if part.weights is not None:
+            arrays[f"{name}.weights"] = part.weights
+    if train.seen is not None:
+        arrays |= {"seen.user": train.seen.user.astype(np.int32), "seen.item": train.seen.item.astype(np.int32)}
+        arrays |= {} if train.seen.times is None else {"seen.times": train.seen.times}
     prints = {name: part.fingerprint for name, part in parts.items()}
     atomic.replace(target, *container.pieces(arrays, {**facts, "source": train.source, "parts": prints}, SPLIT))
 
@@ -43,7 +48,10 @@ def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Interactions], d
         users, items = (Ids(decode_ids(arrays, f"{kind}s"), kind=kind) for kind in ("user", "item"))
         titles = dict(zip(decode_ids(arrays, "titled"), decode_ids(arrays, "titles"), strict=True))
         shared = {"users": users, "items": items, "titles": titles, "source": facts["source"]}
-        return {name: _part(name, arrays, shared) for name in facts["parts"]}, facts
+        if not set(facts["parts"]) <= set(PARTS):
+            raise ValueError("parts")
+        seen = _pairs("seen", arrays, shared) if "seen.user" in arrays else None
+        return {name: _pairs(name, arrays, {**shared, "seen": seen}) for name in facts["parts"]}, facts
     except (ValueError, KeyError, TypeError):  # a DataError is a ValueError
         raise inconsistent(path, "labels, rows and facts do not fit together") from None
 
@@ -53,14 +61,16 @@ def inconsistent(path: str | os.PathLike[str], fault: str) -> DataError:
     return DataError(f"The split {ascii_line(path, 200)} is inconsistent ({fault}): make and save it again.")
 
 
-def _part(name: str, arrays: Arrays, shared: dict[str, Any]) -> Interactions:
+def _pairs(name: str, arrays: Arrays, shared: dict[str, Any]) -> Interactions:
     user, item, times = arrays[f"{name}.user"], arrays[f"{name}.item"], arrays.get(f"{name}.times")
     n_users, n_items = len(shared["users"]), len(shared["items"])
     inside = ((0 <= user) & (user < n_users)).all() and ((0 <= item) & (item < n_items)).all()
     whole = user.dtype.kind == item.dtype.kind == "i" and user.shape == item.shape == (len(user),)
     timed = times is None or (times.shape == user.shape and times.dtype == np.float64)
-    if name not in PARTS or not (inside and whole and timed):
+    weights = arrays.get(f"{name}.weights")
+    sound = weights is None or (weights.shape == user.shape and weights.dtype == np.float32 and (weights > 0).all())
+    if not (inside and whole and timed and sound):
         raise ValueError(name)
     if len(np.unique(user.astype(np.int64) * n_items + item)) < len(user):
         raise ValueError(name)
-    return Interactions(user=user, item=item, times=times, **shared)
+    return Interactions(user=user, item=item, times=times, weights=weights, **shared)

@@ -1,6 +1,7 @@
 """Parts of a data set: on common ids, joined, and without what an earlier part has."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,7 +38,7 @@ def union(first: Interactions, second: Interactions) -> Interactions:
     user = np.concatenate([first.user, second.user])
     item = np.concatenate([first.item, second.item])
     _, distinct = np.unique(user.astype(np.int64) * len(first.items) + item, return_index=True)
-    return Interactions(first.users, first.items, user[distinct], item[distinct], None, first.titles, first.source)
+    return replace(first, user=user[distinct], item=item[distinct], times=None, weights=None)
 
 
 def without(part: Interactions, earlier: Sequence[Interactions]) -> Interactions:

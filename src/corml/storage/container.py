@@ -39,7 +39,7 @@ __all__ = [
     "unpack",
 ]
 
-FORMAT = 2
+FORMAT = 3
 BLANK = "0" * 64
 DTYPES = {"uint8", "int32", "int64", "float32", "float64"}
 FACTS = dict.fromkeys(("settings", "data", "notes", "evaluation", "made_with"), dict) | {"model": str, "shape": list}

@@ -26,6 +26,8 @@ __all__ = ["environment", "restore", "save_model"]
 
 PACKAGES = ("corml", "numpy", "scipy", "numba")
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
+NO_TIME = {"i": np.iinfo(np.int32).max, "f": np.finfo(np.float64).max}
+_SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
 COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -62,6 +64,7 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
     arrays = encode_ids("items", state.items.labels) | {"counts": state.counts}
     if history:
         arrays |= encode_ids("users", state.users.labels) | encode_sparse("train", state.train, values=False)
+        arrays |= _seen_arrays(state)
     if state.titles:
         arrays |= encode_ids("titles", [state.titles.get(label, "") for label in state.items.labels])
     for name, array in model.state().items():
@@ -70,6 +73,27 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
             continue
         arrays |= encode_sparse(name, value) if issparse(value) else {name: value}
     return arrays
+
+
+def _seen_arrays(state: Fitted) -> dict[str, NDArray[Any]]:
+    """What else is known of the users: when, how strong, and what they only saw.
+
+    A file has finite numbers only, so no time is the largest one.
+    """
+    arrays = {} if state.seen is None else encode_sparse("seen", state.seen, values=False)
+    if state.weights is not None:
+        arrays["train.weights"] = state.weights
+    timed = {"train.times": state.times, "seen.times": state.seen_times}
+    return arrays | {name: _encoded_times(times) for name, times in timed.items() if times is not None}
+
+
+def _encoded_times(times: NDArray[np.float64]) -> NDArray[Any]:
+    """Whole seconds take half the room; where there is no time, the largest number of the type."""
+    missing = np.isnan(times)
+    whole = np.where(missing, 0, times)
+    if ((whole == np.rint(whole)) & (np.abs(whole) < NO_TIME["i"])).all():
+        return np.where(missing, NO_TIME["i"], whole).astype(np.int32)
+    return np.where(missing, NO_TIME["f"], times)
 
 
 def _notes(state: Fitted) -> dict[str, Any]:
@@ -109,6 +133,8 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
     if len(labels) != n_items:
         raise ModelFileError(f"it names {len(labels):,} items and says {n_items:,}")
     users, train, used = _history(arrays, n_users, n_items)
+    seen = _seen(arrays, train, history=len(users) > 0)
+    used |= _SEEN & set(arrays)
     sizes = {"users": n_users, "items": n_items, None: None}
     state: dict[str, Any] = {}
     for name, array in {"counts": COUNTS, **model.state()}.items():
@@ -138,6 +164,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         certificates=_certificates(notes.get("certificates", [])),
         training=_optional(Training, notes.get("training")),
         evaluation=meta["evaluation"],
+        **seen,
     )
 
 
@@ -189,6 +216,36 @@ def _history(arrays: Arrays, n_users: int, n_items: int) -> tuple[Ids, csr_array
     nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), n_users + 1)  # one zero, seen as many
     empty = csr_array((nothing.astype(np.float32), nothing, starts), shape=(n_users, n_items))
     return Ids([], kind="user"), empty, set()
+
+
+def _seen(arrays: Arrays, train: csr_array, *, history: bool) -> dict[str, Any]:
+    """What else is known of the users, and when, as fields of the state."""
+    if not history:
+        if _SEEN & set(arrays):
+            raise ModelFileError("it says what users saw, and not who they are")
+        return {}
+    seen = decode_sparse(arrays, "seen", train.shape, values=False) if "seen.indptr" in arrays else None
+    if seen is not None and seen.multiply(train).nnz:
+        raise ModelFileError("pairs that it learned from are also among those that were only seen")
+    times = _times(arrays, "train", train)
+    seen_times = None if seen is None else _times(arrays, "seen", seen)
+    return {"seen": seen, "times": times, "seen_times": seen_times, "weights": _weights(arrays, train)}
+
+
+def _weights(arrays: Arrays, train: csr_array) -> NDArray[np.float32] | None:
+    weights = arrays.get("train.weights")
+    if weights is not None and (weights.dtype != np.float32 or weights.shape != (train.nnz,) or (weights <= 0).any()):
+        raise ModelFileError("its weights are not one positive number for each pair")
+    return weights
+
+
+def _times(arrays: Arrays, name: str, pattern: csr_array) -> NDArray[np.float64] | None:
+    times = arrays.get(f"{name}.times")
+    if times is None:
+        return None
+    if times.dtype not in (np.int32, np.float64) or times.shape != (pattern.nnz,):
+        raise ModelFileError(f"its times of {name} are not one number for each pair")
+    return np.where(times == NO_TIME[times.dtype.kind], np.nan, times.astype(np.float64))
 
 
 def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[int | None]) -> tuple[Any, set[str]]:

@@ -1,4 +1,4 @@
-"""Facts of model files in format 1 as format 2 has them.
+"""Facts of model files in format 1 as later formats have them; format 3 only adds arrays, of what users saw and when.
 
 In format 1 a given `ridge` switched four other settings of CoRML to the paper's values while the file still said none;
 what was chosen and how training went stood in notes without types. What was used is written out here. Gradient models

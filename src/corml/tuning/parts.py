@@ -1,6 +1,6 @@
 """What trials are fitted on and scored on: one held-out part, or the folds of a cross-validation; never a test part."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -58,4 +58,6 @@ def _without_test(split: Split) -> Interactions:
     train, valid = split.train, split.valid
     times = None if train.times is None or valid.times is None else np.concatenate([train.times, valid.times])
     user, item = (np.concatenate([getattr(part, name) for part in (train, valid)]) for name in ("user", "item"))
-    return Interactions(train.users, train.items, user, item, times, train.titles, train.source)
+    alike = train.weights is None or valid.weights is None
+    weights = None if alike else np.concatenate([train.weights, valid.weights])
+    return replace(train, user=user, item=item, times=times, weights=weights)

@@ -1,0 +1,108 @@
+"""What may come back: everything known of a person is kept out of the lists, unless it is asked for.
+
+What is known of the rows of a request is one matrix with an entry for every item, learned from or not. Where its ages
+are asked for, its values are the time since each item was last seen, plus one, so that no entry is zero.
+"""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml import durations
+from corml.errors import UsageError, ascii_line
+from corml.interactions import Interactions
+from corml.linalg.cells import filled
+from corml.linalg.scaling import rows_of
+from corml.strength import latest_of
+
+if TYPE_CHECKING:
+    from corml.fitted import Fitted
+
+__all__ = ["MODES", "SeenRule", "known_in", "known_of_users"]
+
+MODES = ("exclude", "allow", "only", "learned")
+
+
+@dataclass(frozen=True)
+class SeenRule:
+    """Whether items that a person is known to have may come back, and how long after they were last seen.
+
+    exclude     none of them
+    allow       all of them
+    only        all of them, and nothing else
+    learned     those that were not learned from: for lists that are judged by held-out pairs
+    """
+
+    mode: str = "exclude"
+    recent: Any = None  # a length of time such as "30d"
+
+    def __post_init__(self) -> None:
+        if self.mode not in MODES:
+            raise UsageError(f"seen must be 'exclude', 'allow', 'only' or 'learned'; got {ascii_line(self.mode)}.")
+        if self.recent is None:
+            return
+        durations.seconds(self.recent, "exclude_recent")
+        if self.mode not in ("allow", "only"):
+            raise UsageError(
+                "exclude_recent is about seen items that may come back later: pass seen='allow' or seen='only' "
+                "(--seen allow, --seen only) with it."
+            )
+
+    def kept_out(self, known: csr_array, learned: csr_array, latest: float | None) -> csr_array:
+        """The known items that a list may not have; `latest` is the moment that ages are counted from."""
+        if self.mode in ("exclude", "learned"):
+            return known if self.mode == "exclude" else learned
+        if self.recent is None:
+            return _where(known, np.zeros(known.nnz, dtype=bool))
+        if latest is None:
+            raise UsageError(
+                "exclude_recent needs the time of each interaction, and these histories have none: fit on data with a "
+                "time column (time=, --time), or leave it out."
+            )
+        length = durations.in_units_of(durations.seconds(self.recent, "exclude_recent"), latest)
+        return _where(known, known.data <= length + 1)
+
+    def let_in(self, known: csr_array, only: csr_array | None) -> csr_array | None:
+        """The only items that a list may have, where there is such a limit."""
+        if self.mode != "only":
+            return only
+        return known if only is None else _where(known, filled(only, rows_of(known), known.indices))
+
+
+def known_of_users(state: "Fitted", rows: NDArray[np.int64], *, ages: bool) -> csr_array:
+    """What is known of users by their row numbers, learned from or not."""
+    latest = state.latest if ages else None
+    known = _aged(state.train, state.times, latest)[rows]
+    if state.seen is not None:
+        known = (known + _aged(state.seen, state.seen_times, latest)[rows]).tocsr()
+    known.sort_indices()
+    return known
+
+
+def known_in(history: Interactions) -> tuple[csr_array, float | None]:
+    """What histories themselves say is known, and their latest moment."""
+    latest = latest_of(history.times, None if history.seen is None else history.seen.times)
+    known = _aged(history.matrix, history.times_by_row, latest)
+    if history.seen is not None:
+        known = (known + _aged(history.seen.matrix, history.seen.times_by_row, latest)).tocsr()
+    known.sort_indices()
+    return known, latest
+
+
+def _aged(pattern: csr_array, times: NDArray[np.float64] | None, latest: float | None) -> csr_array:
+    """A pattern with the time since each entry, plus one, as its values; an entry without a time counts as recent."""
+    if times is None or latest is None:
+        return pattern
+    ages = np.nan_to_num(latest - times, nan=0.0) + 1
+    return csr_array((ages, pattern.indices, pattern.indptr), shape=pattern.shape)
+
+
+def _where(matrix: csr_array, keep: NDArray[np.bool_]) -> csr_array:
+    """The entries that are kept, in a matrix of its own."""
+    chosen = csr_array((matrix.data * keep, matrix.indices.copy(), matrix.indptr.copy()), shape=matrix.shape)
+    chosen.eliminate_zeros()
+    chosen.sort_indices()
+    return chosen
