@@ -76,6 +76,8 @@ def read_model(path: str | os.PathLike[str]) -> Recommender:
             "run that fit again with it, then read the model it writes."
         )
     try:
+        if name not in names():  # a file has the name as it is listed, in no other spelling
+            raise UsageError(f"There is no model {ascii_line(name)}{nearest(name, names())}")
         model = make(name, contents.meta["settings"])
     except (UsageError, OverflowError) as fault:
         raise ModelFileError(f"{contents.name} was made by another corml: {fault} Fit again.") from None

@@ -47,8 +47,8 @@ class SeenRule:
         durations.seconds(self.recent, "exclude_recent")
         if self.mode not in ("allow", "only"):
             raise UsageError(
-                "exclude_recent is about seen items that may come back later: pass seen='allow' or seen='only' "
-                "(--seen allow, --seen only) with it."
+                "exclude_recent is about seen items that may come back later: give seen= (--seen) as allow or only "
+                "with it."
             )
 
     def kept_out(self, known: csr_array, learned: csr_array, latest: float | None) -> csr_array:

@@ -132,7 +132,7 @@ def test_what_was_seen_lately_stays_out(run, here):
     ("words", "sentence"),
     [
         (["--seen", "maybe"], "seen must be 'exclude', 'allow', 'only' or 'learned'; got 'maybe'."),
-        (["--exclude-recent", "30d"], "pass seen='allow' or seen='only' (--seen allow, --seen only) with it."),
+        (["--exclude-recent", "30d"], "give --seen as allow or only with it."),
         (
             ["--seen", "allow", "--exclude-recent", "soon"],
             "exclude_recent must be a length of time such as '30d', '12h' or '2w'",

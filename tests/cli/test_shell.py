@@ -252,7 +252,11 @@ def test_a_model_is_evaluated_on_a_split_file(run, csv, split):
     [
         (["--split", "no.split"], 3, "Cannot read the split 'no.split': No such file or directory."),
         (["--split", "text.split"], 3, "'text.split' is not a corml split file"),
-        (["--split", "my.split", "--split-set", "seed=7"], 2, "A split file has its pairs already: leave out seed"),
+        (
+            ["--split", "my.split", "--split-set", "seed=7"],
+            2,
+            "A split file has its pairs already: leave out --split-set",
+        ),
         (
             ["--split", "my.split", "--at-least", 4],
             2,
@@ -278,7 +282,7 @@ def test_a_split_file_is_not_written_over_by_its_model(run, split):
 
 def test_a_dial_is_evaluated_at_a_position(run, here, csv):
     words = ["--model", "corml-dial", "--set", "item_norms=-0.4,0,0.4", "--split", "ratio", "-o", "d.corml"]
-    assert run("fit", csv, *words).code == 0
+    assert run("fit", csv, *words, "--no-refit").code == 0
     dial, split = corml.read_model("d.corml"), corml.split(corml.load(str(csv)), "ratio")
     for at in (0, 1):
         shown = run("evaluate", "d.corml", "-m", "novelty@5", "--novelty", at, "--json").json

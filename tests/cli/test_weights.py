@@ -89,7 +89,7 @@ def test_a_model_that_cannot_says_so_in_one_line(run, here, events):
         ),
         (["--event", "type", "--weights", "view=1"], 3, "events of a kind without a weight: "),
         (["--half-life", "ever"], 2, "half_life must be a length of time such as '30d'"),
-        (["--weights", "view=1"], 2, "name their column with event= (--event)"),
+        (["--weights", "view=1"], 2, "name their column with --event"),
     ],
 )
 def test_a_mistake_is_one_sentence(run, here, events, words, code, sentence):

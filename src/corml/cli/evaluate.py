@@ -66,13 +66,16 @@ def evaluate(
     files_given = train or valid or test
     if files_given and (source or splitting):
         raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
-    loaded = turned(corml.read_model(model), novelty)
+    loaded = corml.read_model(model)
+    turned(loaded, novelty)  # refused, where there is no dial, before anything is fitted
     if files_given:
         split = joined_split(train, valid, test, loading)
     else:
         split = recorded_split(loaded, model, source, loading, splitting)
     with progress() as show:
-        result = corml.evaluate(measurable(loaded, split, show), split, names, part=part, progress=show)
+        result = corml.evaluate(
+            turned(measurable(loaded, split, show), novelty), split, names, part=part, progress=show
+        )
     if per_user:
         put(per_user, table_bytes(result.to_frame(), kind))
         if per_user == STDOUT:

@@ -10,6 +10,9 @@ from corml.cli._options import with_loading
 from corml.cli._refit import fit_measured_again, is_refitted
 from corml.cli._work import recorded_data_and_split
 from corml.errors import DataError, ModelFileError, UsageError, ascii_line
+from corml.interactions import Interactions
+from corml.recommender import Recommender
+from corml.splits import Split
 
 __all__ = ["verify"]
 
@@ -44,7 +47,7 @@ def verify(
     data, split = recorded_data_and_split(loaded, model, source, loading, {})
     refitted = is_refitted(loaded.fitted_)
     checks = [
-        ("data", loaded.fitted_.fingerprint, (data if refitted else split.train).fingerprint),
+        ("data", loaded.fitted_.fingerprint, _learned_from(loaded, data, split, refitted)),
         ("split", str(recorded.get("split")), split.fingerprint),
     ]
     part, names = recorded.get("part", "test"), list(recorded["metrics"])
@@ -57,6 +60,14 @@ def verify(
     _conclude(ascii_line(model, 200), checks, figures)
     if not as_json:
         say("verified: the data, the split and every metric are the same")
+
+
+def _learned_from(model: Recommender, data: Interactions, split: Split, refitted: bool) -> str:
+    """The hash of what the file learned from: train, or all of it, which a split file has in an order of its own."""
+    if not refitted:
+        return split.train.fingerprint
+    whole = split.whole().fingerprint
+    return whole if whole == model.fitted_.fingerprint else data.fingerprint
 
 
 def _show(checks: Checks, figures: Figures, as_json: bool) -> None:

@@ -11,7 +11,7 @@ CANDIDATES = 200  # pairs of an item while looking, where the dense solver would
 LOOK_SHARE = 0.8  # of the seconds of a fit: measured 0.5 to 1 on data of very different shapes
 SPARE = 1.15  # of what was counted: the allocator's own
 A_BAND, A_LIST = 7 * (1 << 26), 64 * 160  # bytes of scores, with copies, and items of lists that are compared at a time
-A_PAIR_LEARNED, A_PAIR_COMPARED, A_PAIR_KEPT = 76, 36, 12  # bytes for each pair of the look, both ways
+A_PAIR_LEARNED, A_PAIR_COMPARED, A_PAIR_KEPT = 76, 36, 52  # bytes for each pair of the look, both ways
 
 
 def looks(settings: Settings) -> bool:
@@ -28,7 +28,7 @@ def look_bytes(X: csr_array, pairs: int, rank: int) -> int:
 
 def start_bytes(X: csr_array, pairs: int, rank: int) -> int:
     """What the look leaves for the fit: an H to begin from, and directions with and without their shape."""
-    return A_PAIR_KEPT * pairs + 4 * int(X.shape[1]) * rank
+    return A_PAIR_KEPT * pairs + 8 * int(X.shape[1]) * rank
 
 
 def _rough_filter_bytes(X: csr_array, rank: int) -> int:
