@@ -10,6 +10,10 @@ from scipy.sparse import csr_array
 import corml
 
 CUTS = (5, 10, 20)
+NAMES = (
+    *("ndcg", "mrr", "recall", "capped_recall", "precision", "hit_rate", "map"),
+    *("novelty", "self_information", "popularity", "coverage", "gini"),
+)
 
 
 class Plain:
@@ -29,7 +33,7 @@ class Plain:
         return np.argsort(-scores)
 
     def evaluate(self, users: list[int]) -> dict[str, list[float]]:
-        """Every metric of corml at every cut; those about all lists together have one value."""
+        """The metrics of NAMES at every cut; those about all lists together have one value."""
         values: dict[str, list[float]] = {}
         shown = {k: Counter[int]() for k in CUTS}
         for user in users:
@@ -56,6 +60,7 @@ class Plain:
             "ndcg": sum(1 / math.log2(rank + 1) for rank in ranks) / ideal,
             "mrr": 1 / ranks[0] if ranks else 0.0,
             "recall": len(ranks) / len(targets),
+            "capped_recall": len(ranks) / min(k, len(targets)),
             "precision": len(ranks) / k,
             "hit_rate": float(bool(ranks)),
             "map": sum(hit / rank for hit, rank in enumerate(ranks, start=1)) / min(k, len(targets)),

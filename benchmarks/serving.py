@@ -15,19 +15,18 @@ import numpy as np
 from _drawing import BLUE, GREY, RED, panels, save
 from _machine import load_split
 from _packages import need
-from _plain import CUTS, Plain
+from _plain import CUTS, NAMES, Plain
 from _record import begin, write
 from pages import write_tables
 from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 import corml
-from corml import metrics
 from corml.parallel import threads
 
 SINGLE, SAMPLE, TIMES = 500, 300, 3
 COLOURS = {"corml": BLUE, "implicit": RED, "plain loop": GREY}
-METRICS = [f"{name}@{k}" for name in metrics.names() for k in CUTS]
+METRICS = [f"{name}@{k}" for name in NAMES for k in CUTS]
 
 
 def seconds(work: Callable[[], object]) -> float:
