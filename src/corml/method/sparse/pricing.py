@@ -54,9 +54,7 @@ def price(
     """Price every co-occurring pair that H has no entry for (H keeps explicit zeros for candidates)."""
     by_item, n = R.T.tocsr(), R.shape[1]
     numbers = tuple(x.astype(np.float32) for x in (p, users.loss, users.both, curvature))
-    constants = np.array(
-        [1 / weights.mix, weights.scale, weights.cross_factor, selection.threshold], dtype=np.float32
-    )
+    constants = np.array([1 / weights.mix, weights.scale, weights.cross_factor, selection.threshold], dtype=np.float32)
     every, alike = max(1, n // IN_FULL), users.ranks_alike
     sums, chunks = np.zeros((n, 3)), []  # of each item: its excluded pairs, those that violate, the worst violation
     rows, columns = (R.indptr, unsigned(R.indices)), (by_item.indptr, unsigned(by_item.indices))
@@ -105,7 +103,9 @@ def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, partners, violations, every, alike, start, stop):  # type: ignore[no-untyped-def]
+def _price(
+    by_rows, by_columns, entries, numbers, factors, constants, sums, partners, violations, every, alike, start, stop
+):  # type: ignore[no-untyped-def]
     (ptr, cols), (u_ptr, users), (h_ptr, h_cols, h) = by_rows, by_columns, entries
     (p, loss, both, curvature), (left_right, own, heads) = numbers, factors
     n, rank = len(p), left_right.shape[1] // 2
