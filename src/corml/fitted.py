@@ -116,7 +116,7 @@ class ExcludedPairs:
     """Co-occurring pairs that were no variables of the problem, and how far they violate its KKT conditions."""
 
     pairs: int
-    violating: int  # estimated from one item in sixteen
+    violating: int  # estimated from some 250 items
     worst: float  # the largest violation of a single pair, in the solver's scaled variables
 
 

@@ -203,7 +203,7 @@ class Interactions:
         """Binary users × items matrix, rows with sorted indices."""
         wide = len(self) > LARGEST_INT32_NNZ or max(self.shape) > LARGEST_INT32_NNZ
         index = np.int64 if wide else np.int32
-        order = np.lexsort((self.item, self.user))
+        order = self._by_row
         indptr = np.zeros(len(self.users) + 1, dtype=index)
         np.cumsum(np.bincount(self.user, minlength=len(self.users)), out=indptr[1:])
         columns = self.item[order].astype(index)
@@ -214,6 +214,11 @@ class Interactions:
         return matrix
 
     @property
+    def _by_row(self) -> Rows:
+        """The order of the pairs in `matrix`."""
+        return _by_cell(self.user, self.item, len(self.items))
+
+    @property
     def weighted(self) -> csr_array:
         """The users × items matrix with the weights of the pairs as its values; without weights, the binary one."""
         return with_values(self.matrix, self.weights_by_row)
@@ -221,12 +226,12 @@ class Interactions:
     @cached_property
     def weights_by_row(self) -> NDArray[np.float32] | None:
         """The weights of the pairs in the order of `matrix`, where there are some."""
-        return None if self.weights is None else self.weights[np.lexsort((self.item, self.user))]
+        return None if self.weights is None else self.weights[self._by_row]
 
     @cached_property
     def times_by_row(self) -> NDArray[np.float64] | None:
         """The moments of the pairs in the order of `matrix`, where they are known."""
-        return None if self.times is None else self.times[np.lexsort((self.item, self.user))]
+        return None if self.times is None else self.times[self._by_row]
 
     @cached_property
     def user_degrees(self) -> NDArray[np.int64]:
@@ -244,7 +249,7 @@ class Interactions:
         item_order, user_order = np.argsort(self.items.labels), np.argsort(self.users.labels)
         item_rank, user_rank = np.argsort(item_order), np.argsort(user_order)
         user, item = user_rank[self.user].astype("<i8"), item_rank[self.item].astype("<i8")
-        order = np.lexsort((item, user))
+        order = _by_cell(user, item, len(self.items))
         digest = hashlib.sha256()
         for ids, ranking in ((self.users, user_order), (self.items, item_order)):
             digest.update(_bytes_of(ids.labels[ranking]))
@@ -310,6 +315,11 @@ class Interactions:
 
 def _yes(known: bool) -> str:
     return "yes" if known else "no"
+
+
+def _by_cell(user: Rows, item: Rows, items: int) -> Rows:
+    """The order of pairs by user and then item: one key sorts in half the time of two."""
+    return np.argsort(user.astype(np.int64) * items + item, kind="stable")
 
 
 def _bytes_of(labels: Iterable[str]) -> bytes:

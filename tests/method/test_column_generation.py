@@ -71,11 +71,12 @@ def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, ran
 
     monkeypatch.setenv("CORML_THREADS", "1")
     monkeypatch.setattr(pricing, "_price", counting)
+    monkeypatch.setattr(pricing, "IN_FULL", R.shape[1] // 16)
     worst = priced(0.0).excluded.worst
     for share in (0.9, 0.5, 0.1):
         sampled = priced(share * worst)
         with monkeypatch.context() as full:
-            full.setattr(pricing, "EVERY", 1)
+            full.setattr(pricing, "IN_FULL", R.shape[1])
             whole = priced(share * worst)
         skipped = violating[-1] - violating[-2]
         assert len(whole.first)

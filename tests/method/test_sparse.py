@@ -114,9 +114,8 @@ def test_fewer_candidates_are_said_to_be_fewer_and_cost_little(R):
 
 @pytest.mark.parametrize("filter", ["factored", "elementwise"])
 @pytest.mark.parametrize("balance", [0.0, 0.6])
-def test_every_excluded_pair_is_priced(R, filter, balance, monkeypatch):
+def test_every_excluded_pair_is_priced(R, filter, balance):
     """What the certificate says of excluded pairs, against dense matrices."""
-    monkeypatch.setattr(pricing, "EVERY", 1)
     data = random_interactions(0, 300, 80, 8)
     settings = {"filter": filter, "rank": 8, "ridge": 3.0, "user_balance": balance, "user_norm": 0.5, "scale": 0.5}
     settings |= {"graph_user_norm": 0.5, "graph_item_norm": 0.5}
@@ -143,9 +142,9 @@ def test_every_excluded_pair_is_priced(R, filter, balance, monkeypatch):
 def test_the_worst_violation_is_exact_and_their_number_is_estimated_from_a_sample(monkeypatch):
     data = random_interactions(0, 600, 400, 12)
     settings = {"solver": "sparse", "candidates": 6, "pair_tol": 1.0, "rank": 8, "ridge": 3.0}
-    sampled = certificate(data, **settings).excluded
-    monkeypatch.setattr(pricing, "EVERY", 1)
     whole = certificate(data, **settings).excluded
+    monkeypatch.setattr(pricing, "IN_FULL", 100)
+    sampled = certificate(data, **settings).excluded
     assert sampled.pairs == whole.pairs
     assert sampled.worst == pytest.approx(whole.worst, rel=1e-5)
     assert sampled.violating == pytest.approx(whole.violating, rel=0.15)

@@ -23,7 +23,7 @@ __all__ = ["Selection", "Violations", "price"]
 
 HEAD = 7  # coordinates that are multiplied before the rest is bounded
 ROUNDED_UP = 1.0001  # a bound in single precision
-EVERY = 16  # one item in so many is priced in full, to estimate how many pairs violate; others for the worst only
+IN_FULL = 256  # items, about, that are priced in full, to estimate how many pairs violate; others for the worst only
 
 Vector = NDArray[np.float64]
 Items = NDArray[np.int32]
@@ -54,9 +54,8 @@ def price(
     """Price every co-occurring pair that H has no entry for (H keeps explicit zeros for candidates)."""
     by_item, n = R.T.tocsr(), R.shape[1]
     numbers = tuple(x.astype(np.float32) for x in (p, users.loss, users.both, curvature))
-    constants = np.array(
-        [1 / weights.mix, weights.scale, weights.cross_factor, selection.threshold, EVERY], dtype=np.float32
-    )
+    constants = np.array([1 / weights.mix, weights.scale, weights.cross_factor, selection.threshold], dtype=np.float32)
+    every, alike = max(1, n // IN_FULL), users.ranks_alike
     sums, chunks = np.zeros((n, 3)), []  # of each item: its excluded pairs, those that violate, the worst violation
     rows, columns = (R.indptr, unsigned(R.indices)), (by_item.indptr, unsigned(by_item.indices))
     entries = H.indptr, unsigned(H.indices), H.data
@@ -65,12 +64,12 @@ def price(
     def work(a: int, b: int) -> None:
         partners = np.full((b - a, selection.per_item), -1, np.int32)
         violations = np.zeros((b - a, selection.per_item), np.float32)
-        _price(rows, columns, entries, numbers, parts, constants, sums, partners, violations, a, b)
+        _price(rows, columns, entries, numbers, parts, constants, sums, partners, violations, every, alike, a, b)
         item, slot = np.nonzero(partners >= 0)
         chunks.append((a, (item + a).astype(np.int32), partners[item, slot], violations[item, slot]))
 
     over_rows(work, n)
-    pairs, (sampled, violating, _) = sums[:, 0].sum(), sums[::EVERY].sum(axis=0)
+    pairs, (sampled, violating, _) = sums[:, 0].sum(), sums[::every].sum(axis=0)
     chunks.sort(key=lambda chunk: chunk[0])
     first, second, violation = (np.concatenate([chunk[column] for chunk in chunks]) for column in (1, 2, 3))
     selected = _largest(violation, selection.total)
@@ -104,38 +103,40 @@ def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, partners, violations, start, stop):  # type: ignore[no-untyped-def]
+def _price(
+    by_rows, by_columns, entries, numbers, factors, constants, sums, partners, violations, every, alike, start, stop
+):  # type: ignore[no-untyped-def]
     (ptr, cols), (u_ptr, users), (h_ptr, h_cols, h) = by_rows, by_columns, entries
     (p, loss, both, curvature), (left_right, own, heads) = numbers, factors
     n, rank = len(p), left_right.shape[1] // 2
     gram, weighted, mark = np.zeros(n, np.float32), np.zeros(n, np.float32), np.zeros(n, np.int8)
     by_user, order, right_left = np.zeros(len(loss), np.float32), np.empty(n, np.uint32), np.empty(2 * rank, np.float32)
-    worst, every = np.float32(0), int(constants[4])
+    worst = np.float32(0)
     for j in range(start, stop):
         size, in_full = 0, j % every == 0
         # gram = (RᵀΩR)_j·, weighted = (RᵀΩΦR D^{-t})_j·
         for at in range(np.uint64(u_ptr[j]), np.uint64(u_ptr[j + 1])):
             user = users[at]
+            counts, ranks = loss[user], both[user]
             for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
                 i = cols[entry]
-                if mark[i] == 0:
-                    mark[i] = 1
+                if gram[i] == 0:  # losses are positive: it is new
                     order[size] = i
                     size += 1
-                gram[i] += loss[user]
-                weighted[i] += both[user] * p[i]
-        for entry in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):  # by_user = ΩΦ P H_j
-            i = h_cols[entry]
-            mark[i] = 2
-            weight = p[i] * h[entry]
-            if weight != 0:
-                for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
-                    by_user[users[at]] += weight * both[users[at]]
+                gram[i] += counts
+                if not alike:
+                    weighted[i] += ranks
+        for step in range(size):
+            i = order[step]
+            weighted[i] = p[i] * (gram[i] if alike else weighted[i])
+        for entry in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):
+            mark[h_cols[entry]] = 1
+        ready = False  # whether by_user is ΩΦ P H_j: most items never need it
         right_left[:rank] = left_right[j, rank:]
         right_left[rank:] = left_right[j, :rank]
         for step in range(size):
             i = order[step]
-            if mark[i] == 2 or i <= j:
+            if mark[i] == 1 or i <= j:
                 continue
             sums[j, 0] += 1
             to_j, to_i, cross = np.float32(0), np.float32(0), np.float32(0)
@@ -155,13 +156,18 @@ def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, part
             if rank:
                 cross -= weighted[i] / p[i] * (own[i] + own[j])
             linear = p[i] * p[j] * (constants[0] * gram[i] - constants[2] * cross)
-            # H and A are not negative, so the violation is at most linear / scaling.
+            # H and A are not negative, so the violation is at most linear / scaling, and less with each part of MH + HM.
             if not in_full and linear <= limit:
                 continue
-            for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
-                to_j += by_user[users[at]]
             for entry in range(np.uint64(h_ptr[i]), np.uint64(h_ptr[i + 1])):
                 to_i += h[entry] * weighted[h_cols[entry]]
+            if not in_full and linear - constants[1] * p[j] * to_i <= limit:
+                continue
+            if not ready:
+                _through_users(by_columns, entries, p, both, by_user, j)
+                ready = True
+            for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
+                to_j += by_user[users[at]]
             gradient = constants[1] * (p[i] * to_j + p[j] * to_i) - linear
             if gradient < 0:
                 violation = -gradient / scaling
@@ -173,13 +179,24 @@ def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, part
         for entry in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):
             i = h_cols[entry]
             mark[i] = 0
-            if h[entry] != 0:
+            if ready and h[entry] != 0:
                 for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
                     by_user[users[at]] = 0
         for step in range(size):
-            mark[order[step]] = 0
             gram[order[step]] = 0
             weighted[order[step]] = 0
+
+
+@njit(cache=True, nogil=True)
+def _through_users(by_columns, entries, p, both, by_user, j):  # type: ignore[no-untyped-def]
+    """Add ΩΦ P H_j to a value for each user."""
+    (u_ptr, users), (h_ptr, h_cols, h) = by_columns, entries
+    for entry in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):
+        i = h_cols[entry]
+        weight = p[i] * h[entry]
+        if weight != 0:
+            for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
+                by_user[users[at]] += weight * both[users[at]]
 
 
 @njit(cache=True, nogil=True)
