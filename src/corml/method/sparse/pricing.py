@@ -64,7 +64,7 @@ def price(
     def work(a: int, b: int) -> None:
         partners = np.full((b - a, selection.per_item), -1, np.int32)
         violations = np.zeros((b - a, selection.per_item), np.float32)
-        _price(rows, columns, entries, numbers, parts, constants, sums, partners, violations, every, alike, a, b)
+        _price(rows, columns, entries, numbers, parts, constants, sums, (partners, violations), (every, alike), a, b)
         item, slot = np.nonzero(partners >= 0)
         chunks.append((a, (item + a).astype(np.int32), partners[item, slot], violations[item, slot]))
 
@@ -103,11 +103,10 @@ def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _price(
-    by_rows, by_columns, entries, numbers, factors, constants, sums, partners, violations, every, alike, start, stop
-):  # type: ignore[no-untyped-def]
+def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, found, how, start, stop):  # type: ignore[no-untyped-def]
     (ptr, cols), (u_ptr, users), (h_ptr, h_cols, h) = by_rows, by_columns, entries
     (p, loss, both, curvature), (left_right, own, heads) = numbers, factors
+    (partners, violations), (every, alike) = found, how
     n, rank = len(p), left_right.shape[1] // 2
     gram, weighted, mark = np.zeros(n, np.float32), np.zeros(n, np.float32), np.zeros(n, np.int8)
     by_user, order, right_left = np.zeros(len(loss), np.float32), np.empty(n, np.uint32), np.empty(2 * rank, np.float32)
@@ -156,7 +155,7 @@ def _price(
             if rank:
                 cross -= weighted[i] / p[i] * (own[i] + own[j])
             linear = p[i] * p[j] * (constants[0] * gram[i] - constants[2] * cross)
-            # H and A are not negative, so the violation is at most linear / scaling, and less with each part of MH + HM.
+            # H and A are not negative: the violation is at most linear / scaling, less with each part of MH + HM.
             if not in_full and linear <= limit:
                 continue
             for entry in range(np.uint64(h_ptr[i]), np.uint64(h_ptr[i + 1])):
