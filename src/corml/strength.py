@@ -22,6 +22,8 @@ def with_values(pattern: csr_array, values: NDArray[np.float32] | None) -> csr_a
 
 def of_mean_square_one(matrix: csr_array) -> csr_array:
     """Values whose mean square is 1, so that ridges and scales mean what they mean for a binary matrix."""
+    if (matrix.data == 1).all():
+        return matrix
     mean = np.sqrt(np.mean(matrix.data.astype(np.float64) ** 2)) if matrix.nnz else 1.0
     return matrix if mean == 1 else with_values(matrix, (matrix.data / mean).astype(np.float32))
 

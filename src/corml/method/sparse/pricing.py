@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.fitted import ExcludedPairs
+from corml.linalg.scaling import values_unless_ones
 from corml.linalg.support import unsigned
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.cross_term import Factors
@@ -59,13 +60,14 @@ def price(
     )
     sums, chunks = np.zeros((n, 3)), []  # of each item: its excluded pairs, those that violate, the worst violation
     rows, columns = (R.indptr, unsigned(R.indices)), (by_item.indptr, unsigned(by_item.indices))
+    given = rows, columns, values_unless_ones(R), values_unless_ones(by_item)
     entries = H.indptr, unsigned(H.indices), H.data
     parts = np.hstack([factors.left, factors.right]), factors.own, _heads(factors)
 
     def work(a: int, b: int) -> None:
         partners = np.full((b - a, selection.per_item), -1, np.int32)
         violations = np.zeros((b - a, selection.per_item), np.float32)
-        _price(rows, columns, entries, numbers, parts, constants, sums, partners, violations, a, b)
+        _price(*given, entries, numbers, parts, constants, sums, partners, violations, a, b)
         item, slot = np.nonzero(partners >= 0)
         chunks.append((a, (item + a).astype(np.int32), partners[item, slot], violations[item, slot]))
 
@@ -104,7 +106,9 @@ def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, partners, violations, start, stop):  # type: ignore[no-untyped-def]
+def _price(  # type: ignore[no-untyped-def]
+    by_rows, by_columns, data, u_data, entries, numbers, factors, constants, sums, partners, violations, start, stop
+):
     (ptr, cols), (u_ptr, users), (h_ptr, h_cols, h) = by_rows, by_columns, entries
     (p, loss, both, curvature), (left_right, own, heads) = numbers, factors
     n, rank = len(p), left_right.shape[1] // 2
@@ -122,15 +126,23 @@ def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, part
                     mark[i] = 1
                     order[size] = i
                     size += 1
-                gram[i] += loss[user]
-                weighted[i] += both[user] * p[i]
+                if data is None:
+                    gram[i] += loss[user]
+                    weighted[i] += both[user] * p[i]
+                else:
+                    shared = u_data[at] * data[entry]
+                    gram[i] += loss[user] * shared
+                    weighted[i] += both[user] * p[i] * shared
         for entry in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):  # by_user = ΩΦ P H_j
             i = h_cols[entry]
             mark[i] = 2
             weight = p[i] * h[entry]
             if weight != 0:
                 for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
-                    by_user[users[at]] += weight * both[users[at]]
+                    if u_data is None:
+                        by_user[users[at]] += weight * both[users[at]]
+                    else:
+                        by_user[users[at]] += weight * both[users[at]] * u_data[at]
         right_left[:rank] = left_right[j, rank:]
         right_left[rank:] = left_right[j, :rank]
         for step in range(size):
@@ -159,7 +171,10 @@ def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, part
             if not in_full and linear <= limit:
                 continue
             for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
-                to_j += by_user[users[at]]
+                if u_data is None:
+                    to_j += by_user[users[at]]
+                else:
+                    to_j += by_user[users[at]] * u_data[at]
             for entry in range(np.uint64(h_ptr[i]), np.uint64(h_ptr[i + 1])):
                 to_i += h[entry] * weighted[h_cols[entry]]
             gradient = constants[1] * (p[i] * to_j + p[j] * to_i) - linear
