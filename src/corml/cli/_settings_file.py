@@ -21,7 +21,7 @@ from corml.settings import nearest
 __all__ = ["read_settings"]
 
 SECTIONS = ("data", "split", "model")
-SWITCHES = ("header", "trim", "skip_bad_rows", "allow_expansion", "item_lists")
+SWITCHES = ("header", "trim", "skip_bad_rows", "allow_expansion", "item_lists", "rating_strength")
 COLUMNS = ("user", "item", "rating", "time", "weight", "event")
 
 

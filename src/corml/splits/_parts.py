@@ -38,7 +38,7 @@ def union(first: Interactions, second: Interactions) -> Interactions:
     user = np.concatenate([first.user, second.user])
     item = np.concatenate([first.item, second.item])
     _, distinct = np.unique(user.astype(np.int64) * len(first.items) + item, return_index=True)
-    return replace(first, user=user[distinct], item=item[distinct], times=None, weights=None)
+    return replace(first, user=user[distinct], item=item[distinct], times=None, weights=None, kinds=None)
 
 
 def without(part: Interactions, earlier: Sequence[Interactions]) -> Interactions:
