@@ -318,3 +318,22 @@ def test_ratings_need_their_column(tmp_path):
     (tmp_path / "a.csv").write_text("user,item\na,x\nb,x\n")
     with pytest.raises(DataError, match="needs a rating column"):
         corml.load(tmp_path / "a.csv", at_least=4, rating_strength=True)
+
+
+def test_the_doctor_shows_what_noes_kinds_and_ratings_do(events, ratings):
+    from corml.datasets import examine
+
+    report = examine(events, event="type", weights=WEIGHTS, negative=["return", "dislike"])
+    facts = dict(report.facts)
+    assert facts["pairs by their last event"] == {"view": 1, "buy": 3}
+    assert facts["share of the weight by last event"] == pytest.approx({"view": 1 / 32, "buy": 31 / 32})
+    assert (facts["pairs said no to"], facts["users who said no"]) == (2, 2)
+    assert facts["strength of a no"]["max"] == 3
+    assert facts["noes beside the weight of all pairs"] == pytest.approx(4 / 32)
+    assert not [finding for finding in report.findings if finding.what.startswith("a no weighs")]
+    strong = examine(events, event="type", weights=WEIGHTS | {"buy": 100}, negative=["return", "dislike"])
+    (weak,) = [finding for finding in strong.findings if finding.what.startswith("a no weighs")]
+    assert weak.what == "a no weighs 2 where an interaction weighs 75.5 on average"
+    rated = dict(examine(ratings, at_least=4, rating_strength=True).facts)
+    assert rated["weight of a rating"] == "rating - 4 + 1"
+    assert "pairs said no to" not in rated

@@ -9,6 +9,7 @@ import numpy as np
 
 import corml.datasets._filters as _filters
 import corml.datasets._sources as _sources
+from corml.datasets._by_kind import files_by_kind, options_by_kind
 from corml.datasets._options import Column, Notes, Options
 from corml.datasets._pairs import Pairs, merge
 from corml.datasets._rows import Rows, gather
@@ -70,7 +71,8 @@ def load(
     ----------
     source
         A path, a folder or a pattern of files (`events/**/*.parquet`), "-" for standard input, a data frame (pandas,
-        polars, pyarrow), or a name such as "movielens-small" or "gowalla".
+        polars, pyarrow), or a name such as "movielens-small" or "gowalla". Or several of these, each of one kind of
+        events: {"view": "views.parquet", "buy": "orders.csv"}, as text "view=views.parquet,buy=orders.csv".
     user, item, rating, time
         Columns by name or, counted from 0, by position; None finds them by their usual names, False (for rating and
         time) does without.
@@ -135,7 +137,7 @@ def load(
     strength = {"weight": weight, "transform": transform, "event": event, "weights": weights, "half_life": half_life}
     ratings = {"rating_strength": rating_strength, "low_ratings": low_ratings}
     given = replace(given, **strength, **ratings, negative=said_no)  # type: ignore[arg-type]
-    check_options(given)
+    check_options(given if files_by_kind(source) is None else options_by_kind(given))
     notes = Notes(notify)
     origin = _sources.find(source, given, notes)
     rows = gather(origin.table, origin.options, notes)
