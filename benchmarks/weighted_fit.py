@@ -1,4 +1,4 @@
-"""What weights cost: fits of the same pairs, all alike and with random weights (run: python benchmarks/weighted_fit.py DATA).
+"""What weights cost: the same pairs alike and with random weights (run: python benchmarks/weighted_fit.py DATA).
 
 Each fit runs in a process of its own, in turn, several times over; the median counts. Kernels that are given weights
 read a number for each interaction where the others count. Writes results/corml/weighted-fit-DATA.json.
