@@ -1,7 +1,7 @@
 """What weights cost: the same pairs alike and with random weights (run: python benchmarks/weighted_fit.py DATA).
 
-Each fit runs in a process of its own, in turn, several times over; the median counts. Kernels that are given weights
-read a number for each interaction where the others count. Writes results/corml/weighted-fit-DATA.json.
+Each fit runs in a process of its own, in turn, several times over; the median of its processor seconds counts. Kernels
+that are given weights read a number for each interaction where the others count. Writes results/corml/weighted-fit-DATA.json.
 """
 
 import sys
@@ -48,8 +48,8 @@ def main(data: str) -> None:
         runs = [
             {kind: alone(fit, data, name, kind == "weighted") for kind in ("alike", "weighted")} for _ in range(RUNS)
         ]
-        record[name] = {kind: min((run[kind] for run in runs), key=lambda one: one["seconds"]) for kind in runs[0]}
-        for what in ("seconds", "peak bytes"):
+        record[name] = {kind: min((run[kind] for run in runs), key=lambda one: one["cpu seconds"]) for kind in runs[0]}
+        for what in ("cpu seconds", "peak bytes"):
             medians = {kind: median(run[kind][what] for run in runs) for kind in runs[0]}
             record[name][f"median {what}"] = medians
             record[name][f"{what}, weighted / alike"] = round(medians["weighted"] / medians["alike"], 3)

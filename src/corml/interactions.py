@@ -294,8 +294,8 @@ class Interactions:
         seen, negative = (
             None if one is None else one._moved(users, items, user_row, item_row) for one in (self.seen, self.negative)
         )
-        beside = {"seen": seen if seen else None, "negative": negative if negative else None}
-        everywhere = replace(self, users=users, items=items, user=user, item=item, **beside)
+        rows = replace(self, users=users, items=items, user=user, item=item, seen=None, negative=None)
+        everywhere = replace(rows, seen=seen if seen else None, negative=negative if negative else None)
         return everywhere if keep.all() else everywhere.where(keep)
 
     def with_seen(self, other: "Interactions") -> Self:

@@ -282,8 +282,8 @@ class Recommender(ABC):
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         cited, target = cite(self._state(), history), int(self.items.rows([item])[0])
         parts, labels = cited.multiplied(self.contributions(cited.items, target)), self.items.labels
-        about = {"strengths": cited.strengths, "kinds": cited.kinds, "ages": cited.ages}
-        return Explanation(labels[target], tuple(labels[cited.items]), parts, cited.unknown, self.titles_, **about)
+        about = cited.strengths, cited.kinds, cited.ages
+        return Explanation(labels[target], tuple(labels[cited.items]), parts, cited.unknown, self.titles_, *about)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to the target's score, by part; for models that are linear in the history."""

@@ -88,8 +88,9 @@ class TablesByKind:
             raise DataError(f"No file has a column {ascii_line(options.weight)} for weight; the first has {names}.")
         self.names = ["user", "item", *shared, *(["weight"] if weighted else []), EVENT]
         for kind, known in self._positions.items():
-            names = {role: ascii_line(tables[kind].names[at])[1:-1] for role, at in known.items() if role in self.names}
-            notes.add(f"columns of {kind}: " + ", ".join(f"{role}={name}" for role, name in names.items()))
+            own = tables[kind].names
+            chosen = [f"{role}={ascii_line(own[at])[1:-1]}" for role, at in known.items() if role in self.names]
+            notes.add(f"columns of {kind}: " + ", ".join(chosen))
 
     @property
     def options(self) -> dict[str, Any]:
