@@ -1,7 +1,8 @@
 """What weights cost: the same pairs alike and with random weights (run: python benchmarks/weighted_fit.py DATA).
 
 Each fit runs in a process of its own, in turn, several times over; the median of its processor seconds counts. Kernels
-that are given weights read a number for each interaction where the others count. Writes results/corml/weighted-fit-DATA.json.
+that are given weights read a number for each interaction where the others count. Writes
+results/corml/weighted-fit-DATA.json.
 """
 
 import sys
