@@ -332,3 +332,18 @@ def test_the_doctor_shows_what_the_weights_do(funnel):
     (repeated,) = [finding for finding in report.findings if "repeat a pair" in finding.what]
     assert "their weights are added up" in repeated.advice
     assert "weights" not in dict(examine(funnel, rating=False).facts)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".inter", ".parquet", ".npz"])
+@pytest.mark.parametrize("timed", [False, True])
+def test_weights_are_written_and_read_again(suffix, timed, tmp_path):
+    data = weighted()
+    data = replace(data, times=np.arange(len(data)) + 0.5) if timed else data
+    corml.datasets.write(data, tmp_path / f"a{suffix}")
+    assert corml.load(tmp_path / f"a{suffix}", weight="weight").fingerprint == data.fingerprint
+
+
+def test_frames_have_weight_and_kind(funnel):
+    frame = corml.load(funnel, event="type", weights={"view": 1, "cart": 3, "buy": 10, "return": 0}).to_frame()
+    assert frame.columns == ["user", "item", "time", "weight", "kind"]
+    assert frame.filter(user="a", item="x").row(0)[3:] == (11.0, "buy")

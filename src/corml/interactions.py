@@ -316,7 +316,7 @@ class Interactions:
         return replace(kept.with_seen(no), negative=no if len(no) else None)
 
     def to_frame(self) -> "polars.DataFrame":
-        """A polars frame with one row per pair: user, item and, where known, time and title.
+        """A polars frame with one row per pair: user, item and, where known, time, weight, kind and title.
 
         Times are numbers, as they were read. `.to_pandas()` or `.to_arrow()` take the frame further.
         """
@@ -328,6 +328,10 @@ class Interactions:
         columns: dict[str, Any] = {"user": text(self.users, self.user), "item": text(self.items, self.item)}
         if self.times is not None:
             columns["time"] = polars.Series(self.times).fill_nan(None)
+        if self.weights is not None:
+            columns["weight"] = self.weights
+        if self.kinds is not None:
+            columns["kind"] = self.kinds.words()
         if self.titles:
             columns["title"] = text((self.titles.get(label, "") for label in self.items), self.item)
         return polars.DataFrame(columns)
