@@ -17,7 +17,7 @@ from _record import begin, write
 import corml
 from corml import models
 
-RUNS = 3
+RUNS = 2
 FITS: dict[str, tuple[str, dict[str, Any]]] = {"corml": ("corml", {}), "ease": ("ease", {"route": "local"})}
 
 
