@@ -303,7 +303,7 @@ def test_what_is_too_old_by_far_is_only_seen(ratings):
     [
         (
             {"rating_strength": True},
-            "rating_strength and low_ratings count from a threshold of ratings: give at_least=",
+            "rating_strength= .* and low_ratings= .* count from a threshold of ratings: give at_least=",
         ),
         ({"low_ratings": "negative"}, "give at_least="),
         ({"low_ratings": "bad", "at_least": 4}, "low_ratings= .--low-ratings. must be 'seen' or 'negative'; got 'bad'"),

@@ -307,7 +307,7 @@ class Interactions:
         return replace(self, seen=_beside(self, [one.on(self.users, self.items) for one in known]))
 
     def with_negative(self, other: "Interactions") -> Self:
-        """The same data, and all pairs of `other` are ones that were said no to, as strongly as they weigh.
+        """The same data, where the pairs of `other`, and no more, were said no to, as strongly as they weigh.
 
         A pair that is in both is no longer learned from. Users and items are matched by id; others are left out.
         """

@@ -68,7 +68,8 @@ def check_options(options: Options) -> None:
         raise UsageError("weights and negative are about kinds of events: name their column with event= (--event).")
     if (options.rating_strength or options.low_ratings == "negative") and options.at_least is None:
         raise UsageError(
-            "rating_strength and low_ratings count from a threshold of ratings: give at_least= (--at-least) too."
+            "rating_strength= (--rating-strength) and low_ratings= (--low-ratings) count from a threshold of ratings: "
+            "give at_least= (--at-least) too."
         )
     if options.low_ratings not in (None, "seen", "negative"):
         shown = ascii_line(options.low_ratings)
