@@ -12,6 +12,7 @@ import _tables_corml
 import _tables_models
 import _tables_reproduce
 import _tables_speed
+import _tables_strength
 from _record import ROOT
 
 Tables = dict[str, str]
@@ -23,6 +24,7 @@ PAGES: dict[str, Callable[[], Tables]] = {
     "docs/models.md": _tables_models.tables,
     "docs/speed.md": _tables_speed.tables,
     "docs/reproduce.md": _tables_reproduce.tables,
+    "docs/weights.md": _tables_strength.tables,
 }
 
 

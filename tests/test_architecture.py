@@ -24,6 +24,7 @@ ROWS = [
     {"neural"},
     {"metrics"},
     {"recommender"},
+    {"cited"},
     {"requests"},
     {"topn"},
     {"seen"},

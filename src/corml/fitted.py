@@ -22,7 +22,7 @@ from scipy.sparse import csr_array
 from corml import html, memory
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
-from corml.strength import latest_of, with_values
+from corml.strength import Kinds, Negative, latest_of, pushed_down, with_values
 
 if TYPE_CHECKING:
     from corml.linalg import admm
@@ -219,6 +219,8 @@ class Fitted:
     times: NDArray[np.float64] | None = None  # of the pairs learned from, in the order of train
     seen_times: NDArray[np.float64] | None = None
     weights: NDArray[np.float32] | None = None  # of the pairs learned from, in the order of train
+    kinds: Kinds | None = None  # of the pairs learned from, in the order of train
+    negative: Negative | None = None  # what users said no to: seen, and subtracted from their histories
 
     @classmethod
     def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
@@ -236,12 +238,19 @@ class Fitted:
             times=train.times_by_row,
             seen_times=None if train.seen is None else train.seen.times_by_row,
             weights=train.weights_by_row,
+            kinds=train.kinds_by_row,
+            negative=_negative(train.negative),
         )
 
     @property
     def weighted(self) -> csr_array:
         """The training matrix with the weights of its pairs."""
         return with_values(self.train, self.weights)
+
+    def histories(self, rows: NDArray[np.int64]) -> csr_array:
+        """What linear models score of some users: weighted, with negative entries for what they said no to."""
+        against = None if self.negative is None else self.negative.matrix[rows]
+        return pushed_down(self.weighted[rows], against)
 
     @cached_property
     def latest(self) -> float | None:
@@ -263,6 +272,10 @@ class Fitted:
         if self.training is not None:
             facts["training"] = asdict(self.training)
         return facts
+
+
+def _negative(data: Interactions | None) -> Negative | None:
+    return None if data is None else Negative(data.weighted, data.times_by_row, data.kinds_by_row)
 
 
 # --- arrays ----------------------------------------------------------------------------------------------------------

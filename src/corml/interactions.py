@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from corml import html
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
-from corml.strength import summed, with_values
+from corml.strength import Kinds, distinct, moments, pushed_down, summed, with_values
 
 if TYPE_CHECKING:
     import polars
@@ -129,8 +129,9 @@ class Interactions:
 
     `user` and `item` hold row numbers into `users` and `items`; `times`, where known, the moment of each pair.
     `seen`, on the same users and items, are pairs that are known and not to be learned from, such as low ratings: they
-    are never recommended. They are no part of the fingerprint. `weights` are how strong each pair is, above 0; without
-    them all pairs are alike.
+    are never recommended. `negative` are those of them that somebody said no to: what is like them scores lower. Both
+    are no part of the fingerprint. `weights` are how strong each pair is, above 0 (of `negative`: how strong the no
+    is); without them all pairs are alike. `kinds`, where known, name the last event of each pair.
     """
 
     users: Ids
@@ -142,6 +143,8 @@ class Interactions:
     source: Mapping[str, Any] = field(default_factory=dict)
     seen: "Interactions | None" = None
     weights: NDArray[np.float32] | None = None
+    negative: "Interactions | None" = None
+    kinds: Kinds | None = None
 
     @classmethod
     def from_pairs(
@@ -164,8 +167,8 @@ class Interactions:
             raise DataError("There are no interactions: at least one (user, item) pair is needed.")
         user_ids, user = _encode(users, "user")
         item_ids, item = _encode(items, "item")
-        moments = None if times is None else _moments(times, len(user))
-        pairs = _distinct(user, item, moments, len(item_ids))
+        when = None if times is None else moments(times, len(user))
+        pairs = distinct(user, item, when, len(item_ids))
         names = {canonical(label): title for label, title in (titles or {}).items()}
         strengths = None if weights is None else summed(weights, user * len(item_ids) + item)
         return cls(user_ids, item_ids, *pairs, names, dict(source or {}), weights=strengths)
@@ -175,6 +178,8 @@ class Interactions:
         assert self.times is None or self.times.shape == self.user.shape
         assert self.seen is None or self.seen.shape == self.shape
         assert self.weights is None or self.weights.shape == self.user.shape
+        assert self.negative is None or self.negative.shape == self.shape
+        assert self.kinds is None or self.kinds.codes.shape == self.user.shape
 
     def __len__(self) -> int:
         return len(self.user)
@@ -223,6 +228,11 @@ class Interactions:
         """The users × items matrix with the weights of the pairs as its values; without weights, the binary one."""
         return with_values(self.matrix, self.weights_by_row)
 
+    @property
+    def histories(self) -> csr_array:
+        """What linear models score: the weighted matrix, with negative entries for what was said no to."""
+        return pushed_down(self.weighted, None if self.negative is None else self.negative.weighted)
+
     @cached_property
     def weights_by_row(self) -> NDArray[np.float32] | None:
         """The weights of the pairs in the order of `matrix`, where there are some."""
@@ -232,6 +242,11 @@ class Interactions:
     def times_by_row(self) -> NDArray[np.float64] | None:
         """The moments of the pairs in the order of `matrix`, where they are known."""
         return None if self.times is None else self.times[self._by_row]
+
+    @property
+    def kinds_by_row(self) -> Kinds | None:
+        """The kinds of the pairs in the order of `matrix`, where they are known."""
+        return None if self.kinds is None else self.kinds.where(np.lexsort((self.item, self.user)))
 
     @cached_property
     def user_degrees(self) -> NDArray[np.int64]:
@@ -263,7 +278,9 @@ class Interactions:
         """A selection of the pairs (a mask, or positions), on the same users and items."""
         times = None if self.times is None else self.times[keep]
         weights = None if self.weights is None else self.weights[keep]
-        return replace(self, user=self.user[keep], item=self.item[keep], times=times, weights=weights)
+        kinds = None if self.kinds is None else self.kinds.where(keep)
+        pairs = {"user": self.user[keep], "item": self.item[keep]}
+        return replace(self, **pairs, times=times, weights=weights, kinds=kinds)
 
     def compact(self) -> Self:
         """Forget users and items without a pair; the others keep their order."""
@@ -279,8 +296,11 @@ class Interactions:
         """The pairs where users and items have these rows; −1 leaves out."""
         user, item = user_row[self.user], item_row[self.item]
         keep = (user >= 0) & (item >= 0)
-        seen = None if self.seen is None else self.seen._moved(users, items, user_row, item_row)
-        everywhere = replace(self, users=users, items=items, user=user, item=item, seen=seen if seen else None)
+        seen, negative = (
+            None if one is None else one._moved(users, items, user_row, item_row) for one in (self.seen, self.negative)
+        )
+        rows = replace(self, users=users, items=items, user=user, item=item, seen=None, negative=None)
+        everywhere = replace(rows, seen=seen if seen else None, negative=negative if negative else None)
         return everywhere if keep.all() else everywhere.where(keep)
 
     def with_seen(self, other: "Interactions") -> Self:
@@ -291,8 +311,17 @@ class Interactions:
         known = [one for one in (self.seen, other, other.seen) if one is not None]
         return replace(self, seen=_beside(self, [one.on(self.users, self.items) for one in known]))
 
+    def with_negative(self, other: "Interactions") -> Self:
+        """The same data, where the pairs of `other`, and no more, were said no to, as strongly as they weigh.
+
+        A pair that is in both is no longer learned from. Users and items are matched by id; others are left out.
+        """
+        no = replace(other.on(self.users, self.items), titles={}, source={}, seen=None, negative=None)
+        kept = self.where(~np.isin(_cells(self), _cells(no)))
+        return replace(kept.with_seen(no), negative=no if len(no) else None)
+
     def to_frame(self) -> "polars.DataFrame":
-        """A polars frame with one row per pair: user, item and, where known, time and title.
+        """A polars frame with one row per pair: user, item and, where known, time, weight, kind and title.
 
         Times are numbers, as they were read. `.to_pandas()` or `.to_arrow()` take the frame further.
         """
@@ -304,6 +333,10 @@ class Interactions:
         columns: dict[str, Any] = {"user": text(self.users, self.user), "item": text(self.items, self.item)}
         if self.times is not None:
             columns["time"] = polars.Series(self.times).fill_nan(None)
+        if self.weights is not None:
+            columns["weight"] = self.weights
+        if self.kinds is not None:
+            columns["kind"] = self.kinds.words()
         if self.titles:
             columns["title"] = text((self.titles.get(label, "") for label in self.items), self.item)
         return polars.DataFrame(columns)
@@ -344,30 +377,6 @@ def _encode(labels: Sequence[Hashable] | NDArray[Any], kind: str) -> tuple[Ids, 
     return Ids(row, kind=kind), codes
 
 
-def _moments(times: ArrayLike, count: int) -> NDArray[np.float64]:
-    try:
-        moments = np.asarray(times, dtype=np.float64)
-    except (TypeError, ValueError):
-        raise DataError("times must be numbers, such as seconds since 1970: convert dates first.") from None
-    if moments.shape != (count,):
-        raise DataError(f"There must be one time for each pair: got {moments.size:,} times for {count:,} pairs.")
-    return moments
-
-
-def _distinct(
-    user: NDArray[np.int64], item: NDArray[np.int64], times: NDArray[np.float64] | None, n_items: int
-) -> tuple[Rows, Rows, NDArray[np.float64] | None]:
-    """Keep the first of each repeated pair, in order, with the latest of their times."""
-    _, first, which = np.unique(user * n_items + item, return_index=True, return_inverse=True)
-    order = np.argsort(first)
-    rows = first[order]
-    if times is not None:
-        latest = np.full(len(first), np.nan)
-        np.fmax.at(latest, which, times)  # a missing time never wins
-        times = latest[order]
-    return user[rows].astype(np.int32), item[rows].astype(np.int32), times
-
-
 def _used(ids: Ids, rows: Rows) -> tuple[Ids, Rows]:
     """The ids that occur, and for each old row the new one (−1: none)."""
     used = np.zeros(len(ids), dtype=bool)
@@ -379,11 +388,16 @@ def _beside(data: Interactions, others: Sequence[Interactions]) -> Interactions 
     """The pairs of others, on the same ids, that the data do not have, each once."""
     user, item = (np.concatenate([getattr(one, name) for one in others]) for name in ("user", "item"))
     timed = any(one.times is not None for one in others)
-    moments = [np.full(len(one), np.nan) if one.times is None else one.times for one in others]
-    cells, width = user.astype(np.int64) * len(data.items) + item, len(data.items)
-    new = ~np.isin(cells, data.user.astype(np.int64) * width + data.item)
+    known = [np.full(len(one), np.nan) if one.times is None else one.times for one in others]
+    width = len(data.items)
+    new = ~np.isin(user.astype(np.int64) * width + item, _cells(data))
     if not new.any():
         return None
-    times = np.concatenate(moments)[new] if timed else None
-    pairs = _distinct(user[new].astype(np.int64), item[new].astype(np.int64), times, width)
+    times = np.concatenate(known)[new] if timed else None
+    pairs = distinct(user[new].astype(np.int64), item[new].astype(np.int64), times, width)
     return Interactions(data.users, data.items, *pairs)
+
+
+def _cells(data: Interactions) -> NDArray[np.int64]:
+    """One number for each pair."""
+    return data.user.astype(np.int64) * len(data.items) + data.item

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import requests
+from corml.cited import cite
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
@@ -95,11 +96,8 @@ class Recommender(ABC):
         if valid is not None:
             check_is_data(valid, "valid")
         check(self)
-        if train.weights is not None and not self.LEARNS_WEIGHTS:
-            warnings.warn(
-                f"{self.NAME} cannot learn from weights: every interaction counts alike.", WeightsWarning, stacklevel=3
-            )
-            train = replace(train, weights=None)
+        if not self.LEARNS_WEIGHTS:
+            train = _counted(train, self.NAME)
         vars(self).pop("fitted_", None)
         vars(self).pop("_derived", None)
         state = Fitted.on(train, values_of(self))
@@ -282,12 +280,10 @@ class Recommender(ABC):
 
     def explain(self, history: Labels | str | int, item: Hashable) -> Explanation:
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
-        known, unknown = self.known_history(history)
-        target = int(self.items.rows([item])[0])
-        strength = requests.strengths_of(self._state(), history, known)
-        parts, labels = self.contributions(known, target), self.items.labels
-        parts = {name: values * strength for name, values in parts.items()} if strength is not None else parts
-        return Explanation(labels[target], tuple(labels[known]), parts, unknown, self.titles_)
+        cited, target = cite(self._state(), history), int(self.items.rows([item])[0])
+        parts, labels = cited.multiplied(self.contributions(cited.items, target)), self.items.labels
+        about = cited.strengths, cited.kinds, cited.ages
+        return Explanation(labels[target], tuple(labels[cited.items]), parts, cited.unknown, self.titles_, *about)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to the target's score, by part; for models that are linear in the history."""
@@ -306,6 +302,17 @@ class Recommender(ABC):
         from corml.storage.model_file import save_model
 
         save_model(self, path, history=history, evaluation=evaluation or self._state().evaluation)
+
+
+def _counted(train: Interactions, name: str) -> Interactions:
+    """What a model learns from that only counts; one sentence says what it leaves out."""
+    if train.weights is not None:
+        words = f"{name} cannot learn from weights: every interaction counts alike."
+        warnings.warn(words, WeightsWarning, stacklevel=4)
+    if train.negative is not None:
+        words = f"{name} cannot push down what is like a disliked item: negative events are only kept as seen."
+        warnings.warn(words, WeightsWarning, stacklevel=4)
+    return replace(train, weights=None, negative=None)
 
 
 def check_is_data(given: object, name: str) -> None:

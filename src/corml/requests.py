@@ -12,6 +12,7 @@ from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Ids, Interactions, canonical, is_one_id, labels_of
 from corml.recommendations import Recommendations
 from corml.seen import SeenRule, known_in, known_of_users
+from corml.strength import only_positive
 
 if TYPE_CHECKING:
     from corml.fitted import Fitted
@@ -23,11 +24,11 @@ __all__ = [
     "answer",
     "histories",
     "history_of",
+    "known_users",
     "limits",
     "list_length",
     "relabelled",
     "resolve",
-    "strengths_of",
 ]
 
 MAX_K = 10_000
@@ -69,14 +70,14 @@ def resolve(
     ages: bool = False,
     weighted: bool = False,
 ) -> Request:
-    """Histories of known users, or the histories given; with ages and weights, where they are asked for."""
+    """Histories of known users, or the histories given; with ages, and with weights and noes, where asked for."""
     if (users is None) == (history is None):
         raise UsageError("Say for whom: either users=[…] (known users) or history=[[…], …] (their items).")
     if history is not None:
         return histories(state.items, history, weighted=weighted)
     labels = labels_of(users, "recommend")
-    numbers = _known_users(state.users, labels)
-    rows = (state.weighted if weighted else state.train)[numbers]
+    numbers = known_users(state.users, labels)
+    rows = state.histories(numbers) if weighted else state.train[numbers]
     rows.sort_indices()
     names, nothing = tuple(map(canonical, labels)), ((),) * len(labels)
     return Request(names, rows, nothing, known_of_users(state, numbers, ages=ages), numbers, state.latest)
@@ -87,7 +88,7 @@ def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, 
     if isinstance(history, Interactions):
         own = history.on(history.users, items)
         known, latest = known_in(own)
-        rows = own.weighted if weighted else own.matrix
+        rows = own.histories if weighted else own.matrix
         return Request(tuple(own.users.labels), rows, _unknown_items(history, items), known, latest=latest)
     if is_one_id(history) or not isinstance(history, Iterable) or any(is_one_id(one) for one in history):
         raise UsageError("history takes one list of item ids per person: for a single person write history=[[…]].")
@@ -104,19 +105,11 @@ def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, 
 def history_of(items: Ids, users: Ids, train: csr_array, history: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Known item numbers, each once, and unknown ids: of a known user (one id), or of a list of items."""
     if is_one_id(history):
-        (row,) = _known_users(users, [history])
+        (row,) = known_users(users, [history])
         return train.indices[train.indptr[row] : train.indptr[row + 1]].astype(np.int64), ()
     labels = list(dict.fromkeys(map(canonical, labels_of(history, "history"))))
     rows = items.find(labels)
     return rows[rows >= 0], tuple(label for label, row in zip(labels, rows, strict=True) if row < 0)
-
-
-def strengths_of(state: "Fitted", history: Any, items: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    """The weights of a known user's items; None where the history is of items, or all of them are alike."""
-    if state.weights is None or not is_one_id(history):
-        return None
-    (row,) = _known_users(state.users, [history])
-    return state.weights[state.train.indptr[row] : state.train.indptr[row + 1]].astype(np.float64)
 
 
 def _unknown_items(history: Interactions, items: Ids) -> tuple[tuple[str, ...], ...]:
@@ -128,7 +121,8 @@ def _unknown_items(history: Interactions, items: Ids) -> tuple[tuple[str, ...], 
     return tuple(map(tuple, unknown_ids))
 
 
-def _known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
+def known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
+    """Row numbers of users; each must be known."""
     if len(users) == 0 and labels:
         raise UsageError("This model file was saved without its users: pass the items of a history instead.")
     return users.rows(labels)
@@ -136,7 +130,7 @@ def _known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
 
 def limits(items: Ids, request: Request, exclude: Any, only: Any, rule: SeenRule = KEEP_OUT) -> Limits:
     """Merge what is known of each row with `exclude`, and turn `only` into rows."""
-    kept_out = rule.kept_out(request.known, request.matrix, request.latest)
+    kept_out = rule.kept_out(request.known, only_positive(request.matrix), request.latest)
     if exclude is not None:
         kept_out = _union(kept_out, _lists(items, exclude, len(request.names), "exclude"))
     listed = None if only is None else _lists(items, only, len(request.names), "only")

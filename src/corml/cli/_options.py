@@ -39,6 +39,10 @@ LOADING: dict[str, Option] = {
     "weights": _value(str, "--weights", "KIND=NUMBER,…", "The weight of each kind of event: view=1,cart=3,buy=10."),
     "negative": _value(str, "--negative", "KINDS", "Kinds of events that say no: return,dislike."),
     "half_life": _value(str, "--half-life", "TIME", "After this time an interaction counts half: 90d."),
+    "rating_strength": _switch("--rating-strength", "A pair weighs its rating - at least + 1; needs --at-least."),
+    "low_ratings": _value(
+        str, "--low-ratings", "seen|negative", "Ratings below --at-least: only seen, or push down what is like them."
+    ),
     "titles": _value(str, "--titles", "FILE", "A second file with item ids and titles."),
     "separator": _value(str, "--separator", "TEXT", "Column separator (default: detected)."),
     "no_header": _switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),

@@ -184,9 +184,13 @@ def split(
 
 
 def _fact(label: str, value: Any) -> Any:
+    if isinstance(value, dict) and label.startswith("share"):
+        return "  ".join(f"{name} {number:.1%}" for name, number in value.items())
+    if isinstance(value, dict) and label in ("weights", "strength of a no"):
+        return "  ".join(f"{name} {number:.3g}" for name, number in value.items())
     if isinstance(value, dict):
         return "  ".join(f"{name} {number:,.0f}" for name, number in value.items())
-    if label == "density" or label.startswith("share"):
+    if label == "density" or label.startswith(("share", "weight of the strongest", "noes beside")):
         return f"{value:.2%}"
     return f"{value:,}" if isinstance(value, int) else value
 

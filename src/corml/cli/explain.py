@@ -1,5 +1,7 @@
 """corml explain: which history items a score comes from."""
 
+from typing import Any
+
 import typer
 
 import corml
@@ -54,6 +56,12 @@ def explain(
     else:
         title = clean(explanation.titles.get(explanation.item, explanation.item))
         say(f"{title}: score {explanation.score:.4f}, from {len(rows)} items")
-        columns = ["item", "contribution", *explanation.parts, *(["title"] if explanation.titles else [])]
-        show_table(columns, ([row[column] for column in columns] for row in rows[:top]))
+        columns = explanation.columns
+        show_table([name.replace("_", " ") for name in columns], (_cells(row, columns) for row in rows[:top]))
     tell_unknown(explanation.unknown, "--history")
+
+
+def _cells(row: dict[str, Any], columns: list[str]) -> list[Any]:
+    """What is known of an item; an age in whole days."""
+    shown = {**row, "age_days": "" if row.get("age_days") is None else round(row["age_days"])}
+    return [shown[column] for column in columns]

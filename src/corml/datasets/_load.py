@@ -9,6 +9,7 @@ import numpy as np
 
 import corml.datasets._filters as _filters
 import corml.datasets._sources as _sources
+from corml.datasets._by_kind import files_by_kind, options_by_kind
 from corml.datasets._options import Column, Notes, Options
 from corml.datasets._pairs import Pairs, merge
 from corml.datasets._rows import Rows, gather
@@ -53,6 +54,8 @@ def load(
     weights: Mapping[str, float] | None = None,
     negative: Iterable[str] | None = None,
     half_life: str | None = None,
+    rating_strength: bool = False,
+    low_ratings: Literal["seen", "negative"] | None = None,
     notify: Callable[[str], object] | None = None,
 ) -> Interactions:
     """Read who interacted with what from a file, a data frame, or a known data set.
@@ -68,7 +71,8 @@ def load(
     ----------
     source
         A path, a folder or a pattern of files (`events/**/*.parquet`), "-" for standard input, a data frame (pandas,
-        polars, pyarrow), or a name such as "movielens-small" or "gowalla".
+        polars, pyarrow), or a name such as "movielens-small" or "gowalla". Or several of these, each of one kind of
+        events: {"view": "views.parquet", "buy": "orders.csv"}, as text "view=views.parquet,buy=orders.csv".
     user, item, rating, time
         Columns by name or, counted from 0, by position; None finds them by their usual names, False (for rating and
         time) does without.
@@ -112,9 +116,13 @@ def load(
         "none", "log1p" or "sqrt".
     event, weights, negative
         A column of kinds of events, the weight of each kind, such as {"view": 1, "buy": 10}, and the kinds that say no,
-        such as {"return"}: a pair whose last event is one of these is not learned from, only kept as seen.
+        such as {"return"}: a pair whose last event is one of these is not learned from, kept as seen, and pushes down
+        what is like it, as strongly as its kind weighs (1 without a weight).
     half_life
         Such as "90d": a row that is so much older than the latest one counts half.
+    rating_strength, low_ratings
+        With `at_least`: a pair weighs its rating − at_least + 1; and pairs rated lower are only seen, or with
+        low_ratings="negative" push down what is like them, by at_least − rating.
     notify
         Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
 
@@ -127,12 +135,13 @@ def load(
     )  # fmt: skip
     said_no = None if negative is None else tuple(sorted(map(canonical, labels_of(negative, "negative"))))
     strength = {"weight": weight, "transform": transform, "event": event, "weights": weights, "half_life": half_life}
-    given = replace(given, **strength, negative=said_no)  # type: ignore[arg-type]
-    check_options(given)
+    ratings = {"rating_strength": rating_strength, "low_ratings": low_ratings}
+    given = replace(given, **strength, **ratings, negative=said_no)  # type: ignore[arg-type]
+    check_options(given if files_by_kind(source) is None else options_by_kind(given))
     notes = Notes(notify)
     origin = _sources.find(source, given, notes)
     rows = gather(origin.table, origin.options, notes)
-    pairs = merge(rows, origin.options.at_least, origin.options.transform)
+    pairs = merge(rows, origin.options)
     _explain(rows, pairs, origin, notes)
     data = _interactions(rows, pairs).compact()
     data = _filters.thin(data, origin.options, notes).compact()
@@ -148,8 +157,13 @@ def load(
 def _interactions(rows: Rows, pairs: Pairs) -> Interactions:
     """The pairs to learn from, with those that were only seen."""
     ids = Ids(rows.users, kind="user"), Ids(rows.items, kind="item")
-    seen = None if pairs.seen is None else Interactions(*ids, pairs.seen.user, pairs.seen.item, pairs.seen.time)
-    return Interactions(*ids, pairs.user, pairs.item, pairs.time, seen=seen, weights=pairs.weights)
+
+    def made(some: Pairs, **beside: Interactions | None) -> Interactions:
+        about: dict[str, Any] = {"weights": some.weights, "kinds": some.kinds, **beside}
+        return Interactions(*ids, some.user, some.item, some.time, **about)
+
+    seen, negative = (None if some is None else made(some) for some in (pairs.seen, pairs.negative))
+    return made(pairs, seen=seen, negative=negative)
 
 
 def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
@@ -175,6 +189,8 @@ def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
         notes.add(
             f"events: {rejected:,} pairs that weigh nothing or end with a negative event not learned from, only seen"
         )
+    if pairs.negative is not None:
+        notes.add(f"negative: {len(pairs.negative.user):,} of these pairs push down what is like them")
     if pairs.weights is not None:
         low, middle, high = np.quantile(pairs.weights, (0, 0.5, 1))
         notes.add(f"weights: from {low:.3g} to {high:.3g}, half of the pairs below {middle:.3g}")

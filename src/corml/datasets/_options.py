@@ -46,6 +46,8 @@ class Options:
     weights: Mapping[str, float] | None = None
     negative: tuple[str, ...] | None = None
     half_life: str | None = None
+    rating_strength: bool = False
+    low_ratings: str | None = None
 
     def __post_init__(self) -> None:
         for name in ("k_core", "min_user", "min_item"):

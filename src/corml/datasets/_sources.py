@@ -10,6 +10,7 @@ from typing import Any
 import corml.datasets._download as _download
 import corml.datasets._known as _known
 import corml.datasets._titles as _titles
+from corml.datasets._by_kind import TablesByKind, files_by_kind, in_words, options_by_kind
 from corml.datasets._columns import Table
 from corml.datasets._databases import from_database, kind_of_database
 from corml.datasets._excel import ExcelTable
@@ -39,7 +40,10 @@ class Source:
 
 
 def find(source: Any, options: Options, notes: Notes) -> Source:
-    """Open what was given: an existing file before a known name before a frame."""
+    """Open what was given: an existing file before a known name before a frame; or several, each of one kind."""
+    by_kind = files_by_kind(source)
+    if by_kind is not None:
+        return _by_kind(by_kind, options, notes)
     if not isinstance(source, str | os.PathLike):
         _refuse_query(options, "a frame")
         return Source(from_frame(source), "frame", options)
@@ -62,6 +66,14 @@ def find(source: Any, options: Options, notes: Notes) -> Source:
     _refuse_query(options, shown(path))
     read = content(path, allow_expansion=options.allow_expansion)
     return Source(table(read, options, notes), os.fspath(source), options, path=path)
+
+
+def _by_kind(files: Mapping[str, Any], options: Options, notes: Notes) -> Source:
+    opened = {kind: find(one, replace(options, titles=None), notes) for kind, one in files.items()}
+    table = TablesByKind({kind: one.table for kind, one in opened.items()}, options, notes)
+    names = {kind: one.name for kind, one in opened.items()}
+    name = "frame" if "frame" in names.values() else in_words(names)
+    return Source(table, name, replace(options_by_kind(options), **table.options))
 
 
 def _several(paths: Sequence[Path], name: str, options: Options, notes: Notes) -> Source:

@@ -1,6 +1,7 @@
 """An evaluation task on one catalogue: which users, and for each a history, a mask and targets.
 
-    history     what the model scores: the history of the part (train, unless the split says otherwise), with weights
+    history     what the model scores: the history of the part (train, unless the split says otherwise), with weights,
+                and with negative entries for what was said no to
     mask        what the split says was already seen, and is not recommended: for test that is train and valid
     targets     the held-out pairs of the part
 
@@ -19,7 +20,7 @@ from corml.errors import DataError
 from corml.interactions import Ids, Interactions
 from corml.linalg.cells import filled
 from corml.splits import Split
-from corml.strength import with_values
+from corml.strength import only_positive, with_values
 
 __all__ = ["Task", "counted", "make"]
 
@@ -63,7 +64,7 @@ def make(split: Split, part: str, items: Ids) -> Task:
         items=items,
         split=split,
         part=part,
-        history=_rows(history.weighted, rows),
+        history=_rows(history.histories, rows),
         mask=_rows(mask.matrix, rows),
         targets=_rows(possible.matrix, rows),
         degrees=_on(split.train, items).item_degrees,
@@ -73,7 +74,8 @@ def make(split: Split, part: str, items: Ids) -> Task:
 
 
 def counted(history: csr_array) -> csr_array:
-    """Histories without weights, for a model that only counts."""
+    """Histories without weights and negative entries, for a model that only counts."""
+    history = only_positive(history)
     return with_values(history, np.ones(history.nnz, dtype=np.float32))
 
 

@@ -43,6 +43,7 @@ from corml.settings import (
     whole,
     yes_or_no,
 )
+from corml.strength import of_mean_square_one
 from corml.topn import Lists
 
 __all__ = ["CoRML", "Dial"]
@@ -66,7 +67,7 @@ class CoRML(Recommender):
     """A linear item-item model: a graph filter G, and a learned symmetric H ≥ 0 that is a distance metric.
 
     Scores are `Y = R D^{-t} H D^{t} + ω(1/λ − 1) R D^{-s} G D^{s}`; H solves problem H (see `method/problem.py`).
-    With weights R is the weighted matrix, D still counts users, and the solver is the dense one.
+    With weights R is the weighted matrix; D still counts users.
     The defaults are meant to be used. No setting changes another: `CoRML.paper()` has the published problem.
     """
 
@@ -190,7 +191,7 @@ class CoRML(Recommender):
     def plan(self, train: Interactions) -> Plan:
         """How a fit would go: solver, rank, ridge, pairs, memory and time; refuses what would not fit."""
         check(self)
-        return make_plan(train.matrix, _for_weights(Settings(values_of(self)), train))
+        return make_plan(of_mean_square_one(train.weighted), Settings(values_of(self)))
 
     def fit(
         self,
@@ -239,18 +240,18 @@ class CoRML(Recommender):
     def _fit(
         self, call: FitCall, *, warm_start: WarmStart | None = None, workspace: Workspace | None = None
     ) -> Outcome:
-        given, degrees = _for_weights(call.fitted.settings, call.train), column_degrees(call.X)
-        plan = make_plan(call.X, given)
+        given, R, degrees = call.fitted.settings, call.R, column_degrees(call.X)
+        plan = make_plan(R, given)
         if looks(given):
-            plan, warm_start = _by_looking(call, given, plan, warm_start)
+            plan, warm_start = _by_looking(R, call, given, plan, warm_start)
         V, H, certificates = fit_as_planned(
-            call.R,
+            R,
             degrees,
             settings=plan.resolved(given),
             plan=plan,
             progress=call.progress,
             warm_start=warm_start,
-            workspace=workspace if call.train.weights is None else None,  # what it keeps is of the binary matrix
+            workspace=workspace,
         )
         return Outcome(arrays={"H": H, "V": V, "degrees": degrees}, plan=plan, certificates=certificates)
 
@@ -297,29 +298,15 @@ class CoRML(Recommender):
         return self.scoring.metric_matrix(part)
 
 
-def _for_weights(given: Settings, train: Interactions) -> Settings:
-    """The settings of a plan: weighted interactions need the dense solver, because the sparse one counts users."""
-    if train.weights is None:
-        return given
-    if given.solver == "sparse" or given.candidates is not None:
-        raise UsageError(
-            "The sparse solver counts users and cannot learn from weights: leave solver and candidates out."
-        )
-    return Settings({**given, "solver": "admm"})
-
-
 def _by_looking(
-    call: FitCall, given: Settings, plan: Plan, warm_start: WarmStart | None
+    R: csr_array, call: FitCall, given: Settings, plan: Plan, warm_start: WarmStart | None
 ) -> tuple[Plan, WarmStart | None]:
-    """The plan with what was chosen by looking, and the H of the look to begin from if there is no better one.
-
-    It looks at the binary matrix, also where interactions have weights.
-    """
-    looked = look(call.X, call.train.times_by_row, given=given, plan=plan, progress=call.progress)
+    """The plan with what was chosen by looking, and the H of the look to begin from if there is no better one."""
+    looked = look(R, call.train.times_by_row, given=given, plan=plan, progress=call.progress)
     if looked is None:
         return plan, warm_start
     chosen, trials, H = looked
-    plan = replace(make_plan(call.X, Settings({**given, **chosen})), look=trials)
+    plan = replace(make_plan(R, Settings({**given, **chosen})), look=trials)
     norms = given.graph_user_norm, given.graph_item_norm
     return plan, warm_start if warm_start is not None else WarmStart(H, None, norms)
 

@@ -18,6 +18,8 @@ from corml.settings import values_of
 from corml.storage import atomic
 from corml.storage.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pieces
 from corml.storage.facts import from_plain, to_plain
+from corml.storage.kinds import arrays_of_kinds, decode_kinds, encode_kinds
+from corml.strength import Negative
 
 if TYPE_CHECKING:
     from corml.recommender import Recommender
@@ -28,6 +30,8 @@ PACKAGES = ("corml", "numpy", "scipy", "numba")
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
 NO_TIME = {"i": np.iinfo(np.int32).max, "f": np.finfo(np.float64).max}
 _SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
+_SEEN |= {"negative.indptr", "negative.indices", "negative.data", "negative.times"}
+_SEEN |= arrays_of_kinds("train") | arrays_of_kinds("negative")
 COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -84,6 +88,10 @@ def _seen_arrays(state: Fitted) -> dict[str, NDArray[Any]]:
     if state.weights is not None:
         arrays["train.weights"] = state.weights
     timed = {"train.times": state.times, "seen.times": state.seen_times}
+    arrays |= encode_kinds("train", state.kinds)
+    if state.negative is not None:
+        arrays |= encode_sparse("negative", state.negative.matrix) | encode_kinds("negative", state.negative.kinds)
+        timed["negative.times"] = state.negative.times
     return arrays | {name: _encoded_times(times) for name, times in timed.items() if times is not None}
 
 
@@ -229,7 +237,8 @@ def _seen(arrays: Arrays, train: csr_array, *, history: bool) -> dict[str, Any]:
         raise ModelFileError("pairs that it learned from are also among those that were only seen")
     times = _times(arrays, "train", train)
     seen_times = None if seen is None else _times(arrays, "seen", seen)
-    return {"seen": seen, "times": times, "seen_times": seen_times, "weights": _weights(arrays, train)}
+    known = {"seen": seen, "times": times, "seen_times": seen_times, "weights": _weights(arrays, train)}
+    return {**known, "kinds": decode_kinds(arrays, "train", train.nnz), "negative": _negative(arrays, train, seen)}
 
 
 def _weights(arrays: Arrays, train: csr_array) -> NDArray[np.float32] | None:
@@ -237,6 +246,18 @@ def _weights(arrays: Arrays, train: csr_array) -> NDArray[np.float32] | None:
     if weights is not None and (weights.dtype != np.float32 or weights.shape != (train.nnz,) or (weights <= 0).any()):
         raise ModelFileError("its weights are not one positive number for each pair")
     return weights
+
+
+def _negative(arrays: Arrays, train: csr_array, seen: csr_array | None) -> Negative | None:
+    """What users said no to, all of which they have seen."""
+    if "negative.indptr" not in arrays:
+        return None
+    matrix = decode_sparse(arrays, "negative", train.shape)
+    if seen is None or seen.multiply(matrix).nnz < matrix.nnz:
+        raise ModelFileError("users said no to pairs that they have not seen")
+    if matrix.dtype != np.float32 or (matrix.data <= 0).any():
+        raise ModelFileError("how strongly users said no is not one positive number for each pair")
+    return Negative(matrix, _times(arrays, "negative", matrix), decode_kinds(arrays, "negative", matrix.nnz))
 
 
 def _times(arrays: Arrays, name: str, pattern: csr_array) -> NDArray[np.float64] | None:
