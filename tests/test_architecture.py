@@ -32,6 +32,7 @@ ROWS = [
     {"storage"},
     {"fitted"},
     {"linalg"},
+    {"attributes"},
     {"interactions"},
     {"strength"},
     {"console_progress"},

@@ -1,5 +1,6 @@
 """The one small interface of every model: fit, recommend, similar, explain, save."""
 
+import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import requests
+from corml.attributes import Attributes
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
@@ -220,6 +222,24 @@ class Recommender(ABC):
     def titles_(self) -> Mapping[str, str]:
         """Titles of items by id, where there are any."""
         return self._state().titles
+
+    @property
+    def attributes_(self) -> Attributes:
+        """What is known of the items, one row each; without columns if no table of items was given."""
+        state = self._state()
+        return Attributes(state.items) if state.attributes is None else state.attributes
+
+    def with_items(self, table: Any) -> Self:
+        """The same fitted model with another table of items: a file, a frame or what `corml.load_items` gave.
+
+        Titles in it are used where there are some. Nothing is learned anew.
+        """
+        import corml  # the front door knows who reads tables: a room above this one
+
+        state, about = self._state(), corml.load_items(table).on(self.items)
+        changed = copy.copy(self)
+        changed.fitted_ = replace(state, attributes=about, titles={**state.titles, **about.titles})
+        return changed
 
     @property
     def popularity(self) -> NDArray[np.float32]:
