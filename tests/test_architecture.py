@@ -32,6 +32,7 @@ ROWS = [
     {"storage"},
     {"fitted"},
     {"linalg"},
+    {"filters"},
     {"attributes"},
     {"interactions"},
     {"strength"},

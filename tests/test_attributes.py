@@ -104,7 +104,7 @@ def test_movielens_dat_files_have_titles_and_genres(tmp_path):
 
 
 def test_an_unknown_name_is_answered_with_the_nearest(table):
-    with pytest.raises(UsageError, match="There is no attribute 'gener'; did you mean 'genre'?"):
+    with pytest.raises(UsageError, match=r"There is no attribute 'gener'; did you mean 'genre'\?"):
         table.categories("gener")
     with pytest.raises(UsageError, match=r"no table of items was given.*--items"):
         Attributes(Ids(["a"])).kind("genre")

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import requests
+from corml import filters, requests
 from corml.attributes import Attributes
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
@@ -30,6 +30,7 @@ from corml.topn import Lists, block_of, top_k
 __all__ = ["FitCall", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
+Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.filters`
 T = TypeVar("T")
 
 
@@ -270,10 +271,11 @@ class Recommender(ABC):
         *,
         history: Sequence[Labels] | Interactions | None = None,
         k: int = 10,
-        exclude: Labels | Sequence[Labels] | None = None,
-        only: Labels | Sequence[Labels] | None = None,
+        exclude: Labels | Sequence[Labels] | Filter | None = None,
+        only: Labels | Sequence[Labels] | Filter | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        now: Any = None,
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
 
@@ -283,12 +285,15 @@ class Recommender(ABC):
         learned from: for lists that are judged by held-out pairs.
 
         Items in `exclude` are never recommended; `only`, where given, limits the choice. Both take one list for all
-        or one list per row. Every list has k items, or `reasons` says why not.
+        or one list per row, or conditions on attributes: `only={"genre": ["Comedy"], "price": (None, 20)}`, see
+        `corml.filters`. `now`, a moment or "now", leaves out what is not yet, or no longer, available then, by the
+        columns available_from and available_until. Every list has k items, or `reasons` says why not.
         """
         rule = SeenRule(seen, exclude_recent)
         how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS}
         request = requests.resolve(self._state(), users, history, **how)
-        limits = requests.limits(self.items, request, exclude, only, rule)
+        chosen = filters.choice(self.attributes_, only, exclude, now)
+        limits = requests.limits(self.items, request, chosen.exclude, chosen.only, rule, chosen.mask)
         width = requests.list_length(k, self.items)
         ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
         return requests.answer(self, request, limits, *ranked, k=k)

@@ -113,15 +113,16 @@ class NoveltyDial(Recommender):
         *,
         history: Sequence[Sequence[Hashable]] | Interactions | None = None,
         k: int = 10,
-        exclude: Sequence[Any] | None = None,
-        only: Sequence[Any] | None = None,
+        exclude: Sequence[Any] | Mapping[str, Any] | None = None,
+        only: Sequence[Any] | Mapping[str, Any] | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        now: Any = None,
         novelty: float = MIDDLE,
     ) -> Recommendations:
         """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
         return self.at(novelty).recommend(
-            users, history=history, k=k, exclude=exclude, only=only, seen=seen, exclude_recent=exclude_recent
+            users, history=history, k=k, exclude=exclude, only=only, seen=seen, exclude_recent=exclude_recent, now=now
         )
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
