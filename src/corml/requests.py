@@ -178,6 +178,7 @@ def answer(
         reasons=tuple(reasons),
         unknown=request.unknown,
         titles=model.titles_,
+        new=frozenset(model.new_items_),
     )
 
 
