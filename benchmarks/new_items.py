@@ -1,4 +1,4 @@
-"""Items that nobody has: are they ranked well by what they are like, and how often should they be shown?
+"""How well items that nobody has are ranked by what they are like, and what showing them costs.
 
     python benchmarks/new_items.py movielens-small
     python benchmarks/new_items.py movietweetings
@@ -131,7 +131,7 @@ def by_product(name: str, split: corml.Split) -> float:
 def measured(model: Any, split: corml.Split, part: str) -> float:
     """NDCG@20 of lists of the new items of a part."""
     users = judged(split, part)
-    history = split.train.on(users, split.train.items)
+    history = replace(split.train.on(users, split.train.items), seen=None)  # no baseline knows what was rated low
     lists = model.recommend(history=history, k=20, only=[split.train.items[row] for row in new_in(split, part)])
     return figure(lists, split, part)
 
@@ -200,11 +200,10 @@ def mixed_split(data: corml.Interactions, seed: int) -> corml.Split:
     split = corml.split(data, "new-items", shares=(0.8, 0.2), known=TARGETS, seed=seed)
     new = split.train.item_degrees + split.valid.item_degrees == 0
     aside = new[split.test.item] & (np.random.default_rng(seed).random(len(split.test)) >= TARGETS)
-    both = (
-        np.concatenate([split.valid.user, split.test.user[aside]]),
-        np.concatenate([split.valid.item, split.test.item[aside]]),
+    user, item = (
+        np.concatenate([getattr(split.valid, name), getattr(split.test, name)[aside]]) for name in ("user", "item")
     )
-    valid = replace(split.valid, user=both[0], item=both[1], times=None)
+    valid = replace(split.valid, user=user, item=item, times=None)
     return corml.Split(train=split.train, valid=valid, test=split.test.where(~aside))
 
 
@@ -221,7 +220,7 @@ def shares(model: Any, split: corml.Split) -> dict[str, float]:
     """How good lists are, and how many of their items are new."""
     known = {} if model.link_ is not None else {"only": model.items_.labels[model.counts_ > 0].tolist()}
     users = judged(split, "test")
-    seen = split.train.on(users, split.train.items).with_seen(split.valid)
+    seen = replace(split.train.on(users, split.train.items), seen=None).with_seen(replace(split.valid, seen=None))
     lists = model.recommend(history=seen, k=20, **known)
     new = set(model.items_.labels[model.counts_ == 0])
     share = np.mean([item in new for row in lists for item in row])
