@@ -246,8 +246,7 @@ class Recommender(ABC):
     @property
     def new_items_(self) -> Ids:
         """The items that nobody had when the model was fitted and that are scored by what they are like."""
-        linked = [] if self.link_ is None else np.flatnonzero(np.diff(self.link_.indptr))
-        return Ids(self.items.labels[linked])
+        return Ids([] if self.link_ is None else self.items.labels[np.diff(self.link_.indptr) > 0])
 
     def with_new_items(self, table: Any = None, *, lift: float = 1.0) -> Self:
         """The same fitted model with new items, scored by the known items that they are like by their attributes.
