@@ -73,7 +73,8 @@ SPLITTING: dict[str, Option] = {
             metavar="NAME=VALUE",
             help="An option of the split; may be repeated: seed=7 (ratio, authors, k-fold, new-users, new-items), "
             "shares=.8,.1,.1 (ratio, authors, temporal, new-users, new-items), given=.8 (new-users), "
-            "known=.2 (new-items), folds=5, fold=0 and valid_fold=1 (k-fold), n=1 and n_valid=1 (leave-last), moments=T1,T2 (temporal).",
+            "known=.2 (new-items), folds=5, fold=0 and valid_fold=1 (k-fold), n=1 and n_valid=1 (leave-last), "
+            "moments=T1,T2 (temporal).",
         ),
     ),
 }
