@@ -69,7 +69,7 @@ def nonnegative(l2: float, most: int = content.CANDIDATES) -> Link:
 KINDS: dict[str, dict[str, Link]] = {
     "mean of the nearest": {f"{n} nearest, cosine^{p}": nearest(n, p) for n, p in ((10, 1), (10, 3), (20, 3))},
     "ridge": {f"l2 {l2}": ridge(l2) for l2 in (1, 2, 4)},
-    "non-negative ridge": {f"l2 {l2}": nonnegative(l2) for l2 in (0.25, 0.5, 1)},
+    "non-negative ridge": {f"l2 {l2}": nonnegative(l2) for l2 in (0.5, 1, 2, 4)},
 }
 
 
