@@ -21,7 +21,8 @@ class Explanation:
 
     `parts` splits each contribution by where it comes from: for CoRML "h" (the learned residual metric) and "g"
     (the graph filter). Where they are known, `strengths` are what contributions were multiplied by (below zero for what
-    the user said no to), `kinds` the last event of each item, and `ages` how many days it is old.
+    the user said no to), `kinds` the last event of each item, and `ages` how many days it is old. Of a new item, which
+    nobody has yet, `like` are the known items whose place it takes, with their weights, the largest first.
     """
 
     item: str
@@ -32,6 +33,7 @@ class Explanation:
     strengths: tuple[float, ...] = ()
     kinds: tuple[str, ...] = ()
     ages: tuple[float | None, ...] = ()
+    like: tuple[tuple[str, float], ...] = ()
 
     @property
     def columns(self) -> list[str]:
@@ -63,6 +65,11 @@ class Explanation:
             records.append(record | ({"title": self.titles.get(label, "")} if self.titles else {}))
         return records
 
+    def shown_like(self, most: int = 5) -> str:
+        """The items that a new item is most like, with their weights, in words."""
+        shown = [f"{self.titles.get(item, item)} ({weight:.2f})" for item, weight in self.like[:most]]
+        return ", ".join(shown) + (f" and {len(self.like) - most} more" if len(self.like) > most else "")
+
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per history item, largest contribution first."""
         import polars
@@ -77,11 +84,13 @@ class Explanation:
         ]
         about = f"{self.titles.get(self.item, self.item)}: score {self.score:.4f}"
         note = f"unknown items: {', '.join(self.unknown)}" if self.unknown else ""
+        about += f"; new, it is like {self.shown_like()}" if self.like else ""
         words = [name.replace("_", " ") for name in shown]
         return html.table(["because of", *words], rows, caption=about, note=note)
 
     def __str__(self) -> str:
         lines = [f"{self.titles.get(self.item, self.item)}: score {self.score:.4f}"]
+        lines += [f"  new; it is like {self.shown_like()}"] if self.like else []
         for row in self.rows():
             split = ", ".join([*(f"{name} {row[name]:.4f}" for name in self.parts), *_event(row)])
             lines.append(f"  {row['contribution']:9.4f}  {self.titles.get(row['item'], row['item'])}  ({split})")

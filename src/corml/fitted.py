@@ -1,6 +1,6 @@
 """What a fit leaves behind: one frozen object, typed, and nothing of the call that made it.
 
-    Fitted                 ids, training matrix, what else was seen, counts, titles, source, settings, what was learned:
+    Fitted                 ids, training matrix, what else was seen, counts, titles, attributes, source, settings:
       settings: Settings     as they were when `fit` was called
       arrays                 as the model declares them with `learned(…)`
       plan: Plan             what was chosen and predicted before anything was allocated
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import html, memory
+from corml.attributes import Attributes
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
 from corml.strength import Kinds, Negative, latest_of, pushed_down, with_values
@@ -221,6 +222,7 @@ class Fitted:
     weights: NDArray[np.float32] | None = None  # of the pairs learned from, in the order of train
     kinds: Kinds | None = None  # of the pairs learned from, in the order of train
     negative: Negative | None = None  # what users said no to: seen, and subtracted from their histories
+    attributes: Attributes | None = None  # what is known of the items, row by row
 
     @classmethod
     def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
@@ -240,6 +242,7 @@ class Fitted:
             weights=train.weights_by_row,
             kinds=train.kinds_by_row,
             negative=_negative(train.negative),
+            attributes=None if train.attributes is None else train.attributes.on(train.items),
         )
 
     @property

@@ -20,6 +20,8 @@ from corml.strength import Kinds, distinct, moments, pushed_down, summed, with_v
 if TYPE_CHECKING:
     import polars
 
+    from corml.attributes import Attributes
+
 __all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of"]
 
 LONGEST_ID = 2048  # bytes of UTF-8
@@ -131,7 +133,8 @@ class Interactions:
     `seen`, on the same users and items, are pairs that are known and not to be learned from, such as low ratings: they
     are never recommended. `negative` are those of them that somebody said no to: what is like them scores lower. Both
     are no part of the fingerprint. `weights` are how strong each pair is, above 0 (of `negative`: how strong the no
-    is); without them all pairs are alike. `kinds`, where known, name the last event of each pair.
+    is); without them all pairs are alike. `kinds`, where known, name the last event of each pair. `attributes` are what
+    is known of items, of these and perhaps of others.
     """
 
     users: Ids
@@ -145,6 +148,7 @@ class Interactions:
     weights: NDArray[np.float32] | None = None
     negative: "Interactions | None" = None
     kinds: Kinds | None = None
+    attributes: "Attributes | None" = None
 
     @classmethod
     def from_pairs(

@@ -1,5 +1,6 @@
 """The one small interface of every model: fit, recommend, similar, explain, save."""
 
+import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -11,12 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import requests
+from corml import filters, new_items, requests
+from corml.attributes import Attributes
 from corml.cited import cite
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
-from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
+from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings, learned
 from corml.interactions import Ids, Interactions, labels_of
 from corml.log import timed
 from corml.progress import Asked, Progress, silent
@@ -29,6 +31,7 @@ from corml.topn import Lists, block_of, top_k
 __all__ = ["FitCall", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
+Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.filters`
 T = TypeVar("T")
 
 
@@ -80,6 +83,7 @@ class Recommender(ABC):
     NAME: ClassVar[str]
     CITATION: ClassVar[str] = ""
     PLAN: ClassVar[type[Plan]] = Plan
+    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # what new items are like
     LEARNS_WEIGHTS: ClassVar[bool] = False  # whether it fits `call.R`, and scores histories with their weights
 
     def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Asked = None) -> Self:
@@ -220,6 +224,53 @@ class Recommender(ABC):
         return self._state().titles
 
     @property
+    def attributes_(self) -> Attributes:
+        """What is known of the items, one row each; without columns if no table of items was given."""
+        state = self._state()
+        return Attributes(state.items) if state.attributes is None else state.attributes
+
+    def with_items(self, table: Any) -> Self:
+        """The same fitted model with another table of items: a file, a frame or what `corml.load_items` gave.
+
+        Titles in it are used where there are some. Nothing is learned anew.
+        """
+        import corml  # the front door knows who reads tables: a room above this one
+
+        state, about = self._state(), corml.load_items(table).on(self.items)
+        changed = copy.copy(self)
+        changed.fitted_ = replace(state, attributes=about, titles={**state.titles, **about.titles})
+        return changed
+
+    @property
+    def new_items_(self) -> Ids:
+        """The items that nobody had when the model was fitted and that are scored by what they are like."""
+        return Ids([] if self.link_ is None else self.items.labels[np.diff(self.link_.indptr) > 0])
+
+    def with_new_items(self, table: Any = None, *, lift: float = 1.0) -> Self:
+        """The same fitted model with new items, scored by the known items that they are like by their attributes.
+
+        The table, as `with_items` takes it, has the new items, and the known ones too unless the model was fitted with
+        `items=`. Without a table the items of the catalogue that nobody has are meant. Nothing is learned anew.
+
+        The score of a new item is the mean of what the items it is like would get, and a mean is rarely at the top of
+        a list: `lift`, which scores of new items are multiplied by, shows them more often than that.
+        """
+        import corml  # the front door knows who reads tables: a room above this one
+
+        lift = new_items.checked_lift(lift)
+        state = new_items.widened(self._state(), None if table is None else corml.load_items(table))
+        link = new_items.link_of(state)
+        changed = copy.copy(self)
+        changed.fitted_ = replace(state, arrays={**self._linked(link, lift), "link": link})
+        return changed
+
+    def _linked(self, link: csr_array, lift: float) -> Mapping[str, Any]:
+        """The learned arrays with new items; row j of the link has the weights of the known items that j is like."""
+        raise UsageError(
+            f"{self.NAME} cannot score items that nobody has: corml and the item-item models, such as ease, can."
+        )
+
+    @property
     def popularity(self) -> NDArray[np.float32]:
         """Share of the training users of each item."""
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
@@ -248,10 +299,11 @@ class Recommender(ABC):
         *,
         history: Sequence[Labels] | Interactions | None = None,
         k: int = 10,
-        exclude: Labels | Sequence[Labels] | None = None,
-        only: Labels | Sequence[Labels] | None = None,
+        exclude: Labels | Sequence[Labels] | Filter | None = None,
+        only: Labels | Sequence[Labels] | Filter | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        now: Any = None,
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
 
@@ -261,12 +313,15 @@ class Recommender(ABC):
         learned from: for lists that are judged by held-out pairs.
 
         Items in `exclude` are never recommended; `only`, where given, limits the choice. Both take one list for all
-        or one list per row. Every list has k items, or `reasons` says why not.
+        or one list per row, or conditions on attributes: `only={"genre": ["Comedy"], "price": (None, 20)}`, see
+        `corml.filters`. `now`, a moment or "now", leaves out what is not yet, or no longer, available then, by the
+        columns available_from and available_until. Every list has k items, or `reasons` says why not.
         """
         rule = SeenRule(seen, exclude_recent)
         how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS}
         request = requests.resolve(self._state(), users, history, **how)
-        limits = requests.limits(self.items, request, exclude, only, rule)
+        chosen = filters.choice(self.attributes_, only, exclude, now)
+        limits = requests.limits(self.items, request, chosen.exclude, chosen.only, rule, chosen.mask)
         width = requests.list_length(k, self.items)
         ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
         return requests.answer(self, request, limits, *ranked, k=k)
@@ -282,7 +337,7 @@ class Recommender(ABC):
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         cited, target = cite(self._state(), history), int(self.items.rows([item])[0])
         parts, labels = cited.multiplied(self.contributions(cited.items, target)), self.items.labels
-        about = cited.strengths, cited.kinds, cited.ages
+        about = cited.strengths, cited.kinds, cited.ages, new_items.like(self.link_, target, labels)
         return Explanation(labels[target], tuple(labels[cited.items]), parts, cited.unknown, self.titles_, *about)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:

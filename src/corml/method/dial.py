@@ -16,6 +16,7 @@ from corml import fitted
 from corml.errors import SettingError, UsageError, ascii_line
 from corml.fitted import Certificate, Fitted, LearnedArray, Outcome, Settings, learned
 from corml.interactions import Interactions
+from corml.method.new_items import degrees_with, metric_with, vectors_with
 from corml.method.plan.plan import LOOKED_AT, Plan
 from corml.method.sparse.fit_cache import Workspace
 from corml.recommendations import Recommendations
@@ -88,6 +89,15 @@ class NoveltyDial(Recommender):
         arrays |= {"V": last.V_, "degrees": last.degrees_}
         return Outcome(arrays=arrays, plan=replace(last.fitted_.plan, look=look), certificates=tuple(certificates))
 
+    def _linked(self, link: csr_array, lift: float) -> dict[str, Any]:
+        d, state = degrees_with(self.degrees_, link), self.fitted_
+        arrays: dict[str, Any] = {
+            f"H{position}": metric_with(state.arrays[f"H{position}"], d, link, t, lift)
+            for position, t in enumerate(state.settings.item_norms)
+        }
+        filter_norm = self.at(MIDDLE).settings_.filter_norm
+        return {**arrays, "V": vectors_with(self.V_, d, link, filter_norm, lift), "degrees": d}
+
     def at(self, novelty: float) -> Recommender:
         """The position for a novelty between 0 (popular) and 1 (novel), as a CoRML."""
         self.check_fitted()
@@ -102,7 +112,7 @@ class NoveltyDial(Recommender):
         positions = []
         for position, t in enumerate(state.settings.item_norms):
             member = self._member(state.settings.of, t)
-            arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_}
+            arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_, "link": self.link_}
             member.fitted_ = replace(state, settings=Settings(values_of(member)), arrays=arrays)
             positions.append(member)
         return positions
@@ -113,15 +123,16 @@ class NoveltyDial(Recommender):
         *,
         history: Sequence[Sequence[Hashable]] | Interactions | None = None,
         k: int = 10,
-        exclude: Sequence[Any] | None = None,
-        only: Sequence[Any] | None = None,
+        exclude: Sequence[Any] | Mapping[str, Any] | None = None,
+        only: Sequence[Any] | Mapping[str, Any] | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        now: Any = None,
         novelty: float = MIDDLE,
     ) -> Recommendations:
         """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
         return self.at(novelty).recommend(
-            users, history=history, k=k, exclude=exclude, only=only, seen=seen, exclude_recent=exclude_recent
+            users, history=history, k=k, exclude=exclude, only=only, seen=seen, exclude_recent=exclude_recent, now=now
         )
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:

@@ -13,9 +13,11 @@ from scipy.sparse import csr_array, issparse
 from corml.errors import ModelFileError, quoted
 from corml.fitted import Certificate, Fitted, LearnedArray, Settings, Training
 from corml.interactions import Ids
+from corml.new_items import check_link
 from corml.parallel import threads
 from corml.settings import values_of
 from corml.storage import atomic
+from corml.storage.attributes import arrays_of, facts_of, read_attributes
 from corml.storage.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pieces
 from corml.storage.facts import from_plain, to_plain
 from corml.storage.kinds import arrays_of_kinds, decode_kinds, encode_kinds
@@ -60,6 +62,7 @@ def save_model(
         "notes": _notes(state),
         "evaluation": dict(evaluation),
         "made_with": environment(),
+        **facts_of(state.attributes),
     }
     atomic.replace(path, *pieces(_arrays(model, state, history=history and len(state.users) > 0), facts))
 
@@ -71,6 +74,7 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
         arrays |= _seen_arrays(state)
     if state.titles:
         arrays |= encode_ids("titles", [state.titles.get(label, "") for label in state.items.labels])
+    arrays |= arrays_of(state.attributes)
     for name, array in model.state().items():
         value = state.arrays.get(name)
         if value is None or ("users" in array.shape and not history):  # no histories, no vectors of users either
@@ -152,15 +156,19 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         used |= parts
         if parts:
             state[name] = value
-    used |= {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"}
+    items = _ids(labels, "item")
+    attributes, parts = read_attributes(arrays, meta.get("attributes"), items)
+    used |= {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"} | parts
     if set(arrays) - used:
         raise ModelFileError(f"it holds arrays that no {model.NAME} model has: {quoted(sorted(set(arrays) - used))}")
     counts = state.pop("counts")
+    if "link" in state:
+        check_link(state["link"], counts)
     _check_counts(counts, train, n_users, history=len(users) > 0)
     notes, data = meta["notes"], meta["data"]
     return Fitted(
         users=users,
-        items=_ids(labels, "item"),
+        items=items,
         train=train,
         counts=counts,
         titles=_titles(arrays, labels),
@@ -172,6 +180,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         certificates=_certificates(notes.get("certificates", [])),
         training=_optional(Training, notes.get("training")),
         evaluation=meta["evaluation"],
+        attributes=attributes,
         **seen,
     )
 
