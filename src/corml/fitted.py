@@ -26,6 +26,7 @@ from corml.strength import latest_of, with_values
 
 if TYPE_CHECKING:
     from corml.linalg import admm
+    from corml.linalg.closeness import Closeness
 
 __all__ = [
     "Certificate",
@@ -247,6 +248,13 @@ class Fitted:
     def latest(self) -> float | None:
         """The latest moment that is known, from which ages are counted; None without times."""
         return latest_of(self.times, self.seen_times)
+
+    @cached_property
+    def closeness_by_users(self) -> "Closeness":
+        """Cosine of the training users of two items: how close they are, for models without a metric."""
+        from corml.linalg.closeness import Closeness
+
+        return Closeness.by_users(self.train)
 
     @property
     def resolved(self) -> Settings:

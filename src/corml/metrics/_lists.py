@@ -5,6 +5,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml.errors import UsageError
 
 __all__ = ["Lists", "Values"]
 
@@ -18,7 +21,7 @@ class Lists:
 
     `items` holds item numbers (n × K, −1 where a list is short, never before an item), `hits` whether each is a target
     of the user, `relevant` how many targets each user has. `degrees` says how many training users each item of the
-    catalogue has, `n_users` how many training users there are.
+    catalogue has, `n_users` how many training users there are, and `train`, users × items, which ones.
     """
 
     items: Whole
@@ -26,6 +29,7 @@ class Lists:
     relevant: Whole
     degrees: Whole
     n_users: int
+    train: csr_array | None = None
 
     def __post_init__(self) -> None:
         assert self.items.shape == self.hits.shape
@@ -52,3 +56,14 @@ class Lists:
         """−log₂ of the share of users of each item; an item without users counts as if it had one."""
         rare: Values = -np.log2(np.maximum(self.degrees, 1) / max(self.n_users, 1))
         return rare + 0.0  # an item of all users has 0, not −0
+
+    def closeness(self, left: Whole, right: Whole) -> Values:
+        """Cosine of the training users of items, for each on the left and the one beside it on the right."""
+        from corml.linalg.closeness import Closeness  # a kernel that other metrics do without
+
+        if self.train is None:
+            raise UsageError("These lists come without training interactions, which tell how close two items are.")
+        code = np.minimum(left, right).astype(np.int64) * self.n_items + np.maximum(left, right)
+        distinct, back = np.unique(code, return_inverse=True)  # the same pairs are in many lists
+        values = Closeness.by_users(self.train).between(distinct // self.n_items, distinct % self.n_items)
+        return np.asarray(values[back], dtype=np.float64)
