@@ -33,6 +33,8 @@ ROWS = [
     {"storage"},
     {"fitted"},
     {"linalg"},
+    {"filters"},
+    {"attributes"},
     {"interactions"},
     {"strength"},
     {"console_progress"},

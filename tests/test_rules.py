@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 
 import corml
 from corml import Interactions, rerank
+from corml.attributes import Attributes, indicators
 from corml.errors import UsageError
 from corml.evaluation import evaluate_lists
 from corml.fitted import Outcome, learned
@@ -22,21 +23,13 @@ from slow_lists import all_lists, one_by_one, one_list, ranking
 from slow_lists import boosted as plainly_boosted
 from support import random_interactions
 
+GENRES = ("comedy", "crime", "drama")
 
-class Genres:
-    """Attributes of items, as far as rules ask for them."""
 
-    def __init__(self, rows, names=("drama", "comedy", "crime")):
-        self.names, self.rows = names, rows
-
-    def categories(self, name):
-        pattern = np.zeros((len(self.rows), len(self.names)), dtype=np.float32)
-        for item, own in enumerate(self.rows):
-            pattern[item, list(own)] = 1
-        return csr_array(pattern)
-
-    def values(self, name):
-        return self.names
+def attributes(genres):
+    """A table with the genres of each item, given by number."""
+    items = Ids([f"i{item}" for item in range(len(genres))])
+    return Attributes(items, {"genre": indicators([GENRES[genre] for genre in own] for own in genres)})
 
 
 @dataclass(kw_only=True, eq=False)
@@ -46,7 +39,7 @@ class Table(Recommender):
     NAME: ClassVar[str] = "table"
     table_ = learned(np.ndarray, "users", "items")
     near_ = learned(np.ndarray, "items", "items")
-    attributes_: ClassVar[object] = None
+    attributes_: ClassVar[Attributes]
 
     def _fit(self, call):
         return Outcome(arrays={"table": type(self).scores, "near": type(self).near})
@@ -70,7 +63,8 @@ def table(seed, users=9, items=16):
     kind = type("Drawn", (Table,), {})
     kind.scores = rng.integers(-3, 12, (len(data.users), items)).astype(np.float32)
     kind.near = (near + near.T).astype(np.float64)
-    kind.attributes_ = Genres([sorted(rng.choice(3, rng.integers(0, 3), replace=False)) for _ in range(items)])
+    kind.genres = [sorted(rng.choice(3, rng.integers(0, 3), replace=False)) for _ in range(items - 3)] + [[0], [1], [2]]
+    kind.attributes_ = attributes(kind.genres)
     return kind().fit(data)
 
 
@@ -112,7 +106,7 @@ def test_any_rules_together_give_the_lists_of_the_plainest_way(seed, k, rules, w
 
 def slowly(model, k, rules, allowed=None):
     rule = ListRules(**rules)
-    genres = model.attributes_.rows
+    genres = model.genres
     factors = None
     scores = model.table_.astype(np.float64)
     if rule.boost:
@@ -123,7 +117,7 @@ def slowly(model, k, rules, allowed=None):
                     factors[item] *= factor
                 elif name == "genre":
                     for genre in genres[item]:
-                        factors[item] *= factor.get(model.attributes_.names[genre], 1)
+                        factors[item] *= factor.get(GENRES[genre], 1)
         scores = np.array([[plainly_boosted(s, f) for s, f in zip(row, factors, strict=True)] for row in scores])
     banned = [set(model.train_[[row]].indices.tolist()) for row in range(len(model.users_))]
     how = {"diversity": rule.diversity, "pool": 2 * k, "close": model.near_}
@@ -267,7 +261,7 @@ def test_items_that_are_not_known_are_boosted_in_vain(data):
 
 def test_a_list_that_a_limit_leaves_short_says_so():
     model = table(4)
-    model.attributes_.rows[:] = [[0]] * 16
+    type(model).attributes_ = attributes([[0]] * 16)
     lists = model.recommend(["u0"], k=5, max_per={"genre": 2})
     assert len(next(iter(lists))) == 2
     assert lists.reasons[0].startswith("exhausted: 2 of 5")
@@ -280,7 +274,7 @@ def test_limits_look_as_deep_as_they_must(monkeypatch):
     kind = type(
         "Deep", (Table,), {"scores": -np.arange(items, dtype=np.float32)[None], "near": np.zeros((items, items))}
     )
-    kind.attributes_ = Genres([[0] if item < 300 else [1, 2] if item < 350 else [] for item in range(items)])
+    kind.attributes_ = attributes([[0] if item < 300 else [1, 2] if item < 350 else [] for item in range(items)])
     data = Interactions.from_pairs(["u"] * items, [f"i{item}" for item in range(items)])
     model = kind().fit(data)
     for sizes in ((1 << 23, 8), (1, 2), (1, 100)):
@@ -388,12 +382,12 @@ def test_a_dial_obeys_at_every_position(data):
         ({"max_per": {"genre": 0}}, "max_per must be a whole number of at least 1 for 'genre'; got '0'"),
         ({"max_per": {"genre": 1.5}}, "max_per must be a whole number"),
         ({"max_per": ["genre"]}, "max_per takes a mapping of attributes to numbers"),
-        ({"max_per": {"genre": 2}}, "no attribute"),
+        ({"max_per": {"genre": 2}}, "There is no attribute 'genre': no table of items was given"),
         ({"boost": {"i1": 0}}, "boost must be a factor above 0 for 'i1'.*To leave an item out, use exclude"),
         ({"boost": {"i1": -1}}, "boost must be a factor above 0"),
         ({"boost": {"i1": "2"}}, "boost must be a factor above 0"),
         ({"boost": {"genre": {"x": float("inf")}}}, "boost must be a factor above 0 for 'x'"),
-        ({"boost": {"genre": {"x": 2}}}, "no attribute"),
+        ({"boost": {"genre": {"x": 2}}}, "There is no attribute 'genre': no table of items was given"),
         ({"boost": ["i1"]}, "boost takes a mapping"),
     ],
 )

@@ -1,6 +1,6 @@
 """What a fit leaves behind: one frozen object, typed, and nothing of the call that made it.
 
-    Fitted                 ids, training matrix, what else was seen, counts, titles, source, settings, what was learned:
+    Fitted                 ids, training matrix, what else was seen, counts, titles, attributes, source, settings:
       settings: Settings     as they were when `fit` was called
       arrays                 as the model declares them with `learned(…)`
       plan: Plan             what was chosen and predicted before anything was allocated
@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import html, memory
+from corml.attributes import Attributes
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
 from corml.strength import latest_of, with_values
@@ -220,6 +221,7 @@ class Fitted:
     times: NDArray[np.float64] | None = None  # of the pairs learned from, in the order of train
     seen_times: NDArray[np.float64] | None = None
     weights: NDArray[np.float32] | None = None  # of the pairs learned from, in the order of train
+    attributes: Attributes | None = None  # what is known of the items, row by row
 
     @classmethod
     def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
@@ -237,6 +239,7 @@ class Fitted:
             times=train.times_by_row,
             seen_times=None if train.seen is None else train.seen.times_by_row,
             weights=train.weights_by_row,
+            attributes=None if train.attributes is None else train.attributes.on(train.items),
         )
 
     @property

@@ -1,5 +1,6 @@
 """The one small interface of every model: fit, recommend, similar, explain, save."""
 
+import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -11,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import requests
+from corml import filters, requests
+from corml.attributes import Attributes
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = ["FitCall", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
+Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.filters`
 T = TypeVar("T")
 
 
@@ -226,6 +229,24 @@ class Recommender(ABC):
         return self._state().titles
 
     @property
+    def attributes_(self) -> Attributes:
+        """What is known of the items, one row each; without columns if no table of items was given."""
+        state = self._state()
+        return Attributes(state.items) if state.attributes is None else state.attributes
+
+    def with_items(self, table: Any) -> Self:
+        """The same fitted model with another table of items: a file, a frame or what `corml.load_items` gave.
+
+        Titles in it are used where there are some. Nothing is learned anew.
+        """
+        import corml  # the front door knows who reads tables: a room above this one
+
+        state, about = self._state(), corml.load_items(table).on(self.items)
+        changed = copy.copy(self)
+        changed.fitted_ = replace(state, attributes=about, titles={**state.titles, **about.titles})
+        return changed
+
+    @property
     def popularity(self) -> NDArray[np.float32]:
         """Share of the training users of each item."""
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
@@ -254,10 +275,11 @@ class Recommender(ABC):
         *,
         history: Sequence[Labels] | Interactions | None = None,
         k: int = 10,
-        exclude: Labels | Sequence[Labels] | None = None,
-        only: Labels | Sequence[Labels] | None = None,
+        exclude: Labels | Sequence[Labels] | Filter | None = None,
+        only: Labels | Sequence[Labels] | Filter | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        now: Any = None,
         diversity: float = 0.0,
         boost: Mapping[str, Any] | None = None,
         max_per: Mapping[str, int] | None = None,
@@ -271,7 +293,9 @@ class Recommender(ABC):
         learned from: for lists that are judged by held-out pairs.
 
         Items in `exclude` are never recommended; `only`, where given, limits the choice. Both take one list for all
-        or one list per row. Every list has k items, or `reasons` says why not.
+        or one list per row, or conditions on attributes: `only={"genre": ["Comedy"], "price": (None, 20)}`, see
+        `corml.filters`. `now`, a moment or "now", leaves out what is not yet, or no longer, available then, by the
+        columns available_from and available_until. Every list has k items, or `reasons` says why not.
 
         Rules of lists, in the order in which they count: `boost={"i1": 1.2, "genre": {"Comedy": 1.5}}` multiplies
         scores; `diversity` from 0 to 1 puts items into a list that are far from each other; `max_per={"genre": 2}`
@@ -281,7 +305,8 @@ class Recommender(ABC):
         rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
         how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS}
         request = requests.resolve(self._state(), users, history, **how)
-        limits = requests.limits(self.items, request, exclude, only, rule)
+        chosen = filters.choice(self.attributes_, only, exclude, now)
+        limits = requests.limits(self.items, request, chosen.exclude, chosen.only, rule, chosen.mask)
         width = requests.list_length(k, self.items)
         if rules.any:
             from corml.rerank import recommended  # a compiled kernel that plain lists do without

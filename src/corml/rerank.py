@@ -59,12 +59,8 @@ def ranked(ranking: "Ranking", k: int, rules: ListRules, names: Sequence[str], p
     """Lists of k items by rules."""
     model = ranking.model
     closeness = model.closeness() if rules.diversity > 0 else None
-    categories = rules.categories(model.items, _attributes(model))
+    categories = rules.categories(model.attributes_)
     return Reranker(ranking, k, rules, closeness, categories, progress).lists(names)
-
-
-def _attributes(model: "Recommender") -> Any:
-    return getattr(model, "attributes_", None)
 
 
 def _with_rules(reason: str | None, rules: ListRules, lost: int) -> str | None:
@@ -102,14 +98,15 @@ class Ranking:
         rules: ListRules,
     ) -> Self:
         """Candidates with what rules do to their scores."""
-        return cls(model, X, users, seen, allowed, rules.factors(model.items, _attributes(model)))
+        return cls(model, X, users, seen, allowed, rules.factors(model.items, model.attributes_))
 
     def best(self, rows: Rows, width: int, lost: csr_array | None = None) -> Lists:
         """The best candidates of rows by score, −1 after the last; `lost` are more items that they may not have."""
         seen = self.seen[rows] if lost is None else (self.seen[rows] + lost).tocsr()
         seen.sort_indices()
         users = None if self.users is None else self.users[rows]
-        allowed = None if self.allowed is None else self.allowed[rows]
+        shared = self.allowed is None or self.allowed.shape[0] == 1  # one row holds for all
+        allowed = self.allowed if shared else self.allowed[rows]
         if width < self.X.shape[1]:
             return top_k(_Scorer(self), self.X[rows], width, users=users, seen=seen, allowed=allowed)
         return self._sorted(self.X[rows], users, seen, allowed)
@@ -123,9 +120,9 @@ class Ranking:
         scores = np.nan_to_num(np.concatenate(parts, axis=1), nan=-np.inf, posinf=np.inf, neginf=-np.inf)
         scores[rows_of(seen), seen.indices] = -np.inf
         if allowed is not None:
-            may = np.zeros(scores.shape, dtype=bool)
+            may = np.zeros((allowed.shape[0], items), dtype=bool)
             may[rows_of(allowed), allowed.indices] = True
-            scores[~may] = -np.inf
+            scores = np.where(may, scores, -np.inf)
         columns = np.argsort(-scores, axis=1, kind="stable")
         scores = np.take_along_axis(scores, columns, axis=1)
         return np.where(scores > -np.inf, columns, -1), scores

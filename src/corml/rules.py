@@ -11,18 +11,16 @@ What may be in a list at all (what was seen, `only`, `exclude`) is settled befor
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
+from corml.attributes import Attributes
 from corml.errors import UsageError, ascii_line
 from corml.interactions import Ids, canonical
 from corml.settings import nearest
-
-if TYPE_CHECKING:
-    from corml.attributes import Attributes
 
 __all__ = ["ListRules", "boosted", "unboosted"]
 
@@ -85,7 +83,7 @@ class ListRules:
         parts += [f"an item in at most {self.max_share:.4g} of the lists"] if self.max_share is not None else []
         return ", ".join(parts)
 
-    def factors(self, items: Ids, attributes: "Attributes | None") -> Scores | None:
+    def factors(self, items: Ids, attributes: Attributes) -> Scores | None:
         """What the score of each item is multiplied by; None if nothing is boosted."""
         if not self.boost:
             return None
@@ -95,8 +93,7 @@ class ListRules:
                 row = items.find([name])[0]
                 factors[row] *= factor if row >= 0 else 1
                 continue
-            known = _of(attributes, name, "boost")
-            values, pattern = known.values(name), known.categories(name).tocsc()
+            values, pattern = attributes.values(name), attributes.categories(name).tocsc()
             for value, number in factor.items():
                 if canonical(value) not in values:
                     where = f"{ascii_line(name)} has no value {ascii_line(value)}"
@@ -110,15 +107,13 @@ class ListRules:
         named = [canonical(name) for name, factor in (self.boost or {}).items() if not isinstance(factor, Mapping)]
         return [name for name in named if name not in items]
 
-    def categories(self, items: Ids, attributes: "Attributes | None") -> tuple[csr_array, NDArray[np.int64]] | None:
+    def categories(self, attributes: Attributes) -> tuple[csr_array, NDArray[np.int64]] | None:
         """Items × the values of all limited attributes, and how many items of each value a list may have."""
         if not self.max_per:
             return None
-        patterns = [csr_array(_of(attributes, name, "max_per").categories(name)) for name in self.max_per]
-        caps = [
-            np.full(pattern.shape[1], self.max_per[name]) for name, pattern in zip(self.max_per, patterns, strict=True)
-        ]
-        return csr_array(hstack(patterns, format="csr")), np.concatenate(caps).astype(np.int64)
+        patterns = [csr_array(attributes.categories(name)) for name in self.max_per]
+        caps = np.repeat(list(self.max_per.values()), [pattern.shape[1] for pattern in patterns])
+        return csr_array(hstack(patterns, format="csr")), caps.astype(np.int64)
 
     def quota(self, lists: int) -> int | None:
         """How many of the lists may have an item; None where all may."""
@@ -142,15 +137,6 @@ def unboosted(scores: Scores, factors: Scores) -> Scores:
     """The scores that were boosted, but for rounding."""
     exact = factors.astype(np.float64)
     return np.asarray(np.where(scores < 0, scores * exact, scores / exact), dtype=np.float32)
-
-
-def _of(attributes: "Attributes | None", name: str, rule: str) -> "Attributes":
-    if attributes is None:
-        raise UsageError(
-            f"{rule} asks for {ascii_line(name)}, and the model has no attributes of items: give a table of them when "
-            "the data are loaded."
-        )
-    return attributes
 
 
 def _check_mapping(given: Any, name: str, what: str) -> None:

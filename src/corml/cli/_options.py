@@ -40,6 +40,7 @@ LOADING: dict[str, Option] = {
     "negative": _value(str, "--negative", "KINDS", "Kinds of events that say no: return,dislike."),
     "half_life": _value(str, "--half-life", "TIME", "After this time an interaction counts half: 90d."),
     "titles": _value(str, "--titles", "FILE", "A second file with item ids and titles."),
+    "items": _value(str, "--items", "FILE", "A table of items: ids and attributes, such as genre, price and title."),
     "separator": _value(str, "--separator", "TEXT", "Column separator (default: detected)."),
     "no_header": _switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),
     "trim": _switch("--trim", "Strip whitespace around ids."),

@@ -8,6 +8,7 @@ import typer
 import corml
 from corml.cli._console import STDOUT, as_json_text, progress, show_json, show_table, tell, wrote
 from corml.cli._tables import ending, put, table_bytes
+from corml.cli._where import excluded, only_these
 from corml.cli._work import ids, tell_unknown, text_target, turned
 from corml.errors import UsageError, ascii_line
 from corml.recommendations import Recommendations
@@ -37,6 +38,26 @@ def recommend(
     k: int = typer.Option(10, "-k", metavar="N", help="Number of items per list."),
     exclude: str = typer.Option(None, metavar="IDS", help="Items never to recommend: id,id,… or @FILE."),
     only: str = typer.Option(None, metavar="IDS", help="Candidates: recommend only these items: id,id,… or @FILE."),
+    items: str = typer.Option(
+        None, "--items", metavar="FILE", help="A table of items with attributes, in place of the model's own."
+    ),
+    only_where: list[str] = typer.Option(
+        [],
+        "--only-where",
+        metavar="CONDITION",
+        help="Recommend only items with this attribute: genre=Comedy,Drama or price<=20 or price=5..20; may be "
+        "repeated, all must hold.",
+    ),
+    exclude_where: list[str] = typer.Option(
+        [], "--exclude-where", metavar="CONDITION", help="Never recommend items with this attribute; may be repeated."
+    ),
+    now: str = typer.Option(
+        None,
+        "--now",
+        metavar="TIME",
+        help="Leave out what is not available then, by the columns available_from and available_until: 2024-01-31, or "
+        "now.",
+    ),
     seen: str = typer.Option(
         "exclude",
         metavar="RULE",
@@ -65,21 +86,29 @@ def recommend(
       corml recommend shop.corml --user u1 --user u2
       corml recommend shop.corml --history i1,i7 -k 5
       corml recommend shop.corml --item "Salt, coarse" --item Pepper
+      corml recommend shop.corml --user u1 --only-where "genre=Comedy" --only-where "price<=20"
       corml recommend shop.corml --all --out lists.parquet
       corml recommend shop.corml --all --out - | gzip > lists.csv.gz
       corml recommend shop.corml --all --seen only --exclude-recent 2w --out again.csv
     """
     kind = ending(out, (".parquet", ".csv", ".tsv", ".json")) if out else ""
     if out:
-        text_target(out, model, users)
+        text_target(out, model, users, items)
     listed = [*user, *(ids("@" + users) or [] if users else [])]
     histories = [*(ids(text) or [] for text in history), *([item] if item else [])]
     if bool(listed or all_users) == bool(histories):
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history or --item with item ids.")
     SeenRule(seen, exclude_recent)
     named = {"exclude": ids(exclude), "only": ids(only)}
-    limits: dict[str, Any] = {**named, "seen": seen, "exclude_recent": exclude_recent}
-    loaded = turned(corml.read_model(model), novelty)
+    loaded = corml.read_model(model)
+    loaded = turned(loaded.with_items(items) if items else loaded, novelty)
+    limits: dict[str, Any] = {
+        "exclude": excluded(exclude_where, named["exclude"], loaded.attributes_),
+        "only": only_these(only_where, named["only"], loaded.attributes_),
+        "seen": seen,
+        "exclude_recent": exclude_recent,
+        "now": now,
+    }
     if not histories and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
     for name, given in named.items():

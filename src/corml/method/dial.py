@@ -114,10 +114,11 @@ class NoveltyDial(Recommender):
         *,
         history: Sequence[Sequence[Hashable]] | Interactions | None = None,
         k: int = 10,
-        exclude: Sequence[Any] | None = None,
-        only: Sequence[Any] | None = None,
+        exclude: Sequence[Any] | Mapping[str, Any] | None = None,
+        only: Sequence[Any] | Mapping[str, Any] | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        now: Any = None,
         diversity: float = 0.0,
         boost: Mapping[str, Any] | None = None,
         max_per: Mapping[str, int] | None = None,
@@ -125,10 +126,9 @@ class NoveltyDial(Recommender):
         novelty: float = MIDDLE,
     ) -> Recommendations:
         """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
+        limits: dict[str, Any] = {"exclude": exclude, "only": only, "seen": seen, "exclude_recent": exclude_recent}
         rules: dict[str, Any] = {"diversity": diversity, "boost": boost, "max_per": max_per, "max_share": max_share}
-        return self.at(novelty).recommend(
-            users, history=history, k=k, exclude=exclude, only=only, seen=seen, exclude_recent=exclude_recent, **rules
-        )
+        return self.at(novelty).recommend(users, history=history, k=k, now=now, **limits, **rules)
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """As the middle position has it."""
