@@ -68,7 +68,7 @@ def evaluate(
             best = _by_rules(model, history, longest, known, job, rules, report)
         else:
             best, _ = top_k(model, history, longest, users=known, seen=job.mask, progress=report)
-    return _result(job, best, parsed, bootstrap, name=_named(model.NAME, rules))
+    return _result(job, best, parsed, bootstrap, name=model.NAME, rules=str(rules or ""))
 
 
 def evaluate_lists(
@@ -114,11 +114,6 @@ def _by_rules(
     return ranked(ranking, k, rules, job.users.tolist(), progress).columns
 
 
-def _named(model: str, rules: ListRules | None) -> str:
-    """A model with the rules of its lists, so that no figure is taken for one of the plain lists."""
-    return f"{model} ({rules})" if rules is not None and rules.any else model
-
-
 def _result(
     job: task.Task,
     best: NDArray[np.int64],
@@ -127,6 +122,7 @@ def _result(
     *,
     name: str,
     notes: Mapping[str, int] | None = None,
+    rules: str = "",
 ) -> Result:
     means, per_user = measured(lists_of(job, best), metrics)
     return Result(
@@ -140,4 +136,5 @@ def _result(
         split=job.split.fingerprint,
         procedure=job.split.procedure,
         notes={**job.notes, **(notes or {})},
+        rules=rules,
     )
