@@ -18,7 +18,7 @@ from corml.progress import Progress, silent
 __all__ = ["hold_quota"]
 
 Whole = NDArray[np.integer[Any]]
-Relist = Callable[[Whole, Whole], tuple[Whole, NDArray[np.float64]]]
+Relist = Callable[[Any, Any], tuple[Whole, NDArray[np.float64]]]
 
 
 def hold_quota(

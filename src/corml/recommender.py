@@ -284,6 +284,7 @@ class Recommender(ABC):
         boost: Mapping[str, Any] | None = None,
         max_per: Mapping[str, int] | None = None,
         max_share: float | None = None,
+        progress: Asked = None,
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
 
@@ -300,6 +301,7 @@ class Recommender(ABC):
         Rules of lists, in the order in which they count: `boost={"i1": 1.2, "genre": {"Comedy": 1.5}}` multiplies
         scores; `diversity` from 0 to 1 puts items into a list that are far from each other; `max_per={"genre": 2}`
         limits the items of a category in a list; `max_share=0.05` the share of these lists that an item is in.
+        `progress=True` shows bars.
         """
         rule = SeenRule(seen, exclude_recent)
         rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
@@ -308,11 +310,13 @@ class Recommender(ABC):
         chosen = filters.choice(self.attributes_, only, exclude, now)
         limits = requests.limits(self.items, request, chosen.exclude, chosen.only, rule, chosen.mask)
         width = requests.list_length(k, self.items)
-        if rules.any:
-            from corml.rerank import recommended  # a compiled kernel that plain lists do without
+        with shown(progress) as report:
+            if rules.any:
+                from corml.rerank import recommended  # a compiled kernel that plain lists do without
 
-            return recommended(self, request, limits, rules, k=k)
-        ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
+                return recommended(self, request, limits, rules, k=k, progress=report)
+            bounds = {"seen": limits.seen, "allowed": limits.allowed}
+            ranked = top_k(self, request.matrix, width, users=request.users, **bounds, progress=report)
         return requests.answer(self, request, limits, *ranked, k=k)
 
     def closeness(self) -> "Closeness":

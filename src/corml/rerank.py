@@ -41,11 +41,13 @@ Rows = NDArray[np.int64]
 Scores = NDArray[np.float32]
 
 
-def recommended(model: "Recommender", request: Request, limits: Limits, rules: ListRules, *, k: int) -> Recommendations:
+def recommended(
+    model: "Recommender", request: Request, limits: Limits, rules: ListRules, *, k: int, progress: Progress = silent
+) -> Recommendations:
     """The answer to a request, by rules. Its scores are the model's own, also of boosted items."""
     ranking = Ranking.of(model, request.matrix, request.users, limits.seen, limits.allowed, rules=rules)
     factors = ranking.factors
-    listed = ranked(ranking, requests.list_length(k, model.items), rules, request.names)
+    listed = ranked(ranking, requests.list_length(k, model.items), rules, request.names, progress)
     columns, scores, boosts = listed.columns, listed.scores, None
     if factors is not None:
         boosts = np.where(columns < 0, np.nan, factors[np.maximum(columns, 0)]).astype(np.float32)
@@ -105,8 +107,9 @@ class Ranking:
         seen = self.seen[rows] if lost is None else (self.seen[rows] + lost).tocsr()
         seen.sort_indices()
         users = None if self.users is None else self.users[rows]
-        shared = self.allowed is None or self.allowed.shape[0] == 1  # one row holds for all
-        allowed = self.allowed if shared else self.allowed[rows]
+        allowed = self.allowed
+        if allowed is not None and allowed.shape[0] > 1:  # else one row holds for all
+            allowed = allowed[rows]
         if width < self.X.shape[1]:
             return top_k(_Scorer(self), self.X[rows], width, users=users, seen=seen, allowed=allowed)
         return self._sorted(self.X[rows], users, seen, allowed)
@@ -148,12 +151,14 @@ class _Scorer:
 
     def score_block(self, users: Any, columns: slice) -> Scores:
         represented, cold = users
-        block = self.model.score_block(represented, columns)
+        block = np.require(self.model.score_block(represented, columns), requirements="W")
         if len(cold):
-            block = np.array(block)
             block[cold] = self.model.popularity[columns]
-        factors = self.ranking.factors
-        return block if factors is None else boosted(block, factors[columns])
+        if self.ranking.factors is not None:
+            factors = self.ranking.factors[columns]
+            pushed = np.flatnonzero(factors != 1)
+            block[:, pushed] = boosted(block[:, pushed], factors[pushed])
+        return block
 
 
 @dataclass(frozen=True, eq=False)

@@ -132,11 +132,13 @@ def _for_users(
     loaded: Recommender, requested: Sequence[str], k: int, limits: dict[str, Any]
 ) -> Iterator[Recommendations]:
     loaded.users_.rows(requested)  # all unknown ones in one error, before any work
-    piece = PIECE if limits["max_share"] is None else max(len(requested), 1)  # a share is one of all lists
     with progress() as show:
-        for at in range(0, len(requested), piece):
-            yield loaded.recommend(requested[at : at + piece], k=k, **limits)
-            show("recommend", min(at + piece, len(requested)), len(requested))
+        if limits["max_share"] is not None:  # a share is one of all lists
+            yield loaded.recommend(requested, k=k, **limits, progress=show)
+            return
+        for at in range(0, len(requested), PIECE):
+            yield loaded.recommend(requested[at : at + PIECE], k=k, **limits)
+            show("recommend", min(at + PIECE, len(requested)), len(requested))
 
 
 def _deliver(lists: list[Recommendations], out: str | None, kind: str, as_json: bool) -> None:

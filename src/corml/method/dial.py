@@ -19,6 +19,7 @@ from corml.interactions import Interactions
 from corml.linalg.closeness import Closeness
 from corml.method.plan.plan import LOOKED_AT, Plan
 from corml.method.sparse.fit_cache import Workspace
+from corml.progress import Asked
 from corml.recommendations import Recommendations
 from corml.recommender import FitCall, Recommender
 from corml.settings import Rule, build, optional, setting, values_of
@@ -123,12 +124,13 @@ class NoveltyDial(Recommender):
         boost: Mapping[str, Any] | None = None,
         max_per: Mapping[str, int] | None = None,
         max_share: float | None = None,
+        progress: Asked = None,
         novelty: float = MIDDLE,
     ) -> Recommendations:
         """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
         limits: dict[str, Any] = {"exclude": exclude, "only": only, "seen": seen, "exclude_recent": exclude_recent}
         rules: dict[str, Any] = {"diversity": diversity, "boost": boost, "max_per": max_per, "max_share": max_share}
-        return self.at(novelty).recommend(users, history=history, k=k, now=now, **limits, **rules)
+        return self.at(novelty).recommend(users, history=history, k=k, now=now, **limits, **rules, progress=progress)
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """As the middle position has it."""
