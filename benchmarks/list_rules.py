@@ -1,9 +1,10 @@
 """What rules of lists cost in time, and shares in relevance (run: python benchmarks/list_rules.py [DATA]).
 
 10,000 users get a list of 10 items, with and without rules: lists a processor second, by CoRML, which has a metric, and
-by item-knn, whose lists are made diverse by the users of items. Then an item may be in only so many lists of the test users: how
-much of the plain lists' scores is kept (mean over users) and NDCG@10, for deferred acceptance (docs/lists.md) and for
-serving users in the order of the file, each the best items that are left. Writes results/lists/rules-DATA.json.
+by item-knn, whose lists are made diverse by the users of items. Then an item may be in only so many lists of the test
+users: how much of the plain lists' scores is kept (mean over users) and NDCG@10, for deferred acceptance
+(docs/lists.md) and for serving users in the order of the file, each the best items that are left. Writes
+results/lists/rules-DATA.json.
 """
 
 import sys

@@ -32,7 +32,7 @@ __all__ = ["Listed", "Ranking", "Reranker", "ranked", "recommended"]
 POOL = 5  # candidates for each place of a list that diversity chooses among
 DEEPER = 8  # times as many candidates where the first are not enough
 BAND = 4096  # lists made at a time
-SORTED_AT_ONCE = 1 << 23  # scores of whole rows
+SORTED_AT_ONCE = 1 << 23  # candidates of these lists
 KEPT = 10  # candidates for each place of a list while items are shared out, or fewer that fit into KEPT_BYTES
 KEPT_BYTES = 1 << 29
 A_CANDIDATE = 9  # bytes: item, score, and whether it is lost
@@ -197,9 +197,19 @@ class Reranker:
             listed.columns[rows], listed.scores[rows] = self.made(rows)
         return listed
 
+    @property
+    def width(self) -> int:
+        """How many candidates are looked at first."""
+        return min(max(self.pool, 2 * self.k), self.catalogue)
+
+    @property
+    def height(self) -> int:
+        """How many lists are made at a time."""
+        return max(1, min(BAND, SORTED_AT_ONCE // max(self.width, 1)))
+
     def bands(self) -> Iterator[Rows]:
         """All rows, some at a time, with progress."""
-        for rows in _bands(np.arange(self.rows), BAND):
+        for rows in _bands(np.arange(self.rows), self.height):
             yield rows
             self.progress("rank", int(rows[-1]) + 1, self.rows)
 
@@ -221,7 +231,7 @@ class Reranker:
 
     def made(self, rows: Rows, lost: csr_array | None = None, width: int = 0) -> Lists:
         """Lists of some rows, ranked anew, from as many candidates as they need."""
-        width = min(max(width, self.pool, 2 * self.k), self.catalogue)
+        width = max(width, self.width)
         columns, scores = self.ranking.best(rows, width, lost)
         listed = self.chosen(columns, scores, np.zeros(columns.shape, dtype=bool))
         short = np.flatnonzero((listed[0][:, -1] < 0) & (columns[:, -1] >= 0))
@@ -293,7 +303,7 @@ class _Shares:
         listed.columns[rows], listed.scores[rows] = how.chosen(kept, self.scores[rows], gone)
         too_few = (listed.columns[rows, -1] < 0) | ((~gone).sum(axis=1) < how.pool)
         again = rows[too_few & (kept[:, -1] >= 0)] if kept.shape[1] < how.catalogue else rows[:0]
-        for part in _bands(again, BAND):
+        for part in _bands(again, how.height):
             listed.columns[part], listed.scores[part] = how.made(part, self._lost_of(part))
 
     def _lost_of(self, rows: Rows) -> csr_array:

@@ -1,7 +1,8 @@
 """What a metric sees: ranked lists, what in them was right, and how common each item is."""
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,7 +10,10 @@ from scipy.sparse import csr_array
 
 from corml.errors import UsageError
 
-__all__ = ["Lists", "Values"]
+if TYPE_CHECKING:
+    from corml.linalg.closeness import Closeness
+
+__all__ = ["Lists", "Values", "Whole"]
 
 Whole = NDArray[np.integer[Any]]
 Values = NDArray[np.float64]
@@ -57,13 +61,11 @@ class Lists:
         rare: Values = -np.log2(np.maximum(self.degrees, 1) / max(self.n_users, 1))
         return rare + 0.0  # an item of all users has 0, not −0
 
-    def closeness(self, left: Whole, right: Whole) -> Values:
-        """Cosine of the training users of items, for each on the left and the one beside it on the right."""
+    @cached_property
+    def closeness(self) -> "Closeness":
+        """Cosine of the training users of two items."""
         from corml.linalg.closeness import Closeness  # a kernel that other metrics do without
 
         if self.train is None:
             raise UsageError("These lists come without training interactions, which tell how close two items are.")
-        code = np.minimum(left, right).astype(np.int64) * self.n_items + np.maximum(left, right)
-        distinct, back = np.unique(code, return_inverse=True)  # the same pairs are in many lists
-        values = Closeness.by_users(self.train).between(distinct // self.n_items, distinct % self.n_items)
-        return np.asarray(values[back], dtype=np.float64)
+        return Closeness.by_users(self.train)

@@ -2,9 +2,11 @@
 
 import numpy as np
 
-from corml.metrics._lists import Lists, Values
+from corml.metrics._lists import Lists, Values, Whole
 
 __all__ = ["diversity"]
+
+PAIRS_AT_ONCE = 1 << 22
 
 
 def diversity(lists: Lists, k: int) -> Values:
@@ -17,16 +19,19 @@ def diversity(lists: Lists, k: int) -> Values:
     list of fewer than two items has 0.
     """
     shown = lists.items[:, :k]
-    row, left, right = _pairs(shown)
-    lengths = np.maximum((shown >= 0).sum(axis=1), 1)
-    pairs = lengths * (lengths - 1) / 2
-    distances = 1 - lists.closeness(left, right)
-    total = np.bincount(row, weights=distances, minlength=len(shown))
-    return np.asarray(np.clip(total / np.maximum(pairs, 1), 0, 1), dtype=np.float64)
+    at_once = max(1, PAIRS_AT_ONCE // max(k * (k - 1) // 2, 1))
+    parts = [_mean_distance(lists, shown[at : at + at_once]) for at in range(0, len(shown), at_once)]
+    return np.concatenate([np.zeros(0), *parts])
 
 
-def _pairs(shown: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """All pairs of items of each list: the row, and both items."""
+def _mean_distance(lists: Lists, shown: Whole) -> Values:
+    """Mean distance of the pairs of each list; 0 where there is none."""
     one, other = np.triu_indices(shown.shape[1], 1)
     row, at = np.nonzero(shown[:, other] >= 0)  # a list is never short before an item
-    return row, shown[row, one[at]], shown[row, other[at]]
+    left, right = shown[row, one[at]], shown[row, other[at]]
+    code = np.minimum(left, right).astype(np.int64) * lists.n_items + np.maximum(left, right)
+    pairs, back = np.unique(code, return_inverse=True)  # the same pairs are in many lists
+    close = lists.closeness.between(pairs // max(lists.n_items, 1), pairs % max(lists.n_items, 1))
+    count = np.bincount(row, minlength=len(shown))
+    total = np.bincount(row, weights=1 - close[back], minlength=len(shown))
+    return np.asarray(np.clip(total / np.maximum(count, 1), 0, 1), dtype=np.float64)
