@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from corml.method.sparse.fit_cache import Workspace
     from corml.models import read_model
     from corml.recommendations import Recommendations
+    from corml.rules import ListRules
     from corml.splits import Split, read_split, split
     from corml.tuning import Tuned, tune
 
@@ -34,6 +35,7 @@ _HOMES = {
     "CoRML": "corml.method.estimator",
     "CormlError": "corml.errors",
     "Interactions": "corml.interactions",
+    "ListRules": "corml.rules",
     "Popularity": "corml.baselines.popularity",
     "Recommendations": "corml.recommendations",
     "Result": "corml.evaluation",
@@ -60,6 +62,7 @@ __all__ = [
     "CoRML",
     "CormlError",
     "Interactions",
+    "ListRules",
     "Popularity",
     "Recommendations",
     "Result",

@@ -27,6 +27,7 @@ from corml.strength import Kinds, Negative, latest_of, pushed_down, with_values
 
 if TYPE_CHECKING:
     from corml.linalg import admm
+    from corml.linalg.closeness import Closeness
 
 __all__ = [
     "Certificate",
@@ -259,6 +260,13 @@ class Fitted:
     def latest(self) -> float | None:
         """The latest moment that is known, from which ages are counted; None without times."""
         return latest_of(self.times, self.seen_times)
+
+    @cached_property
+    def closeness_by_users(self) -> "Closeness":
+        """Cosine of the training users of two items: how close they are, for models without a metric."""
+        from corml.linalg.closeness import Closeness
+
+        return Closeness.by_users(self.train)
 
     @property
     def resolved(self) -> Settings:

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,10 +23,14 @@ from corml.interactions import Ids, Interactions, labels_of
 from corml.log import timed
 from corml.progress import Asked, Progress, silent
 from corml.recommendations import Recommendations
+from corml.rules import ListRules
 from corml.seen import SeenRule
 from corml.settings import Search, check, check_names, values_of
 from corml.strength import of_mean_square_one
 from corml.topn import Lists, block_of, top_k
+
+if TYPE_CHECKING:
+    from corml.linalg.closeness import Closeness
 
 __all__ = ["FitCall", "Recommender", "check_is_data"]
 
@@ -304,6 +308,11 @@ class Recommender(ABC):
         seen: str = "exclude",
         exclude_recent: str | None = None,
         now: Any = None,
+        diversity: float = 0.0,
+        boost: Mapping[str, Any] | None = None,
+        max_per: Mapping[str, int] | None = None,
+        max_share: float | None = None,
+        progress: Asked = None,
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
 
@@ -316,15 +325,39 @@ class Recommender(ABC):
         or one list per row, or conditions on attributes: `only={"genre": ["Comedy"], "price": (None, 20)}`, see
         `corml.filters`. `now`, a moment or "now", leaves out what is not yet, or no longer, available then, by the
         columns available_from and available_until. Every list has k items, or `reasons` says why not.
+
+        Rules of lists, in the order in which they count: `boost={"i1": 1.2, "genre": {"Comedy": 1.5}}` multiplies
+        scores; `diversity` from 0 to 1 puts items into a list that are far from each other; `max_per={"genre": 2}`
+        limits the items of a category in a list; `max_share=0.05` the share of these lists that an item is in.
+        `progress=True` shows bars.
         """
         rule = SeenRule(seen, exclude_recent)
+        rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
         how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS}
         request = requests.resolve(self._state(), users, history, **how)
         chosen = filters.choice(self.attributes_, only, exclude, now)
         limits = requests.limits(self.items, request, chosen.exclude, chosen.only, rule, chosen.mask)
         width = requests.list_length(k, self.items)
-        ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
+        with shown(progress) as report:
+            if rules.any:
+                from corml.rerank import recommended  # a compiled kernel that plain lists do without
+
+                return recommended(self, request, limits, rules, k=k, progress=report)
+            bounds = {"seen": limits.seen, "allowed": limits.allowed}
+            ranked = top_k(self, request.matrix, width, users=request.users, **bounds, progress=report)
         return requests.answer(self, request, limits, *ranked, k=k)
+
+    def closeness(self) -> "Closeness":
+        """How close two items are, which makes lists diverse: here the cosine of their training users.
+
+        A model with a metric of its own goes by that.
+        """
+        if not self.train_.nnz:
+            raise UsageError(
+                f"{self.NAME} has no metric, so diversity goes by the users of the items, and this model file was "
+                "saved without them: save it with its history, or leave diversity out."
+            )
+        return self._state().closeness_by_users
 
     def similar(self, items: Labels | str, k: int = 10) -> Recommendations:
         """Items most associated with an item: the list of a user whose history is that item alone, for each item."""

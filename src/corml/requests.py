@@ -152,10 +152,14 @@ def answer(
     scores: NDArray[np.float32],
     *,
     k: int,
+    fallback: bool = True,
 ) -> Recommendations:
-    """Turn ranked rows into ids; cold users, without a known item, get what is popular, and `reasons` says so."""
+    """Turn ranked rows into ids; cold users, without a known item, get what is popular, and `reasons` says so.
+
+    Without `fallback` the rows of cold users were ranked by popularity already.
+    """
     cold = np.flatnonzero(np.diff(request.matrix.indptr) == 0)
-    if len(cold):
+    if len(cold) and fallback:
         columns[cold], scores[cold] = _popular(model.popularity, bounds, cold, columns.shape[1])
     missing = columns < 0
     labels = model.items.labels[np.maximum(columns, 0)]

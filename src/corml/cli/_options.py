@@ -9,7 +9,7 @@ import typer
 
 from corml.errors import UsageError
 
-__all__ = ["pairs", "with_loading", "with_splitting"]
+__all__ = ["pairs", "with_loading", "with_options", "with_splitting"]
 
 Option = tuple[Any, Any]
 
@@ -108,7 +108,7 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
             used |= {name: int(used[name]) for name in columns}  # without names, columns are counted from 0
         return used
 
-    return _with(command, "loading", LOADING, gather)
+    return with_options(command, "loading", LOADING, gather)
 
 
 def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -117,7 +117,7 @@ def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
     def gather(values: dict[str, Any]) -> dict[str, Any]:
         return ({"how": values["how"]} if values["how"] else {}) | pairs(values["options"] or [])
 
-    return _with(command, "splitting", SPLITTING, gather)
+    return with_options(command, "splitting", SPLITTING, gather)
 
 
 def pairs(texts: list[str]) -> dict[str, str]:
@@ -144,7 +144,7 @@ def _number(kind: str, text: str) -> float:
         raise UsageError(f"--weights needs a number for '{kind}': write, for example, view=1,cart=3,buy=10.") from None
 
 
-def _with(
+def with_options(
     command: Callable[..., Any],
     receives: str,
     options: dict[str, Option],

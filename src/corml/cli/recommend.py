@@ -7,6 +7,7 @@ import typer
 
 import corml
 from corml.cli._console import STDOUT, as_json_text, progress, show_json, show_table, tell, wrote
+from corml.cli._rules import rules_of, with_rules
 from corml.cli._tables import ending, put, table_bytes
 from corml.cli._where import excluded, only_these
 from corml.cli._work import ids, tell_unknown, text_target, turned
@@ -21,6 +22,7 @@ PIECE = 10_000  # users at a time, so that there is progress to show
 FEW = 20  # lists whose reasons are printed one by one
 
 
+@with_rules
 def recommend(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     user: list[str] = typer.Option([], "--user", "-u", metavar="ID", help="A known user; may be repeated."),
@@ -81,6 +83,7 @@ def recommend(
         None, "--out", "-o", metavar="FILE", help="Write .parquet, .csv, .tsv or .json; - prints CSV."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    rules: dict[str, Any] = {},
 ) -> None:
     """Recommend items, best first.
 
@@ -98,6 +101,7 @@ def recommend(
       corml recommend shop.corml --all --out lists.parquet
       corml recommend shop.corml --all --out - | gzip > lists.csv.gz
       corml recommend shop.corml --all --seen only --exclude-recent 2w --out again.csv
+      corml recommend shop.corml --all --diversity .3 --max-per genre=2 --max-share 5% --out lists.parquet
     """
     kind = ending(out, (".parquet", ".csv", ".tsv", ".json")) if out else ""
     if out:
@@ -122,6 +126,7 @@ def recommend(
         "seen": seen,
         "exclude_recent": exclude_recent,
         "now": now,
+        **vars(rules_of(rules, loaded)),
     }
     if not histories and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
@@ -142,6 +147,9 @@ def _for_users(
 ) -> Iterator[Recommendations]:
     loaded.users_.rows(requested)  # all unknown ones in one error, before any work
     with progress() as show:
+        if limits["max_share"] is not None:  # a share is one of all lists
+            yield loaded.recommend(requested, k=k, **limits, progress=show)
+            return
         for at in range(0, len(requested), PIECE):
             yield loaded.recommend(requested[at : at + PIECE], k=k, **limits)
             show("recommend", min(at + PIECE, len(requested)), len(requested))
@@ -168,7 +176,9 @@ def _print(lists: list[Recommendations], as_json: bool) -> None:
     if as_json:
         show_json(_as_json(lists))
         return
-    columns = ["user", "rank", "item", "score", *(["title"] if lists[0].titles else [])]
+    columns = ["user", "rank", "item", "score"]
+    columns += ["boost"] if lists[0].boosts is not None else []
+    columns += ["title"] if lists[0].titles else []
     columns += ["new"] if lists[0].new else []
     show_table(columns, ([row.get(column) for column in columns] for piece in lists for row in piece.rows()))
 
@@ -191,6 +201,8 @@ def _as_json(lists: list[Recommendations]) -> list[dict[str, Any]]:
 def _item(piece: Recommendations, at: int, rank: int) -> dict[str, Any]:
     item = piece.items[at, rank]
     entry = {"rank": rank + 1, "item": item, "score": float(piece.scores[at, rank])}
+    if piece.boosts is not None:
+        entry["boost"] = float(piece.boosts[at, rank])
     entry |= {"title": piece.titles.get(item, "")} if piece.titles else {}
     return entry | ({"new": item in piece.new} if piece.new else {})
 
