@@ -31,6 +31,7 @@ ROWS = [
     {"charts"},
     {"storage"},
     {"fitted"},
+    {"histories"},
     {"linalg"},
     {"interactions"},
     {"strength"},

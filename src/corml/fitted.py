@@ -20,9 +20,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import html, memory
+from corml.histories import Added, Histories
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
-from corml.strength import latest_of, with_values
+from corml.strength import with_values
 
 if TYPE_CHECKING:
     from corml.linalg import admm
@@ -219,6 +220,7 @@ class Fitted:
     times: NDArray[np.float64] | None = None  # of the pairs learned from, in the order of train
     seen_times: NDArray[np.float64] | None = None
     weights: NDArray[np.float32] | None = None  # of the pairs learned from, in the order of train
+    added: Added | None = None  # what came after the fit: nothing was learned from it
 
     @classmethod
     def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
@@ -244,9 +246,12 @@ class Fitted:
         return with_values(self.train, self.weights)
 
     @cached_property
-    def latest(self) -> float | None:
-        """The latest moment that is known, from which ages are counted; None without times."""
-        return latest_of(self.times, self.seen_times)
+    def histories(self) -> Histories:
+        """What is known of users now: as it was at the fit, and what was added since."""
+        if self.added is not None:
+            return self.added.histories(self.items, learned=len(self.users))
+        kept = {name: getattr(self, name) for name in ("users", "times", "weights", "seen", "seen_times")}
+        return Histories(pairs=self.train, learned=len(self.users), **kept)
 
     @property
     def resolved(self) -> Settings:

@@ -128,6 +128,11 @@ class Recommender(ABC):
     def score_block(self, users: Any, columns: slice) -> NDArray[np.float32]:
         """Scores of users, as `represent` gives them, for a range of items."""
 
+    @property
+    def folds_in(self) -> bool:
+        """Whether users it did not learn from are scored by their histories; most models do."""
+        return True
+
     def best(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists of users where a model can do without scoring every item; most cannot."""
         return None
@@ -197,8 +202,8 @@ class Recommender(ABC):
 
     @property
     def users_(self) -> Ids:
-        """The users it learned from; none if the model file was saved without them."""
-        return self._state().users
+        """The users that are known: those it learned from and those added since; none if a file was saved without."""
+        return self._state().histories.users
 
     @property
     def train_(self) -> csr_array:
@@ -254,8 +259,12 @@ class Recommender(ABC):
         only: Labels | Sequence[Labels] | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        unknown: str = "fallback",
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
+
+        Users that the model does not know get the most popular items: `sources` says "fallback" and `reasons` why.
+        `unknown="error"` refuses them.
 
         What a user is known to have is never recommended, whether it was learned from or only seen. `seen="allow"`
         lets it come back, `seen="only"` recommends nothing else; with either, `exclude_recent="30d"` keeps out what
@@ -266,8 +275,8 @@ class Recommender(ABC):
         or one list per row. Every list has k items, or `reasons` says why not.
         """
         rule = SeenRule(seen, exclude_recent)
-        how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS}
-        request = requests.resolve(self._state(), users, history, **how)
+        how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS, "folds_in": self.folds_in}
+        request = requests.resolve(self._state(), users, history, unknown=unknown, **how)
         limits = requests.limits(self.items, request, exclude, only, rule)
         width = requests.list_length(k, self.items)
         ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
@@ -284,7 +293,7 @@ class Recommender(ABC):
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         known, unknown = self.known_history(history)
         target = int(self.items.rows([item])[0])
-        strength = requests.strengths_of(self._state(), history, known)
+        strength = requests.strengths_of(self._state().histories, history)
         parts, labels = self.contributions(known, target), self.items.labels
         parts = {name: values * strength for name, values in parts.items()} if strength is not None else parts
         return Explanation(labels[target], tuple(labels[known]), parts, unknown, self.titles_)
@@ -297,7 +306,7 @@ class Recommender(ABC):
 
     def known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """Item numbers of a list of items (each once) or of a known user, and the ids the model does not know."""
-        return requests.history_of(self.items, self.users_, self.train_, history)
+        return requests.history_of(self.items, self._state().histories, history)
 
     def save(
         self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None

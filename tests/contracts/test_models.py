@@ -101,7 +101,7 @@ def test_an_empty_history_gets_what_is_popular(fitted):
     lists = fitted.recommend(history=[[]], k=3)
     order = np.argsort(-fitted.popularity, kind="stable")[:3]
     assert lists.items[0].tolist() == fitted.items.labels[order].tolist()
-    assert lists.sources == ("popularity",)
+    assert lists.sources == ("fallback",)
     assert lists.reasons == ("most popular items: no history",)
 
 

@@ -117,12 +117,12 @@ class NoveltyDial(Recommender):
         only: Sequence[Any] | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        unknown: str = "fallback",
         novelty: float = MIDDLE,
     ) -> Recommendations:
         """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
-        return self.at(novelty).recommend(
-            users, history=history, k=k, exclude=exclude, only=only, seen=seen, exclude_recent=exclude_recent
-        )
+        kept = {"seen": seen, "exclude_recent": exclude_recent, "unknown": unknown}
+        return self.at(novelty).recommend(users, history=history, k=k, exclude=exclude, only=only, **kept)
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """As the middle position has it."""

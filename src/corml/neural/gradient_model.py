@@ -104,11 +104,6 @@ class GradientModel(Recommender):
         check(self)
         return self._plan(train.matrix)
 
-    @property
-    def folds_in(self) -> bool:
-        """Whether users it did not learn from are scored by their histories."""
-        return True
-
     def _fit(
         self,
         call: FitCall,
