@@ -30,6 +30,7 @@ ROWS = [
     {"recommendations", "explanation"},
     {"charts"},
     {"storage"},
+    {"updating"},
     {"fitted"},
     {"histories"},
     {"linalg"},

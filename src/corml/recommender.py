@@ -1,5 +1,6 @@
 """The one small interface of every model: fit, recommend, similar, explain, save."""
 
+import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
@@ -11,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import requests
+from corml import requests, updating
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
@@ -21,7 +22,7 @@ from corml.log import timed
 from corml.progress import Asked, Progress, silent
 from corml.recommendations import Recommendations
 from corml.seen import SeenRule
-from corml.settings import Search, check, check_names, values_of
+from corml.settings import Search, build, check, check_names, values_of
 from corml.strength import of_mean_square_one
 from corml.topn import Lists, block_of, top_k
 
@@ -107,6 +108,29 @@ class Recommender(ABC):
             outcome = self._fit(FitCall(train=train, fitted=state, valid=valid, progress=report), **how)
         self.fitted_ = replace(state, **vars(outcome))
         return self
+
+    def update(self, interactions: Interactions, *, refit: bool = False, progress: Asked = None) -> Self:
+        """A model that knows these interactions too; this one stays as it is.
+
+        Histories grow, new users are known, and nothing of it is recommended to them again, at once and without a fit:
+        what was learned stays what it was. Items the model does not know are kept for the next fit. `refit=True` learns
+        from everything, with the same settings; CoRML begins from what it has.
+        """
+        check_is_data(interactions, "train")
+        state = updating.updated(self._state(), interactions, weighted=self.LEARNS_WEIGHTS)
+        model = copy.copy(self)
+        vars(model).pop("_derived", None)
+        model.fitted_ = state
+        return model.refitted(progress=progress) if refit else model
+
+    def refitted(self, *, progress: Asked = None) -> Self:
+        """The same model with the same settings, fitted on everything that is known now."""
+        model = build(type(self), dict(self._state().settings))
+        return model._fit_again(updating.to_learn(self._state()), self, progress)
+
+    def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
+        """Fit on data that have grown since an earlier fit; a model may begin from that one."""
+        return self.fit(data, progress=progress)
 
     def plan(self, train: Interactions) -> Plan:
         """What a fit would choose and how much memory it would take, before anything is allocated."""

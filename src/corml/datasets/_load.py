@@ -14,7 +14,7 @@ from corml.datasets._pairs import Pairs, merge
 from corml.datasets._rows import Rows, gather
 from corml.datasets._sources import Source
 from corml.datasets._strength import check_options
-from corml.errors import DataError
+from corml.errors import DataError, UsageError
 from corml.interactions import Ids, Interactions, canonical, labels_of
 
 __all__ = ["load"]
@@ -53,6 +53,7 @@ def load(
     weights: Mapping[str, float] | None = None,
     negative: Iterable[str] | None = None,
     half_life: str | None = None,
+    as_update: bool = False,
     notify: Callable[[str], object] | None = None,
 ) -> Interactions:
     """Read who interacted with what from a file, a data frame, or a known data set.
@@ -115,6 +116,9 @@ def load(
         such as {"return"}: a pair whose last event is one of these is not learned from, only kept as seen.
     half_life
         Such as "90d": a row that is so much older than the latest one counts half.
+    as_update
+        For `model.update`: users and items stay even if there is nothing to learn of them, for what was seen, and
+        `k_core`, `min_user` and `min_item` are refused.
     notify
         Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
 
@@ -129,14 +133,20 @@ def load(
     strength = {"weight": weight, "transform": transform, "event": event, "weights": weights, "half_life": half_life}
     given = replace(given, **strength, negative=said_no)  # type: ignore[arg-type]
     check_options(given)
+    if as_update and any((k_core, min_user, min_item)):
+        raise UsageError(
+            "k_core, min_user and min_item (--k-core, --min-user, --min-item) choose what a first fit learns from: "
+            "leave them out of an update."
+        )
     notes = Notes(notify)
     origin = _sources.find(source, given, notes)
     rows = gather(origin.table, origin.options, notes)
     pairs = merge(rows, origin.options.at_least, origin.options.transform)
-    _explain(rows, pairs, origin, notes)
-    data = _interactions(rows, pairs).compact()
-    data = _filters.thin(data, origin.options, notes).compact()
-    _suspect(data, notes)
+    _explain(rows, pairs, origin, notes, may_be_none=as_update and len(rows.user) > 0)
+    data = _interactions(rows, pairs)
+    if not as_update:
+        data = _filters.thin(data.compact(), origin.options, notes).compact()
+        _suspect(data, notes)
     names = _sources.titles(origin, notes)
     return replace(
         data,
@@ -152,14 +162,15 @@ def _interactions(rows: Rows, pairs: Pairs) -> Interactions:
     return Interactions(*ids, pairs.user, pairs.item, pairs.time, seen=seen, weights=pairs.weights)
 
 
-def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
-    """Say how rows became pairs, and refuse if none did."""
+def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes, *, may_be_none: bool = False) -> None:
+    """Say how rows became pairs, and refuse if none did, unless there may be none to learn from."""
     threshold = "0" if origin.options.at_least is None else f"{origin.options.at_least:g}"
     bound = "above" if origin.options.at_least is None else "at least"
     word = "above" if origin.options.at_least is None else "of at least"
-    if not len(pairs.user) and pairs.filtered < len(pairs.seen.user if pairs.seen else ()):
+    none = not len(pairs.user) and not may_be_none
+    if none and pairs.filtered < len(pairs.seen.user if pairs.seen else ()):
         raise DataError(f"{origin.table.where} has no pair to learn from: all its events are negative or weigh 0.")
-    if not len(pairs.user):
+    if none:
         top = max(rows.rating.tolist(), default=0) if rows.rating is not None else 0
         raise DataError(
             f"{origin.table.where} has 0 positives after threshold: no rating is {bound} {threshold} "
@@ -203,6 +214,8 @@ def _provenance(origin: Source, given: Options, rows: Rows, pairs: Pairs, notes:
         "duplicates": pairs.duplicates,
         "conflicts": pairs.conflicts,
     }
+    if given.half_life is not None and rows.time is not None and len(rows.time):
+        facts["latest"] = float(rows.time.max())  # the moment from which ages were counted
     if origin.entry is not None:
         facts |= {"licence": origin.entry.licence, "citation": origin.entry.citation}
     return facts

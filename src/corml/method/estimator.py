@@ -216,6 +216,10 @@ class CoRML(Recommender):
             how["warm_start"] = None if warm_start is None else WarmStart.of(warm_start, train)
         return self._fit_and_keep(train, valid, progress, **how)
 
+    def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
+        """Begin from the earlier H."""
+        return self.fit(data, warm_start=earlier, progress=progress)
+
     @classmethod
     def shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
         """A workspace with directions enough for every rank that is searched."""

@@ -99,6 +99,13 @@ class GradientModel(Recommender):
         how = {"valid_history": valid_history, "checkpoint": checkpoint, "after_epoch": after_epoch}
         return self._fit_and_keep(train, valid, progress, **how)
 
+    def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
+        """As many epochs as were best: there are no held-out pairs to stop by."""
+        training = earlier.fitted_.training
+        if training is not None:
+            self.epochs = training.epochs if training.best_epoch is None else training.best_epoch
+        return self.fit(data, progress=progress)
+
     def plan(self, train: Interactions) -> GradientPlan:
         """How much is learned and the memory it takes; refuses what would not fit."""
         check(self)
