@@ -24,6 +24,7 @@ ROWS = [
     {"neural"},
     {"metrics"},
     {"recommender"},
+    {"neighbours"},
     {"requests"},
     {"topn"},
     {"seen"},

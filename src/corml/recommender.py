@@ -12,13 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import requests, updating
+from corml import neighbours, requests, updating
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
 from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
 from corml.interactions import Ids, Interactions, labels_of
 from corml.log import timed
+from corml.neighbours import SimilarUsers
 from corml.progress import Asked, Progress, silent
 from corml.recommendations import Recommendations
 from corml.seen import SeenRule
@@ -255,13 +256,16 @@ class Recommender(ABC):
         """Share of the training users of each item."""
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
 
-    def _derive(self, make: Callable[[], T]) -> T:
+    def _derive(self, make: Callable[[], T], name: str = "scoring") -> T:
         """What is made once for a fitted state and used by every request; a new fit makes it anew."""
         state = self._state()
-        known: tuple[Fitted, T] | None = vars(self).get("_derived")
+        known: tuple[Fitted, dict[str, Any]] | None = vars(self).get("_derived")
         if known is None or known[0] is not state:
-            known = self._derived = state, make()
-        return known[1]
+            known = self._derived = state, {}
+        if name not in known[1]:
+            known[1][name] = make()
+        made: T = known[1][name]
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_derived"}
@@ -312,6 +316,33 @@ class Recommender(ABC):
         self.items.rows(targets)
         lists = self.recommend(history=[[item] for item in targets], k=k)
         return requests.relabelled(lists, targets)
+
+    def similar_users(
+        self,
+        users: Labels | str | None = None,
+        *,
+        history: Sequence[Labels] | Interactions | None = None,
+        k: int = 10,
+    ) -> SimilarUsers:
+        """The users most like known users, or like anyone with these histories: by cosine, as the model sees them.
+
+        CoRML compares histories in its own metric, so that different items count which it associates; models that have
+        a vector for each user compare these; the others compare histories by the items they share.
+        """
+        self.check_fitted()
+        return neighbours.similar_users(self, users, history, k)
+
+    def alike(self, make: Callable[[], neighbours.Alike]) -> neighbours.Alike:
+        """All users prepared to be compared, made once."""
+        return self._derive(make, "users")
+
+    def user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+        """What users are compared by, one row each: here their histories."""
+        return X
+
+    def user_metric(self) -> csr_array | None:
+        """How much two items count when histories are compared, positive semi-definite; None: only shared ones do."""
+        return None
 
     def explain(self, history: Labels | str | int, item: Hashable) -> Explanation:
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""

@@ -218,3 +218,19 @@ def test_a_misspelt_user_is_named_or_refused(run, shop):
     assert refused.code == 3
     assert "1 user id(s) are not among the 40 known: 'U1'" in refused.err
     assert run("recommend", shop / "all.corml", "--user", "u1", "--unknown", "skip").code == 2
+
+
+def test_similar_users_are_listed_with_the_items_that_link_them(run, shop):
+    model = corml.read_model(shop / "all.corml")
+    rows = run("similar", shop / "all.corml", "--user", "u1", "-k", "3", "--json").json
+    assert rows == [{**row, "links": list(row["links"])} for row in model.similar_users(["u1"], k=3).rows()]
+    printed = run("similar", shop / "all.corml", "--user", "u1", "-k", "3").out.splitlines()
+    assert printed[0].split() == ["to", "rank", "user", "similarity", "because", "of"]
+    assert "Thing number" in printed[2]
+    assert run("similar", shop / "all.corml", "--history", "i1,zzz", "-k", "1", "--json").json[0]["to"] == "history 1"
+    assert "does not know 'zzz' (--history)" in run("similar", shop / "all.corml", "--history", "i1,zzz").err
+    assert (
+        "note: history 1: nobody has anything in common" in run("similar", shop / "all.corml", "--history", "zzz").err
+    )
+    assert "Say similar to what" in run("similar", shop / "all.corml").err
+    assert run("similar", shop / "all.corml", "i1", "--user", "u1").code == 2

@@ -136,6 +136,10 @@ class NoveltyDial(Recommender):
         """Lists of the middle position."""
         return self.at(MIDDLE).best(users, k, seen, allowed)
 
+    def user_metric(self) -> csr_array | None:
+        """That of the middle position."""
+        return self.at(MIDDLE).user_metric()
+
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """Contributions at the middle position."""
         return self.at(MIDDLE).contributions(history, target)

@@ -291,6 +291,10 @@ class CoRML(Recommender):
         """What each history item adds to a score: the H and the G part."""
         return dict(zip(("h", "g"), self.scoring.contributions(history, target), strict=True))
 
+    def user_metric(self) -> csr_array:
+        """The metric of H, in which histories are compared."""
+        return self.scoring.user_metric()
+
     def distance(self, history: Sequence[Hashable] | str | int, item: Hashable, *, part: str = "h") -> float:
         """Distance of a user (a history, or a known user's id) to an item in the metric of H or of G."""
         known, _ = self.known_history(history)
