@@ -95,11 +95,11 @@ def similar_users(model: "Recommender", users: Any, history: Any, k: int) -> Sim
     if not len(now.users):
         raise UsageError("This model file was saved without its users: there is nobody to compare with.")
     named = None if users is None else labels_of(users, "similar_users")
-    how = {"weighted": model.LEARNS_WEIGHTS, "folds_in": model.folds_in, "unknown": "error"}
+    how: dict[str, Any] = {"weighted": model.LEARNS_WEIGHTS, "folds_in": model.folds_in, "unknown": "error"}
     asked = requests.resolve(state, named, history, **how)
 
     def prepare() -> Alike:
-        known = requests.resolve(state, now.users.labels, None, **how)
+        known = requests.resolve(state, list(now.users), None, **how)
         rows = model.user_rows(known.matrix, known.users)
         return Alike.of(now.users, state.items, state.titles, rows, model.user_metric())
 
@@ -150,7 +150,8 @@ class Alike:
         own = np.asarray((rows.multiply(pulled) if isinstance(rows, csr_array) else rows * pulled).sum(axis=1))
         pulled /= np.sqrt(np.where(own > 0, own, np.inf))[:, None]
         products = np.asarray(self.rows @ pulled.T, dtype=np.float64)
-        return (products / np.where(self.lengths > 0, self.lengths, np.inf)[:, None]).T, pulled
+        cosines = products / np.where(self.lengths > 0, self.lengths, np.inf)[:, None]
+        return np.minimum(cosines, 1).T, pulled  # lengths are of single precision
 
     def _links(self, other: int, pulled: Floats) -> tuple[str, ...]:
         """Items of the other user that add most to the similarity; vectors do not say."""

@@ -126,7 +126,7 @@ class Recommender(ABC):
 
     def refitted(self, *, progress: Asked = None) -> Self:
         """The same model with the same settings, fitted on everything that is known now."""
-        model = build(type(self), dict(self._state().settings))
+        model: Self = build(type(self), dict(self._state().settings))
         return model._fit_again(updating.to_learn(self._state()), self, progress)
 
     def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
@@ -261,7 +261,7 @@ class Recommender(ABC):
         state = self._state()
         known: tuple[Fitted, dict[str, Any]] | None = vars(self).get("_derived")
         if known is None or known[0] is not state:
-            known = self._derived = state, {}
+            known = vars(self)["_derived"] = (state, {})
         if name not in known[1]:
             known[1][name] = make()
         made: T = known[1][name]

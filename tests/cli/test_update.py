@@ -88,6 +88,7 @@ def test_a_refit_learns_from_everything_with_the_same_settings(run, mine):
     outcome = run("update", "mine.corml", "--refit")
     assert outcome.code == 0
     assert "fitted again on 41 users x 26 items" in outcome.out
+    assert "note: the metrics of the earlier fit are not those of this one" in outcome.err
     model = corml.read_model("mine.corml")
     assert "pot" in model.items_
     assert model.fitted_.added is None

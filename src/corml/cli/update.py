@@ -72,6 +72,8 @@ def update(
         show_json({**shown, "users": len(new.users_), "items": len(new.items_), "update": record})
         return
     _tell(new, record, refit)
+    if refit and loaded.fitted_.evaluation:
+        tell("note: the metrics of the earlier fit are not those of this one, and left out: corml evaluate measures it")
     wrote(written, _summary(new, record, refit, time.perf_counter() - begun))
 
 
@@ -110,8 +112,6 @@ def _tell(model: Recommender, record: Mapping[str, Any], refit: bool) -> None:
             f"note: the vectors that {model.NAME} has of its users stay as they were until --refit: what is added only "
             f"stays out of their lists, and new users {new}"
         )
-    if refit:
-        tell("note: figures of the earlier fit are not those of this one: corml evaluate measures it")
 
 
 def _summary(model: Recommender, record: Mapping[str, Any], refit: bool, seconds: float) -> str:

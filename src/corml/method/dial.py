@@ -121,7 +121,7 @@ class NoveltyDial(Recommender):
         novelty: float = MIDDLE,
     ) -> Recommendations:
         """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
-        kept = {"seen": seen, "exclude_recent": exclude_recent, "unknown": unknown}
+        kept: dict[str, Any] = {"seen": seen, "exclude_recent": exclude_recent, "unknown": unknown}
         return self.at(novelty).recommend(users, history=history, k=k, exclude=exclude, only=only, **kept)
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
