@@ -9,7 +9,7 @@ the items of v, so what links two users can be read off: the contributions of th
 The product of x_u M with all histories takes one pass over them. The lengths ‖v‖ are made once for a fitted model.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, Self
 
@@ -87,8 +87,10 @@ class SimilarUsers:
         return html.table([*named, "links"], rows)
 
 
-def similar_users(model: "Recommender", users: Any, history: Any, k: int) -> SimilarUsers:
-    """The k users most like known users, or like anyone with these histories."""
+def similar_users(
+    model: "Recommender", users: Any, history: Any, k: int, *, once: Callable[[Callable[[], "Alike"]], "Alike"]
+) -> SimilarUsers:
+    """The k users most like known users, or like anyone with these histories; `once` keeps what it makes."""
     state = model.fitted_
     now = state.histories
     requests.list_length(k, state.items)
@@ -104,7 +106,7 @@ def similar_users(model: "Recommender", users: Any, history: Any, k: int) -> Sim
         return Alike.of(now.users, state.items, state.titles, rows, model.user_metric())
 
     own = np.full(len(asked.names), -1) if named is None else now.users.find(named)
-    return model.alike(prepare).nearest(asked.names, model.user_rows(asked.matrix, asked.users), own, int(k))
+    return once(prepare).nearest(asked.names, model.user_rows(asked.matrix, asked.users), own, int(k))
 
 
 @dataclass(frozen=True, eq=False)

@@ -120,7 +120,6 @@ class Recommender(ABC):
         check_is_data(interactions, "train")
         state = updating.updated(self._state(), interactions, weighted=self.LEARNS_WEIGHTS)
         model = copy.copy(self)
-        vars(model).pop("_derived", None)
         model.fitted_ = state
         return model.refitted(progress=progress) if refit else model
 
@@ -330,11 +329,7 @@ class Recommender(ABC):
         a vector for each user compare these; the others compare histories by the items they share.
         """
         self.check_fitted()
-        return neighbours.similar_users(self, users, history, k)
-
-    def alike(self, make: Callable[[], neighbours.Alike]) -> neighbours.Alike:
-        """All users prepared to be compared, made once."""
-        return self._derive(make, "users")
+        return neighbours.similar_users(self, users, history, k, once=lambda make: self._derive(make, "users"))
 
     def user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
         """What users are compared by, one row each: here their histories."""

@@ -18,7 +18,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from corml import durations
+from corml import durations, memory
 from corml.errors import UsageError, ascii_line
 from corml.fitted import Fitted
 from corml.histories import Added
@@ -29,6 +29,7 @@ from corml.strength import known_weights, latest_of
 __all__ = ["present", "to_learn", "updated"]
 
 Floats = NDArray[np.float64]
+A_PAIR = 160  # bytes, of both data, while they become one
 SUMS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {  # of a transform, and back
     "none": (lambda x: x, lambda x: x),
     "log1p": (np.expm1, np.log1p),
@@ -66,6 +67,9 @@ def to_learn(state: Fitted) -> Interactions:
 def updated(state: Fitted, new: Interactions, *, weighted: bool) -> Fitted:
     """The state with new interactions, and a record of them; nothing of what was learned is changed."""
     known = present(state)
+    memory.require(
+        A_PAIR * (len(known) + len(new)), what="Adding interactions to a model", instead="free some memory first."
+    )
     _check_loaded_alike(known.source, new.source)
     data, again, withdrawn = _joined(known, new if weighted else replace(new, weights=None), weighted=weighted)
     unknown = state.items.find(new.items.labels) < 0
