@@ -97,12 +97,12 @@ def similar_users(
     if not len(now.users):
         raise UsageError("This model file was saved without its users: there is nobody to compare with.")
     named = None if users is None else labels_of(users, "similar_users")
-    how: dict[str, Any] = {"weighted": model.LEARNS_WEIGHTS, "folds_in": model.folds_in, "unknown": "error"}
-    asked = requests.resolve(state, named, history, **how)
+    how = {"weighted": model.LEARNS_WEIGHTS, "folds_in": model.folds_in}
+    asked = requests.resolve(state, named, history, unknown="error", **how)
 
     def prepare() -> Alike:
-        known = requests.resolve(state, list(now.users), None, **how)
-        rows = model.user_rows(known.matrix, known.users)
+        matrix, learned, _ = requests.scored_by(state, np.arange(len(now.users)), **how)
+        rows = model.user_rows(matrix, learned)
         return Alike.of(now.users, state.items, state.titles, rows, model.user_metric())
 
     own = np.full(len(asked.names), -1) if named is None else now.users.find(named)

@@ -29,6 +29,7 @@ __all__ = [
     "list_length",
     "relabelled",
     "resolve",
+    "scored_by",
     "strengths_of",
 ]
 
@@ -88,16 +89,28 @@ def resolve(
         return histories(state.items, history, weighted=weighted)
     labels, now = labels_of(users, "recommend"), state.histories
     numbers = _user_numbers(now.users, labels, unknown)
-    learned = np.where(numbers < now.learned, numbers, -1)
-    rows = rows_or_none(now.weighted if weighted else now.pairs, numbers)
+    rows, learned, new = scored_by(state, numbers, weighted=weighted, folds_in=folds_in)
     cold = dict.fromkeys(np.flatnonzero(numbers < 0).tolist(), "the model does not know this user")
-    if not folds_in:
-        new = (np.diff(rows.indptr) > 0) & (np.diff(rows_or_none(state.train, learned).indptr) == 0)
-        cold |= dict.fromkeys(np.flatnonzero(new).tolist(), "the model has no vector for a user it did not learn from")
-        rows = rows_or_none(rows, np.where(new, -1, np.arange(len(new))))
+    cold |= dict.fromkeys(np.flatnonzero(new).tolist(), "the model has no vector for a user it did not learn from")
     names, nothing = tuple(map(canonical, labels)), ((),) * len(labels)
     known = known_of_users(now, numbers, ages=ages)
     return Request(names, rows, nothing, known, learned, now.latest if ages else None, cold)
+
+
+def scored_by(
+    state: "Fitted", numbers: NDArray[np.int64], *, weighted: bool, folds_in: bool
+) -> tuple[csr_array, NDArray[np.int64], NDArray[np.bool_]]:
+    """Histories of users by number, their numbers among the users of the fit (−1: new), and who is without a vector.
+
+    The last have a history, but not for a model that does not fold in.
+    """
+    now = state.histories
+    learned = np.where(numbers < now.learned, numbers, -1)
+    rows = rows_or_none(now.weighted if weighted else now.pairs, numbers)
+    if folds_in:
+        return rows, learned, np.zeros(len(numbers), dtype=bool)
+    new = (np.diff(rows.indptr) > 0) & (np.diff(rows_or_none(state.train, learned).indptr) == 0)
+    return rows_or_none(rows, np.where(new, -1, np.arange(len(new)))), learned, new
 
 
 def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, *, weighted: bool = False) -> Request:
