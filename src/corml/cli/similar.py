@@ -24,9 +24,9 @@ def similar(
     k: int = typer.Option(10, "-k", metavar="N", help="Number of items or users per list."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List the items most associated with an item, or the users most like a user.
+    """List items associated with an item, or users like a user.
 
-    Users are compared as the model sees them, and the items that link them are named.
+    The most associated first. Users are compared as the model sees them, and the items that link them are named.
 
     \b
     Examples:
