@@ -24,6 +24,7 @@ THOROUGH = (
     "test_docs.py",
     "test_examples.py",
     "test_fitted.py",
+    "test_fresh_user.py",
     "test_plugins.py",
 )
 

@@ -44,6 +44,7 @@ RUN = [
     "docs/seen.md",
     "docs/items.md",
     "docs/lists.md",
+    "docs/update.md",
     "docs/weights.md",
     "docs/add-a-model.md",
     "docs/report.md",

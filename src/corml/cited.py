@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from corml import durations
 from corml.interactions import is_one_id
-from corml.requests import history_of, known_users
+from corml.requests import history_of, known_user
 from corml.strength import Kinds
 
 if TYPE_CHECKING:
@@ -44,14 +44,15 @@ class Cited:
 
 def cite(state: "Fitted", history: Any) -> Cited:
     """The items of a list of ids, or of a known user."""
-    items, unknown = history_of(state.items, state.users, state.train, history)
+    now = state.histories
+    items, unknown = history_of(state.items, now, history)
     if not is_one_id(history):
         return Cited(items, unknown)
-    (row,) = known_users(state.users, [history])
-    here = slice(state.train.indptr[row], state.train.indptr[row + 1])
-    strengths = np.ones(len(items)) if state.weights is None else state.weights[here].astype(np.float64)
-    kinds, times = _words(state.kinds, here, len(items)), _times(state.times, here, len(items))
-    no = state.negative
+    row = known_user(now, history)
+    here = slice(now.pairs.indptr[row], now.pairs.indptr[row + 1])
+    strengths = np.ones(len(items)) if now.weights is None else now.weights[here].astype(np.float64)
+    kinds, times = _words(now.kinds, here, len(items)), _times(now.times, here, len(items))
+    no = now.negative
     if no is not None and len(items):  # who said nothing but no is ranked by what is popular
         there = slice(no.matrix.indptr[row], no.matrix.indptr[row + 1])
         refused = no.matrix.indices[there].astype(np.int64)
@@ -59,8 +60,8 @@ def cite(state: "Fitted", history: Any) -> Cited:
         strengths = np.concatenate([strengths, -no.matrix.data[there].astype(np.float64)])
         kinds += _words(no.kinds, there, len(refused))
         times = np.concatenate([times, _times(no.times, there, len(refused))])
-    alike = state.weights is None and no is None
-    ages = _ages(times, state.latest)
+    alike = now.weights is None and no is None
+    ages = _ages(times, now.latest)
     return Cited(
         items,
         strengths=() if alike else tuple(strengths.tolist()),

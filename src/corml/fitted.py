@@ -21,9 +21,10 @@ from scipy.sparse import csr_array
 
 from corml import html, memory
 from corml.attributes import Attributes
+from corml.histories import Added, Histories, refused
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
-from corml.strength import Kinds, Negative, latest_of, pushed_down, with_values
+from corml.strength import Kinds, Negative, with_values
 
 if TYPE_CHECKING:
     from corml.linalg import admm
@@ -224,6 +225,7 @@ class Fitted:
     kinds: Kinds | None = None  # of the pairs learned from, in the order of train
     negative: Negative | None = None  # what users said no to: seen, and subtracted from their histories
     attributes: Attributes | None = None  # what is known of the items, row by row
+    added: Added | None = None  # what came after the fit: nothing was learned from it
 
     @classmethod
     def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
@@ -242,7 +244,7 @@ class Fitted:
             seen_times=None if train.seen is None else train.seen.times_by_row,
             weights=train.weights_by_row,
             kinds=train.kinds_by_row,
-            negative=_negative(train.negative),
+            negative=refused(train.negative),
             attributes=None if train.attributes is None else train.attributes.on(train.items),
         )
 
@@ -251,15 +253,14 @@ class Fitted:
         """The training matrix with the weights of its pairs."""
         return with_values(self.train, self.weights)
 
-    def histories(self, rows: NDArray[np.int64]) -> csr_array:
-        """What linear models score of some users: weighted, with negative entries for what they said no to."""
-        against = None if self.negative is None else self.negative.matrix[rows]
-        return pushed_down(self.weighted[rows], against)
-
     @cached_property
-    def latest(self) -> float | None:
-        """The latest moment that is known, from which ages are counted; None without times."""
-        return latest_of(self.times, self.seen_times)
+    def histories(self) -> Histories:
+        """What is known of users now: as it was at the fit, and what was added since."""
+        if self.added is not None:
+            return self.added.histories(self.items, learned=len(self.users))
+        kept = ("users", "times", "weights", "seen", "seen_times", "kinds", "negative")
+        about = {name: getattr(self, name) for name in kept}
+        return Histories(pairs=self.train, learned=len(self.users), **about)
 
     @cached_property
     def closeness_by_users(self) -> "Closeness":
@@ -283,10 +284,6 @@ class Fitted:
         if self.training is not None:
             facts["training"] = asdict(self.training)
         return facts
-
-
-def _negative(data: Interactions | None) -> Negative | None:
-    return None if data is None else Negative(data.weighted, data.times_by_row, data.kinds_by_row)
 
 
 # --- arrays ----------------------------------------------------------------------------------------------------------

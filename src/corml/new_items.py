@@ -25,15 +25,22 @@ def widened(state: Fitted, table: Attributes | None) -> Fitted:
     about = _about(state, table)
     new = [] if table is None else [label for label in table.items if label not in state.items]
     items = Ids([*state.items, *new]) if new else state.items
-    users = state.train.shape[0]
+    users, added = state.train.shape[0], state.added
+    if added is not None:  # its catalogue is that of the model, and then what the model does not know
+        waiting = [label for label in added.data.items if label not in items]
+        added = replace(added, data=added.data.on(added.data.users, Ids([*items, *waiting])))
     return replace(
         state,
         items=items,
         train=_of_shape(state.train, (users, len(items))),
         seen=None if state.seen is None else _of_shape(state.seen, (users, len(items))),
+        negative=None
+        if state.negative is None
+        else replace(state.negative, matrix=_of_shape(state.negative.matrix, (users, len(items)))),
         counts=np.append(state.counts, np.zeros(len(new), dtype=state.counts.dtype)),
         attributes=about.on(items),
         titles={**state.titles, **(about.titles if table is None else table.titles)},
+        added=added,
         evaluation={},  # figures are of the catalogue they were measured on
     )
 

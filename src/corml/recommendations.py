@@ -15,9 +15,10 @@ from corml.interactions import canonical
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["Recommendations"]
+__all__ = ["FALLBACK", "PERSONAL", "Recommendations"]
 
 SHOWN = 5  # lists that a notebook shows
+PERSONAL, FALLBACK = "personal", "fallback"  # sources of a list: the history of its user, or what is popular
 
 
 class ItemTable(np.ndarray[tuple[int, ...], np.dtype[np.object_]]):
@@ -50,10 +51,11 @@ class Recommendations:
     """One list per row, best first: `lists["u1"]`, `for user, items in lists.items()`, `for items in lists`.
 
     `items` is an n × k array of item ids (`None` where a list has fewer than k) and `scores` the matching numbers
-    (NaN there). `sources` says what each list rests on: "history", or "popularity" where there was no known item to
-    go by. `reasons` says in a sentence why a list is short or not personal (`None` where all is well); `unknown`
-    lists the history items that are not in the catalogue, and were ignored. `new` are the items that nobody had yet,
-    see `Recommender.with_new_items`; where a model has some, records and frames say of each item whether it is new.
+    (NaN there). `sources` says what each list rests on: "personal", the history of the user, or "fallback", the most
+    popular items, where there was nothing to go by. `reasons` says in a sentence why a list is short or not personal
+    (`None` where all is well); `unknown` lists the history items that are not in the catalogue, and were ignored. `new`
+    are the items that nobody had yet, see `Recommender.with_new_items`; where a model has some, records and frames say
+    of each item whether it is new.
 
     Scores are those of the model, which `explain` adds up, whatever rules made the lists. `rules` says in words which
     did, and `boosts`, where some items were boosted, by what each score was multiplied for its place in the list.
@@ -120,7 +122,10 @@ class Recommendations:
         return [record for row in range(len(self)) for record in self._records(row)]
 
     def to_frame(self) -> "polars.DataFrame":
-        """A polars frame with one row per recommended item (`.to_pandas()` or `.to_arrow()` take it further)."""
+        """A polars frame with one row per recommended item, and the source and reason of its list.
+
+        `.to_pandas()` or `.to_arrow()` take it further.
+        """
         import polars
 
         there = self.items != np.array(None)
@@ -137,7 +142,9 @@ class Recommendations:
             columns["title"] = [self.titles.get(item, "") for item in columns["item"]]
         if self.new:
             columns["new"] = [item in self.new for item in columns["item"]]
-        text = dict.fromkeys(("user", "item", "title"), polars.String)
+        for name, values in (("source", self.sources), ("reason", self.reasons)):
+            columns[name] = np.array(values, dtype=object)[row].tolist()
+        text = dict.fromkeys(("user", "item", "title", "source", "reason"), polars.String)
         return polars.DataFrame(columns, schema_overrides={k: v for k, v in text.items() if k in columns})
 
     def _records(self, row: int) -> Iterator[dict[str, Any]]:

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import filters, new_items, requests
+from corml import filters, neighbours, new_items, requests, updating
 from corml.attributes import Attributes
 from corml.cited import cite
 from corml.console_progress import shown
@@ -21,11 +21,12 @@ from corml.explanation import Explanation
 from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings, learned
 from corml.interactions import Ids, Interactions, labels_of
 from corml.log import timed
+from corml.neighbours import SimilarUsers
 from corml.progress import Asked, Progress, silent
 from corml.recommendations import Recommendations
 from corml.rules import ListRules
 from corml.seen import SeenRule
-from corml.settings import Search, check, check_names, values_of
+from corml.settings import Search, build, check, check_names, values_of
 from corml.strength import of_mean_square_one
 from corml.topn import Lists, block_of, top_k
 
@@ -114,6 +115,28 @@ class Recommender(ABC):
         self.fitted_ = replace(state, **vars(outcome))
         return self
 
+    def update(self, interactions: Interactions, *, refit: bool = False, progress: Asked = None) -> Self:
+        """A model that knows these interactions too; this one stays as it is.
+
+        Histories grow, new users are known, and nothing of it is recommended to them again, at once and without a fit:
+        what was learned stays what it was. Items the model does not know are kept for the next fit. `refit=True` learns
+        from everything, with the same settings; CoRML begins from what it has.
+        """
+        check_is_data(interactions, "train")
+        state = updating.updated(self._state(), interactions, weighted=self.LEARNS_WEIGHTS)
+        model = copy.copy(self)
+        model.fitted_ = state
+        return model.refitted(progress=progress) if refit else model
+
+    def refitted(self, *, progress: Asked = None) -> Self:
+        """The same model with the same settings, fitted on everything that is known now."""
+        model: Self = build(type(self), dict(self._state().settings))
+        return model._fit_again(updating.to_learn(self._state()), self, progress)
+
+    def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
+        """Fit on data that have grown since an earlier fit; a model may begin from that one."""
+        return self.fit(data, progress=progress)
+
     def plan(self, train: Interactions) -> Plan:
         """What a fit would choose and how much memory it would take, before anything is allocated."""
         check(self)
@@ -133,6 +156,11 @@ class Recommender(ABC):
     @abstractmethod
     def score_block(self, users: Any, columns: slice) -> NDArray[np.float32]:
         """Scores of users, as `represent` gives them, for a range of items."""
+
+    @property
+    def folds_in(self) -> bool:
+        """Whether users it did not learn from are scored by their histories; most models do."""
+        return True
 
     def best(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists of users where a model can do without scoring every item; most cannot."""
@@ -203,8 +231,8 @@ class Recommender(ABC):
 
     @property
     def users_(self) -> Ids:
-        """The users it learned from; none if the model file was saved without them."""
-        return self._state().users
+        """The users that are known: those it learned from and those added since; none if a file was saved without."""
+        return self._state().histories.users
 
     @property
     def train_(self) -> csr_array:
@@ -279,13 +307,16 @@ class Recommender(ABC):
         """Share of the training users of each item."""
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
 
-    def _derive(self, make: Callable[[], T]) -> T:
+    def _derive(self, make: Callable[[], T], name: str = "scoring") -> T:
         """What is made once for a fitted state and used by every request; a new fit makes it anew."""
         state = self._state()
-        known: tuple[Fitted, T] | None = vars(self).get("_derived")
+        known: tuple[Fitted, dict[str, Any]] | None = vars(self).get("_derived")
         if known is None or known[0] is not state:
-            known = self._derived = state, make()
-        return known[1]
+            known = vars(self)["_derived"] = (state, {})
+        if name not in known[1]:
+            known[1][name] = make()
+        made: T = known[1][name]
+        return made
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_derived"}
@@ -312,9 +343,13 @@ class Recommender(ABC):
         boost: Mapping[str, Any] | None = None,
         max_per: Mapping[str, int] | None = None,
         max_share: float | None = None,
+        unknown: str = "fallback",
         progress: Asked = None,
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
+
+        Users that the model does not know get the most popular items: `sources` says "fallback" and `reasons` why.
+        `unknown="error"` refuses them.
 
         What a user is known to have is never recommended, whether it was learned from or only seen. `seen="allow"`
         lets it come back, `seen="only"` recommends nothing else; with either, `exclude_recent="30d"` keeps out what
@@ -333,8 +368,8 @@ class Recommender(ABC):
         """
         rule = SeenRule(seen, exclude_recent)
         rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
-        how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS}
-        request = requests.resolve(self._state(), users, history, **how)
+        how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS, "folds_in": self.folds_in}
+        request = requests.resolve(self._state(), users, history, unknown=unknown, **how)
         chosen = filters.choice(self.attributes_, only, exclude, now)
         limits = requests.limits(self.items, request, chosen.exclude, chosen.only, rule, chosen.mask)
         width = requests.list_length(k, self.items)
@@ -366,6 +401,29 @@ class Recommender(ABC):
         lists = self.recommend(history=[[item] for item in targets], k=k)
         return requests.relabelled(lists, targets)
 
+    def similar_users(
+        self,
+        users: Labels | str | None = None,
+        *,
+        history: Sequence[Labels] | Interactions | None = None,
+        k: int = 10,
+    ) -> SimilarUsers:
+        """The users most like known users, or like anyone with these histories: by cosine, as the model sees them.
+
+        CoRML compares histories in its own metric, so that different items count which it associates; models that have
+        a vector for each user compare these; the others compare histories by the items they share.
+        """
+        self.check_fitted()
+        return neighbours.similar_users(self, users, history, k, once=lambda make: self._derive(make, "users"))
+
+    def user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+        """What users are compared by, one row each: here their histories."""
+        return X
+
+    def user_metric(self) -> csr_array | None:
+        """How much two items count when histories are compared, positive semi-definite; None: only shared ones do."""
+        return None
+
     def explain(self, history: Labels | str | int, item: Hashable) -> Explanation:
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         cited, target = cite(self._state(), history), int(self.items.rows([item])[0])
@@ -381,7 +439,7 @@ class Recommender(ABC):
 
     def known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """Item numbers of a list of items (each once) or of a known user, and the ids the model does not know."""
-        return requests.history_of(self.items, self.users_, self.train_, history)
+        return requests.history_of(self.items, self._state().histories, history)
 
     def save(
         self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None

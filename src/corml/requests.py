@@ -1,7 +1,7 @@
 """From what a person asks (ids) to what a model ranks (rows), and back to an answer with reasons."""
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,12 +10,14 @@ from scipy.sparse import csr_array
 
 from corml.errors import DataError, UsageError, ascii_line
 from corml.interactions import Ids, Interactions, canonical, is_one_id, labels_of
-from corml.recommendations import Recommendations
+from corml.linalg.cells import rows_or_none
+from corml.recommendations import FALLBACK, PERSONAL, Recommendations
 from corml.seen import SeenRule, known_in, known_of_users
 from corml.strength import only_positive
 
 if TYPE_CHECKING:
     from corml.fitted import Fitted
+    from corml.histories import Histories
     from corml.recommender import Recommender
 
 __all__ = [
@@ -24,15 +26,17 @@ __all__ = [
     "answer",
     "histories",
     "history_of",
-    "known_users",
+    "known_user",
     "limits",
     "list_length",
     "relabelled",
     "resolve",
+    "scored_by",
 ]
 
 MAX_K = 10_000
 KEEP_OUT = SeenRule()
+UNKNOWN = ("fallback", "error")  # what becomes of users that the model does not know
 
 
 @dataclass(frozen=True)
@@ -45,6 +49,7 @@ class Request:
     known: csr_array  # every item that is known of the row, also those that it is not scored by
     users: NDArray[np.int64] | None = None
     latest: float | None = None  # the moment from which ages are counted, where there are any
+    cold: Mapping[int, str] = field(default_factory=dict)  # why a row is not personal, other than by its history
 
 
 @dataclass(frozen=True)
@@ -72,18 +77,44 @@ def resolve(
     *,
     ages: bool = False,
     weighted: bool = False,
+    unknown: str = "fallback",
+    folds_in: bool = True,
 ) -> Request:
-    """Histories of known users, or the histories given; with ages, and with weights and noes, where asked for."""
+    """Histories of known users, or the histories given; with ages, and with weights and noes, where asked for.
+
+    A user whom the model does not know has an empty row, unless `unknown` is "error". So has one whom a model that
+    does not fold in did not learn from; what is known of that user stays out of the list all the same.
+    """
+    if unknown not in UNKNOWN:
+        raise UsageError(f"unknown must be 'fallback' or 'error'; got {ascii_line(unknown)}.")
     if (users is None) == (history is None):
         raise UsageError("Say for whom: either users=[…] (known users) or history=[[…], …] (their items).")
     if history is not None:
         return histories(state.items, history, weighted=weighted)
-    labels = labels_of(users, "recommend")
-    numbers = known_users(state.users, labels)
-    rows = state.histories(numbers) if weighted else state.train[numbers]
-    rows.sort_indices()
+    labels, now = labels_of(users, "recommend"), state.histories
+    numbers = _user_numbers(now.users, labels, unknown)
+    rows, learned, new = scored_by(state, numbers, weighted=weighted, folds_in=folds_in)
+    cold = dict.fromkeys(np.flatnonzero(numbers < 0).tolist(), "the model does not know this user")
+    cold |= dict.fromkeys(np.flatnonzero(new).tolist(), "the model has no vector for a user it did not learn from")
     names, nothing = tuple(map(canonical, labels)), ((),) * len(labels)
-    return Request(names, rows, nothing, known_of_users(state, numbers, ages=ages), numbers, state.latest)
+    known = known_of_users(now, numbers, ages=ages)
+    return Request(names, rows, nothing, known, learned, now.latest if ages else None, cold)
+
+
+def scored_by(
+    state: "Fitted", numbers: NDArray[np.int64], *, weighted: bool, folds_in: bool
+) -> tuple[csr_array, NDArray[np.int64], NDArray[np.bool_]]:
+    """Histories of users by number, their numbers among the users of the fit (−1: new), and who is without a vector.
+
+    The last have a history, but not for a model that does not fold in.
+    """
+    now = state.histories
+    learned = np.where(numbers < now.learned, numbers, -1)
+    rows = rows_or_none(now.scored if weighted else now.pairs, numbers)
+    if folds_in:
+        return rows, learned, np.zeros(len(numbers), dtype=bool)
+    new = (np.diff(rows.indptr) > 0) & (np.diff(rows_or_none(state.train, learned).indptr) == 0)
+    return rows_or_none(rows, np.where(new, -1, np.arange(len(new)))), learned, new
 
 
 def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, *, weighted: bool = False) -> Request:
@@ -105,11 +136,11 @@ def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, 
     return Request(names, rows, unknown, rows)
 
 
-def history_of(items: Ids, users: Ids, train: csr_array, history: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def history_of(items: Ids, now: "Histories", history: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Known item numbers, each once, and unknown ids: of a known user (one id), or of a list of items."""
     if is_one_id(history):
-        (row,) = known_users(users, [history])
-        return train.indices[train.indptr[row] : train.indptr[row + 1]].astype(np.int64), ()
+        row = known_user(now, history)
+        return now.pairs.indices[now.pairs.indptr[row] : now.pairs.indptr[row + 1]].astype(np.int64), ()
     labels = list(dict.fromkeys(map(canonical, labels_of(history, "history"))))
     rows = items.find(labels)
     return rows[rows >= 0], tuple(label for label, row in zip(labels, rows, strict=True) if row < 0)
@@ -124,11 +155,16 @@ def _unknown_items(history: Interactions, items: Ids) -> tuple[tuple[str, ...], 
     return tuple(map(tuple, unknown_ids))
 
 
-def known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
-    """Row numbers of users; each must be known."""
+def known_user(now: "Histories", label: Hashable) -> int:
+    """The row of a user who must be known."""
+    return int(_user_numbers(now.users, [label], "error")[0])
+
+
+def _user_numbers(users: Ids, labels: Sequence[Hashable], unknown: str) -> NDArray[np.int64]:
+    """Rows of users; −1 for one that is not known, unless that is an error."""
     if len(users) == 0 and labels:
         raise UsageError("This model file was saved without its users: pass the items of a history instead.")
-    return users.rows(labels)
+    return users.find(labels) if unknown == "fallback" else users.rows(labels)
 
 
 def limits(
@@ -167,7 +203,7 @@ def answer(
     reasons = [
         _reason(request, bounds, row, int(missing[row].sum()), columns.shape[1], k) for row in range(len(columns))
     ]
-    sources = np.where(np.isin(np.arange(len(columns)), cold), "popularity", "history")
+    sources = np.where(np.isin(np.arange(len(columns)), cold), FALLBACK, PERSONAL)
     return Recommendations(
         items=labels,
         scores=np.where(missing, np.nan, scores).astype(np.float32),
@@ -203,9 +239,8 @@ def _reason(request: Request, bounds: Limits, row: int, missing: int, width: int
     history = request.matrix.indptr[row + 1] - request.matrix.indptr[row]
     if history == 0:
         unknown = len(request.unknown[row])
-        parts.append(
-            "most popular items: " + (f"none of the {unknown} history items is known" if unknown else "no history")
-        )
+        why = f"none of the {unknown} history items is known" if unknown else "no history"
+        parts.append(f"most popular items: {request.cold.get(row, why)}")
     if missing or width < k:
         excluded = bounds.seen.indptr[row + 1] - bounds.seen.indptr[row]
         limited = "" if bounds.allowed is None else f" of the {_allowed(bounds, row)} known items allowed"

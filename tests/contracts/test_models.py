@@ -101,7 +101,7 @@ def test_an_empty_history_gets_what_is_popular(fitted):
     lists = fitted.recommend(history=[[]], k=3)
     order = np.argsort(-fitted.popularity, kind="stable")[:3]
     assert lists.items[0].tolist() == fitted.items.labels[order].tolist()
-    assert lists.sources == ("popularity",)
+    assert lists.sources == ("fallback",)
     assert lists.reasons == ("most popular items: no history",)
 
 
@@ -139,6 +139,31 @@ def test_without_its_users_a_model_answers_histories_or_says_that_it_cannot(fitt
                 model.recommend(history=history)
     with pytest.raises(UsageError, match="saved without its users"):
         loaded.recommend(list(fitted.users_.labels[:1]))
+
+
+def test_new_interactions_count_at_once_and_survive_a_file(fitted, tmp_path):
+    user, had = fitted.users_[3], set(fitted.items.labels[fitted.train_[[3]].indices])
+    new = [item for item in fitted.items.labels if item not in had][:4]
+    after = fitted.update(Interactions.from_pairs([user, user, "somebody new", "somebody new"], new))
+    lists = after.recommend([user, "somebody new"], k=len(fitted.items))
+    assert not {*had, *new[:2]} & set(lists[user])
+    assert not set(new[2:]) & set(lists["somebody new"])
+    assert lists.sources == ("personal", "personal" if fitted.folds_in else "fallback")
+    assert "somebody new" not in fitted.users_
+    after.save(tmp_path / "model.corml")
+    read = corml.read_model(tmp_path / "model.corml").recommend([user, "somebody new"], k=len(fitted.items))
+    np.testing.assert_array_equal(read.items, lists.items)
+
+
+def test_users_have_their_likes(fitted):
+    found = fitted.similar_users(list(fitted.users_)[:5], k=6)
+    assert found.users.shape == (5, 6)
+    for name, users, values in zip(found.names, found.users, found.similarities, strict=True):
+        there = [user for user in users if user is not None]
+        assert name not in there
+        assert len(set(there)) == len(there) > 0
+        assert (np.diff(values[: len(there)]) <= 0).all()
+        assert values[0] <= 1
 
 
 def test_the_order_of_the_pairs_does_not_matter(fitted):

@@ -38,10 +38,16 @@ def inspect(
     say(f"{clean(meta['model'])} model, format {meta['format']}, {size}, {users} the histories of its users")
     sizes = (f"{number:,} {what}" for number, what in zip(meta["shape"], ("users", "items"), strict=False))
     say(f"fitted on {' x '.join(sizes)}")
+    updates = meta.get("now", {}).get("updates", [])
+    if updates:
+        pairs, users = (sum(one.get(name, 0) for one in updates) for name in ("interactions", "new_users"))
+        last = clean(updates[-1].get("when"))
+        say(f"added since, not learned from: interactions {pairs:,}, new users {users:,}, last on {last}")
     say(f"digest {contents.digest}\n")
     _section("setting", {name: "none" if value is None else value for name, value in meta["settings"].items()})
     _section("data", meta["data"])
     _section("attribute of items", _kinds(meta.get("attributes")))
+    _section("known now", meta.get("now", {}))
     _section("fit", meta["notes"])
     evaluation = meta["evaluation"]
     _section("evaluation", {name: value for name, value in evaluation.items() if name not in ("metrics", "intervals")})

@@ -11,7 +11,7 @@ from corml.cli._rules import rules_of, with_rules
 from corml.cli._tables import ending, put, table_bytes
 from corml.cli._where import excluded, only_these
 from corml.cli._work import ids, tell_unknown, text_target, turned
-from corml.errors import UsageError, ascii_line
+from corml.errors import UsageError, ascii_line, quoted
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
 from corml.seen import SeenRule
@@ -76,6 +76,11 @@ def recommend(
     exclude_recent: str = typer.Option(
         None, "--exclude-recent", metavar="TIME", help="With --seen allow or only: not those of the last 30d, 12h, …"
     ),
+    unknown: str = typer.Option(
+        "fallback",
+        metavar="RULE",
+        help="Users the model does not know: fallback, they get the most popular items; or error.",
+    ),
     novelty: float = typer.Option(
         None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
     ),
@@ -88,8 +93,8 @@ def recommend(
     """Recommend items, best first.
 
     What a user is known to have is excluded: what was learned from, held out, or rated too low. --seen allow lets it
-    come back, as in a grocery shop. Ids are written unchanged: a spreadsheet may read one that begins with =
-    as a formula.
+    come back, as in a grocery shop. Users the model does not know get the most popular items; source and reason say
+    so. Ids are written unchanged: a spreadsheet may read one that begins with = as a formula.
 
     \b
     Examples:
@@ -125,6 +130,7 @@ def recommend(
         "only": only_these(only_where, named["only"], loaded.attributes_),
         "seen": seen,
         "exclude_recent": exclude_recent,
+        "unknown": unknown,
         "now": now,
         **vars(rules_of(rules, loaded)),
     }
@@ -140,12 +146,15 @@ def recommend(
         lists = list(_for_users(loaded, requested, k, limits))
     _deliver(lists, out, kind, as_json)
     _remark(lists)
+    if not histories:
+        _tell_strangers(loaded, requested)
 
 
 def _for_users(
     loaded: Recommender, requested: Sequence[str], k: int, limits: dict[str, Any]
 ) -> Iterator[Recommendations]:
-    loaded.users_.rows(requested)  # all unknown ones in one error, before any work
+    if limits["unknown"] == "error":
+        loaded.users_.rows(requested)  # all unknown ones in one error, before any work
     with progress() as show:
         if limits["max_share"] is not None:  # a share is one of all lists
             yield loaded.recommend(requested, k=k, **limits, progress=show)
@@ -214,7 +223,20 @@ def _remark(lists: list[Recommendations]) -> None:
         for name, why in reasons:
             tell(f"note: {name}: {why}")
     elif reasons:
-        tell(f"note: {len(reasons):,} lists are short or not personal; --json and .json files say why")
+        tell(f"note: {len(reasons):,} lists are short or not personal; the column reason and --json say why")
     for piece in lists:
         for name, labels in zip(piece.users, piece.unknown, strict=True):
             tell_unknown(labels, name)
+
+
+def _tell_strangers(loaded: Recommender, requested: Sequence[str]) -> None:
+    """Count the users that the model does not know, and name a few, because an id may be misspelt."""
+    asked = dict.fromkeys(requested)
+    strangers = [user for user in asked if user not in loaded.users_]
+    if strangers:
+        some = f"{len(strangers):,} of the {len(asked):,} users are not known"
+        told = some if len(strangers) < len(asked) else "none of the users is known"
+        tell(
+            f"note: {told} to the model: {quoted(strangers)}; they get the most popular items (--unknown error refuses "
+            "them)"
+        )

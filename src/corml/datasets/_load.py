@@ -17,7 +17,7 @@ from corml.datasets._pairs import Pairs, merge
 from corml.datasets._rows import Rows, gather
 from corml.datasets._sources import Source
 from corml.datasets._strength import check_options
-from corml.errors import DataError
+from corml.errors import DataError, UsageError
 from corml.interactions import Ids, Interactions, canonical, labels_of
 
 __all__ = ["load"]
@@ -59,6 +59,7 @@ def load(
     rating_strength: bool = False,
     low_ratings: Literal["seen", "negative"] | None = None,
     items: Any = None,
+    as_update: bool = False,
     notify: Callable[[str], object] | None = None,
 ) -> Interactions:
     """Read who interacted with what from a file, a data frame, or a known data set.
@@ -129,6 +130,9 @@ def load(
     items
         What is known of items: a file or frame with an item column and others, such as genres, price, available_from
         and title; `data.attributes`, see `load_items`.
+    as_update
+        For `model.update`: users and items stay even if there is nothing to learn of them, for what was seen, and
+        `k_core`, `min_user` and `min_item` are refused.
     notify
         Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
 
@@ -144,14 +148,20 @@ def load(
     ratings = {"rating_strength": rating_strength, "low_ratings": low_ratings}
     given = replace(given, **strength, **ratings, negative=said_no, items=items)  # type: ignore[arg-type]
     check_options(given if files_by_kind(source) is None else options_by_kind(given))
+    if as_update and any((k_core, min_user, min_item)):
+        raise UsageError(
+            "k_core, min_user and min_item (--k-core, --min-user, --min-item) choose what a first fit learns from: "
+            "leave them out of an update."
+        )
     notes = Notes(notify)
     origin = _sources.find(source, given, notes)
     rows = gather(origin.table, origin.options, notes)
     pairs = merge(rows, origin.options)
-    _explain(rows, pairs, origin, notes)
-    data = _interactions(rows, pairs).compact()
-    data = _filters.thin(data, origin.options, notes).compact()
-    _suspect(data, notes)
+    _explain(rows, pairs, origin, notes, may_be_none=as_update and len(rows.user) > 0)
+    data = _interactions(rows, pairs)
+    if not as_update:
+        data = _filters.thin(data.compact(), origin.options, notes).compact()
+        _suspect(data, notes)
     about = _attributes(origin, notes)
     names = _sources.titles(origin, notes)
     if about is not None and titles is None:
@@ -188,14 +198,15 @@ def _interactions(rows: Rows, pairs: Pairs) -> Interactions:
     return made(pairs, seen=seen, negative=negative)
 
 
-def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
-    """Say how rows became pairs, and refuse if none did."""
+def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes, *, may_be_none: bool = False) -> None:
+    """Say how rows became pairs, and refuse if none did, unless there may be none to learn from."""
     threshold = "0" if origin.options.at_least is None else f"{origin.options.at_least:g}"
     bound = "above" if origin.options.at_least is None else "at least"
     word = "above" if origin.options.at_least is None else "of at least"
-    if not len(pairs.user) and pairs.filtered < len(pairs.seen.user if pairs.seen else ()):
+    none = not len(pairs.user) and not may_be_none
+    if none and pairs.filtered < len(pairs.seen.user if pairs.seen else ()):
         raise DataError(f"{origin.table.where} has no pair to learn from: all its events are negative or weigh 0.")
-    if not len(pairs.user):
+    if none:
         top = max(rows.rating.tolist(), default=0) if rows.rating is not None else 0
         raise DataError(
             f"{origin.table.where} has 0 positives after threshold: no rating is {bound} {threshold} "
@@ -241,6 +252,8 @@ def _provenance(origin: Source, given: Options, rows: Rows, pairs: Pairs, notes:
         "duplicates": pairs.duplicates,
         "conflicts": pairs.conflicts,
     }
+    if given.half_life is not None and rows.time is not None and len(rows.time):
+        facts["latest"] = float(rows.time.max())  # the moment from which ages were counted
     if origin.entry is not None:
         facts |= {"licence": origin.entry.licence, "citation": origin.entry.citation}
     return facts

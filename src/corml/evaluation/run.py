@@ -61,7 +61,7 @@ def evaluate(
     job = task.make(split, part, model.items)
     warn_of_leakage(model, split, part)
     longest = min(max(metric.k for metric in parsed), len(job.items))
-    known = model.users_.find(job.users)
+    known = model.fitted_.users.find(job.users)
     history = job.history if model.LEARNS_WEIGHTS else counted(job.history)
     with shown(progress) as report, timed("evaluate %s on %s users of %s", model.NAME, len(job.users), part):
         if rules is not None and rules.any:

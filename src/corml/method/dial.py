@@ -134,13 +134,15 @@ class NoveltyDial(Recommender):
         boost: Mapping[str, Any] | None = None,
         max_per: Mapping[str, int] | None = None,
         max_share: float | None = None,
+        unknown: str = "fallback",
         progress: Asked = None,
         novelty: float = MIDDLE,
     ) -> Recommendations:
         """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
         limits: dict[str, Any] = {"exclude": exclude, "only": only, "seen": seen, "exclude_recent": exclude_recent}
+        limits |= {"now": now, "unknown": unknown}
         rules: dict[str, Any] = {"diversity": diversity, "boost": boost, "max_per": max_per, "max_share": max_share}
-        return self.at(novelty).recommend(users, history=history, k=k, now=now, **limits, **rules, progress=progress)
+        return self.at(novelty).recommend(users, history=history, k=k, **limits, **rules, progress=progress)
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """As the middle position has it."""
@@ -157,6 +159,10 @@ class NoveltyDial(Recommender):
     def closeness(self) -> Closeness:
         """The metric of the middle position."""
         return self.at(MIDDLE).closeness()
+
+    def user_metric(self) -> csr_array | None:
+        """That of the middle position."""
+        return self.at(MIDDLE).user_metric()
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """Contributions at the middle position."""

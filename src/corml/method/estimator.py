@@ -219,6 +219,10 @@ class CoRML(Recommender):
             how["warm_start"] = None if warm_start is None else WarmStart.of(warm_start, train)
         return self._fit_and_keep(train, valid, progress, **how)
 
+    def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
+        """Begin from the earlier H."""
+        return self.fit(data, warm_start=earlier, progress=progress)
+
     @classmethod
     def shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
         """A workspace with directions enough for every rank that is searched."""
@@ -299,6 +303,10 @@ class CoRML(Recommender):
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to a score: the H and the G part."""
         return dict(zip(("h", "g"), self.scoring.contributions(history, target), strict=True))
+
+    def user_metric(self) -> csr_array:
+        """The metric of H, in which histories are compared."""
+        return self.scoring.user_metric()
 
     def distance(self, history: Sequence[Hashable] | str | int, item: Hashable, *, part: str = "h") -> float:
         """Distance of a user (a history, or a known user's id) to an item in the metric of H or of G."""

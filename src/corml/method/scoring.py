@@ -6,7 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
 from corml import memory
 from corml.errors import UsageError, ascii_line
@@ -159,6 +159,12 @@ class Scoring:
         both = np.append(history, target)
         hollow = self._hollow(both, part)
         return self._metric(part).between(history, target, hollow[:-1, :-1], hollow[:-1, -1])
+
+    def user_metric(self) -> csr_array:
+        """D^{-t} W D^{-t} of the metric of H: x of it and another history is the product of their p in that metric."""
+        side, metric = power(self.d, -self.weights.item_norm), self._metric("h")
+        diagonal = metric.diagonal if metric.omega > 0 else np.ones(len(self.d))  # without H only shared items count
+        return csr_array(scaled(self.H, rows=side, columns=side) + diags_array(diagonal * side**2))
 
     def metric_matrix(self, part: str) -> NDArray[np.float64]:
         """W as a dense array."""
