@@ -24,6 +24,7 @@ from scipy.sparse import csr_array
 import corml
 from corml import content
 from corml.evaluation.run import evaluate_lists
+from corml.ids import Ids
 
 SEEDS = (1, 2, 3)
 METRIC = "ndcg@20"
@@ -165,7 +166,7 @@ def new_in(split: corml.Split, part: str) -> Any:
 def judged(split: corml.Split, part: str) -> Any:
     """Users with a history and a target."""
     able = np.flatnonzero((split.train.user_degrees > 0) & (getattr(split, part).user_degrees > 0))
-    return corml.interactions.Ids(split.train.users.labels[able[:USERS]], kind="user")
+    return Ids(split.train.users.labels[able[:USERS]], kind="user")
 
 
 def at_random(split: corml.Split) -> Scores:

@@ -10,7 +10,8 @@ import pytest
 import corml
 from corml.attributes import Attributes, indicators
 from corml.errors import DataError, ModelFileError, UsageError
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.storage import container
 
 COLUMNS = {

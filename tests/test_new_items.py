@@ -6,7 +6,8 @@ import pytest
 import corml
 from corml import content, models
 from corml.errors import ModelFileError, UsageError
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.storage import container
 
 GROUPS = {"a": "Action", "d": "Drama"}  # two groups of items, each with its own users

@@ -15,7 +15,7 @@ from corml.attributes import Attributes, indicators
 from corml.errors import UsageError
 from corml.evaluation import evaluate_lists
 from corml.fitted import Outcome, learned
-from corml.interactions import Ids
+from corml.ids import Ids
 from corml.linalg.closeness import Closeness
 from corml.recommender import Recommender
 from corml.rules import ListRules, boosted, unboosted
@@ -139,7 +139,7 @@ def test_rules_that_ask_for_nothing_change_no_bit(model, data):
     assert same.scores.tobytes() == plain.scores.tobytes()
     assert same.rules == plain.rules == ""
     assert same.boosts is None
-    assert same.to_frame().columns == ["user", "rank", "item", "score"]
+    assert same.to_frame().columns == ["user", "rank", "item", "score", "source", "reason"]
 
 
 def test_a_share_of_all_lists_changes_nothing(data):
@@ -244,7 +244,7 @@ def test_rows_without_a_history_obey_too(data):
     plain = model.recommend(history=[[]], k=3)
     last = next(iter(model.recommend(history=[[]], k=9)))[8]
     lists = model.recommend(history=[[], ["i1"], []], k=3, boost={last: 1000}, max_share=0.5)
-    assert lists.sources == ("popularity", "history", "popularity")
+    assert lists.sources == ("fallback", "personal", "fallback")
     assert [items[0] for items in lists].count(last) == 1
     assert (model.recommend(history=[[]], k=3, diversity=0.1).items[0, 0]) == plain.items[0, 0]
     assert "most popular items" in lists.reasons[0]

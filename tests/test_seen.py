@@ -10,7 +10,7 @@ import corml
 from corml import Interactions, durations
 from corml.errors import ModelFileError, UsageError
 from corml.evaluation import evaluate_lists
-from corml.interactions import Ids
+from corml.ids import Ids
 from corml.storage import container
 from support import random_interactions
 

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from corml import html
 from corml.errors import DataError, UsageError, ascii_line
-from corml.interactions import Ids
+from corml.ids import Ids
 from corml.settings import nearest
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml import durations
-from corml.interactions import is_one_id
+from corml.ids import is_one_id
 from corml.requests import history_of, known_user
 from corml.strength import Kinds
 

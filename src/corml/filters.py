@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from corml.attributes import Attributes
 from corml.errors import UsageError, ascii_line
-from corml.interactions import canonical, is_one_id, labels_of
+from corml.ids import canonical, is_one_id, labels_of
 from corml.settings import nearest
 
 __all__ = ["Choice", "choice", "holding", "moment"]

@@ -22,7 +22,8 @@ from scipy.sparse import csr_array
 from corml import html, memory
 from corml.attributes import Attributes
 from corml.histories import Added, Histories, refused
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.linalg.scaling import rows_of
 from corml.strength import Kinds, Negative, with_values
 

@@ -9,7 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.strength import Kinds, Negative, latest_of, pushed_down, with_values
 
 __all__ = ["Added", "Histories", "refused"]

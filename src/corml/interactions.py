@@ -1,20 +1,18 @@
-"""Who interacted with what: labels ↔ rows, and one binary matrix.
-
-Labels are opaque text. "007", "7" and "7.0" are three different items, and "NA" is a fine name for one.
-"""
+"""Who interacted with what: distinct pairs of users and items, and one binary matrix."""
 
 import hashlib
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self, overload
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from corml import html
-from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
+from corml.errors import DataError
+from corml.ids import Ids, as_bytes, canonical, numbered, those_used
 from corml.strength import Kinds, distinct, moments, pushed_down, summed, with_values
 
 if TYPE_CHECKING:
@@ -22,107 +20,12 @@ if TYPE_CHECKING:
 
     from corml.attributes import Attributes
 
-__all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of"]
+__all__ = ["Interactions"]
 
-LONGEST_ID = 2048  # bytes of UTF-8
 SHOWN = 5  # pairs that a notebook shows
 LARGEST_INT32_NNZ = 2**31 - 1  # above this many interactions the matrix is indexed with 64-bit integers
 
 Rows = NDArray[np.integer[Any]]
-
-
-def canonical(label: Hashable) -> str:
-    """The one text form of a label, whatever type it arrived in: 7, np.int64(7) and "7" are one id."""
-    return label if type(label) is str else str(label)
-
-
-def is_one_id(value: object) -> bool:
-    """Whether a value is a single id rather than several."""
-    return isinstance(value, str | int | float | np.generic)
-
-
-def labels_of(values: object, what: str) -> list[Hashable]:
-    """Ids as a plain list: from one id, a list, an array or a column of a frame."""
-    if is_one_id(values):
-        return [values]
-    if isinstance(values, Iterable) and not isinstance(values, bytes | Mapping):
-        listed = values.tolist() if hasattr(values, "tolist") else list(values)
-        if all(is_one_id(value) for value in listed):
-            return listed
-    raise UsageError(f"{what} takes item or user ids, one or a list of them; got {ascii_line(values)}.")
-
-
-def fault_of(label: str) -> str | None:
-    """Why a text cannot be an id, or None."""
-    if not label or label.isspace():
-        return "an empty id"
-    if len(label) > LONGEST_ID or (len(label) * 4 > LONGEST_ID and len(label.encode("utf-8", "replace")) > LONGEST_ID):
-        return f"an id longer than {LONGEST_ID} bytes"
-    return None
-
-
-class Ids:
-    """Labels in a fixed order, and the way back from a label to its row."""
-
-    def __init__(self, labels: Iterable[Hashable], *, kind: str = "item") -> None:
-        values = [canonical(label) for label in labels]
-        self.kind = kind
-        self.labels: NDArray[np.object_] = np.empty(len(values), dtype=object)
-        self.labels[:] = values
-        self._row = {label: row for row, label in enumerate(values)}
-        if len(self._row) != len(values):
-            raise DataError(f"The {kind} ids are not unique: {len(values) - len(self._row)} occur twice.")
-
-    def __len__(self) -> int:
-        return len(self.labels)
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.labels.tolist())
-
-    @overload
-    def __getitem__(self, row: int) -> str: ...
-    @overload
-    def __getitem__(self, row: slice) -> list[str]: ...
-    def __getitem__(self, row: int | slice) -> str | list[str]:
-        if isinstance(row, slice):
-            return list(self.labels[row])
-        try:
-            return str(self.labels[row])
-        except IndexError:
-            counted = f"{len(self):,} {self.kind}s, counted from 0"
-            if isinstance(row, str):
-                raise UsageError(f"There are {counted}; {ascii_line(row)} is an id, not a number.") from None
-            raise IndexError(f"There are {counted}; there is no number {row}.") from None
-
-    def __contains__(self, label: Hashable) -> bool:
-        return canonical(label) in self._row
-
-    def __eq__(self, other: object) -> bool:
-        return self is other or (isinstance(other, Ids) and np.array_equal(self.labels, other.labels))
-
-    def __hash__(self) -> int:
-        return hash((len(self.labels), *self.labels[:3]))
-
-    def __repr__(self) -> str:
-        return f"Ids({len(self):,} {self.kind}s)"
-
-    @property
-    def fingerprint(self) -> str:
-        """Hash of the labels in their order: what is numbered by rows means the same where it is equal."""
-        return hashlib.sha256(_bytes_of(self.labels)).hexdigest()
-
-    def find(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
-        """Rows of the labels; −1 where there is none."""
-        return np.fromiter((self._row.get(canonical(label), -1) for label in labels), dtype=np.int64)
-
-    def rows(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
-        """Rows of the labels; every one must be known."""
-        labels = list(labels)
-        rows = self.find(labels)
-        if (rows < 0).any():
-            missing = list(dict.fromkeys(canonical(labels[at]) for at in np.flatnonzero(rows < 0)))
-            raise UnknownIdError(self.kind, missing, len(self))
-        return rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -169,8 +72,8 @@ class Interactions:
             raise DataError(f"Users and items must pair up: got {len(users):,} users and {len(items):,} items.")
         if len(users) == 0:
             raise DataError("There are no interactions: at least one (user, item) pair is needed.")
-        user_ids, user = _encode(users, "user")
-        item_ids, item = _encode(items, "item")
+        user_ids, user = numbered(users, "user")
+        item_ids, item = numbered(items, "item")
         when = None if times is None else moments(times, len(user))
         pairs = distinct(user, item, when, len(item_ids))
         names = {canonical(label): title for label, title in (titles or {}).items()}
@@ -271,7 +174,7 @@ class Interactions:
         order = _by_cell(user, item, len(self.items))
         digest = hashlib.sha256()
         for ids, ranking in ((self.users, user_order), (self.items, item_order)):
-            digest.update(_bytes_of(ids.labels[ranking]))
+            digest.update(as_bytes(ids.labels[ranking]))
         for column in (user, item, self.times):
             digest.update(b"none" if column is None else np.ascontiguousarray(column[order]).tobytes())
         if self.weights is not None:
@@ -288,8 +191,8 @@ class Interactions:
 
     def compact(self) -> Self:
         """Forget users and items without a pair; the others keep their order."""
-        users, user_row = _used(self.users, self.user)
-        items, item_row = _used(self.items, self.item)
+        users, user_row = those_used(self.users, self.user)
+        items, item_row = those_used(self.items, self.item)
         return self._moved(users, items, user_row, item_row)
 
     def on(self, users: Ids, items: Ids) -> Self:
@@ -357,35 +260,6 @@ def _yes(known: bool) -> str:
 def _by_cell(user: Rows, item: Rows, items: int) -> Rows:
     """The order of pairs by user and then item: one key sorts in half the time of two."""
     return np.argsort(user.astype(np.int64) * items + item, kind="stable")
-
-
-def _bytes_of(labels: Iterable[str]) -> bytes:
-    """Labels as bytes that no other labels have: their number, their lengths, themselves."""
-    encoded = [label.encode("utf-8", "surrogatepass") for label in labels]
-    return np.array([len(encoded), *map(len, encoded)], dtype="<i8").tobytes() + b"".join(encoded)
-
-
-def _encode(labels: Sequence[Hashable] | NDArray[Any], kind: str) -> tuple[Ids, NDArray[np.int64]]:
-    """Number labels in order of first appearance."""
-    row: dict[str, int] = {}
-    values = labels.tolist() if hasattr(labels, "tolist") else labels
-    for position, value in enumerate(values, start=1):
-        if value is None or value != value:  # NaN is the one thing that differs from itself
-            raise DataError(f"{kind} number {position} is missing ({ascii_line(value)}): drop or fill that row.")
-    codes = np.fromiter((row.setdefault(canonical(x), len(row)) for x in values), dtype=np.int64, count=len(labels))
-    for label, first in row.items():
-        fault = fault_of(label)
-        if fault:
-            position = int(np.argmax(codes == first))
-            raise DataError(f"{kind} number {position + 1} is {fault} ({ascii_line(label)}): drop or fill that row.")
-    return Ids(row, kind=kind), codes
-
-
-def _used(ids: Ids, rows: Rows) -> tuple[Ids, Rows]:
-    """The ids that occur, and for each old row the new one (−1: none)."""
-    used = np.zeros(len(ids), dtype=bool)
-    used[rows] = True
-    return Ids(ids.labels[used], kind=ids.kind), np.where(used, np.cumsum(used) - 1, -1).astype(np.int32)
 
 
 def _beside(data: Interactions, others: Sequence[Interactions]) -> Interactions | None:

@@ -19,7 +19,7 @@ from scipy.sparse import csr_array
 
 from corml import html, requests
 from corml.errors import UsageError
-from corml.interactions import Ids, labels_of
+from corml.ids import Ids, labels_of
 from corml.linalg.scaling import rows_of
 from corml.topn import band_of
 

@@ -15,7 +15,7 @@ from corml.attributes import Attributes
 from corml.content import likeness
 from corml.errors import ModelFileError, UsageError, ascii_line, quoted
 from corml.fitted import Fitted
-from corml.interactions import Ids
+from corml.ids import Ids
 
 __all__ = ["as_own_neighbour", "check_link", "checked_lift", "like", "link_of", "padded", "widened"]
 

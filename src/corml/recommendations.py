@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from corml import html
 from corml.errors import UnknownIdError
-from corml.interactions import canonical
+from corml.ids import canonical
 
 if TYPE_CHECKING:
     import polars

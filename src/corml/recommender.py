@@ -13,20 +13,21 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import filters, neighbours, new_items, requests, updating
-from corml.attributes import Attributes
 from corml.cited import cite
 from corml.console_progress import shown
-from corml.errors import NotFittedError, UsageError, WeightsWarning
+from corml.errors import UsageError, WeightsWarning
 from corml.explanation import Explanation
-from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings, learned
-from corml.interactions import Ids, Interactions, labels_of
+from corml.fitted import Fitted, Outcome, Plan, learned
+from corml.fitted_model import FittedModel
+from corml.ids import Ids, labels_of
+from corml.interactions import Interactions
 from corml.log import timed
 from corml.neighbours import SimilarUsers
 from corml.progress import Asked, Progress, silent
 from corml.recommendations import Recommendations
 from corml.rules import ListRules
 from corml.seen import SeenRule
-from corml.settings import Search, build, check, check_names, values_of
+from corml.settings import Search, build, check, values_of
 from corml.strength import of_mean_square_one
 from corml.topn import Lists, block_of, top_k
 
@@ -74,7 +75,7 @@ class Tuning:
 
 
 @dataclass(kw_only=True, eq=False)
-class Recommender(ABC):
+class Recommender(FittedModel, ABC):
     """A model of which items users interact with.
 
     A subclass is a dataclass of settings with two methods: `_fit` learns arrays from the binary users × items matrix,
@@ -166,17 +167,12 @@ class Recommender(ABC):
         """Lists of users where a model can do without scoring every item; most cannot."""
         return None
 
-    def check_state(self) -> None:  # noqa: B027 (most models have nothing to add)
+    def check_state(self) -> None:
         """Raise ModelFileError if the learned arrays cannot come from a fit: called before a save, after a load."""
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """How many rows and columns of scores to make at a time."""
         return block_of(*X.shape)
-
-    def state(self) -> Mapping[str, LearnedArray[Any]]:
-        """The arrays of a model file by name, as the class declares them."""
-        classes = [vars(one) for one in reversed(type(self).__mro__)]
-        return {array.name: array for one in classes for array in one.values() if isinstance(array, LearnedArray)}
 
     # --- search for settings -----------------------------------------------------------------------------------------
 
@@ -194,72 +190,7 @@ class Recommender(ABC):
         """Settings that keep what this fit chose for itself, so that no setting of a search changes another one."""
         return {}
 
-    # --- settings and fitted state -----------------------------------------------------------------------------------
-
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Settings by name as they stand now, as scikit-learn asks for them."""
-        return values_of(self)
-
-    def set_params(self, **settings: Any) -> Self:
-        """Change settings for the next fit."""
-        check_names(type(self), settings)
-        for name, value in settings.items():
-            setattr(self, name, value)
-        return self
-
-    def check_fitted(self) -> None:
-        """Refuse to answer before `fit`."""
-        if "fitted_" not in vars(self):
-            raise NotFittedError(type(self).__name__)
-
-    def _state(self) -> Fitted:
-        self.check_fitted()
-        state: Fitted = self.fitted_
-        return state
-
-    @property
-    def settings_(self) -> Settings:
-        """The settings the model was fitted with, and the values that were chosen where one was left to the data."""
-        return self._state().resolved
-
-    @property
-    def items(self) -> Ids:
-        """The catalogue."""
-        return self._state().items
-
-    items_ = items
-
-    @property
-    def users_(self) -> Ids:
-        """The users that are known: those it learned from and those added since; none if a file was saved without."""
-        return self._state().histories.users
-
-    @property
-    def train_(self) -> csr_array:
-        """The training interactions as a binary users × items matrix."""
-        return self._state().train
-
-    @property
-    def seen_(self) -> csr_array:
-        """Pairs that are known of the users and were not learned from, as a binary users × items matrix."""
-        state = self._state()
-        return csr_array(state.train.shape, dtype=np.float32) if state.seen is None else state.seen
-
-    @property
-    def counts_(self) -> NDArray[np.int64]:
-        """Number of training users of each item."""
-        return self._state().counts
-
-    @property
-    def titles_(self) -> Mapping[str, str]:
-        """Titles of items by id, where there are any."""
-        return self._state().titles
-
-    @property
-    def attributes_(self) -> Attributes:
-        """What is known of the items, one row each; without columns if no table of items was given."""
-        state = self._state()
-        return Attributes(state.items) if state.attributes is None else state.attributes
+    # --- more items --------------------------------------------------------------------------------------------------
 
     def with_items(self, table: Any) -> Self:
         """The same fitted model with another table of items: a file, a frame or what `corml.load_items` gave.
@@ -301,25 +232,6 @@ class Recommender(ABC):
         raise UsageError(
             f"{self.NAME} cannot score items that nobody has: corml and the item-item models, such as ease, can."
         )
-
-    @property
-    def popularity(self) -> NDArray[np.float32]:
-        """Share of the training users of each item."""
-        return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
-
-    def _derive(self, make: Callable[[], T], name: str = "scoring") -> T:
-        """What is made once for a fitted state and used by every request; a new fit makes it anew."""
-        state = self._state()
-        known: tuple[Fitted, dict[str, Any]] | None = vars(self).get("_derived")
-        if known is None or known[0] is not state:
-            known = vars(self)["_derived"] = (state, {})
-        if name not in known[1]:
-            known[1][name] = make()
-        made: T = known[1][name]
-        return made
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_derived"}
 
     # --- requests ----------------------------------------------------------------------------------------------------
 

@@ -9,7 +9,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import DataError, UsageError, ascii_line
-from corml.interactions import Ids, Interactions, canonical, is_one_id, labels_of
+from corml.ids import Ids, canonical, is_one_id, labels_of
+from corml.interactions import Interactions
 from corml.linalg.cells import rows_or_none
 from corml.recommendations import FALLBACK, PERSONAL, Recommendations
 from corml.seen import SeenRule, known_in, known_of_users

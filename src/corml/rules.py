@@ -19,7 +19,7 @@ from scipy.sparse import csr_array, hstack
 
 from corml.attributes import Attributes
 from corml.errors import UsageError, ascii_line
-from corml.interactions import Ids, canonical
+from corml.ids import Ids, canonical
 from corml.settings import nearest
 
 __all__ = ["ListRules", "boosted", "unboosted"]

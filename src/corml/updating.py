@@ -22,7 +22,8 @@ from corml import durations, memory
 from corml.errors import UsageError, ascii_line
 from corml.fitted import Fitted
 from corml.histories import Added
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.linalg.scaling import rows_of
 from corml.strength import Kinds, known_weights, latest_of
 

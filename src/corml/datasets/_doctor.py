@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from corml.datasets._load import SWAPPED, load
 from corml.errors import UsageError, quoted
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 
 __all__ = ["Finding", "Report", "examine"]
 

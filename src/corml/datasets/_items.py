@@ -23,7 +23,7 @@ from corml.datasets._options import Notes, Options
 from corml.datasets._sniff import bare, find, listed, position
 from corml.datasets._times import times
 from corml.errors import DataError, UsageError, ascii_line
-from corml.interactions import Ids
+from corml.ids import Ids
 from corml.settings import nearest
 
 if TYPE_CHECKING:

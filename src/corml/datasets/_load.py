@@ -18,7 +18,8 @@ from corml.datasets._rows import Rows, gather
 from corml.datasets._sources import Source
 from corml.datasets._strength import check_options
 from corml.errors import DataError, UsageError
-from corml.interactions import Ids, Interactions, canonical, labels_of
+from corml.ids import Ids, canonical, labels_of
+from corml.interactions import Interactions
 
 __all__ = ["load"]
 

@@ -14,7 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, UsageError, ascii_line
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.storage import atomic
 
 __all__ = ["write"]

@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import DataError
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.linalg.cells import filled
 from corml.splits import Split
 from corml.strength import only_positive, with_values

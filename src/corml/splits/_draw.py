@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, quoted
-from corml.interactions import Ids, Interactions, Rows
+from corml.ids import Ids
+from corml.interactions import Interactions, Rows
 from corml.splits._parts import PARTS
 from corml.splits._split import Split
 

@@ -12,7 +12,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, ascii_line
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.splits._parts import PARTS
 from corml.storage import atomic, container
 from corml.storage.attributes import arrays_of, facts_of, read_attributes

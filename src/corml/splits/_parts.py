@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 
 __all__ = ["PARTS", "Dropped", "align", "empty_like", "sizes", "union", "without"]
 

@@ -8,7 +8,8 @@ from numpy.typing import NDArray
 
 from corml.errors import ModelFileError
 from corml.histories import Added, refused
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.linalg.scaling import rows_of
 from corml.storage.container import decode_ids, decode_sparse, encode_ids, encode_sparse
 from corml.storage.kinds import arrays_of_kinds, decode_kinds, encode_kinds

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from corml.attributes import KINDS, Attributes, Categories, Column, Numbers, Texts
 from corml.errors import ModelFileError
-from corml.interactions import Ids
+from corml.ids import Ids
 from corml.storage.container import decode_ids, decode_sparse, encode_ids, encode_sparse
 
 __all__ = ["MISSING", "arrays_of", "facts_of", "read_attributes"]

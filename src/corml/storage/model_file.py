@@ -12,7 +12,7 @@ from scipy.sparse import csr_array, issparse
 
 from corml.errors import ModelFileError, quoted
 from corml.fitted import Certificate, Fitted, LearnedArray, Settings, Training
-from corml.interactions import Ids
+from corml.ids import Ids
 from corml.new_items import check_link
 from corml.parallel import threads
 from corml.settings import values_of
