@@ -1,7 +1,7 @@
 """What weights cost: the same pairs alike and with random weights (run: python benchmarks/weighted_fit.py DATA).
 
-Each fit runs in a process of its own, in turn, several times over; the median of its processor seconds counts. Kernels
-that are given weights read a number for each interaction where the others count. Writes
+Fits take turns in one process, after tiny ones have loaded the compiled kernels; the median of their processor seconds
+counts. Kernels that are given weights read a number for each interaction where the others count. Writes
 results/corml/weighted-fit-DATA.json.
 """
 
@@ -11,29 +11,13 @@ from statistics import median
 from typing import Any
 
 import numpy as np
-from _machine import SEED, alone, load_split, measured, notes
+from _machine import SEED, load_split, measured, notes
 from _record import begin, write
 
 import corml
 from corml import models
 
-RUNS = 2
-FITS: dict[str, tuple[str, dict[str, Any]]] = {"corml": ("corml", {}), "ease": ("ease", {"route": "local"})}
-
-
-def fit(data: str, fit: str, weighted: bool) -> dict[str, Any]:
-    """One fit, after another one has compiled what it takes."""
-    name, settings = FITS[fit]
-    tiny = load_split("movielens-small").train
-    models.make(name, settings).fit(with_weights(tiny) if weighted else tiny)
-    if name == "corml":
-        corml.CoRML(candidates=50, adapt=False).fit(with_weights(tiny) if weighted else tiny)
-    train = load_split(data).train
-    train = with_weights(train) if weighted else train
-    record: dict[str, Any] = {}
-    with measured(record):
-        model = models.make(name, settings).fit(train)
-    return record | {"notes": notes(model)}
+FITS: dict[str, tuple[int, dict[str, Any]]] = {"corml": (2, {}), "ease": (1, {"route": "local"})}  # how often, and how
 
 
 def with_weights(data: corml.Interactions) -> corml.Interactions:
@@ -42,20 +26,43 @@ def with_weights(data: corml.Interactions) -> corml.Interactions:
     return replace(data, weights=weights.astype(np.float32))
 
 
+def warm() -> None:
+    """Load compiled kernels, for both kinds of data."""
+    rng = np.random.default_rng(0)
+    plain = corml.Interactions.from_pairs(*np.nonzero(rng.random((300, 60)) < 0.1))
+    for data in (plain, with_weights(plain)):
+        for settings in ({}, {"candidates": 5, "pair_tol": 0.01}):
+            corml.CoRML(rank=4, solver="sparse", **settings).fit(data)
+        models.make("ease", {"route": "local"}).fit(data)
+
+
+def fits(name: str, train: corml.Interactions) -> dict[str, Any]:
+    """Figures of a model, alike and weighted in turn."""
+    runs, settings = FITS[name]
+    kinds, figures = {"alike": train, "weighted": with_weights(train)}, {"alike": [], "weighted": []}
+    record: dict[str, Any] = {"runs": runs}
+    for _ in range(runs):
+        for kind, data in kinds.items():
+            one: dict[str, Any] = {}
+            with measured(one):
+                model = models.make(name, settings).fit(data)
+            figures[kind].append(one)
+            record[kind] = {"runs": figures[kind], "notes": notes(model)}
+            print(name, kind, one, flush=True)
+    medians = {kind: median(one["cpu seconds"] for one in some) for kind, some in figures.items()}
+    ratio = round(medians["weighted"] / medians["alike"], 3)
+    return record | {"median cpu seconds": medians, "weighted / alike": ratio}
+
+
 def main(data: str) -> None:
     """Measure and write."""
-    begun, record = begin(data), {"data": data, "runs": RUNS}
+    split = load_split(data)
+    begun = begin((data, split))
+    warm()
+    record: dict[str, Any] = {"data": data}
     for name in FITS:
-        runs = [
-            {kind: alone(fit, data, name, kind == "weighted") for kind in ("alike", "weighted")} for _ in range(RUNS)
-        ]
-        record[name] = {kind: min((run[kind] for run in runs), key=lambda one: one["cpu seconds"]) for kind in runs[0]}
-        for what in ("cpu seconds", "peak bytes"):
-            medians = {kind: median(run[kind][what] for run in runs) for kind in runs[0]}
-            record[name][f"median {what}"] = medians
-            record[name][f"{what}, weighted / alike"] = round(medians["weighted"] / medians["alike"], 3)
-        print(name, {key: value for key, value in record[name].items() if "median" in key or "/" in key}, flush=True)
-    write(f"corml/weighted-fit-{data}", begun, record)
+        record[name] = fits(name, split.train)
+        write(f"corml/weighted-fit-{data}", begun, record)
 
 
 if __name__ == "__main__":
