@@ -145,7 +145,7 @@ def test_who_only_said_no_gets_what_is_popular(data):
 
 def test_a_model_that_is_not_linear_says_so(data):
     with pytest.warns(WeightsWarning, match="^popularity cannot push down what is like a disliked item: negative"):
-        model = models.make("fallback").fit(replace(data, weights=None))
+        model = models.make("popularity").fit(replace(data, weights=None))
     assert model.fitted_.negative is None
     lists = model.recommend(data.users.labels, k=25)
     refused = set(zip(data.users.labels[data.negative.user], data.items.labels[data.negative.item], strict=True))
