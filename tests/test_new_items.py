@@ -80,7 +80,9 @@ def test_explanations_of_new_items_sum_to_the_score_and_name_what_they_are_like(
 def test_the_score_is_the_mean_of_what_the_items_it_is_like_get(data):
     model = fitted("corml", data)
     wider = model.with_new_items(NEW)
-    history = ["d0", "d1"]  # none of them is like the new item, so nobody is his own neighbour
+    like = dict(wider.explain(["a0"], "new-a").like)
+    history = [item for item in model.items_ if item not in like][:2]  # so that none is its own neighbour
+    assert len(history) == 2
     scores = dict(zip(model.items_, model.scores([history])[0], strict=True))
     mean = sum(weight * scores[item] for item, weight in wider.explain(history, "new-a").like)
     assert wider.explain(history, "new-a").score == pytest.approx(mean, abs=1e-6)

@@ -22,7 +22,7 @@ from corml.linalg.scaling import scaled
 
 __all__ = ["CANDIDATES", "RIDGE", "features", "likeness"]
 
-RIDGE = 2.0  # best, or as good as the best, on held-out items of two data sets: benchmarks/new_items.py
+RIDGE = 2.0  # best on held-out items of two data sets: benchmarks/new_items.py
 CANDIDATES = 100  # known items that a new one may be like
 BINS = 10  # of numbers and times, with as many known items each
 BAND = 256  # new items compared with all known ones at a time
