@@ -1,6 +1,7 @@
 """The one small interface of every model: fit, recommend, similar, explain, save."""
 
 import os
+import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
@@ -29,6 +30,7 @@ __all__ = ["FitCall", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
 T = TypeVar("T")
+_making = threading.RLock()  # one at a time makes what is derived from a fitted state
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -132,6 +134,12 @@ class Recommender(ABC):
         """Lists of users where a model can do without scoring every item; most cannot."""
         return None
 
+    def best_of_one(
+        self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
+    ) -> Lists | None:
+        """The list of one new user by item numbers, each once, where a model has a short way to it; most have none."""
+        return None
+
     def check_state(self) -> None:  # noqa: B027 (most models have nothing to add)
         """Raise ModelFileError if the learned arrays cannot come from a fit: called before a save, after a load."""
 
@@ -227,11 +235,17 @@ class Recommender(ABC):
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
 
     def _derive(self, make: Callable[[], T]) -> T:
-        """What is made once for a fitted state and used by every request; a new fit makes it anew."""
+        """What is made once for a fitted state and used by every request; a new fit makes it anew.
+
+        It is kept when it is finished, so a thread that asks meanwhile waits for it and never sees a part of it.
+        """
         state = self._state()
         known: tuple[Fitted, T] | None = vars(self).get("_derived")
         if known is None or known[0] is not state:
-            known = self._derived = state, make()
+            with _making:
+                known = vars(self).get("_derived")
+                if known is None or known[0] is not state:
+                    known = self._derived = state, make()
         return known[1]
 
     def __getstate__(self) -> dict[str, Any]:

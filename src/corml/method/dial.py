@@ -104,6 +104,7 @@ class NoveltyDial(Recommender):
             member = self._member(state.settings.of, t)
             arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_}
             member.fitted_ = replace(state, settings=Settings(values_of(member)), arrays=arrays)
+            member._twin = positions[0] if positions else None  # whose filter it shares, prepared once
             positions.append(member)
         return positions
 
@@ -135,6 +136,12 @@ class NoveltyDial(Recommender):
     def best(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists of the middle position."""
         return self.at(MIDDLE).best(users, k, seen, allowed)
+
+    def best_of_one(
+        self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
+    ) -> Lists | None:
+        """The list of one history at the middle position."""
+        return self.at(MIDDLE).best_of_one(history, k, seen, allowed)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """Contributions at the middle position."""
