@@ -120,11 +120,11 @@ def test_clipped_filters_have_no_bounds(train, filter):
 def test_the_short_way_to_one_list_gives_the_list(filter):
     data = random_interactions(3, 200, 120, 9)
     model = corml.CoRML(rank=8, filter=filter).fit(data)
-    rng = np.random.default_rng(0)
+    rng, n = np.random.default_rng(0), len(model.items)
     for size, k, limit in ((1, 10, None), (20, 10, None), (20, 200, None), (5, 10, 40), (5, 60, 40)):
-        history, excluded = rng.choice(120, size, replace=False), rng.choice(120, 7)
-        allowed = None if limit is None else np.unique(rng.choice(120, limit))
-        width = min(k, 120)
+        history, excluded = rng.choice(n, size, replace=False), rng.choice(n, 7)
+        allowed = None if limit is None else np.unique(rng.choice(n, limit))
+        width = min(k, n)
         lists = model.best_of_one(history, width, np.append(history, excluded), allowed)
         if filter != "factored":
             assert lists is None
