@@ -60,8 +60,8 @@ class Options:
             raise UsageError(f"port (--port) must be from 0 to 65535; got {self.port}.")
         if not is_loopback(self.host) and self.token is None:
             raise UsageError(
-                f"Anyone could call {ascii_line(self.host)}: give a token (--token-file FILE, or the variable "
-                "CORML_TOKEN), or leave --host out to serve this machine alone."
+                f"Anyone could call {ascii_line(self.host)}: give --token-file FILE or set CORML_TOKEN, or leave --host "
+                "out to serve this machine alone."
             )
 
     def _check_processors(self) -> None:
@@ -109,7 +109,7 @@ def named_files(given: list[str]) -> dict[str, str]:
         if not (equals and re.fullmatch(NAME, name)):
             name, path = "", text
         if os.path.isdir(path):
-            found = sorted(Path(path).glob("*.corml"))
+            found = sorted(Path(path).glob("*.corml"), key=lambda one: one.stem)
             if name or not found:
                 raise UsageError(f"{ascii_line(path, 200)} is a folder {'with a name' if name else 'without models'}.")
             pairs = [(one.stem, str(one)) for one in found]

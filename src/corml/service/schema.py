@@ -49,7 +49,8 @@ MAX_EXPLAINED = 50  # items of a list that is explained
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)] | int
 History = Annotated[list[Id], Meta(max_length=1000, description="items of the person, each by its id")]
 Limits = Annotated[list[Id], Meta(max_length=10_000)]
-Name = Annotated[str, Meta(pattern=f"^{NAME}$", description="a model by its name; the first one if left out")]
+_WHOLE = rf"^{NAME}(?!\n)$"  # as to Python, $ stands before a last line feed too
+Name = Annotated[str, Meta(pattern=_WHOLE, description="a model by its name; the first one if left out")]
 Length = Annotated[int, Meta(ge=1, le=200, description="items of the list")]
 Novelty = Annotated[float, Meta(ge=0, le=1, description="for a dial: 0 is the most popular, 1 the most novel")]
 Share = Annotated[float, Meta(description="share of the users that the model learned from")]
@@ -152,9 +153,7 @@ class Reload(Request, kw_only=True):
     """Read a model's file again, or another file of its folder."""
 
     model: Name | UnsetType = UNSET
-    file: Annotated[str, Meta(pattern=f"^{NAME}$", description="a file in the folder of the model's")] | UnsetType = (
-        UNSET
-    )
+    file: Annotated[str, Meta(pattern=_WHOLE, description="a file in the folder of the model's")] | UnsetType = UNSET
 
 
 SHORT = {"history", "user", "k", "novelty", "exclude", "only"}  # what the short way to a list knows

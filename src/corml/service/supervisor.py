@@ -266,6 +266,7 @@ class Supervisor:
 
     def _listen(self) -> socket.socket:
         host, port = self.options.host, self.options.port
+        listening = None
         try:
             family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             listening = socket.socket(family, kind)
@@ -273,6 +274,8 @@ class Supervisor:
             listening.bind(address)
             listening.listen(BACKLOG)
         except OSError as fault:
+            if listening is not None:
+                listening.close()
             where = f"{ascii_line(host)} port {port}"
             raise UsageError(f"Cannot listen at {where}: {fault.strerror or fault}. Choose another --port.") from None
         return listening
