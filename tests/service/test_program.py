@@ -1,5 +1,6 @@
 """`corml serve` as a process: start, reload under load, overload, slow and huge requests, killed workers, the end."""
 
+import contextlib
 import json
 import os
 import re
@@ -166,9 +167,14 @@ def test_slow_senders_are_let_go_and_keep_nobody_waiting(shared):
         POST + b"Content-Length: 50\r\n\r\n{",
         b"\r\n\r\n",
     )
-    lines = [connect(shared) for _ in range(200)]
-    for number, line in enumerate(lines):
-        line.sendall(starts[number % len(starts)])
+    with contextlib.ExitStack() as stack:
+        lines = [stack.enter_context(connect(shared)) for _ in range(200)]
+        for number, line in enumerate(lines):
+            line.sendall(starts[number % len(starts)])
+        keep_nobody_waiting(shared, lines)
+
+
+def keep_nobody_waiting(shared, lines):
     begun = time.monotonic()
     with shared.client(token=TOKEN) as client:
         for _ in range(20):  # nobody else is refused meanwhile
@@ -179,11 +185,12 @@ def test_slow_senders_are_let_go_and_keep_nobody_waiting(shared):
         line.settimeout(5)
         try:
             answer = line.recv(4096)
+            if answer.startswith(b"HTTP/1.1 503"):  # too many at the same moment
+                continue
             assert answer == b"" or answer.startswith(b"HTTP/1.1 408"), (number, answer)
             assert answer == b"" or line.recv(4096) == b""
         except ConnectionResetError:
             pass
-        line.close()
 
 
 def test_what_is_no_http_is_refused_and_the_service_lives_on(shared):

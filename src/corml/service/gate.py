@@ -50,7 +50,7 @@ class Load:
     @property
     def is_full(self) -> bool:
         """Whether another one must be refused."""
-        return max(len(self.begun) - self.receiving, self.working) > 2 * self.most
+        return max(len(self.begun), self.working) - self.receiving > 2 * self.most
 
 
 class Gate:

@@ -196,25 +196,28 @@ class _Server(uvicorn.Server):
         spare = self.listening.dup()
         for server in self.servers:
             server.close()
-        await self._pick_up(spare)
-        spare.close()
+        await self._answer_last(_last_calls(spare))
         await asyncio.sleep(LAST_CALLS)
         await super().shutdown(sockets)
 
-    async def _pick_up(self, listening: socket.socket) -> None:
-        """Take the connections that were made and not yet accepted: closing would reset them."""
+    async def _answer_last(self, connections: list[socket.socket]) -> None:
         loop = asyncio.get_running_loop()
-        listening.setblocking(False)
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
+        for connection in connections:
             await loop.connect_accepted_socket(self._protocol, connection)
 
     def _protocol(self) -> Any:
         kind: Any = self.config.http_protocol_class
         return kind(config=self.config, server_state=self.server_state, app_state={})
+
+
+def _last_calls(listening: socket.socket) -> list[socket.socket]:
+    """Take the connections that were made and not yet accepted, which closing would reset; then listen no more."""
+    listening.setblocking(False)
+    connections = []
+    with listening, contextlib.suppress(OSError):  # there are no more
+        while True:
+            connections.append(listening.accept()[0])
+    return connections
 
 
 def main(arguments: list[str]) -> int:
