@@ -61,7 +61,8 @@ class Transport(httpx.BaseTransport):
 
     async def _answer(self, request):
         response = await self.inner.handle_async_request(request)
-        return httpx.Response(response.status_code, headers=response.headers, content=await response.aread())
+        stream = httpx.ByteStream(await response.aread())
+        return httpx.Response(response.status_code, headers=response.headers, stream=stream)
 
     def close(self):
         self.runner.close()
