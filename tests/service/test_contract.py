@@ -1,4 +1,4 @@
-"""The description keeps what it says: schemathesis makes requests from it, valid and invalid, with and without token."""
+"""The description keeps what it says: schemathesis asks by it, rightly and wrongly, with and without token."""
 
 import warnings
 
