@@ -46,7 +46,6 @@ class Options:
         if not self.models:
             raise UsageError("Name at least one model file: corml serve MODEL.")
         self._check_address()
-        self._check_processors()
         for name in ("timeout", "keep_alive", "in_flight", "connections", "body", "batch_body", "stop"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} (--{name.replace('_', '-')}) must be above 0.")
@@ -60,11 +59,12 @@ class Options:
             raise UsageError(f"port (--port) must be from 0 to 65535; got {self.port}.")
         if not is_loopback(self.host) and self.token is None:
             raise UsageError(
-                f"Anyone could call {ascii_line(self.host)}: give --token-file FILE or set CORML_TOKEN, or leave --host "
-                "out to serve this machine alone."
+                f"Anyone could call {ascii_line(self.host)}: give --token-file FILE or set CORML_TOKEN, or leave "
+                "--host out to serve this machine alone."
             )
 
-    def _check_processors(self) -> None:
+    def check_processors(self) -> None:
+        """Refuse more threads than there are processors; a worker, which may use its share alone, is not asked."""
         if self.workers < 1 or self.threads < 1:
             raise UsageError("workers (--workers) and threads (--threads) must be 1 or more.")
         if self.workers * self.threads > threads():

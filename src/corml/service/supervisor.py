@@ -62,6 +62,7 @@ class Supervisor:
     """Starts workers, replaces them, passes reloads on, and ends everything in order."""
 
     def __init__(self, options: Options, *, quiet: bool = False, announce: Callable[[str], None] = print) -> None:
+        options.check_processors()
         self.options, self.quiet, self.announce = options, quiet, announce
         self.log = Log(options.log, quiet=quiet)
         self.children: dict[int, Child] = {}

@@ -183,7 +183,14 @@ class _Server(uvicorn.Server):
             )
         )
         self.service, self.listening = service, listening
+        service.log.later = True
         service.load.begun = self.server_state.tasks
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second: write the lines about requests, and count those in flight where workers share figures."""
+        self.service.log.flush()
+        self.service.meter.in_flight.set(self.service.load.working)
+        return await super().on_tick(counter)
 
     def capture_signals(self) -> Any:
         """Signals are the worker's."""
@@ -192,6 +199,7 @@ class _Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """First «not ready» for a while, with answers that close their connections; then no new ones; then the end."""
         self.service.load.draining = True
+        self.service.log.later = False
         await asyncio.sleep(self.service.options.drain)
         spare = self.listening.dup()
         for server in self.servers:
@@ -235,6 +243,7 @@ def main(arguments: list[str]) -> int:
     _check_threads(worker.options.threads)
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         code = runner.run(worker.run())
+    worker.log.flush()
     os._exit(code)  # threads may still be at work that nobody waits for
 
 
