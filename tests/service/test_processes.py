@@ -142,6 +142,7 @@ class Played:
         self.worker.channel.close()
         self.worker.service.pool.shutdown()
         self.listening.close()
+        self.worker.listening.close()
         assert faults == []
         return code
 
