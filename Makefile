@@ -36,12 +36,12 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "corml needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[test]"
+	$(PIP) --editable ".[test,serve,client]"
 	@touch $@
 
 # PyTorch is large: the demo does without it.
 $(NEURAL): $(READY)
-	$(PIP) --editable ".[test,neural]"
+	$(PIP) --editable ".[test,serve,client,neural]"
 	@touch $@
 
 clean:

@@ -14,8 +14,8 @@ SOURCE = Path(corml.__file__).parent
 # A room may import the rooms of lower rows, and itself; rooms of one row never import each other.
 ROWS = [
     {"__main__"},
-    {"cli"},
-    {"report"},
+    {"cli", "client"},
+    {"report", "service"},
     {"experiments"},
     {"tuning"},
     {"evaluation"},

@@ -1,5 +1,6 @@
 """What a fitted model tells of itself: its settings, its catalogue, its users, and what is made of them once."""
 
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar
 
@@ -16,6 +17,8 @@ from corml.settings import check_names, values_of
 __all__ = ["FittedModel"]
 
 T = TypeVar("T")
+
+_making = threading.RLock()  # one at a time makes what is derived from a fitted state
 
 
 class FittedModel:
@@ -99,15 +102,27 @@ class FittedModel:
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
 
     def _derive(self, make: Callable[[], T], name: str = "scoring") -> T:
-        """What is made once for a fitted state and used by every request; a new fit makes it anew."""
-        state = self._state()
+        """What is made once for a fitted state and used by every request; a new fit makes it anew.
+
+        It is kept when it is finished, so a thread that asks meanwhile waits for it and never sees a part of it.
+        """
+        made = self._made_of(self._state())
+        if name not in made:
+            with _making:
+                if name not in made:
+                    made[name] = make()
+        value: T = made[name]
+        return value
+
+    def _made_of(self, state: Fitted) -> dict[str, Any]:
+        """What was made of a state, by name."""
         known: tuple[Fitted, dict[str, Any]] | None = vars(self).get("_derived")
         if known is None or known[0] is not state:
-            known = vars(self)["_derived"] = (state, {})
-        if name not in known[1]:
-            known[1][name] = make()
-        made: T = known[1][name]
-        return made
+            with _making:
+                known = vars(self).get("_derived")
+                if known is None or known[0] is not state:
+                    known = vars(self)["_derived"] = (state, {})
+        return known[1]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_derived"}

@@ -6,7 +6,7 @@ import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,7 +38,6 @@ __all__ = ["FitCall", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
 Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.filters`
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,6 +164,12 @@ class Recommender(FittedModel, ABC):
 
     def best(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists of users where a model can do without scoring every item; most cannot."""
+        return None
+
+    def best_of_one(
+        self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
+    ) -> Lists | None:
+        """The list of one new user by item numbers, each once, where a model has a short way to it; most have none."""
         return None
 
     def check_state(self) -> None:

@@ -111,11 +111,12 @@ class NoveltyDial(Recommender):
     def _positions(self) -> list[Any]:
         """Every position as a CoRML that shares all but its H with the others."""
         state: Fitted = self.fitted_
-        positions = []
+        positions: list[Any] = []
         for position, t in enumerate(state.settings.item_norms):
             member = self._member(state.settings.of, t)
             arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_, "link": self.link_}
             member.fitted_ = replace(state, settings=Settings(values_of(member)), arrays=arrays)
+            member._twin = positions[0] if positions else None  # whose filter it shares, prepared once
             positions.append(member)
         return positions
 
@@ -155,6 +156,12 @@ class NoveltyDial(Recommender):
     def best(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists of the middle position."""
         return self.at(MIDDLE).best(users, k, seen, allowed)
+
+    def best_of_one(
+        self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
+    ) -> Lists | None:
+        """The list of one history at the middle position."""
+        return self.at(MIDDLE).best_of_one(history, k, seen, allowed)
 
     def closeness(self) -> Closeness:
         """The metric of the middle position."""

@@ -282,7 +282,9 @@ class CoRML(Recommender):
 
     def _prepare(self) -> Scoring:
         settings = self.settings_
-        return Scoring.of(self.H_, self.V_, self.degrees_, Weights.of(settings), settings.filter)
+        twin: CoRML | None = vars(self).get("_twin")
+        like = None if twin is None else twin.scoring
+        return Scoring.of(self.H_, self.V_, self.degrees_, Weights.of(settings), settings.filter, like=like)
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """Many histories: all of them for a band of items, so that each entry of G is made once."""
@@ -295,6 +297,12 @@ class CoRML(Recommender):
     def best(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists by bounds on the scores, which spare most of the items; None where that would not."""
         return self.scoring.best(users, k, seen, allowed)
+
+    def best_of_one(
+        self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
+    ) -> Lists | None:
+        """The list of one history, without matrices; None where G is clipped, which bounds do not know."""
+        return self.scoring.best_of_one(history, k, seen, allowed)
 
     def closeness(self) -> Closeness:
         """How close items are in the learned metric, that of H."""

@@ -53,14 +53,29 @@ class Scoring:
     own: NDArray[np.float32]
 
     @classmethod
-    def of(cls, H: csr_array, V: NDArray[Any], d: NDArray[np.float64], weights: Weights, filter: str) -> Self:
-        """Prepare the arrays of a fitted model."""
+    def of(
+        cls,
+        H: csr_array,
+        V: NDArray[Any],
+        d: NDArray[np.float64],
+        weights: Weights,
+        filter: str,
+        *,
+        like: "Scoring | None" = None,
+    ) -> Self:
+        """Prepare the arrays of a fitted model; one `like` it, that differs in H alone, shares what G needs."""
         t = weights.item_norm
         H_scaled = scaled(H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
+        if like is not None and like.V is V and like._filter_weights == _filter_weights(weights):
+            return cls(H, V, d, weights, filter, H_scaled, like.left, like.right, like.own)
         left = (V * power(d, -weights.filter_norm)[:, None]).astype(np.float32)
         right = (V * (weights.score_factor * power(d, weights.filter_norm))[:, None]).astype(np.float32)
         own = np.einsum("ij,ij->i", left, right)
         return cls(H, V, d, weights, filter, H_scaled, left, right, own)
+
+    @property
+    def _filter_weights(self) -> tuple[float, float]:
+        return _filter_weights(self.weights)
 
     @property
     def clips_entries(self) -> bool:
@@ -95,6 +110,12 @@ class Scoring:
             return None
         columns, scores, _ = self._bounded.top_k(X, k, seen, allowed)
         return columns, scores
+
+    def best_of_one(self, history: Items, k: int, seen: Items, allowed: Items | None) -> Lists | None:
+        """The list of one history by bounds, whatever that saves: here matrices would take most of the time."""
+        if self.clips_entries or self.filter == "authors":
+            return None
+        return self._bounded.one(history, k, seen, allowed)
 
     def _bounds_pay(self, X: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> bool:
         """Longer lists leave less to exclude, and many histories at a time make full products cheap."""
@@ -207,3 +228,8 @@ class Scoring:
         else:
             among = self.H[distinct][:, distinct].toarray().astype(np.float64)
         return among[np.ix_(position, position)]
+
+
+def _filter_weights(weights: Weights) -> tuple[float, float]:
+    """The weights that the part of G depends on."""
+    return weights.filter_norm, weights.score_factor
