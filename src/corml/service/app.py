@@ -15,6 +15,7 @@ from corml.service.gate import Gate
 from corml.service.openapi import description
 from corml.service.operations import TABLE
 from corml.service.problems import Refusal
+from corml.service.studio import jobs
 
 __all__ = ["PAGES", "application"]
 
@@ -28,11 +29,14 @@ def application(service: Service) -> Gate:
         "ready": lambda _: _ready(service),
         "metrics": lambda _: service.meter.text(service.shelf.all()),
         "reload": lambda request: _reload(service, request),
+        "jobs": lambda _: jobs.listed(service.jobs),
+        "fit": lambda request: jobs.start(service.jobs, request),
     }
     by_path: dict[str, dict[str, Endpoint]] = {}
     for one in TABLE:
         by_path.setdefault(one.path, {})[one.method] = Endpoint(one, service)
     routes: list[Any] = [Route(path, _ByMethod(those), methods=list(those)) for path, those in by_path.items()]
+    routes.append(Route("/v1/jobs/{number}/events", jobs.Events(service), methods=["GET"]))
     if service.options.docs:
         routes += _pages()
     router = Router(routes, redirect_slashes=False, default=_nothing)
@@ -72,7 +76,9 @@ def _pages() -> list[Any]:
     text = msgspec.json.encode(description())
     folder = str(PAGES)
     page = (PAGES / "api.html").read_bytes()
+    studio = (PAGES / "index.html").read_bytes()
     return [
+        Route("/", _Fixed(studio, "text/html; charset=utf-8"), methods=["GET"]),
         Route("/openapi.json", _Fixed(text, "application/json"), methods=["GET"]),
         Route("/docs", _Fixed(page, "text/html; charset=utf-8"), methods=["GET"]),
         Mount("/page", StaticFiles(directory=folder)),
