@@ -99,7 +99,7 @@ class NoveltyDial(Recommender):
     def _positions(self) -> list[Any]:
         """Every position as a CoRML that shares all but its H with the others."""
         state: Fitted = self.fitted_
-        positions = []
+        positions: list[Any] = []
         for position, t in enumerate(state.settings.item_norms):
             member = self._member(state.settings.of, t)
             arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_}

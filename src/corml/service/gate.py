@@ -72,7 +72,8 @@ class Gate:
         number = self._request_id(headers.get(b"x-request-id"))
         answered = _Answered(send, number.encode(), self.load)
         scope["app"] = self  # as Starlette has it: then a wrong method is an exception
-        scope["corml"] = facts = {"route": "other", "headers": headers}
+        facts: dict[str, Any] = {"route": "other", "headers": headers}
+        scope["corml"] = facts
         self.load.working += 1
         self.meter.in_flight.set(self.load.working)
         try:

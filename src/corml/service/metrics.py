@@ -21,7 +21,7 @@ class Meter:
     """Counts what happens; several workers count in one folder, so that whichever is asked answers for all."""
 
     def __init__(self) -> None:
-        disable_created_metrics()
+        disable_created_metrics()  # type: ignore[no-untyped-call]
         own = self._registry = CollectorRegistry()
         self.requests = Counter("corml_requests", "requests answered", ["route", "code"], registry=own)
         self.seconds = Histogram("corml_seconds", "time to answer", ["route"], buckets=SECONDS, registry=own)
@@ -53,7 +53,7 @@ class Meter:
             from prometheus_client.multiprocess import MultiProcessCollector
 
             registry = CollectorRegistry()
-            MultiProcessCollector(registry)
+            MultiProcessCollector(registry)  # type: ignore[no-untyped-call]
         else:
             registry = self._registry
         about = CollectorRegistry()

@@ -246,7 +246,7 @@ class WhyNotAnswer(Answer, kw_only=True, omit_defaults=True):
 
     item: str
     verdict: Annotated[
-        Literal["listed", "below", "seen", "excluded", "not in only"],
+        Literal["listed", "below", "seen", "not seen", "excluded", "not in only"],
         Meta(description="listed: it is in the list; below: it ranks lower; else it may not be listed at all"),
     ]
     rank: Annotated[int, Meta(description="among the items that may be listed, and itself")]

@@ -113,7 +113,7 @@ def load(name: str, path: str) -> Served:
         model = models.from_contents(contents)
         quick = _self_test(model) <= QUICK
         best_known = np.argsort(-model.counts_, kind="stable").tolist()
-        lookup = Lookup(model.items.labels, model.titles_, best_known)
+        lookup = Lookup(model.items.labels.tolist(), model.titles_, best_known)
         return Served(name, model, contents.digest, quick, lookup, _explains(model))
 
 

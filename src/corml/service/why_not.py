@@ -16,7 +16,7 @@ from corml.recommender import Recommender
 from corml.seen import SeenRule, known_of_users
 from corml.service.lists import contributions, known_items, labels, parts_of, ranked_lists
 from corml.service.problems import Refusal
-from corml.service.schema import Lift, WhyNot, WhyNotAnswer
+from corml.service.schema import Contribution, Lift, WhyNot, WhyNotAnswer
 from corml.service.served import Served
 
 __all__ = ["TRIED", "why_not"]
@@ -64,7 +64,8 @@ def why_not(served: Served, query: WhyNot) -> WhyNotAnswer:
     listed = ranked_lists(served, model, [query])[0]
     item = model.items.labels[target]
     titles = model.titles_
-    scores, added = _scores(field, query), []
+    scores = _scores(field, query)
+    added: list[Contribution] = []
     if len(history):
         with contextlib.suppress(Refusal):  # a model that does not score item by item has a rank all the same
             added, _ = contributions(model, query, target)
@@ -115,7 +116,7 @@ def _field(model: Recommender, query: WhyNot, history: Rows, target: int) -> tup
         allowed[:] = False
         rows = model.items.find(labels(query.only))
         allowed[rows[rows >= 0]] = True
-    verdicts = ((seen, "seen"), (excluded, "excluded"), (~allowed, "not in only"))
+    verdicts = ((seen, "not seen" if rule == "only" else "seen"), (excluded, "excluded"), (~allowed, "not in only"))
     verdict = next((word for mask, word in verdicts if mask[target]), "below")
     return Field(model, history, target, ~seen & ~excluded & allowed, rule), verdict
 
@@ -132,7 +133,8 @@ def _of_user(model: Recommender, query: WhyNot) -> NDArray[np.float32]:
     row = model.users_.find(labels([query.user]))
     state = model.fitted_
     matrix = (state.weighted if model.LEARNS_WEIGHTS else state.train)[row]
-    return model.score_block(model.represent(matrix, row), slice(0, len(model.items)))[0]
+    scores: NDArray[np.float32] = model.score_block(model.represent(matrix, row), slice(0, len(model.items)))
+    return np.asarray(scores[0])
 
 
 def _lifts(field: Field, wanted: int, base: float) -> list[Lift]:

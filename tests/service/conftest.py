@@ -1,0 +1,212 @@
+"""Small models as files, the application inside the test, and the program as a process of its own."""
+
+import asyncio
+import contextlib
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+
+import httpx
+import pytest
+
+import corml
+from corml.client import Client
+from corml.service.app import application
+from corml.service.auth import Guard
+from corml.service.endpoint import Service
+from corml.service.gate import Load
+from corml.service.logs import Log
+from corml.service.metrics import Meter
+from corml.service.options import Options
+from corml.service.problems import Refusal
+from corml.service.served import Shelf, load
+from support import random_interactions
+
+TOKEN = "token-canary-5f0c2f2f8e1f4e6b9d"
+ADMIN = "admin-canary-5f0c2f2f8e1f4e6b9d"
+TITLES = {f"i{n}": f"Thing number {n}" for n in range(60)} | {"i3": "Pulp Fiction (1994)", "i4": "Le Café <b>noir</b>"}
+SOURCE = Path(corml.__file__).parents[1]
+
+
+@pytest.fixture(scope="session")
+def data():
+    return replace(random_interactions(5, 150, 60, 9), titles=TITLES)
+
+
+@pytest.fixture(scope="session")
+def folder(data, tmp_path_factory):
+    """dial.corml and dial-2.corml, two versions; plain.corml; popularity.corml, which has nothing to explain."""
+    folder = tmp_path_factory.mktemp("models")
+    corml.CoRML.dial(data, item_norms=(-0.2, 0.0, 0.2), rank=6).save(folder / "dial.corml")
+    corml.CoRML.dial(data, item_norms=(-0.2, 0.0, 0.2), rank=6, mix=0.4).save(folder / "dial-2.corml")
+    corml.CoRML(rank=6).fit(data).save(folder / "plain.corml")
+    corml.CoRML(rank=6).fit(data).save(folder / "no-users.corml", history=False)
+    corml.Popularity().fit(data).save(folder / "popularity.corml")
+    return folder
+
+
+@pytest.fixture(scope="session")
+def shelf(folder):
+    shelf = Shelf("dial")
+    for name in ("dial", "plain", "no-users", "popularity"):
+        shelf.put(load(name, str(folder / f"{name}.corml")))
+    return shelf
+
+
+class Transport(httpx.BaseTransport):
+    """Requests of an ordinary client, answered by an application in this process."""
+
+    def __init__(self, app):
+        self.inner, self.runner = httpx.ASGITransport(app, raise_app_exceptions=False), asyncio.Runner()
+
+    def handle_request(self, request):
+        return self.runner.run(self._answer(request))
+
+    async def _answer(self, request):
+        response = await self.inner.handle_async_request(request)
+        return httpx.Response(response.status_code, headers=response.headers, content=await response.aread())
+
+    def close(self):
+        self.runner.close()
+
+
+class Inside:
+    """The whole application without a socket."""
+
+    def __init__(self, shelf, **options):
+        self.options = Options(models={name: "" for name in shelf.all()}, hosts=("testserver",), **options)
+        self.reloads = []
+        self.service = Service(
+            options=self.options,
+            shelf=shelf,
+            guard=Guard(self.options),
+            load=Load(self.options.in_flight),
+            meter=Meter(),
+            log=Log("json"),
+            pool=ThreadPoolExecutor(1),
+            reload=self.reload,
+        )
+        self.transport = Transport(application(self.service))
+        self.http = httpx.Client(base_url="http://testserver", transport=self.transport)
+        token = self.options.token
+        self.client = Client("http://testserver", token=token, transport=self.transport, retries=0)
+
+    async def reload(self, name, file):
+        self.reloads.append((name, file))
+        if file == "bad.corml":
+            raise Refusal(422, "The old version goes on: bad")
+        return True
+
+    def close(self):
+        self.transport.close()
+        self.service.pool.shutdown()
+
+    def post(self, path, body, **headers):
+        content = body if isinstance(body, bytes) else json.dumps(body)
+        return self.http.post(path, content=content, headers={"Content-Type": "application/json", **headers})
+
+
+@pytest.fixture
+def make_inside(shelf):
+    """The application with options; closed with the test."""
+    made = []
+
+    def make(**options):
+        made.append(Inside(shelf, **options))
+        return made[-1]
+
+    yield make
+    for one in made:
+        one.close()
+
+
+@pytest.fixture
+def inside(make_inside):
+    return make_inside()
+
+
+@pytest.fixture
+def guarded(make_inside):
+    return make_inside(token=TOKEN, admin_token=ADMIN)
+
+
+# --- the program -----------------------------------------------------------------------------------------------------
+
+
+class Program:
+    """`corml serve` as a process; its log is a file."""
+
+    def __init__(self, log, *words, **environment):
+        self.log_path = log
+        kept = {name: value for name, value in os.environ.items() if not name.startswith(("CORML_", "COV_"))}
+        path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "corml", "serve", *map(str, words), "--port", "0", "--log", "json"],
+            stdout=subprocess.PIPE,
+            stderr=open(log, "wb"),
+            env={**kept, "PYTHONPATH": path, **environment},
+            text=True,
+        )
+        line = self.process.stdout.readline()
+        found = re.search(r" at (http://\S+)", line)
+        assert found, f"{line!r}\n{self.log_text()}"
+        self.address = found[1]
+        self.port = int(self.address.rpartition(":")[2])
+
+    def client(self, **how):
+        return Client(self.address, **{"retries": 0, **how})
+
+    def log_text(self):
+        return Path(self.log_path).read_text()
+
+    def events(self, name):
+        return [line for line in map(json.loads, self.log_text().splitlines()) if line["event"] == name]
+
+    def workers(self):
+        return [line["worker"] for line in self.events("worker ready")]
+
+    def memory(self, pid):
+        """Bytes in memory of a process, without files it has mapped."""
+        text = Path(f"/proc/{pid}/status").read_text()
+        return 1024 * int(re.search(r"RssAnon:\s+(\d+)", text)[1])
+
+    def stop(self):
+        if self.process.poll() is None:
+            self.process.send_signal(signal.SIGTERM)
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                self.process.wait(20)
+        self.process.kill()
+        self.process.wait()
+        self.process.stdout.close()
+
+
+@pytest.fixture
+def program(tmp_path):
+    """Start programs; all are ended with the test."""
+    started = []
+
+    def start(*words, **environment):
+        started.append(Program(tmp_path / f"log-{len(started)}", *words, **environment))
+        return started[-1]
+
+    yield start
+    for one in started:
+        one.stop()
+
+
+def wait_for(true, seconds=15):
+    """Ask until it is so."""
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        with contextlib.suppress(httpx.HTTPError, OSError):
+            if true():
+                return True
+        time.sleep(0.05)
+    return False
