@@ -1,7 +1,8 @@
 """A map of items: points in the plane such that neighbours are near each other.
 
 Every item is drawn to its nearest items and pushed away from a few others picked at random, with forces that fall off
-as 1/(1 + d²), in rounds of smaller and smaller steps. The rounds begin from the two smoothest coordinates on the graph
+as 1/(1 + d²), in rounds of smaller and smaller steps. An item that is near very many is drawn by each of them the less,
+or the best known items would all be drawn into a few heaps. The rounds begin from the two smoothest coordinates on the graph
 of neighbours, found by averaging over neighbours again and again, so that the large shape does not depend on luck.
 """
 
@@ -19,6 +20,7 @@ SMOOTHINGS = 60
 PUSHES = 5  # items pushed away for each neighbour drawn near
 EXTENT = 10.0  # of the beginning, in units of the forces
 STEEPEST = 4.0  # a force is never stronger
+INNER = 0.9  # of the square is for all but a few stragglers
 
 
 def layout(neighbours: NDArray[np.int64], *, seed: int = 0) -> NDArray[np.float32]:
@@ -32,10 +34,10 @@ def layout(neighbours: NDArray[np.int64], *, seed: int = 0) -> NDArray[np.float3
     near = np.ascontiguousarray(neighbours, dtype=np.int64)
     rng = np.random.default_rng(seed)
     points = _smooth_start(near, rng) * EXTENT
-    _pull_and_push(near, points, np.uint64(rng.integers(1, 2**62)), ROUNDS)
-    points -= np.median(points, axis=0)
-    reach = np.quantile(np.abs(points), 0.995)  # a few stragglers must not shrink everything else
-    return np.clip(points / max(float(reach), 1e-9), -1, 1).astype(np.float32)
+    named = np.bincount(near[near >= 0], minlength=n)
+    yielding = np.minimum(1.0, near.shape[1] / np.maximum(named, 1))
+    _pull_and_push(near, points, yielding, np.uint64(rng.integers(1, 2**62)), ROUNDS)
+    return _fitted(points)
 
 
 def _smooth_start(near: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
@@ -50,8 +52,18 @@ def _smooth_start(near: NDArray[np.int64], rng: np.random.Generator) -> NDArray[
     return np.ascontiguousarray(ranks + 0.01 * rng.standard_normal(points.shape))
 
 
+def _fitted(points: NDArray[np.float64]) -> NDArray[np.float32]:
+    """Fill the square from −1 to 1; stragglers are drawn in towards its edge, so that they do not shrink the rest."""
+    centred = points - (np.quantile(points, 0.01, axis=0) + np.quantile(points, 0.99, axis=0)) / 2
+    scaled = INNER * centred / np.maximum(np.quantile(np.abs(centred), 0.98, axis=0), 1e-9)
+    beyond = np.maximum(np.abs(scaled) - INNER, 0)
+    margin = 1 - INNER
+    inside = np.minimum(np.abs(scaled), INNER) + margin * (1 - np.exp(-beyond / margin))
+    return (np.sign(scaled) * inside).astype(np.float32)
+
+
 @njit(cache=True, nogil=True)
-def _pull_and_push(near: Any, points: Any, state: Any, rounds: Any) -> None:
+def _pull_and_push(near: Any, points: Any, yielding: Any, state: Any, rounds: Any) -> None:
     n, width = near.shape
     for turn in range(rounds):
         step = 1.0 - turn / rounds
@@ -66,8 +78,8 @@ def _pull_and_push(near: Any, points: Any, state: Any, rounds: Any) -> None:
                 fy = max(-STEEPEST, min(STEEPEST, pull * dy)) * step
                 points[i, 0] += fx
                 points[i, 1] += fy
-                points[j, 0] -= fx
-                points[j, 1] -= fy
+                points[j, 0] -= fx * yielding[j]
+                points[j, 1] -= fy * yielding[j]
                 for _ in range(PUSHES):
                     state ^= state << np.uint64(13)  # xorshift: the same numbers on every machine
                     state ^= state >> np.uint64(7)

@@ -46,11 +46,11 @@ function Header() {
   const model = current();
   return html`<header>
     <div class="brand"><b>corml studio</b>
-      ${model && html`<span class="about">${count(model.items)} items · ${count(model.users)} people ·
-        ${state.models.length > 1 && !state.other
-          ? html` <select class="models" aria-label="Model" value=${state.model} onChange=${(event) => store.choose(event.target.value)}>
-              ${state.models.map((one) => html`<option key=${one.name} value=${one.name} selected=${one.name === state.model}>${one.name} (${one.kind})</option>`)}</select>`
-          : html` ${model.name}`} <span class="version" title=${`${model.kind}, ${model.digest}`}>${model.version.slice(0, 8)}</span></span>`}
+      ${model && state.models.length > 1 && !state.other
+        ? html`<select class="models" aria-label="Model" value=${state.model} onChange=${(event) => store.choose(event.target.value)}>
+            ${state.models.map((one) => html`<option key=${one.name} value=${one.name} selected=${one.name === state.model}>${one.name}</option>`)}</select>`
+        : model && html`<span class="about named">${model.name}</span>`}
+      ${model && html`<span class="about" title=${`${model.kind}, version ${model.version}`}>${count(model.items)} items · ${count(model.users)} people · ${model.kind} <span class="version">${model.version.slice(0, 8)}</span></span>`}
     </div>
     ${model && html`<nav aria-label="Views">${VIEWS.map(([name, words]) => html`<button key=${name} class=${name === state.view ? "on" : ""} aria-current=${name === state.view ? "page" : null} onClick=${() => store.go(name)}>${words}</button>`)}</nav>`}
     <div class="tools">

@@ -39,8 +39,8 @@ function Attention({ curve }) {
   const at = (share) => curve[Math.round(share * steps)];
   const line = curve.map((share, number) => `${(10 + (380 * number) / steps).toFixed(1)} ${(190 - 170 * share).toFixed(1)}`);
   return html`<svg viewBox="0 0 400 215" class="chart" role="img" aria-label=${`The best known tenth of the items has ${percent(at(0.1))} of all interactions`}>
-      <path class="even" d="M10 190 L390 20" />
       <path class="hill strong" d=${`M10 190 L${line.join(" L")} L390 190Z`} />
+      <path class="even" d="M10 190 L390 20" />
       <path class="curve" d=${`M${line.join(" L")}`} />
       ${[0.1, 0.5].map((share) => html`<g key=${share}><circle class="mark" cx=${10 + 380 * share} cy=${190 - 170 * at(share)} r="4" />
         <text class="note" x=${18 + 380 * share} y=${204 - 170 * at(share)}>${percent(share)} of the items: ${percent(at(share))}</text></g>`)}
@@ -65,6 +65,10 @@ const ABOUT = {
   coverage: "share of the catalogue that anybody is shown",
 };
 
+const NAMES = { ndcg: "NDCG", mrr: "MRR", map: "MAP" };
+const ORDER = [...Object.keys(ABOUT)];
+const place = (name) => (ORDER.indexOf(name.split("@")[0]) + 1 || 99);
+
 export function QualityView() {
   const data = state.data[state.model];
   if (!data) return html`<${Waiting} />`;
@@ -73,6 +77,7 @@ export function QualityView() {
       <p>This model learned from all the data and was not tested on held-out items, so its file has no figures.</p>
       <p class="quiet">Fit it with a split, and they appear here:</p><pre>corml fit DATA --split ratio --model ${current().kind} --out model.corml${"\n"}corml studio model.corml</pre></section></div>`;
   const rows = new Map(), cutoffs = new Set();
+  metrics.sort(([a], [b]) => place(a) - place(b));
   for (const [name, value] of metrics) {
     const [metric, k = ""] = name.split("@");
     cutoffs.add(k);
@@ -81,14 +86,14 @@ export function QualityView() {
   const order = [...cutoffs].sort((a, b) => a - b);
   const procedure = evaluation.procedure ?? {};
   return html`<div class="wide"><section class="card all"><div class="heading"><h2>Measured on items that were held out</h2><span class="quiet">${evaluation.part ?? "test"} part${evaluation.users ? `, ${count(evaluation.users)} people` : ""}</span></div>
-      <div class="scroll" tabindex="0" role="region" aria-label="Figures"><table class="quality"><thead><tr><th scope="col">Metric</th>${order.map((k) => html`<th scope="col" key=${k}>${k ? `first ${k}` : "whole list"}</th>`)}</tr></thead>
+      <div class="scroll" tabindex="0" role="region" aria-label="Figures"><table class="measured"><thead><tr><th scope="col">Metric</th>${order.map((k) => html`<th scope="col" key=${k}>${k ? `first ${k}` : "whole list"}</th>`)}</tr></thead>
       <tbody>${[...rows].map(([metric, cells]) => {
         const most = Math.max(1e-9, ...Object.values(cells).map((cell) => cell.interval?.[1] ?? cell.value));
-        return html`<tr key=${metric}><th scope="row">${metric}<span class="quiet">${ABOUT[metric] ?? ""}</span></th>
+        return html`<tr key=${metric}><th scope="row">${NAMES[metric] ?? capital(metric.replaceAll("_", " "))}<span class="quiet">${ABOUT[metric] ?? ""}</span></th>
           ${order.map((k) => html`<td key=${k}>${cells[k] && html`<${Cell} ...${cells[k]} most=${most} />`}</td>`)}</tr>`;
       })}</tbody></table></div>
       <p class="quiet">${evaluation.intervals ? `The whiskers are ${percent(evaluation.confidence ?? 0.95)} intervals over people. ` : ""}The whole catalogue was ranked. ${evaluation.refit ? "Measured after a fit on the train part; the model on show then learned from everything." : ""}</p></section>
-    <section class="card all"><div class="heading"><h2>How it was split</h2></div><table><tbody>${Object.entries({ split: procedure.name, ...procedure, name: undefined }).filter(([, value]) => value !== undefined && value !== null).map(([name, value]) => html`<tr key=${name}><th scope="row">${capital(name.replaceAll("_", " "))}</th><td>${Array.isArray(value) ? value.join(" / ") : String(value)}</td></tr>`)}</tbody></table></section></div>`;
+    <section class="card all"><div class="heading"><h2>How it was split</h2></div><table><tbody>${Object.entries({ split: procedure.name, ...procedure, name: undefined, data: procedure.data && String(procedure.data).slice(0, 16) }).filter(([, value]) => value !== undefined && value !== null).map(([name, value]) => html`<tr key=${name}><th scope="row">${capital(name.replaceAll("_", " "))}</th><td>${Array.isArray(value) ? value.join(" / ") : String(value)}</td></tr>`)}</tbody></table></section></div>`;
 }
 
 function Cell({ value, interval, most }) {

@@ -43,7 +43,7 @@ function stacked(points, base, step, radius) {
   const placed = [];
   for (const point of [...points].sort((a, b) => a.x - b.x)) {
     let level = 0;
-    while (placed.some((other) => other.level === level && Math.abs(other.x - point.x) < 2 * radius)) level += 1;
+    while (level < 4 && placed.some((other) => other.level === level && Math.abs(other.x - point.x) < 1.9 * radius)) level += 1;
     placed.push({ ...point, level, y: base - level * step });
   }
   return placed;
@@ -53,7 +53,7 @@ export function Known() {
   const { list, map, history } = state, known = map?.known;
   const personal = history.length > 0 && list?.source === "personal";
   return html`<section class="card known" aria-labelledby="known-heading">
-    <div class="heading"><h2 id="known-heading">How well known</h2>${known && html`<span class="quiet">people who have a title; the catalogue in grey</span>`}</div>
+    <div class="heading"><h2 id="known-heading">How well known</h2>${known && html`<span class="quiet">people per title, the catalogue in grey</span>`}</div>
     ${known && html`<${Chart} known=${known} personal=${personal} />`}
     ${known && !personal && html`<p class="quiet">Half of the catalogue has more than <b>${count(known.median)}</b> people. With a history, its titles and the list appear here.</p>`}
   </section>`;
@@ -68,9 +68,9 @@ function Chart({ known, personal }) {
   return html`<svg viewBox="0 0 ${WIDTH} 138" class="chart" role="img" aria-label=${personal ? `Half of the history has more than ${count(middles[0])} people, half of the list more than ${count(middles[1])}. ${leans}` : "How many titles have how many people"}>
       <path class="hill" d=${hill(known, 92)} />
       <${Axis} known=${known} />
-      ${stacked(had, 36, 11, 5).map((one) => html`<circle key=${one.id} class="had" cx=${one.x} cy=${one.y} r="5" style=${{ fill: colourOf(one.id) }} />`)}
-      ${stacked(listed.slice(0, 20), 104, 15.5, 7.5).map((one) => html`<g key=${one.id} class="listed" transform=${`translate(${one.x} ${one.y})`}><circle r="7.5" /><text dy="2.9">${one.rank}</text></g>`)}
-      ${had.length > 0 && html`<line class="median" x1=${x(middles[0])} x2=${x(middles[0])} y1="24" y2="46" />`}
+      ${stacked(had, 24, 9, 5).map((one) => html`<circle key=${one.id} class="had" cx=${one.x} cy=${one.y} r="5" style=${{ fill: colourOf(one.id) }} />`)}
+      ${stacked(listed.slice(0, 20), 104, 14, 7.5).map((one) => html`<g key=${one.id} class="listed" transform=${`translate(${one.x} ${one.y})`}><circle r="7.5" /><text dy="2.9">${one.rank}</text></g>`)}
+      ${had.length > 0 && html`<line class="median" x1=${x(middles[0])} x2=${x(middles[0])} y1="14" y2="34" />`}
       ${listed.length > 0 && html`<line class="median listed" x1=${x(middles[1])} x2=${x(middles[1])} y1="112" y2=${FLOOR + 4} />`}
     </svg>
     ${personal && html`<p class="quiet">Half of the history has more than <b>${count(middles[0])}</b> people, half of the list more than <b>${count(middles[1])}</b>, half of the catalogue more than ${count(known.median)}. ${leans}</p>`}`;

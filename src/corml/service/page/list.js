@@ -29,16 +29,16 @@ function useGlide(list) {
   return body;
 }
 
-export function List({ list, side, before, narrow, name }) {
+export function List({ list, side, before, narrow, name, unmatched = "new" }) {
   const body = useGlide(list);
   const scale = scaleOf(list);
   const users = modelOf(side)?.users ?? 0;
   return html`<ol class=${"list" + (narrow ? " narrow" : "")} ref=${body} aria-label=${name}>
-    ${list.items.map((item) => html`<${Row} key=${item.item} ...${{ item, list, scale, users, before, narrow }} />`)}
+    ${list.items.map((item) => html`<${Row} key=${item.item} ...${{ item, list, scale, users, before, narrow, unmatched }} />`)}
   </ol>`;
 }
 
-function Row({ item, list, scale, users, before, narrow }) {
+function Row({ item, list, scale, users, before, narrow, unmatched }) {
   const { name, year } = parts(item.title ?? item.item);
   const added = contributions(item, list);
   const isOpen = state.open === item.item && !narrow;
@@ -52,17 +52,17 @@ function Row({ item, list, scale, users, before, narrow }) {
     <button class="line" aria-expanded=${narrow ? null : String(isOpen)} onClick=${press} data-row>
       <span class="rank">${item.rank}</span>
       <span class="title"><span class="words" title=${item.title ?? item.item}><b>${name}</b>${year && html` <span class="year">${year}</span>`}</span>
-        <${Move} rank=${item.rank} was=${before?.get(item.item)} known=${Boolean(before)} /></span>
-      <span class="people">${narrow ? count(item.popularity * users) : people(item.popularity * users)}</span>
+        <${Move} rank=${item.rank} was=${before?.get(item.item)} known=${Boolean(before)} unmatched=${unmatched} /></span>
+      <span class="people">${people(item.popularity * users)}</span>
       ${personal && html`<${Bar} added=${added} total=${item.score} scale=${scale} />`}
     </button>
     ${isOpen && html`<${Reasons} item=${item} added=${added} users=${users} personal=${personal} />`}
   </li>`;
 }
 
-function Move({ rank, was, known }) {
+function Move({ rank, was, known, unmatched }) {
   if (!known || was === rank) return null;
-  if (was === undefined) return html`<span class="badge new">new</span>`;
+  if (was === undefined) return html`<span class="badge new">${unmatched}</span>`;
   const up = was > rank;
   return html`<span class=${"badge " + (up ? "up" : "down")} aria-label=${`${up ? "up" : "down"} ${Math.abs(was - rank)}`}>${up ? "▲" : "▼"}${Math.abs(was - rank)}</span>`;
 }

@@ -99,12 +99,16 @@ function landmarks(map, points, busy) {
     const [x, y] = points[number];
     const text = short(parts(map.titles[number]).name, 20);
     const half = 2.65 * text.length + 3;
-    const cx = Math.min(SIZE - half - 2, Math.max(half + 2, x)), top = y > 18 ? y - 14 : y + 4;
-    const box = [cx - half, top - 2, cx + half, top + 11];
     if (y < 0 || y > SIZE || x < 0 || x > SIZE) continue;
-    if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
-    taken.push(box);
-    labels.push({ id: map.items[number], x: cx, y: top + 8, text });
+    const tries = [[x, y - 14], [x, y + 5], [x + half + 5, y - 5], [x - half - 5, y - 5]];
+    for (const [middle, top] of tries) { // above, below, beside
+      const box = [middle - half, top - 2, middle + half, top + 11];
+      if (box[0] < 2 || box[2] > SIZE - 2 || box[1] < 2 || box[3] > SIZE - 2) continue;
+      if (taken.some((other) => box[0] < other[2] && other[0] < box[2] && box[1] < other[3] && other[1] < box[3])) continue;
+      taken.push(box);
+      labels.push({ id: map.items[number], x: middle, y: top + 8, text });
+      break;
+    }
   }
   return labels;
 }

@@ -90,7 +90,7 @@ function OneList() {
       <span class="quiet">${state.history.length ? "a fallback: the model has nothing for this history" : "the same for everybody, until there is a history"}</span></div>`}
     ${list.items.length === 0 ? html`<p class="quiet">There is nothing left to show.</p>`
       : html`<${List} list=${list} side=${state.model} before=${state.before} name="Recommended titles" />`}
-    ${list.reason && html`<p class="quiet small">${list.reason}</p>`}
+    ${list.reason && state.history.length > 0 && html`<p class="quiet small">${list.reason}</p>`}
     ${list.items.length >= state.k && state.k < 50 && html`<div class="more"><button onClick=${() => store.change({ k: state.k < 20 ? 20 : 50 })}>Show ${state.k < 20 ? 20 : 50}</button></div>`}`;
 }
 
@@ -102,11 +102,11 @@ function TwoLists() {
   const common = otherList ? otherList.items.filter((item) => ranks.has(item.item)).length : 0;
   return html`<div class="two">
     <${Heading} side=${state} id="a" change=${(patch) => ("model" in patch ? store.choose(patch.model) : store.change(patch))} />
-    <p class="common" role="status">${otherList ? html`<b>${common}</b> of ${list.items.length}<br />shared` : "…"}</p>
+    <p class="common" role="status">${otherList ? html`<b>${common}</b> of ${list.items.length} <br />shared` : "…"}</p>
     <${Heading} side=${state.other} id="b" change=${(patch) => store.change({ other: { ...state.other, ...patch } })} />
     <${List} list=${list} side=${state.model} narrow=${true} name="First list" />
     <${Joins} list=${list} other=${otherList} />
-    ${otherList && html`<${List} list=${otherList} side=${state.other.model} before=${ranks} narrow=${true} name="Second list" />`}
+    ${otherList && html`<${List} list=${otherList} side=${state.other.model} before=${ranks} unmatched="only here" narrow=${true} name="Second list" />`}
   </div>`;
 }
 

@@ -97,7 +97,7 @@ function Chips() {
         <button class="name" title=${`${titleOf(id)}: what is similar?`} onClick=${() => store.askSimilar(id)}>${titleOf(id)}</button>
         ${share.has(id) && html`<span class="share">${percent(share.get(id))}</span>`}
         <button class="cross" aria-label=${`Remove ${titleOf(id)}`} onClick=${() => store.remove(id)}>✕</button>
-        ${share.has(id) && html`<span class="meter" aria-hidden="true"><span style=${{ width: percent(Math.max(0, share.get(id))), background: colourOf(id) }}></span></span>`}
+        ${share.has(id) && html`<span class="meter" aria-hidden="true"><span style=${{ width: `${100 * Math.max(0, share.get(id))}%`, background: colourOf(id) }}></span></span>`}
       </li>`)}
     </ul>
     ${share.size > 0 && html`<p class="quiet hint">The share is what each title gives to the whole list. Point at one to see where.</p>`}`;

@@ -281,8 +281,12 @@ export function watch(job) {
   stream = api.events(job.id);
   stream.onmessage = async (message) => {
     const event = JSON.parse(message.data);
+    const begun = state.event?.step !== event.step;
     set({ event: { ...event, job } });
-    if (event.state === "working") return;
+    if (event.state === "working") {
+      if (begun) api.jobs().then(({ notes }) => set({ notes })).catch(() => {}); // remarks of the step before
+      return;
+    }
     stream.close();
     const [{ models }, jobs] = await Promise.all([api.models(), api.jobs()]);
     set({ jobs: jobs.jobs, canFit: jobs.can_fit, notes: jobs.notes });
