@@ -16,6 +16,7 @@ THOROUGH = (
     "neural",
     "reliability",
     "report",
+    "studio",
     "tuning",
     "method/test_fit_cache.py",
     "method/test_golden.py",

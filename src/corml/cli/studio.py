@@ -82,9 +82,7 @@ def studio(
 
 
 def is_model_file(source: str) -> bool:
-    """Whether a file is a model, by its first bytes; one that is named like one is treated as one, so that it is told
-    what is wrong with it.
-    """
+    """Whether a file is a model, by its first bytes; one with a model's name counts too, and is told what is wrong."""
     return source.endswith(".corml") or (os.path.isfile(source) and container.peek(source) is not None)
 
 

@@ -2,8 +2,8 @@
 
 Every item is drawn to its nearest items and pushed away from a few others picked at random, with forces that fall off
 as 1/(1 + d²), in rounds of smaller and smaller steps. An item that is near very many is drawn by each of them the less,
-or the best known items would all be drawn into a few heaps. The rounds begin from the two smoothest coordinates on the graph
-of neighbours, found by averaging over neighbours again and again, so that the large shape does not depend on luck.
+or the best known items would all be drawn into a few heaps. The rounds begin from the two smoothest coordinates on the
+graph of neighbours, found by averaging over neighbours again and again: so the large shape does not depend on luck.
 """
 
 from typing import Any
@@ -59,7 +59,8 @@ def _fitted(points: NDArray[np.float64]) -> NDArray[np.float32]:
     beyond = np.maximum(np.abs(scaled) - INNER, 0)
     margin = 1 - INNER
     inside = np.minimum(np.abs(scaled), INNER) + margin * (1 - np.exp(-beyond / margin))
-    return (np.sign(scaled) * inside).astype(np.float32)
+    filled: NDArray[np.float32] = (np.sign(scaled) * inside).astype(np.float32)
+    return filled
 
 
 @njit(cache=True, nogil=True)

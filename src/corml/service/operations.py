@@ -53,6 +53,7 @@ def _get(name: str, path: str, request: Any, answer: Any, work: Callable[..., An
     how = dict(method="GET", path=path, request=request, answer=answer, work=work, problems=_READ)
     return Operation(name=name, **(how | more))
 
+
 TABLE = (
     _post("recommend", "/v1/recommend", schema.Recommend, schema.ListAnswer, handlers.recommend, light=True),
     _post("batch", "/v1/recommend/batch", schema.Batch, schema.BatchAnswer, handlers.batch, large=True),

@@ -7,6 +7,12 @@ import { state } from "./store.js";
 
 const STEPS = [["read", "Read the data"], ["examine", "Look for problems"], ["fit", "Fit the model"], ["test", "Write and test it"]];
 
+const STAGES = {
+  look: "Trying filters on held-out items", pairs: "Counting pairs of items", filter: "Computing the filter", solve: "Solving for the pairs",
+  candidates: "Choosing pairs to learn", pricing: "Looking for pairs that were left out", invert: "Inverting", neighbours: "Finding neighbours",
+};
+const stage = (text) => text.split(": ").map((part) => STAGES[part] ?? part).join(": ");
+
 export function FitView() {
   const { event, notes } = state;
   if (!event) return html`<main id="main" class="alone"><section class="card job"><h2>There is no model yet</h2></section></main>`;
@@ -18,7 +24,7 @@ export function FitView() {
       const now = number === at, done = number < at || event.state === "done";
       return html`<li key=${name} class=${done ? "done" : now ? (failed ? "failed" : "now") : ""} aria-current=${now ? "step" : null}>
         <span class="sign" aria-hidden="true">${done ? "✓" : now && failed ? "!" : number + 1}</span>
-        <span><b>${words}</b>${now && event.text && html`<span class="quiet">${failed ? event.text : capital(event.text)}</span>`}
+        <span><b>${words}</b>${now && event.text && html`<span class="quiet">${failed ? event.text : capital(stage(event.text))}</span>`}
         ${now && !failed && html`<${Progress} event=${event} />`}</span></li>`;
     })}</ol>
     ${notes.length > 0 && html`<ul class="notes">${notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>`}

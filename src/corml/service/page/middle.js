@@ -17,7 +17,7 @@ const positions = (model) => {
 
 export function Middle() {
   const { list, fault } = state;
-  return html`<section class="card middle" aria-label="Recommendations">
+  return html`<section class="card middle" aria-label="Recommendations" aria-busy=${String(state.busy)}>
     <${Controls} />
     ${fault && html`<p class="fault" role="alert">${fault} ${list ? "The last list stays." : ""}
       <button class="textual" onClick=${store.refresh}>Try again</button></p>`}

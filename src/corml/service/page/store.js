@@ -20,6 +20,7 @@ export const state = {
   otherList: null,
   before: null,        // ranks of the list before, by item
   fault: null,         // why there is no new list
+  busy: true,          // whether a list is on its way
   took: null,          // milliseconds from a change to its list
   open: null,          // the item whose reasons are shown
   hover: null,         // { kind: "history" | "list", id }
@@ -152,6 +153,7 @@ export async function refresh() {
   if (!state.model) return;
   if (busy) { again = true; return; } // one request at a time: the latest wish is the next one
   busy = true;
+  set({ busy: true });
   const begun = performance.now();
   try {
     const [list, otherList] = await Promise.all([one(state), state.other ? one(state.other) : null]);
@@ -164,6 +166,7 @@ export async function refresh() {
   }
   busy = false;
   if (again) { again = false; refresh(); }
+  else set({ busy: false });
 }
 
 const ranks = (list) => new Map(list.items.map((item) => [item.item, item.rank]));

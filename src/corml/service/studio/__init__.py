@@ -6,4 +6,6 @@
     about_data  facts, findings and popularity
     jobs        a fit under way, and its progress as events
     process     `corml studio`: one process that fits, serves and shows
+
+The page itself is in `corml/service/page`.
 """

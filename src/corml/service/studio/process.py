@@ -48,7 +48,7 @@ class Studio:
         self.data: Interactions | None = None
         self.report: Report | None = None
         self._read: Read | None = None
-        self._stop: asyncio.Event | None = None
+        self._first: Callable[[], object] = lambda: None  # what to do once the page can be opened
 
     @property
     def can_fit(self) -> bool:
@@ -64,7 +64,8 @@ class Studio:
     def open_data(self, read: Read, kind: str, settings: dict[str, Any], out: Path | None) -> None:
         """Read data and fit a model on them, once the page is there to see it; `out` is where to keep the model."""
         self._read = read
-        self._begin(self.name, kind, settings, out or self.folder / f"{self.name}.corml")
+        kept = out or self.folder / f"{self.name}.corml"
+        self._first = lambda: self._begin(self.name, kind, settings, kept)
 
     def begin(self, request: schema.StartFit) -> Job:
         """Fit another model on the same data, beside the others."""
@@ -114,18 +115,23 @@ class Studio:
     # --- serving -----------------------------------------------------------------------------------------------------
 
     def run(self, opened: Callable[[str], None]) -> None:
-        """Answer this machine alone until Ctrl-C; `opened` is called with the address once the page can be asked for."""
+        """Answer this machine alone until Ctrl-C; `opened` is called with the address once there is a page."""
         sys.setswitchinterval(SWITCH)  # so that the page is answered while a fit works
         with contextlib.closing(_listen(self.port)) as listening:
             address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
-            asyncio.run(self._serve(listening, lambda: opened(address)))
+
+            def ready() -> None:
+                opened(address)
+                self._first()
+
+            asyncio.run(self._serve(listening, ready))
         for job in self.jobs:
             job.stopped = True
         for thread in threading.enumerate():
             if thread.name == "fit":
                 thread.join(PATIENCE)
 
-    async def _serve(self, listening: socket.socket, opened: Callable[[], None]) -> None:
+    async def _serve(self, listening: socket.socket, ready: Callable[[], None]) -> None:
         options = Options(models={self.name: ""}, port=self.port, drain=0.0, stop=1.0, keep_alive=30.0)
         service = Service(
             options=options,
@@ -142,7 +148,7 @@ class Studio:
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM):
             loop.add_signal_handler(number, lambda: setattr(server, "should_exit", True))
-        loop.call_later(0.2, opened)
+        loop.call_later(0.1, ready)
         await server.serve(sockets=[listening])
 
 

@@ -2,7 +2,7 @@
 
 from typing import Annotated, Any, Literal
 
-from msgspec import UNSET, Meta, Struct, UnsetType
+from msgspec import UNSET, Meta, Struct, UnsetType, field
 
 from corml.service.schema import Answer, Item, Name, Request
 
@@ -89,7 +89,7 @@ class StartFit(Request, kw_only=True):
     """Fit another model on the data that are open."""
 
     kind: Annotated[str, Meta(max_length=64, description="which model: corml-dial, corml, ease, …")] = "corml-dial"
-    settings: Annotated[dict[str, float | str | bool], Meta(max_length=40)] = {}
+    settings: Annotated[dict[str, float | str | bool], Meta(max_length=40)] = field(default_factory=dict)
 
 
 class Event(Struct, kw_only=True):
