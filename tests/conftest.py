@@ -16,6 +16,7 @@ THOROUGH = (
     "neural",
     "reliability",
     "report",
+    "service",
     "studio",
     "tuning",
     "method/test_fit_cache.py",

@@ -109,6 +109,11 @@ class Ids:
         """Hash of the labels in their order: what is numbered by rows means the same where it is equal."""
         return hashlib.sha256(_bytes_of(self.labels)).hexdigest()
 
+    def numbers(self, labels: Iterable[str]) -> list[int]:
+        """Rows of labels that are text already, as a list: for a few of them faster than an array."""
+        row = self._row
+        return [row.get(label, -1) for label in labels]
+
     def find(self, labels: Iterable[Hashable]) -> NDArray[np.int64]:
         """Rows of the labels; −1 where there is none."""
         return np.fromiter((self._row.get(canonical(label), -1) for label in labels), dtype=np.int64)

@@ -1,17 +1,9 @@
 """Small models as files, the application inside the test, and the program as a process of its own."""
 
 import asyncio
-import contextlib
 import json
-import os
-import re
-import signal
-import subprocess
-import sys
-import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
-from pathlib import Path
 
 import httpx
 import pytest
@@ -27,12 +19,10 @@ from corml.service.metrics import Meter
 from corml.service.options import Options
 from corml.service.problems import Refusal
 from corml.service.served import Shelf, load
+from serving import ADMIN, TOKEN, Program
 from support import random_interactions
 
-TOKEN = "token-canary-5f0c2f2f8e1f4e6b9d"
-ADMIN = "admin-canary-5f0c2f2f8e1f4e6b9d"
 TITLES = {f"i{n}": f"Thing number {n}" for n in range(60)} | {"i3": "Pulp Fiction (1994)", "i4": "Le Café <b>noir</b>"}
-SOURCE = Path(corml.__file__).parents[1]
 
 
 @pytest.fixture(scope="session")
@@ -71,7 +61,8 @@ class Transport(httpx.BaseTransport):
 
     async def _answer(self, request):
         response = await self.inner.handle_async_request(request)
-        return httpx.Response(response.status_code, headers=response.headers, content=await response.aread())
+        stream = httpx.ByteStream(await response.aread())
+        return httpx.Response(response.status_code, headers=response.headers, stream=stream)
 
     def close(self):
         self.runner.close()
@@ -140,53 +131,6 @@ def guarded(make_inside):
 # --- the program -----------------------------------------------------------------------------------------------------
 
 
-class Program:
-    """`corml serve` as a process; its log is a file."""
-
-    def __init__(self, log, *words, **environment):
-        self.log_path = log
-        kept = {name: value for name, value in os.environ.items() if not name.startswith(("CORML_", "COV_"))}
-        path = os.pathsep.join([str(SOURCE), *filter(None, [os.environ.get("PYTHONPATH")])])
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "corml", "serve", *map(str, words), "--port", "0", "--log", "json"],
-            stdout=subprocess.PIPE,
-            stderr=open(log, "wb"),
-            env={**kept, "PYTHONPATH": path, **environment},
-            text=True,
-        )
-        line = self.process.stdout.readline()
-        found = re.search(r" at (http://\S+)", line)
-        assert found, f"{line!r}\n{self.log_text()}"
-        self.address = found[1]
-        self.port = int(self.address.rpartition(":")[2])
-
-    def client(self, **how):
-        return Client(self.address, **{"retries": 0, **how})
-
-    def log_text(self):
-        return Path(self.log_path).read_text()
-
-    def events(self, name):
-        return [line for line in map(json.loads, self.log_text().splitlines()) if line["event"] == name]
-
-    def workers(self):
-        return [line["worker"] for line in self.events("worker ready")]
-
-    def memory(self, pid):
-        """Bytes in memory of a process, without files it has mapped."""
-        text = Path(f"/proc/{pid}/status").read_text()
-        return 1024 * int(re.search(r"RssAnon:\s+(\d+)", text)[1])
-
-    def stop(self):
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-            with contextlib.suppress(subprocess.TimeoutExpired):
-                self.process.wait(20)
-        self.process.kill()
-        self.process.wait()
-        self.process.stdout.close()
-
-
 @pytest.fixture
 def program(tmp_path):
     """Start programs; all are ended with the test."""
@@ -201,12 +145,17 @@ def program(tmp_path):
         one.stop()
 
 
-def wait_for(true, seconds=15):
-    """Ask until it is so."""
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        with contextlib.suppress(httpx.HTTPError, OSError):
-            if true():
-                return True
-        time.sleep(0.05)
-    return False
+@pytest.fixture(scope="module")
+def shared(folder, tmp_path_factory):
+    """One program with two models, tokens and small limits."""
+    place = tmp_path_factory.mktemp("shared")
+    for name, token in (("token", TOKEN), ("admin", ADMIN)):
+        (place / name).write_text(token)
+        (place / name).chmod(0o600)
+    program = Program(
+        place / "log",
+        *(folder / "dial.corml", f"other={folder / 'plain.corml'}", "--timeout", "1", "--in-flight", "4"),
+        *("--token-file", place / "token", "--admin-token-file", place / "admin"),
+    )
+    yield program
+    program.stop()

@@ -105,7 +105,7 @@ def test_the_parts_of_an_explained_list_add_up_to_its_scores(shelf, whom):
 def test_similar_items_and_distances_are_those_of_the_library(shelf):
     model = model_of(shelf)
     answer = handlers.similar(shelf, schema.Similar(item="i3", k=5))
-    assert [item.item for item in answer.items] == list(model.similar("i3", k=5))[0]
+    assert [item.item for item in answer.items] == next(iter(model.similar("i3", k=5)))
     for part in ("h", "g"):
         found = handlers.distance(shelf, schema.Distance(history=["i1", "x"], item="i3", part=part))
         assert found.distance == pytest.approx(model.distance(["i1"], "i3", part=part))

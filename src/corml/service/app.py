@@ -11,7 +11,7 @@ from starlette.types import Receive, Scope, Send
 
 from corml.service import schema
 from corml.service.endpoint import Endpoint, Service
-from corml.service.gate import Gate
+from corml.service.gate import PAGE, Gate
 from corml.service.openapi import description
 from corml.service.operations import TABLE
 from corml.service.problems import Refusal
@@ -27,7 +27,7 @@ def application(service: Service) -> Gate:
     service.own |= {
         "health": lambda _: schema.Health(),
         "ready": lambda _: _ready(service),
-        "metrics": lambda _: service.meter.text(service.shelf.all()),
+        "metrics": lambda _: service.meter.text(service.shelf.all(), service.load.working),
         "reload": lambda request: _reload(service, request),
         "jobs": lambda _: jobs.listed(service.jobs),
         "fit": lambda request: jobs.start(service.jobs, request),
@@ -40,7 +40,19 @@ def application(service: Service) -> Gate:
     if service.options.docs:
         routes += _pages()
     router = Router(routes, redirect_slashes=False, default=_nothing)
-    return Gate(router, service.options, service.guard, service.load, service.meter, service.log)
+    exact = {(method, path): one for path, those in by_path.items() for method, one in those.items()}
+    return Gate(_Exact(exact, router), service.options, service.guard, service.load, service.meter, service.log)
+
+
+class _Exact:
+    """Operations are found by method and path at once; the patterns of a router are for everything else."""
+
+    def __init__(self, endpoints: dict[tuple[str, str], Endpoint], router: Router) -> None:
+        self.endpoints, self.router = endpoints, router
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        found = self.endpoints.get((scope.get("method", ""), scope.get("path", "")))
+        await (self.router if found is None else found)(scope, receive, send)
 
 
 class _ByMethod:
@@ -81,8 +93,16 @@ def _pages() -> list[Any]:
         Route("/", _Fixed(studio, "text/html; charset=utf-8"), methods=["GET"]),
         Route("/openapi.json", _Fixed(text, "application/json"), methods=["GET"]),
         Route("/docs", _Fixed(page, "text/html; charset=utf-8"), methods=["GET"]),
-        Mount("/page", StaticFiles(directory=folder)),
+        Mount("/page", _Files(directory=folder)),
     ]
+
+
+class _Files(StaticFiles):
+    """What pages are made of."""
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        scope["corml"]["route"] = PAGE
+        await super().__call__(scope, receive, send)
 
 
 class _Fixed:
@@ -92,7 +112,7 @@ class _Fixed:
         self.content, self.kind = content, kind
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["corml"]["route"] = "page"
+        scope["corml"]["route"] = PAGE
         await Response(self.content, media_type=self.kind, headers={"Cache-Control": "no-cache"})(scope, receive, send)
 
 

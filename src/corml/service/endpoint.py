@@ -96,15 +96,11 @@ class Endpoint:
             message = await self._receive(receive)
 
     async def _receive(self, receive: Receive) -> Any:
-        """The next piece; who waits for it is not in flight, and does not wait long."""
+        """The next piece; who waits for it is not in flight, and the connection has a deadline for it."""
         load = self.service.load
         load.receiving += 1
         try:
-            async with asyncio.timeout(self.service.options.timeout):
-                return await receive()
-        except TimeoutError:
-            detail = "The body did not arrive in time."
-            raise Refusal(408, detail, headers={"Connection": "close"}, reason="slow") from None
+            return await receive()
         finally:
             load.receiving -= 1
 

@@ -22,11 +22,13 @@ from corml.service.operations import OPEN
 from corml.service.options import Options
 from corml.service.problems import Refusal
 
-__all__ = ["Gate", "Load"]
+__all__ = ["PAGE", "Gate", "Load"]
+
+PAGE = "page"  # the route of everything that a browser shows
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
-_COMMON = [
-    (b"x-content-type-options", b"nosniff"),
+_SNIFF = (b"x-content-type-options", b"nosniff")
+_OF_PAGES = [
     (b"referrer-policy", b"no-referrer"),
     (
         b"content-security-policy",
@@ -50,7 +52,7 @@ class Load:
     @property
     def is_full(self) -> bool:
         """Whether another one must be refused."""
-        return max(len(self.begun) - self.receiving, self.working) > 2 * self.most
+        return max(len(self.begun), self.working) - self.receiving > 2 * self.most
 
 
 class Gate:
@@ -70,12 +72,11 @@ class Gate:
         begun = time.perf_counter()
         headers = dict(scope["headers"])
         number = self._request_id(headers.get(b"x-request-id"))
-        answered = _Answered(send, number.encode(), self.load)
-        scope["app"] = self  # as Starlette has it: then a wrong method is an exception
         facts: dict[str, Any] = {"route": "other", "headers": headers}
+        answered = _Answered(send, number.encode(), self.load, facts)
+        scope["app"] = self  # as Starlette has it: then a wrong method is an exception
         scope["corml"] = facts
         self.load.working += 1
-        self.meter.in_flight.set(self.load.working)
         try:
             self._admit(scope, headers)
             await self.app(scope, receive, answered)
@@ -90,7 +91,6 @@ class Gate:
             await self._refuse(answered, Refusal(500, "This is an error in the service; its log has the place."))
         finally:
             self.load.working -= 1
-            self.meter.in_flight.set(self.load.working)
             took = time.perf_counter() - begun
             self.meter.answered(facts["route"], answered.status, took)
             self._note(facts, answered, number, took)
@@ -136,14 +136,16 @@ class Gate:
 class _Answered:
     """What was sent, with the headers that all answers have."""
 
-    def __init__(self, send: Send, number: bytes, load: Load) -> None:
-        self._send, self._number, self._load = send, number, load
+    def __init__(self, send: Send, number: bytes, load: Load, facts: dict[str, Any]) -> None:
+        self._send, self._number, self._load, self._facts = send, number, load, facts
         self.status, self.sent, self.started = 499, 0, False  # 499: whoever asked went away before an answer
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started, self.status = True, message["status"]
-            message["headers"] = [*message["headers"], *_COMMON, (b"x-request-id", self._number)]
+            message["headers"] = [*message["headers"], _SNIFF, (b"x-request-id", self._number)]
+            if self._facts["route"] == PAGE:
+                message["headers"] += _OF_PAGES
             if self._load.draining:
                 message["headers"].append((b"connection", b"close"))
         else:

@@ -37,11 +37,12 @@ def _short(served: Served, model: Recommender, query: Query) -> OneList | None:
     if passed_on(query):
         return None
     history = labels(query.history)
-    rows = served.rows(history)
-    known = np.unique(rows[rows >= 0])
-    if not len(known) or query.k > len(model.items):
+    rows = model.items.numbers(history)
+    distinct = sorted({row for row in rows if row >= 0})
+    if not distinct or query.k > len(model.items):
         return None
-    seen, allowed = known, None
+    seen = known = np.array(distinct)
+    allowed = None
     if query.exclude is not UNSET:
         excluded = served.rows(labels(query.exclude))
         seen = np.concatenate([known, excluded[excluded >= 0]])
@@ -51,7 +52,7 @@ def _short(served: Served, model: Recommender, query: Query) -> OneList | None:
     found = model.best_of_one(known, query.k, seen, allowed)
     if found is None or found[0][-1] < 0:
         return None
-    unknown = [history[at] for at in np.flatnonzero(rows < 0)] if (rows < 0).any() else UNSET
+    unknown = [label for label, row in zip(history, rows, strict=True) if row < 0] or UNSET
     return OneList(source="personal", items=ranked(model, *found), unknown=unknown)
 
 
@@ -61,7 +62,7 @@ def ranked(model: Recommender, columns: NDArray[np.int64], scores: NDArray[np.fl
     items, titles = state.items.labels[columns].tolist(), state.titles
     shares = (state.counts[columns] / max(state.train.shape[0], 1)).tolist()
     return [
-        Ranked(rank=rank, item=item, score=score, popularity=share, title=titles.get(item, UNSET))
+        Ranked(rank, item, score, share, titles.get(item, UNSET))
         for rank, (item, score, share) in enumerate(zip(items, scores.tolist(), shares, strict=True), 1)
     ]
 

@@ -9,29 +9,54 @@ from typing import Any
 
 __all__ = ["Handler", "Log"]
 
+MOST_LINES = 16  # written at a time: a pipe takes as much in one piece
+_json = json.JSONEncoder(default=str).encode
+
 
 class Log:
-    """Writes lines; each in one piece, so that lines of several processes do not mix."""
+    """Writes lines, whole ones, so that those of several processes do not mix.
+
+    Lines about requests may be kept for a moment: `later` says who calls `flush` soon. Events are written at once.
+    """
 
     def __init__(self, form: str = "plain", quiet: bool = False) -> None:
         self.form, self.quiet = form, quiet
+        self.later = False
+        self._lines: list[bytes] = []
+        self._second = (0, "")
 
     def event(self, level: str, event: str, **facts: Any) -> None:
         """Something happened."""
         if not (self.quiet and level == "info"):
-            self._write({"ts": _now(), "level": level, "event": event, "pid": os.getpid(), **facts})
+            self._add({"ts": self._now(), "level": level, "event": event, "pid": os.getpid(), **facts})
+            self.flush()
 
     def request(self, **facts: Any) -> None:
         """A request was answered: route, code, milliseconds, sizes, version of the model."""
         if not self.quiet:
-            self._write({"ts": _now(), "level": "info", "event": "request", **facts})
+            self._add({"ts": self._now(), "level": "info", "event": "request", **facts})
+            if not self.later or len(self._lines) >= MOST_LINES:
+                self.flush()
 
-    def _write(self, facts: dict[str, Any]) -> None:
-        line = json.dumps(facts, default=str) if self.form == "json" else _plain(facts)
-        try:
-            os.write(sys.stderr.fileno(), line.encode("ascii", "backslashreplace") + b"\n")
-        except (OSError, ValueError):  # nobody reads the log any more: not a reason to stop answering
-            pass
+    def flush(self) -> None:
+        """Write what was kept."""
+        lines, self._lines = self._lines, []
+        for at in range(0, len(lines), MOST_LINES):
+            try:
+                os.write(sys.stderr.fileno(), b"".join(lines[at : at + MOST_LINES]))
+            except (OSError, ValueError):  # nobody reads the log any more: not a reason to stop answering
+                pass
+
+    def _add(self, facts: dict[str, Any]) -> None:
+        line = _json(facts) if self.form == "json" else _plain(facts)
+        self._lines.append(line.encode("ascii", "backslashreplace") + b"\n")
+
+    def _now(self) -> str:
+        now = time.time()
+        second = int(now)
+        if self._second[0] != second:
+            self._second = second, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(second))
+        return f"{self._second[1]}.{int(1000 * (now - second)):03d}Z"
 
 
 class Handler(logging.Handler):
@@ -44,11 +69,6 @@ class Handler(logging.Handler):
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record."""
         self.log.event(record.levelname.lower(), "server", detail=record.getMessage().partition("\n")[0][:200])
-
-
-def _now() -> str:
-    now = time.time()
-    return time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(now)) + f".{int(now % 1 * 1000):03d}Z"
 
 
 def _plain(facts: dict[str, Any]) -> str:

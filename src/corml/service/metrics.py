@@ -47,8 +47,9 @@ class Meter:
             timer = self._timed[route] = self.seconds.labels(route)
         timer.observe(seconds)
 
-    def text(self, served: Mapping[str, Served]) -> bytes:
+    def text(self, served: Mapping[str, Served], working: int) -> bytes:
         """Everything, as Prometheus reads it."""
+        self.in_flight.set(working)
         if SHARED in os.environ:
             from prometheus_client.multiprocess import MultiProcessCollector
 

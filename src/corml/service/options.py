@@ -46,7 +46,6 @@ class Options:
         if not self.models:
             raise UsageError("Name at least one model file: corml serve MODEL.")
         self._check_address()
-        self._check_processors()
         for name in ("timeout", "keep_alive", "in_flight", "connections", "body", "batch_body", "stop"):
             if not getattr(self, name) > 0:
                 raise UsageError(f"{name} (--{name.replace('_', '-')}) must be above 0.")
@@ -60,11 +59,12 @@ class Options:
             raise UsageError(f"port (--port) must be from 0 to 65535; got {self.port}.")
         if not is_loopback(self.host) and self.token is None:
             raise UsageError(
-                f"Anyone could call {ascii_line(self.host)}: give a token (--token-file FILE, or the variable "
-                "CORML_TOKEN), or leave --host out to serve this machine alone."
+                f"Anyone could call {ascii_line(self.host)}: give --token-file FILE or set CORML_TOKEN, or leave "
+                "--host out to serve this machine alone."
             )
 
-    def _check_processors(self) -> None:
+    def check_processors(self) -> None:
+        """Refuse more threads than there are processors; a worker, which may use its share alone, is not asked."""
         if self.workers < 1 or self.threads < 1:
             raise UsageError("workers (--workers) and threads (--threads) must be 1 or more.")
         if self.workers * self.threads > threads():
@@ -109,7 +109,7 @@ def named_files(given: list[str]) -> dict[str, str]:
         if not (equals and re.fullmatch(NAME, name)):
             name, path = "", text
         if os.path.isdir(path):
-            found = sorted(Path(path).glob("*.corml"))
+            found = sorted(Path(path).glob("*.corml"), key=lambda one: one.stem)
             if name or not found:
                 raise UsageError(f"{ascii_line(path, 200)} is a folder {'with a name' if name else 'without models'}.")
             pairs = [(one.stem, str(one)) for one in found]

@@ -10,6 +10,7 @@ from corml.service.problems import Refusal
 
 __all__ = ["from_json", "from_query"]
 
+_NOT_JSON, _DEEP = "The body is not JSON in UTF-8.", "The JSON is nested too deep."
 DEEPEST = 8  # levels of JSON that are looked into
 _SAFE = ("Expected", "Object missing required field")  # sentences that speak of our schema alone
 _UNKNOWN, _CHOICE = "Object contains unknown field", "Invalid enum value"
@@ -21,14 +22,18 @@ def from_json(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
         return decoder.decode(body)
     except msgspec.ValidationError:
         pass
-    except (msgspec.DecodeError, ValueError, RecursionError):
-        raise Refusal(400, "The body is not JSON in UTF-8.") from None
+    except RecursionError:
+        raise Refusal(422, _DEEP) from None
+    except (msgspec.DecodeError, ValueError):
+        raise Refusal(400, _NOT_JSON) from None
     try:
         return msgspec.convert(_whole(msgspec.json.decode(body)), decoder.type)
     except msgspec.ValidationError as fault:
         raise Refusal(422, _sentence(fault)) from None
-    except (msgspec.MsgspecError, ValueError, RecursionError):
-        raise Refusal(400, "The body is not JSON in UTF-8.") from None
+    except RecursionError:
+        raise Refusal(422, _DEEP) from None
+    except (msgspec.MsgspecError, ValueError):
+        raise Refusal(400, _NOT_JSON) from None
 
 
 def from_query(query: bytes, kind: type) -> Any:

@@ -13,7 +13,7 @@ __all__ = ["protocol"]
 
 LONGEST_HEAD = 32 << 10  # bytes of the request line and headers
 
-_SLOW = Refusal(408, "The headers did not arrive in time.")
+_SLOW = Refusal(408, "The request did not arrive in time.")
 _LONG = Refusal(413, f"Address and headers have at most {LONGEST_HEAD:,} bytes.")
 _NO_HTTP = Refusal(400, "This is not HTTP.")
 
@@ -29,7 +29,7 @@ def protocol(options: Options, meter: Meter) -> type[HttpToolsProtocol]:
 
 
 class _Deadlines(HttpToolsProtocol):
-    """Headers arrive within a time and a size, and what was answered is read within a time."""
+    """A request arrives within a time, its head within a size, and what was answered is read within a time."""
 
     seconds: float
     most: int
@@ -45,7 +45,7 @@ class _Deadlines(HttpToolsProtocol):
             self.rejected.labels("connections").inc()
             transport.abort()
             return
-        self._expect_head()
+        self._expect_rest()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the deadline."""
@@ -53,7 +53,7 @@ class _Deadlines(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        """Read on, as long as a head is neither late nor long."""
+        """Read on, as long as a request is not late, and its head not long."""
         super().data_received(data)
         if self.transport.is_closing():
             return
@@ -61,10 +61,10 @@ class _Deadlines(HttpToolsProtocol):
             self._head += len(data)
             if self._head > LONGEST_HEAD:
                 self._turn_away(_LONG, "size")
-        elif self.cycle is not None and not self.cycle.response_complete:
-            return
-        if self._deadline is None:  # the first bytes of another request, or nothing but empty lines
-            self._expect_head()
+        elif self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
+            return  # a whole request, that is being answered
+        if self._deadline is None:  # a part of one, or nothing but empty lines
+            self._expect_rest()
 
     def on_message_begin(self) -> None:
         """A head begins."""
@@ -72,10 +72,14 @@ class _Deadlines(HttpToolsProtocol):
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
-        """The head is there: its deadline is met."""
-        self._met()
+        """The head is there."""
         self._in_head = False
         super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The whole request is there: its deadline is met."""
+        self._met()
+        super().on_message_complete()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or, if this was the last, for the answer to be read."""
@@ -94,7 +98,7 @@ class _Deadlines(HttpToolsProtocol):
         """The same answer as everywhere, to what is no HTTP."""
         self._write(_NO_HTTP)
 
-    def _expect_head(self) -> None:
+    def _expect_rest(self) -> None:
         self._deadline = self.loop.call_later(self.seconds, self._late)
 
     def _met(self) -> None:

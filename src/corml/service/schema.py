@@ -48,8 +48,17 @@ MAX_EXPLAINED = 50  # items of a list that is explained
 
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)] | int
 History = Annotated[list[Id], Meta(max_length=1000, description="items of the person, each by its id")]
-Limits = Annotated[list[Id], Meta(max_length=10_000)]
-Name = Annotated[str, Meta(pattern=f"^{NAME}$", description="a model by its name; the first one if left out")]
+Never = Annotated[list[Id], Meta(max_length=10_000, description="items that are not listed")]
+Choice = Annotated[list[Id], Meta(max_length=10_000, description="the only items that may be listed")]
+User = Annotated[Id, Meta(description="a user the model learned from, instead of a history")]
+Asked = Annotated[Id, Meta(description="the item that is asked about")]
+Seen = Annotated[
+    Literal["exclude", "allow", "only"],
+    Meta(description="items that the person has: excluded, unless they may come back, or nothing else may"),
+]
+Reason = Annotated[str, Meta(description="why the list is short, or not personal")]
+_WHOLE = rf"^{NAME}(?!\n)$"  # as to Python, $ stands before a last line feed too
+Name = Annotated[str, Meta(pattern=_WHOLE, description="a model by its name; the first one if left out")]
 Length = Annotated[int, Meta(ge=1, le=200, description="items of the list")]
 Novelty = Annotated[float, Meta(ge=0, le=1, description="for a dial: 0 is the most popular, 1 the most novel")]
 Share = Annotated[float, Meta(description="share of the users that the model learned from")]
@@ -72,7 +81,7 @@ class Whom(Request, kw_only=True):
     """For whom: the items of a history, or a user the model learned from; without either, nobody in particular."""
 
     history: History = msgspec.field(default_factory=list)
-    user: Id | UnsetType = UNSET
+    user: User | UnsetType = UNSET
 
 
 class Query(Whom, kw_only=True):
@@ -80,15 +89,15 @@ class Query(Whom, kw_only=True):
 
     k: Length = 10
     novelty: Novelty | UnsetType = UNSET
-    exclude: Limits | UnsetType = UNSET
-    only: Limits | UnsetType = UNSET
-    seen: Literal["exclude", "allow", "only"] | UnsetType = UNSET
+    exclude: Never | UnsetType = UNSET
+    only: Choice | UnsetType = UNSET
+    seen: Seen | UnsetType = UNSET
 
 
 class Recommend(Query, kw_only=True):
     """One list, with what each item of the history adds if `explain` is set (then k is at most 50)."""
 
-    explain: bool = False
+    explain: Annotated[bool, Meta(description="whether to say what each item of the history adds")] = False
     model: Name | UnsetType = UNSET
 
 
@@ -102,7 +111,7 @@ class Batch(Request, kw_only=True):
 class WhyNot(Query, kw_only=True):
     """Why an item is not in the list of this query, and what would bring it there."""
 
-    item: Id
+    item: Asked
     lifts: Annotated[int, Meta(ge=0, le=20, description="how many items to suggest")] = 5
     model: Name | UnsetType = UNSET
 
@@ -110,7 +119,7 @@ class WhyNot(Query, kw_only=True):
 class Explain(Whom, kw_only=True):
     """What each item of a history adds to the score of an item."""
 
-    item: Id
+    item: Asked
     novelty: Novelty | UnsetType = UNSET
     model: Name | UnsetType = UNSET
 
@@ -118,7 +127,7 @@ class Explain(Whom, kw_only=True):
 class Similar(Request, kw_only=True):
     """Items most associated with an item."""
 
-    item: Id
+    item: Asked
     k: Length = 10
     novelty: Novelty | UnsetType = UNSET
     model: Name | UnsetType = UNSET
@@ -127,7 +136,7 @@ class Similar(Request, kw_only=True):
 class Distance(Whom, kw_only=True):
     """How far an item is from a history, in the metric of a part."""
 
-    item: Id
+    item: Asked
     part: Literal["h", "g"] = "h"
     novelty: Novelty | UnsetType = UNSET
     model: Name | UnsetType = UNSET
@@ -152,9 +161,7 @@ class Reload(Request, kw_only=True):
     """Read a model's file again, or another file of its folder."""
 
     model: Name | UnsetType = UNSET
-    file: Annotated[str, Meta(pattern=f"^{NAME}$", description="a file in the folder of the model's")] | UnsetType = (
-        UNSET
-    )
+    file: Annotated[str, Meta(pattern=_WHOLE, description="a file in the folder of the model's")] | UnsetType = UNSET
 
 
 SHORT = {"history", "user", "k", "novelty", "exclude", "only"}  # what the short way to a list knows
@@ -177,8 +184,8 @@ class Answer(Struct, kw_only=True, omit_defaults=True):
     model_version: Version
 
 
-class Ranked(Struct, kw_only=True, omit_defaults=True):
-    """An item of a list."""
+class Ranked(Struct, omit_defaults=True):
+    """An item of a list; made by position, as there are many of them."""
 
     rank: int
     item: str
@@ -195,7 +202,7 @@ class OneList(Struct, kw_only=True, omit_defaults=True):
         Literal["personal", "fallback"], Meta(description="fallback: the most popular items, as nothing is known")
     ]
     items: list[Ranked]
-    reason: str | UnsetType = UNSET
+    reason: Reason | UnsetType = UNSET
     unknown: Unknown | UnsetType = UNSET
     history: Annotated[list[str], Meta(description="the items that `parts` are about")] | UnsetType = UNSET
 
@@ -268,7 +275,7 @@ class SimilarAnswer(Answer, kw_only=True, omit_defaults=True):
     item: str
     items: list[Ranked]
     title: str | UnsetType = UNSET
-    reason: str | UnsetType = UNSET
+    reason: Reason | UnsetType = UNSET
 
 
 class DistanceAnswer(Answer, kw_only=True, omit_defaults=True):

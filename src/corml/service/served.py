@@ -1,5 +1,6 @@
 """A model that is served: read, checked, tested and warm before anyone is answered by it."""
 
+import contextlib
 import threading
 import time
 from collections.abc import Mapping
@@ -112,9 +113,25 @@ def load(name: str, path: str) -> Served:
         contents = container.read(path)
         model = models.from_contents(contents)
         quick = _self_test(model) <= QUICK
+        _warm(model)
         best_known = np.argsort(-model.counts_, kind="stable").tolist()
         lookup = Lookup(model.items.labels.tolist(), model.titles_, best_known)
         return Served(name, model, contents.digest, quick, lookup, _explains(model))
+
+
+def _warm(model: Recommender) -> None:
+    """Ask in every way there is, so that no kernel is compiled while somebody waits."""
+    labels, k = model.items.labels[:3].tolist(), min(3, len(model.items))
+    limits: tuple[dict[str, Any], ...] = ({}, {"exclude": labels[:1]}, {"only": labels}, {"seen": "allow"})
+    asked: tuple[list[list[str]], ...] = ([[]], [labels[:1]], [labels[:1]] * 64)
+    for history in asked:
+        for how in limits:
+            with contextlib.suppress(UsageError):
+                model.recommend(history=history, k=k, **how)
+    rows = model.items.find(labels)
+    model.best_of_one(rows[:1], k, rows[:1], rows)
+    if len(model.users_):
+        model.recommend([model.users_.labels[0]], k=k)
 
 
 def _explains(model: Recommender) -> bool:

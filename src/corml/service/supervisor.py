@@ -62,6 +62,7 @@ class Supervisor:
     """Starts workers, replaces them, passes reloads on, and ends everything in order."""
 
     def __init__(self, options: Options, *, quiet: bool = False, announce: Callable[[str], None] = print) -> None:
+        options.check_processors()
         self.options, self.quiet, self.announce = options, quiet, announce
         self.log = Log(options.log, quiet=quiet)
         self.children: dict[int, Child] = {}
@@ -266,6 +267,7 @@ class Supervisor:
 
     def _listen(self) -> socket.socket:
         host, port = self.options.host, self.options.port
+        listening = None
         try:
             family, kind, _, _, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             listening = socket.socket(family, kind)
@@ -273,6 +275,8 @@ class Supervisor:
             listening.bind(address)
             listening.listen(BACKLOG)
         except OSError as fault:
+            if listening is not None:
+                listening.close()
             where = f"{ascii_line(host)} port {port}"
             raise UsageError(f"Cannot listen at {where}: {fault.strerror or fault}. Choose another --port.") from None
         return listening

@@ -183,7 +183,14 @@ class Server(uvicorn.Server):
             )
         )
         self.service, self.listening = service, listening
+        service.log.later = True
         service.load.begun = self.server_state.tasks
+
+    async def on_tick(self, counter: int) -> bool:
+        """Ten times a second: write the lines about requests, and count those in flight where workers share figures."""
+        self.service.log.flush()
+        self.service.meter.in_flight.set(self.service.load.working)
+        return await super().on_tick(counter)
 
     def capture_signals(self) -> Any:
         """Signals are the worker's."""
@@ -192,29 +199,33 @@ class Server(uvicorn.Server):
     async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
         """First «not ready» for a while, with answers that close their connections; then no new ones; then the end."""
         self.service.load.draining = True
+        self.service.log.later = False
         await asyncio.sleep(self.service.options.drain)
         spare = self.listening.dup()
         for server in self.servers:
             server.close()
-        await self._pick_up(spare)
-        spare.close()
+        await self._answer_last(_last_calls(spare))
         await asyncio.sleep(LAST_CALLS)
         await super().shutdown(sockets)
 
-    async def _pick_up(self, listening: socket.socket) -> None:
-        """Take the connections that were made and not yet accepted: closing would reset them."""
+    async def _answer_last(self, connections: list[socket.socket]) -> None:
         loop = asyncio.get_running_loop()
-        listening.setblocking(False)
-        while True:
-            try:
-                connection, _ = listening.accept()
-            except OSError:
-                return
+        for connection in connections:
             await loop.connect_accepted_socket(self._protocol, connection)
 
     def _protocol(self) -> Any:
         kind: Any = self.config.http_protocol_class
         return kind(config=self.config, server_state=self.server_state, app_state={})
+
+
+def _last_calls(listening: socket.socket) -> list[socket.socket]:
+    """Take the connections that were made and not yet accepted, which closing would reset; then listen no more."""
+    listening.setblocking(False)
+    connections = []
+    with listening, contextlib.suppress(OSError):  # there are no more
+        while True:
+            connections.append(listening.accept()[0])
+    return connections
 
 
 def main(arguments: list[str]) -> int:
@@ -232,6 +243,7 @@ def main(arguments: list[str]) -> int:
     _check_threads(worker.options.threads)
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         code = runner.run(worker.run())
+    worker.log.flush()
     os._exit(code)  # threads may still be at work that nobody waits for
 
 

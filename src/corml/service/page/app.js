@@ -1,7 +1,7 @@
 // The page as a whole: header, views, keys.
 
 import { html, render, useEffect, useRef, useState } from "./vendor/preact-htm.js";
-import { setToken } from "./api.js";
+import { setToken } from "./calls.js";
 import { DataView, QualityView } from "./data.js";
 import { copyLink, exportCsv, exportJson } from "./export.js";
 import { FitDialog, FitView, Progress } from "./fit.js";

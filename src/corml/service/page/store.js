@@ -1,6 +1,6 @@
 // What the page knows, and what can be done with it. Components read `state` and call the functions below.
 
-import { api, Fault } from "./api.js";
+import { api, Fault } from "./calls.js";
 import * as link from "./link.js";
 
 export const COLOURS = 12;
