@@ -67,7 +67,7 @@ class _ByMethod:
 
 def _ready(service: Service) -> schema.Readiness:
     served = service.shelf.all()
-    if service.load.draining or set(served) != set(service.options.models):
+    if service.load.draining or not served.keys() >= service.options.models.keys():
         reason = "The service is about to stop." if service.load.draining else "The models are being loaded."
         raise Refusal(503, reason, headers={"Retry-After": "1"})
     return schema.Readiness(models={name: one.version for name, one in served.items()})

@@ -90,7 +90,7 @@ function Help() {
     <h3>Keys</h3>
     <dl>${KEYS.map(([keys, words]) => html`<div key=${keys}><dt>${keys.split(" ").map((one) => html`<kbd key=${one}>${one}</kbd>`)}</dt><dd>${words}</dd></div>`)}</dl>
     <p class="quiet">The state is in the address behind “#”, which browsers keep to themselves: histories reach no log. The API is described at <a href="docs">/docs</a>.</p>
-    <div class="actions"><button class="strong" onClick=${() => dialog.current.close()}>Close</button></div>
+    <div class="actions"><button class="strong" autofocus onClick=${() => dialog.current.close()}>Close</button></div>
   </dialog>`;
 }
 

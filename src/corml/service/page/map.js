@@ -9,6 +9,7 @@ import { colourOf, peopleOf, state, titleOf } from "./store.js";
 const LANDMARKS = 27;
 const SIZE = 400; // units of the drawing; the page scales it
 const EDGE = 16;
+const ROOM = 14.5; // between two points of the history or the list
 
 const place = (value) => SIZE / 2 + value * (SIZE / 2 - EDGE);
 
@@ -113,9 +114,28 @@ function landmarks(map, points, busy) {
   return labels;
 }
 
-function Reasons({ at, has }) {
+// Points of the history and the list that would hide each other are moved a little apart.
+function apart(ids, at) {
+  const places = ids.map((id) => [...at(id)]);
+  for (let turn = 0; turn < 24; turn += 1) {
+    for (let a = 0; a < places.length; a += 1) {
+      for (let b = a + 1; b < places.length; b += 1) {
+        const dx = places[b][0] - places[a][0] || 0.1 * (b - a), dy = places[b][1] - places[a][1] || 0.1;
+        const away = Math.hypot(dx, dy), push = (ROOM - away) / 2 / away;
+        if (push <= 0) continue;
+        places[a][0] -= dx * push; places[a][1] -= dy * push;
+        places[b][0] += dx * push; places[b][1] += dy * push;
+      }
+    }
+  }
+  return new Map(ids.map((id, number) => [id, places[number].map((value) => Math.min(SIZE - 9, Math.max(9, value)))]));
+}
+
+function Reasons({ at: exact, has }) {
   const { list, hover } = state;
   const listed = (list?.items ?? []).filter((item) => has(item.item) && state.history.length);
+  const places = apart([...state.history.filter(has), ...listed.map((item) => item.item)], exact);
+  const at = (id) => places.get(id);
   const lines = [];
   for (const item of listed.slice(0, 20)) {
     const added = contributions(item, list);
