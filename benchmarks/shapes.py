@@ -96,12 +96,15 @@ def compared(results: list[corml.Result]) -> Iterator[tuple[str, dict[str, float
     for metric in METRICS:
         fixed, looked = (result.per_user[metric] for result in results)
         gain, base = looked - fixed, fixed.mean()
-        yield metric, {
-            "fixed": round(float(base), 5),
-            "adapt": round(float(looked.mean()), 5),
-            "gain %": round(100 * float(gain.mean() / base), 2),
-            "standard error %": round(100 * float(gain.std(ddof=1) / np.sqrt(len(gain)) / base), 2),
-        }
+        yield (
+            metric,
+            {
+                "fixed": round(float(base), 5),
+                "adapt": round(float(looked.mean()), 5),
+                "gain %": round(100 * float(gain.mean() / base), 2),
+                "standard error %": round(100 * float(gain.std(ddof=1) / np.sqrt(len(gain)) / base), 2),
+            },
+        )
 
 
 def run(name: str) -> dict[str, Any]:

@@ -42,6 +42,7 @@ RUN = [
     "docs/command-line.md",
     "docs/models.md",
     "docs/seen.md",
+    "docs/lists.md",
     "docs/weights.md",
     "docs/add-a-model.md",
     "docs/report.md",

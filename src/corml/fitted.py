@@ -1,6 +1,6 @@
 """What a fit leaves behind: one frozen object, typed, and nothing of the call that made it.
 
-    Fitted                 ids, training matrix, what else was seen, counts, titles, source, settings, what was learned:
+    Fitted                 ids, training matrix, what else was seen, counts, titles, attributes, source, settings:
       settings: Settings     as they were when `fit` was called
       arrays                 as the model declares them with `learned(…)`
       plan: Plan             what was chosen and predicted before anything was allocated
@@ -20,12 +20,14 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import html, memory
+from corml.attributes import Attributes
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
 from corml.strength import latest_of, with_values
 
 if TYPE_CHECKING:
     from corml.linalg import admm
+    from corml.linalg.closeness import Closeness
 
 __all__ = [
     "Certificate",
@@ -219,6 +221,7 @@ class Fitted:
     times: NDArray[np.float64] | None = None  # of the pairs learned from, in the order of train
     seen_times: NDArray[np.float64] | None = None
     weights: NDArray[np.float32] | None = None  # of the pairs learned from, in the order of train
+    attributes: Attributes | None = None  # what is known of the items, row by row
 
     @classmethod
     def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
@@ -236,6 +239,7 @@ class Fitted:
             times=train.times_by_row,
             seen_times=None if train.seen is None else train.seen.times_by_row,
             weights=train.weights_by_row,
+            attributes=None if train.attributes is None else train.attributes.on(train.items),
         )
 
     @property
@@ -247,6 +251,13 @@ class Fitted:
     def latest(self) -> float | None:
         """The latest moment that is known, from which ages are counted; None without times."""
         return latest_of(self.times, self.seen_times)
+
+    @cached_property
+    def closeness_by_users(self) -> "Closeness":
+        """Cosine of the training users of two items: how close they are, for models without a metric."""
+        from corml.linalg.closeness import Closeness
+
+        return Closeness.by_users(self.train)
 
     @property
     def resolved(self) -> Settings:

@@ -20,6 +20,8 @@ from corml.strength import summed, with_values
 if TYPE_CHECKING:
     import polars
 
+    from corml.attributes import Attributes
+
 __all__ = ["Ids", "Interactions", "canonical", "is_one_id", "labels_of"]
 
 LONGEST_ID = 2048  # bytes of UTF-8
@@ -135,7 +137,7 @@ class Interactions:
     `user` and `item` hold row numbers into `users` and `items`; `times`, where known, the moment of each pair.
     `seen`, on the same users and items, are pairs that are known and not to be learned from, such as low ratings: they
     are never recommended. They are no part of the fingerprint. `weights` are how strong each pair is, above 0; without
-    them all pairs are alike.
+    them all pairs are alike. `attributes` are what is known of items, of these and perhaps of others.
     """
 
     users: Ids
@@ -147,6 +149,7 @@ class Interactions:
     source: Mapping[str, Any] = field(default_factory=dict)
     seen: "Interactions | None" = None
     weights: NDArray[np.float32] | None = None
+    attributes: "Attributes | None" = None
 
     @classmethod
     def from_pairs(

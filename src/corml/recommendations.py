@@ -53,6 +53,9 @@ class Recommendations:
     (NaN there). `sources` says what each list rests on: "history", or "popularity" where there was no known item to
     go by. `reasons` says in a sentence why a list is short or not personal (`None` where all is well); `unknown`
     lists the history items that are not in the catalogue, and were ignored.
+
+    Scores are those of the model, which `explain` adds up, whatever rules made the lists. `rules` says in words which
+    did, and `boosts`, where some items were boosted, by what each score was multiplied for its place in the list.
     """
 
     items: NDArray[np.object_]
@@ -62,6 +65,8 @@ class Recommendations:
     reasons: tuple[str | None, ...]
     unknown: tuple[tuple[str, ...], ...]
     titles: Mapping[str, str] = field(default_factory=dict, repr=False)
+    boosts: NDArray[np.float32] | None = None
+    rules: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", ItemTable.of(self.items, self.users))
@@ -100,8 +105,10 @@ class Recommendations:
     def _repr_html_(self) -> str:
         shown = min(len(self), SHOWN)
         named = ["user", "rank", "item", *(["title"] if self.titles else []), "score"]
+        named += ["boost"] if self.boosts is not None else []
         rows = [[record[name] for name in named] for row in range(shown) for record in self._records(row)]
         notes = [f"{self.users[row]}: {self.reasons[row]}" for row in range(shown) if self.reasons[row]]
+        notes += [self.rules] if self.rules else []
         if len(self) > shown:
             notes.append(f"the first {shown} of {len(self):,} lists")
         return html.table(named, rows, note="; ".join(notes))
@@ -122,6 +129,8 @@ class Recommendations:
             "item": self.items[there].tolist(),
             "score": self.scores[there],
         }
+        if self.boosts is not None:
+            columns["boost"] = self.boosts[there]
         if self.titles:
             columns["title"] = [self.titles.get(item, "") for item in columns["item"]]
         text = dict.fromkeys(("user", "item", "title"), polars.String)
@@ -132,15 +141,23 @@ class Recommendations:
             if item is None:
                 return
             record = {"user": self.users[row], "rank": place + 1, "item": item, "score": float(self.scores[row, place])}
+            if self.boosts is not None:
+                record["boost"] = float(self.boosts[row, place])
             yield record | ({"title": self.titles.get(item, "")} if self.titles else {})
 
     def _lines(self, row: int) -> str:
         lines = [f"{self.users[row]}" + (f"  ({self.reasons[row]})" if self.reasons[row] else "")]
         lines += [
-            f"{r['rank']:>4}  {r['score']:9.4f}  {r['item']}" + (f"  {r['title']}" if r.get("title") else "")
+            f"{r['rank']:>4}  {r['score']:9.4f}{_times(r.get('boost', 1))}  {r['item']}"
+            + (f"  {r['title']}" if r.get("title") else "")
             for r in self._records(row)
         ]
         return "\n".join(lines)
+
+
+def _times(boost: float) -> str:
+    """A boost as it stands beside a score; nothing where there is none."""
+    return "" if boost == 1 else f" ×{boost:.4g}"
 
 
 def _filled(row: NDArray[np.object_]) -> list[str]:

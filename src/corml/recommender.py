@@ -1,18 +1,20 @@
 """The one small interface of every model: fit, recommend, similar, explain, save."""
 
+import copy
 import os
 import threading
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import requests
+from corml import filters, requests
+from corml.attributes import Attributes
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
@@ -21,14 +23,19 @@ from corml.interactions import Ids, Interactions, labels_of
 from corml.log import timed
 from corml.progress import Asked, Progress, silent
 from corml.recommendations import Recommendations
+from corml.rules import ListRules
 from corml.seen import SeenRule
 from corml.settings import Search, check, check_names, values_of
 from corml.strength import of_mean_square_one
 from corml.topn import Lists, block_of, top_k
 
+if TYPE_CHECKING:
+    from corml.linalg.closeness import Closeness
+
 __all__ = ["FitCall", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
+Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.filters`
 T = TypeVar("T")
 _making = threading.RLock()  # one at a time makes what is derived from a fitted state
 
@@ -230,6 +237,24 @@ class Recommender(ABC):
         return self._state().titles
 
     @property
+    def attributes_(self) -> Attributes:
+        """What is known of the items, one row each; without columns if no table of items was given."""
+        state = self._state()
+        return Attributes(state.items) if state.attributes is None else state.attributes
+
+    def with_items(self, table: Any) -> Self:
+        """The same fitted model with another table of items: a file, a frame or what `corml.load_items` gave.
+
+        Titles in it are used where there are some. Nothing is learned anew.
+        """
+        import corml  # the front door knows who reads tables: a room above this one
+
+        state, about = self._state(), corml.load_items(table).on(self.items)
+        changed = copy.copy(self)
+        changed.fitted_ = replace(state, attributes=about, titles={**state.titles, **about.titles})
+        return changed
+
+    @property
     def popularity(self) -> NDArray[np.float32]:
         """Share of the training users of each item."""
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
@@ -264,10 +289,16 @@ class Recommender(ABC):
         *,
         history: Sequence[Labels] | Interactions | None = None,
         k: int = 10,
-        exclude: Labels | Sequence[Labels] | None = None,
-        only: Labels | Sequence[Labels] | None = None,
+        exclude: Labels | Sequence[Labels] | Filter | None = None,
+        only: Labels | Sequence[Labels] | Filter | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        now: Any = None,
+        diversity: float = 0.0,
+        boost: Mapping[str, Any] | None = None,
+        max_per: Mapping[str, int] | None = None,
+        max_share: float | None = None,
+        progress: Asked = None,
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
 
@@ -277,15 +308,42 @@ class Recommender(ABC):
         learned from: for lists that are judged by held-out pairs.
 
         Items in `exclude` are never recommended; `only`, where given, limits the choice. Both take one list for all
-        or one list per row. Every list has k items, or `reasons` says why not.
+        or one list per row, or conditions on attributes: `only={"genre": ["Comedy"], "price": (None, 20)}`, see
+        `corml.filters`. `now`, a moment or "now", leaves out what is not yet, or no longer, available then, by the
+        columns available_from and available_until. Every list has k items, or `reasons` says why not.
+
+        Rules of lists, in the order in which they count: `boost={"i1": 1.2, "genre": {"Comedy": 1.5}}` multiplies
+        scores; `diversity` from 0 to 1 puts items into a list that are far from each other; `max_per={"genre": 2}`
+        limits the items of a category in a list; `max_share=0.05` the share of these lists that an item is in.
+        `progress=True` shows bars.
         """
         rule = SeenRule(seen, exclude_recent)
+        rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
         how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS}
         request = requests.resolve(self._state(), users, history, **how)
-        limits = requests.limits(self.items, request, exclude, only, rule)
+        chosen = filters.choice(self.attributes_, only, exclude, now)
+        limits = requests.limits(self.items, request, chosen.exclude, chosen.only, rule, chosen.mask)
         width = requests.list_length(k, self.items)
-        ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
+        with shown(progress) as report:
+            if rules.any:
+                from corml.rerank import recommended  # a compiled kernel that plain lists do without
+
+                return recommended(self, request, limits, rules, k=k, progress=report)
+            bounds = {"seen": limits.seen, "allowed": limits.allowed}
+            ranked = top_k(self, request.matrix, width, users=request.users, **bounds, progress=report)
         return requests.answer(self, request, limits, *ranked, k=k)
+
+    def closeness(self) -> "Closeness":
+        """How close two items are, which makes lists diverse: here the cosine of their training users.
+
+        A model with a metric of its own goes by that.
+        """
+        if not self.train_.nnz:
+            raise UsageError(
+                f"{self.NAME} has no metric, so diversity goes by the users of the items, and this model file was "
+                "saved without them: save it with its history, or leave diversity out."
+            )
+        return self._state().closeness_by_users
 
     def similar(self, items: Labels | str, k: int = 10) -> Recommendations:
         """Items most associated with an item: the list of a user whose history is that item alone, for each item."""

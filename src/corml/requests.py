@@ -48,7 +48,10 @@ class Request:
 
 @dataclass(frozen=True)
 class Limits:
-    """What each row may not get (`seen`), and, where it was limited, the only items it may (`allowed`)."""
+    """What each row may not get (`seen`), and, where it was limited, the only items it may (`allowed`).
+
+    Where `allowed` has a single row, that holds for all: a condition on items costs the same for any number of users.
+    """
 
     seen: csr_array
     allowed: csr_array | None
@@ -134,12 +137,16 @@ def _known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
     return users.rows(labels)
 
 
-def limits(items: Ids, request: Request, exclude: Any, only: Any, rule: SeenRule = KEEP_OUT) -> Limits:
-    """Merge what is known of each row with `exclude`, and turn `only` into rows."""
+def limits(
+    items: Ids, request: Request, exclude: Any, only: Any, rule: SeenRule = KEEP_OUT, mask: Any = None
+) -> Limits:
+    """Merge what is known of each row with `exclude`, and turn `only` into rows; `mask` are the items that may be."""
     kept_out = rule.kept_out(request.known, request.matrix, request.latest)
     if exclude is not None:
         kept_out = _union(kept_out, _lists(items, exclude, len(request.names), "exclude"))
     listed = None if only is None else _lists(items, only, len(request.names), "only")
+    if mask is not None:
+        listed = _pattern([np.flatnonzero(mask)], len(items)) if listed is None else _masked(listed, mask)
     return Limits(kept_out, rule.let_in(request.known, listed))
 
 
@@ -151,10 +158,14 @@ def answer(
     scores: NDArray[np.float32],
     *,
     k: int,
+    fallback: bool = True,
 ) -> Recommendations:
-    """Turn ranked rows into ids; cold users, without a known item, get what is popular, and `reasons` says so."""
+    """Turn ranked rows into ids; cold users, without a known item, get what is popular, and `reasons` says so.
+
+    Without `fallback` the rows of cold users were ranked by popularity already.
+    """
     cold = np.flatnonzero(np.diff(request.matrix.indptr) == 0)
-    if len(cold):
+    if len(cold) and fallback:
         columns[cold], scores[cold] = _popular(model.popularity, bounds, cold, columns.shape[1])
     missing = columns < 0
     labels = model.items.labels[np.maximum(columns, 0)]
@@ -184,7 +195,8 @@ def _popular(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     from corml.linalg.topk import TopK
 
-    allowed = None if bounds.allowed is None else bounds.allowed[rows]
+    shared = bounds.allowed is None or bounds.allowed.shape[0] == 1
+    allowed = bounds.allowed if shared else bounds.allowed[rows]
     best = TopK(len(rows), k, bounds.seen[rows], allowed)
     best.add(np.broadcast_to(popularity, (len(rows), len(popularity))), 0)
     return best.columns, best.scores
@@ -200,20 +212,26 @@ def _reason(request: Request, bounds: Limits, row: int, missing: int, width: int
         )
     if missing or width < k:
         excluded = bounds.seen.indptr[row + 1] - bounds.seen.indptr[row]
-        limited = "" if bounds.allowed is None else f" of the {np.diff(bounds.allowed.indptr)[row]} known items allowed"
+        limited = "" if bounds.allowed is None else f" of the {_allowed(bounds, row)} known items allowed"
         parts.append(f"exhausted: {width - missing} of {k}{limited}, {excluded} seen or excluded")
     return "; ".join(parts) or None
 
 
+def _allowed(bounds: Limits, row: int) -> int:
+    starts = bounds.allowed.indptr  # type: ignore[union-attr]
+    line = min(row, len(starts) - 2)
+    return int(starts[line + 1] - starts[line])
+
+
 def _lists(items: Ids, given: Any, rows: int, name: str) -> csr_array:
-    """One list for all, or one per row, as a pattern of known items."""
+    """One list for all, or one per row, as a pattern of known items; `only` for all is a single row."""
     values = labels_of(given, name) if is_one_id(given) or hasattr(given, "tolist") else list(given)
     nested = [not is_one_id(value) for value in values]
     if any(nested) and not all(nested):
         raise UsageError(f"{name} takes one list of item ids for all, or one list per row: not a mixture.")
     if not any(nested):
         shared = items.find(values)
-        return _pattern([shared[shared >= 0]] * rows, len(items))
+        return _pattern([shared[shared >= 0]] * (1 if name == "only" else rows), len(items))
     if len(values) != rows:
         raise DataError(f"{name} has {len(values)} lists for {rows} rows: give one list for all, or one per row.")
     numbers = [items.find(labels_of(value, name)) for value in values]
@@ -227,6 +245,14 @@ def _pattern(rows: list[NDArray[np.int64]], columns: int) -> csr_array:
     pattern = csr_array((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=(len(rows), columns))
     pattern.has_sorted_indices = True
     return pattern
+
+
+def _masked(pattern: csr_array, mask: NDArray[np.bool_]) -> csr_array:
+    keep = mask[pattern.indices]
+    indptr = np.append(0, np.cumsum(keep))[pattern.indptr]
+    chosen = csr_array((pattern.data[keep], pattern.indices[keep], indptr), shape=pattern.shape)
+    chosen.has_sorted_indices = True
+    return chosen
 
 
 def _union(left: csr_array, right: csr_array) -> csr_array:

@@ -69,7 +69,10 @@ class SeenRule:
         """The only items that a list may have, where there is such a limit."""
         if self.mode != "only":
             return only
-        return known if only is None else _where(known, filled(only, rows_of(known), known.indices))
+        if only is None:
+            return known
+        lines = np.minimum(rows_of(known), only.shape[0] - 1)  # one row holds for all
+        return _where(known, filled(only, lines, known.indices))
 
 
 def known_of_users(state: "Fitted", rows: NDArray[np.int64], *, ages: bool) -> csr_array:

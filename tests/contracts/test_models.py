@@ -176,3 +176,17 @@ def for_small_data(name):
     """Settings of gradient models for thousands of pairs and few epochs; the defaults are for millions and many."""
     common = {"batch": 256, "learning_rate": 0.005, "epochs": 12, "patience": 4}
     return common if "epochs" in declared(models.get(name)) else {}
+
+
+def test_lists_obey_their_rules(fitted):
+    users = list(fitted.users_.labels)
+    plain = fitted.recommend(users, k=4)
+    pushed = fitted.items.labels[0]
+    lists = fitted.recommend(users, k=4, diversity=0.5, boost={pushed: 1.5}, max_share=0.4)
+    listed = [item for items in lists for item in items]
+    assert max(map(listed.count, set(listed))) <= 0.4 * len(users)
+    for user, items in lists.items():
+        assert len(items) == len(set(items)) == 4
+        assert not set(items) & {fitted.items[at] for at in fitted.train_[[fitted.users_.rows([user])[0]]].indices}
+    diverse = fitted.recommend(users, k=4, diversity=0.5)
+    assert (diverse.items[:, 0] == plain.items[:, 0]).all()

@@ -9,7 +9,7 @@ import typer
 
 from corml.errors import UsageError
 
-__all__ = ["pairs", "with_loading", "with_splitting"]
+__all__ = ["pairs", "with_loading", "with_options", "with_splitting"]
 
 Option = tuple[Any, Any]
 
@@ -40,6 +40,7 @@ LOADING: dict[str, Option] = {
     "negative": _value(str, "--negative", "KINDS", "Kinds of events that say no: return,dislike."),
     "half_life": _value(str, "--half-life", "TIME", "After this time an interaction counts half: 90d."),
     "titles": _value(str, "--titles", "FILE", "A second file with item ids and titles."),
+    "items": _value(str, "--items", "FILE", "A table of items: ids and attributes, such as genre, price and title."),
     "separator": _value(str, "--separator", "TEXT", "Column separator (default: detected)."),
     "no_header": _switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),
     "trim": _switch("--trim", "Strip whitespace around ids."),
@@ -102,7 +103,7 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
             used |= {name: int(used[name]) for name in columns}  # without names, columns are counted from 0
         return used
 
-    return _with(command, "loading", LOADING, gather)
+    return with_options(command, "loading", LOADING, gather)
 
 
 def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,7 +112,7 @@ def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
     def gather(values: dict[str, Any]) -> dict[str, Any]:
         return ({"how": values["how"]} if values["how"] else {}) | pairs(values["options"] or [])
 
-    return _with(command, "splitting", SPLITTING, gather)
+    return with_options(command, "splitting", SPLITTING, gather)
 
 
 def pairs(texts: list[str]) -> dict[str, str]:
@@ -138,7 +139,7 @@ def _number(kind: str, text: str) -> float:
         raise UsageError(f"--weights needs a number for '{kind}': write, for example, view=1,cart=3,buy=10.") from None
 
 
-def _with(
+def with_options(
     command: Callable[..., Any],
     receives: str,
     options: dict[str, Option],

@@ -57,7 +57,7 @@ def _known(given: Iterable[str], valid: Iterable[str], sentence: str) -> None:
 
 def _check_kind(key: str, value: Any, sentence: str) -> None:
     """Numbers are checked by the loader; here it is about what TOML makes of a missing or needless quote."""
-    if key in ("source", "titles") and not isinstance(value, str):
+    if key in ("source", "titles", "items") and not isinstance(value, str):
         raise SettingError(f"{sentence} the name of a file, in quotes; got {ascii_line(value)}.")
     if key in SWITCHES and not isinstance(value, bool):
         raise SettingError(f"{sentence} true or false, without quotes; got {ascii_line(value)}.")

@@ -249,7 +249,8 @@ def split_again(
     check_split(options)
     if split_file(options) and not source:
         return pairs_of_split(options, loading), _split_in(str(options["how"]))
-    reading = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # not evaluated
+    about_items = ("titles", "items")  # not evaluated, and perhaps no longer there
+    reading = {name: value for name, value in origin.get("options", {}).items() if name not in about_items}
     data = load(source or _data_of(origin.get("from"), path), {**reading, **loading})
     return data, make_split(data, options)
 

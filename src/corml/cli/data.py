@@ -132,7 +132,7 @@ def convert(
       corml data convert ratings.csv clean.parquet --at-least 4 --k-core 5
     """
     kind = ending(out, FORMATS)
-    text_target(out, source, loading.get("titles"))
+    text_target(out, source, loading.get("titles"), loading.get("items"))
     loaded = load(source, loading)
     if out == STDOUT:
         _print_as(kind, loaded)
@@ -166,7 +166,7 @@ def split(
     """
     splitting = {"how": "ratio", **splitting}
     check_split(splitting)
-    target(out, source, loading.get("titles"))
+    target(out, source, loading.get("titles"), loading.get("items"))
     result = make_split(load(source, loading), splitting)
     result.save(out)
     counts = result.counts()

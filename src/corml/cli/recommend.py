@@ -7,7 +7,9 @@ import typer
 
 import corml
 from corml.cli._console import STDOUT, as_json_text, progress, show_json, show_table, tell, wrote
+from corml.cli._rules import rules_of, with_rules
 from corml.cli._tables import ending, put, table_bytes
+from corml.cli._where import excluded, only_these
 from corml.cli._work import ids, tell_unknown, text_target, turned
 from corml.errors import UsageError, ascii_line
 from corml.recommendations import Recommendations
@@ -20,6 +22,7 @@ PIECE = 10_000  # users at a time, so that there is progress to show
 FEW = 20  # lists whose reasons are printed one by one
 
 
+@with_rules
 def recommend(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     user: list[str] = typer.Option([], "--user", "-u", metavar="ID", help="A known user; may be repeated."),
@@ -37,6 +40,26 @@ def recommend(
     k: int = typer.Option(10, "-k", metavar="N", help="Number of items per list."),
     exclude: str = typer.Option(None, metavar="IDS", help="Items never to recommend: id,id,… or @FILE."),
     only: str = typer.Option(None, metavar="IDS", help="Candidates: recommend only these items: id,id,… or @FILE."),
+    items: str = typer.Option(
+        None, "--items", metavar="FILE", help="A table of items with attributes, in place of the model's own."
+    ),
+    only_where: list[str] = typer.Option(
+        [],
+        "--only-where",
+        metavar="CONDITION",
+        help="Recommend only items with this attribute: genre=Comedy,Drama or price<=20 or price=5..20; may be "
+        "repeated, all must hold.",
+    ),
+    exclude_where: list[str] = typer.Option(
+        [], "--exclude-where", metavar="CONDITION", help="Never recommend items with this attribute; may be repeated."
+    ),
+    now: str = typer.Option(
+        None,
+        "--now",
+        metavar="TIME",
+        help="Leave out what is not available then, by the columns available_from and available_until: 2024-01-31, or "
+        "now.",
+    ),
     seen: str = typer.Option(
         "exclude",
         metavar="RULE",
@@ -53,6 +76,7 @@ def recommend(
         None, "--out", "-o", metavar="FILE", help="Write .parquet, .csv, .tsv or .json; - prints CSV."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    rules: dict[str, Any] = {},
 ) -> None:
     """Recommend items, best first.
 
@@ -65,21 +89,31 @@ def recommend(
       corml recommend shop.corml --user u1 --user u2
       corml recommend shop.corml --history i1,i7 -k 5
       corml recommend shop.corml --item "Salt, coarse" --item Pepper
+      corml recommend shop.corml --user u1 --only-where "genre=Comedy" --only-where "price<=20"
       corml recommend shop.corml --all --out lists.parquet
       corml recommend shop.corml --all --out - | gzip > lists.csv.gz
       corml recommend shop.corml --all --seen only --exclude-recent 2w --out again.csv
+      corml recommend shop.corml --all --diversity .3 --max-per genre=2 --max-share 5% --out lists.parquet
     """
     kind = ending(out, (".parquet", ".csv", ".tsv", ".json")) if out else ""
     if out:
-        text_target(out, model, users)
+        text_target(out, model, users, items)
     listed = [*user, *(ids("@" + users) or [] if users else [])]
     histories = [*(ids(text) or [] for text in history), *([item] if item else [])]
     if bool(listed or all_users) == bool(histories):
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history or --item with item ids.")
     SeenRule(seen, exclude_recent)
     named = {"exclude": ids(exclude), "only": ids(only)}
-    limits: dict[str, Any] = {**named, "seen": seen, "exclude_recent": exclude_recent}
-    loaded = turned(corml.read_model(model), novelty)
+    loaded = corml.read_model(model)
+    loaded = turned(loaded.with_items(items) if items else loaded, novelty)
+    limits: dict[str, Any] = {
+        "exclude": excluded(exclude_where, named["exclude"], loaded.attributes_),
+        "only": only_these(only_where, named["only"], loaded.attributes_),
+        "seen": seen,
+        "exclude_recent": exclude_recent,
+        "now": now,
+        **vars(rules_of(rules, loaded)),
+    }
     if not histories and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
     for name, given in named.items():
@@ -99,6 +133,9 @@ def _for_users(
 ) -> Iterator[Recommendations]:
     loaded.users_.rows(requested)  # all unknown ones in one error, before any work
     with progress() as show:
+        if limits["max_share"] is not None:  # a share is one of all lists
+            yield loaded.recommend(requested, k=k, **limits, progress=show)
+            return
         for at in range(0, len(requested), PIECE):
             yield loaded.recommend(requested[at : at + PIECE], k=k, **limits)
             show("recommend", min(at + PIECE, len(requested)), len(requested))
@@ -125,7 +162,9 @@ def _print(lists: list[Recommendations], as_json: bool) -> None:
     if as_json:
         show_json(_as_json(lists))
         return
-    columns = ["user", "rank", "item", "score", *(["title"] if lists[0].titles else [])]
+    columns = ["user", "rank", "item", "score"]
+    columns += ["boost"] if lists[0].boosts is not None else []
+    columns += ["title"] if lists[0].titles else []
     show_table(columns, ([row.get(column) for column in columns] for piece in lists for row in piece.rows()))
 
 
@@ -147,6 +186,8 @@ def _as_json(lists: list[Recommendations]) -> list[dict[str, Any]]:
 def _item(piece: Recommendations, at: int, rank: int) -> dict[str, Any]:
     item = piece.items[at, rank]
     entry = {"rank": rank + 1, "item": item, "score": float(piece.scores[at, rank])}
+    if piece.boosts is not None:
+        entry["boost"] = float(piece.boosts[at, rank])
     return entry | ({"title": piece.titles.get(item, "")} if piece.titles else {})
 
 

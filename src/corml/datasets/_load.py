@@ -9,6 +9,8 @@ import numpy as np
 
 import corml.datasets._filters as _filters
 import corml.datasets._sources as _sources
+from corml.attributes import Attributes
+from corml.datasets._items import attributes_of, own_items, table_of_items
 from corml.datasets._options import Column, Notes, Options
 from corml.datasets._pairs import Pairs, merge
 from corml.datasets._rows import Rows, gather
@@ -53,6 +55,7 @@ def load(
     weights: Mapping[str, float] | None = None,
     negative: Iterable[str] | None = None,
     half_life: str | None = None,
+    items: Any = None,
     notify: Callable[[str], object] | None = None,
 ) -> Interactions:
     """Read who interacted with what from a file, a data frame, or a known data set.
@@ -115,6 +118,9 @@ def load(
         such as {"return"}: a pair whose last event is one of these is not learned from, only kept as seen.
     half_life
         Such as "90d": a row that is so much older than the latest one counts half.
+    items
+        What is known of items: a file or frame with an item column and others, such as genres, price, available_from
+        and title; `data.attributes`, see `load_items`.
     notify
         Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
 
@@ -127,7 +133,7 @@ def load(
     )  # fmt: skip
     said_no = None if negative is None else tuple(sorted(map(canonical, labels_of(negative, "negative"))))
     strength = {"weight": weight, "transform": transform, "event": event, "weights": weights, "half_life": half_life}
-    given = replace(given, **strength, negative=said_no)  # type: ignore[arg-type]
+    given = replace(given, **strength, negative=said_no, items=items)  # type: ignore[arg-type]
     check_options(given)
     notes = Notes(notify)
     origin = _sources.find(source, given, notes)
@@ -137,12 +143,28 @@ def load(
     data = _interactions(rows, pairs).compact()
     data = _filters.thin(data, origin.options, notes).compact()
     _suspect(data, notes)
+    about = _attributes(origin, notes)
     names = _sources.titles(origin, notes)
+    if about is not None and titles is None:
+        names = {**names, **about.titles}
     return replace(
         data,
         titles={label: names[label] for label in data.items.labels if label in names} if names else {},
+        attributes=about,
         source=_provenance(origin, given, rows, pairs, notes),
     )
+
+
+def _attributes(origin: Source, notes: Notes) -> Attributes | None:
+    """The table of items that was given, else what comes with a known data set."""
+    given, options = origin.options.items, origin.options
+    if given is None:
+        return own_items(origin)
+    if isinstance(given, Attributes):
+        return given
+    table = table_of_items(given, options, notes)
+    item = options.item if isinstance(options.item, str) and options.item in table.names else None
+    return attributes_of(table, notes, item=item, trim=options.trim)
 
 
 def _interactions(rows: Rows, pairs: Pairs) -> Interactions:

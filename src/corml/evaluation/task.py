@@ -35,6 +35,7 @@ class Task:
     history: csr_array
     mask: csr_array
     targets: csr_array
+    train: csr_array
     degrees: NDArray[np.int64]
     n_users: int
     notes: dict[str, int] = field(default_factory=dict)
@@ -58,6 +59,7 @@ def make(split: Split, part: str, items: Ids) -> Task:
             f"No user can be evaluated on the {part} part: {_listed(counted)}. "
             f"Check that the {part} part is not empty and that model and split come from the same data."
         )
+    train = _on(split.train, items)
     return Task(
         users=held_out.users.labels[rows],
         items=items,
@@ -66,7 +68,8 @@ def make(split: Split, part: str, items: Ids) -> Task:
         history=_rows(history.weighted, rows),
         mask=_rows(mask.matrix, rows),
         targets=_rows(possible.matrix, rows),
-        degrees=_on(split.train, items).item_degrees,
+        train=train.matrix,
+        degrees=train.item_degrees,
         n_users=int((split.train.user_degrees > 0).sum()),
         notes={what: count for what, count in counted.items() if count},
     )

@@ -75,7 +75,8 @@ class Bounded:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
         """Items and scores of each history, and how many items were multiplied in full.
 
-        Equal scores stand in item order; −1 and −inf where a list is short. Rows of `seen` and `allowed` are sorted.
+        Equal scores stand in item order; −1 and −inf where a list is short. Rows of `seen` and `allowed` are sorted;
+        one row holds for all histories.
         """
         rows = X.shape[0]
         columns = np.full((rows, k), -1, dtype=np.int64)
@@ -153,7 +154,8 @@ def _among(  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, place, p, h, states)
         _exclude(seen_ptr, seen, row, place, h, states)
-        for at in range(only_ptr[row], only_ptr[row + 1]):
+        line = min(row, len(only_ptr) - 2)
+        for at in range(only_ptr[line], only_ptr[line + 1]):
             here = np.int64(place[allowed[at]])
             if h[here] > NOTHING:
                 _score(here, right, order, p, h, noise, columns[row], scores[row])
@@ -182,7 +184,8 @@ def _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, pla
 
 @inner(inline="always")
 def _exclude(seen_ptr, seen, row, place, h, states):  # type: ignore[no-untyped-def]
-    for at in range(seen_ptr[row], seen_ptr[row + 1]):
+    line = min(row, len(seen_ptr) - 2)
+    for at in range(seen_ptr[line], seen_ptr[line + 1]):
         here = place[seen[at]]
         h[here] = NOTHING
         states[here // CHUNK] = TOUCHED

@@ -16,8 +16,10 @@ from corml import fitted
 from corml.errors import SettingError, UsageError, ascii_line
 from corml.fitted import Certificate, Fitted, LearnedArray, Outcome, Settings, learned
 from corml.interactions import Interactions
+from corml.linalg.closeness import Closeness
 from corml.method.plan.plan import LOOKED_AT, Plan
 from corml.method.sparse.fit_cache import Workspace
+from corml.progress import Asked
 from corml.recommendations import Recommendations
 from corml.recommender import FitCall, Recommender
 from corml.settings import Rule, build, optional, setting, values_of
@@ -114,16 +116,22 @@ class NoveltyDial(Recommender):
         *,
         history: Sequence[Sequence[Hashable]] | Interactions | None = None,
         k: int = 10,
-        exclude: Sequence[Any] | None = None,
-        only: Sequence[Any] | None = None,
+        exclude: Sequence[Any] | Mapping[str, Any] | None = None,
+        only: Sequence[Any] | Mapping[str, Any] | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        now: Any = None,
+        diversity: float = 0.0,
+        boost: Mapping[str, Any] | None = None,
+        max_per: Mapping[str, int] | None = None,
+        max_share: float | None = None,
+        progress: Asked = None,
         novelty: float = MIDDLE,
     ) -> Recommendations:
         """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
-        return self.at(novelty).recommend(
-            users, history=history, k=k, exclude=exclude, only=only, seen=seen, exclude_recent=exclude_recent
-        )
+        limits: dict[str, Any] = {"exclude": exclude, "only": only, "seen": seen, "exclude_recent": exclude_recent}
+        rules: dict[str, Any] = {"diversity": diversity, "boost": boost, "max_per": max_per, "max_share": max_share}
+        return self.at(novelty).recommend(users, history=history, k=k, now=now, **limits, **rules, progress=progress)
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """As the middle position has it."""
@@ -142,6 +150,10 @@ class NoveltyDial(Recommender):
     ) -> Lists | None:
         """The list of one history at the middle position."""
         return self.at(MIDDLE).best_of_one(history, k, seen, allowed)
+
+    def closeness(self) -> Closeness:
+        """The metric of the middle position."""
+        return self.at(MIDDLE).closeness()
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """Contributions at the middle position."""

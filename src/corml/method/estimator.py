@@ -12,6 +12,7 @@ from corml import fitted, memory
 from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Settings, learned
 from corml.interactions import Interactions
+from corml.linalg.closeness import Closeness
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
@@ -290,6 +291,10 @@ class CoRML(Recommender):
     ) -> Lists | None:
         """The list of one history, without matrices; None where G is clipped, which bounds do not know."""
         return self.scoring.best_of_one(history, k, seen, allowed)
+
+    def closeness(self) -> Closeness:
+        """How close items are in the learned metric, that of H."""
+        return self.scoring.closeness
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to a score: the H and the G part."""

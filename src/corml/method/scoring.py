@@ -11,6 +11,7 @@ from scipy.sparse import csr_array
 from corml import memory
 from corml.errors import UsageError, ascii_line
 from corml.linalg.bounded import Bounded
+from corml.linalg.closeness import Closeness
 from corml.linalg.products import add_dense_product, add_sparse_product
 from corml.linalg.scaling import power, rows_of, scaled
 from corml.method.metric import Metric, gershgorin
@@ -187,6 +188,12 @@ class Scoring:
             3 * 8 * n * n, what=f"The dense metric of {n:,} items", instead="ask for distance(history, item) instead."
         )
         return self._hollow(np.arange(n), part) + np.diag(self._metric(part).diagonal)
+
+    @cached_property
+    def closeness(self) -> Closeness:
+        """(d_i d_j)^t H_ij of two items: the higher, the nearer they are in the metric of H."""
+        by_row = power(self.d, 2 * self.weights.item_norm).astype(np.float32)  # H_scaled is D^{-t} H D^{t}
+        return Closeness(by_row, self.H_scaled)
 
     def _metric(self, part: str) -> Metric:
         if part == "h":

@@ -15,6 +15,7 @@ from corml.errors import DataError, ascii_line
 from corml.interactions import Ids, Interactions
 from corml.splits._parts import PARTS
 from corml.storage import atomic, container
+from corml.storage.attributes import arrays_of, facts_of, read_attributes
 from corml.storage.container import SPLIT, decode_ids, encode_ids
 
 __all__ = ["inconsistent", "read_parts", "save_parts"]
@@ -27,6 +28,9 @@ def save_parts(path: str | os.PathLike[str], parts: Mapping[str, Interactions], 
     target, train = atomic.target(path), parts["train"]
     arrays = encode_ids("users", train.users.labels) | encode_ids("items", train.items.labels)
     arrays |= encode_ids("titled", train.titles) | encode_ids("titles", train.titles.values())
+    if train.attributes is not None:
+        arrays |= encode_ids("attributed", train.attributes.items) | arrays_of(train.attributes)
+        facts = {**facts, **facts_of(train.attributes)}
     for name, part in parts.items():
         arrays |= {f"{name}.user": part.user.astype(np.int32), f"{name}.item": part.item.astype(np.int32)}
         if part.times is not None:
@@ -48,6 +52,9 @@ def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Interactions], d
         users, items = (Ids(decode_ids(arrays, f"{kind}s"), kind=kind) for kind in ("user", "item"))
         titles = dict(zip(decode_ids(arrays, "titled"), decode_ids(arrays, "titles"), strict=True))
         shared = {"users": users, "items": items, "titles": titles, "source": facts["source"]}
+        if "attributes" in facts:
+            described = Ids(decode_ids(arrays, "attributed"))
+            shared["attributes"], _ = read_attributes(arrays, facts["attributes"], described)
         if not set(facts["parts"]) <= set(PARTS):
             raise ValueError("parts")
         seen = _pairs("seen", arrays, shared) if "seen.user" in arrays else None

@@ -16,6 +16,7 @@ from corml.interactions import Ids
 from corml.parallel import threads
 from corml.settings import values_of
 from corml.storage import atomic
+from corml.storage.attributes import arrays_of, facts_of, read_attributes
 from corml.storage.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pieces
 from corml.storage.facts import from_plain, to_plain
 
@@ -56,6 +57,7 @@ def save_model(
         "notes": _notes(state),
         "evaluation": dict(evaluation),
         "made_with": environment(),
+        **facts_of(state.attributes),
     }
     atomic.replace(path, *pieces(_arrays(model, state, history=history and len(state.users) > 0), facts))
 
@@ -67,6 +69,7 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
         arrays |= _seen_arrays(state)
     if state.titles:
         arrays |= encode_ids("titles", [state.titles.get(label, "") for label in state.items.labels])
+    arrays |= arrays_of(state.attributes)
     for name, array in model.state().items():
         value = state.arrays.get(name)
         if value is None or ("users" in array.shape and not history):  # no histories, no vectors of users either
@@ -144,7 +147,9 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         used |= parts
         if parts:
             state[name] = value
-    used |= {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"}
+    items = _ids(labels, "item")
+    attributes, parts = read_attributes(arrays, meta.get("attributes"), items)
+    used |= {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"} | parts
     if set(arrays) - used:
         raise ModelFileError(f"it holds arrays that no {model.NAME} model has: {quoted(sorted(set(arrays) - used))}")
     counts = state.pop("counts")
@@ -152,7 +157,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
     notes, data = meta["notes"], meta["data"]
     return Fitted(
         users=users,
-        items=_ids(labels, "item"),
+        items=items,
         train=train,
         counts=counts,
         titles=_titles(arrays, labels),
@@ -164,6 +169,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         certificates=_certificates(notes.get("certificates", [])),
         training=_optional(Training, notes.get("training")),
         evaluation=meta["evaluation"],
+        attributes=attributes,
         **seen,
     )
 
