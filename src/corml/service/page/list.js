@@ -94,7 +94,7 @@ function Reasons({ item, added, users, personal }) {
       <button onClick=${() => store.add(item.item)}>Seen it: add</button>
       <button onClick=${() => store.hide(item.item)}>Never show</button>
       <button onClick=${() => store.askSimilar(item.item)}>What is similar?</button>
-      <button onClick=${() => store.startFrom([item.item])}>Start over from this</button>
+      <button onClick=${() => store.startFrom([item.item])}>Start from this</button>
     </div>
   </div>`;
 }
