@@ -1,6 +1,6 @@
 // The page as a whole: header, views, keys.
 
-import { html, render, useEffect, useRef, useState } from "./vendor/preact-htm.js";
+import { html, render, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact-htm.js";
 import { setToken } from "./calls.js";
 import { DataView, QualityView } from "./data.js";
 import { copyLink, exportCsv, exportJson } from "./export.js";
@@ -18,7 +18,7 @@ const KEYS = [["/", "search"], ["n p", "novel, popular"], ["j k", "next, last ro
 
 function App() {
   const [, redraw] = useState(0);
-  useEffect(() => store.subscribe(() => redraw((turn) => turn + 1)), []);
+  useLayoutEffect(() => store.subscribe(() => redraw((turn) => turn + 1)), []); // at once: nothing may be missed
   useEffect(() => { addEventListener("keydown", key); return () => removeEventListener("keydown", key); }, []);
   if (state.needsToken) return html`<${Token} />`;
   const there = state.models.length > 0;

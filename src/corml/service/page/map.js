@@ -143,7 +143,7 @@ function Reasons({ at: exact, has }) {
     for (const one of added) {
       const pointed = hover && (hover.id === one.id || hover.id === item.item);
       const share = one.value / all;
-      if (!has(one.id) || share < (pointed ? 0.04 : 0.24)) continue;
+      if (!places.has(one.id) || share < (pointed ? 0.04 : 0.24)) continue; // the list may be older than the history
       if (hover && !pointed) continue;
       lines.push({ id: `${one.id} ${item.item}`, from: at(one.id), to: at(item.item), share, colour: colourOf(one.id) });
     }
