@@ -41,7 +41,7 @@ $(READY): pyproject.toml constraints.txt
 
 # PyTorch is large: the demo does without it.
 $(NEURAL): $(READY)
-	$(PIP) --editable ".[test,serve,client,neural]"
+	$(PIP) --editable ".[test,serve,client,neural,browser]"
 	@touch $@
 
 clean:

@@ -17,6 +17,7 @@ THOROUGH = (
     "reliability",
     "report",
     "service",
+    "studio",
     "tuning",
     "method/test_fit_cache.py",
     "method/test_golden.py",

@@ -15,6 +15,7 @@ from corml.service.gate import PAGE, Gate
 from corml.service.openapi import description
 from corml.service.operations import TABLE
 from corml.service.problems import Refusal
+from corml.service.studio import jobs
 
 __all__ = ["PAGES", "application"]
 
@@ -28,11 +29,14 @@ def application(service: Service) -> Gate:
         "ready": lambda _: _ready(service),
         "metrics": lambda _: service.meter.text(service.shelf.all(), service.load.working),
         "reload": lambda request: _reload(service, request),
+        "jobs": lambda _: jobs.listed(service.jobs),
+        "fit": lambda request: jobs.start(service.jobs, request),
     }
     by_path: dict[str, dict[str, Endpoint]] = {}
     for one in TABLE:
         by_path.setdefault(one.path, {})[one.method] = Endpoint(one, service)
     routes: list[Any] = [Route(path, _ByMethod(those), methods=list(those)) for path, those in by_path.items()]
+    routes.append(Route("/v1/jobs/{number}/events", jobs.Events(service), methods=["GET"]))
     if service.options.docs:
         routes += _pages()
     router = Router(routes, redirect_slashes=False, default=_nothing)
@@ -63,7 +67,7 @@ class _ByMethod:
 
 def _ready(service: Service) -> schema.Readiness:
     served = service.shelf.all()
-    if service.load.draining or set(served) != set(service.options.models):
+    if service.load.draining or not served.keys() >= service.options.models.keys():
         reason = "The service is about to stop." if service.load.draining else "The models are being loaded."
         raise Refusal(503, reason, headers={"Retry-After": "1"})
     return schema.Readiness(models={name: one.version for name, one in served.items()})
@@ -84,7 +88,9 @@ def _pages() -> list[Any]:
     text = msgspec.json.encode(description())
     folder = str(PAGES)
     page = (PAGES / "api.html").read_bytes()
+    studio = (PAGES / "index.html").read_bytes()
     return [
+        Route("/", _Fixed(studio, "text/html; charset=utf-8"), methods=["GET"]),
         Route("/openapi.json", _Fixed(text, "application/json"), methods=["GET"]),
         Route("/docs", _Fixed(page, "text/html; charset=utf-8"), methods=["GET"]),
         Mount("/page", _Files(directory=folder)),

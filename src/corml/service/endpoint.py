@@ -43,6 +43,7 @@ class Service:
     pool: Executor
     reload: Reload
     own: dict[str, Callable[[Any], Any]] = field(default_factory=dict)  # operations of the service itself
+    jobs: Any = None  # fits of this process; a plain service has none
 
 
 class Endpoint:

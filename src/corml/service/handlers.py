@@ -11,7 +11,7 @@ from corml.service.problems import Refusal
 from corml.service.served import Served, Shelf
 from corml.service.why_not import why_not as answer_why_not
 
-__all__ = ["batch", "distance", "explain", "ids", "models", "recommend", "search", "similar", "why_not"]
+__all__ = ["batch", "distance", "explain", "ids", "item_of", "models", "recommend", "search", "similar", "why_not"]
 
 
 def recommend(shelf: Shelf, request: schema.Recommend) -> schema.ListAnswer:
@@ -117,7 +117,7 @@ def search(shelf: Shelf, request: schema.Search) -> schema.Found:
     served = shelf[request.model]
     rows, fuzzy = served.lookup.find(request.q, request.limit)
     return schema.Found(
-        model=served.name, model_version=served.version, items=[_item(served, row) for row in rows], fuzzy=fuzzy
+        model=served.name, model_version=served.version, items=[item_of(served, row) for row in rows], fuzzy=fuzzy
     )
 
 
@@ -129,7 +129,7 @@ def ids(shelf: Shelf, request: schema.Ids) -> schema.IdsAnswer:
     return schema.IdsAnswer(
         model=served.name,
         model_version=served.version,
-        items=[_item(served, row) for row in rows if row >= 0],
+        items=[item_of(served, row) for row in rows if row >= 0],
         unknown=[label for label, row in zip(given, rows, strict=True) if row < 0],
     )
 
@@ -144,7 +144,8 @@ def _check_whom(whom: schema.Whom) -> None:
         raise Refusal(422, "Say for whom once: either user or history.")
 
 
-def _item(served: Served, row: int) -> schema.Item:
+def item_of(served: Served, row: int) -> schema.Item:
+    """An item by its number, with its title."""
     state = served.model.fitted_
     label = state.items.labels[row]
     share = float(state.counts[row]) / max(state.train.shape[0], 1)

@@ -5,6 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from corml.service import handlers, schema
+from corml.service.studio import schema as studio
+from corml.service.studio.about_data import about_data
+from corml.service.studio.atlas import map_of
+from corml.service.studio.personas import personas_of
 
 __all__ = ["ADMIN", "ANSWERED", "OPEN", "PUBLIC", "TABLE", "TOKEN", "Operation"]
 
@@ -44,6 +48,12 @@ def _post(name: str, path: str, request: Any, answer: Any, work: Callable[..., A
 
 _READ = (401, 404, 422, 429, 503, 504)  # of an operation without a body
 
+
+def _get(name: str, path: str, request: Any, answer: Any, work: Callable[..., Any] | None, **more: Any) -> Operation:
+    how = dict(method="GET", path=path, request=request, answer=answer, work=work, problems=_READ)
+    return Operation(name=name, **(how | more))
+
+
 TABLE = (
     _post("recommend", "/v1/recommend", schema.Recommend, schema.ListAnswer, handlers.recommend, light=True),
     _post("batch", "/v1/recommend/batch", schema.Batch, schema.BatchAnswer, handlers.batch, large=True),
@@ -63,6 +73,19 @@ TABLE = (
     _post("items", "/v1/items", schema.Ids, schema.IdsAnswer, handlers.ids, light=True),
     Operation(
         name="models", method="GET", path="/v1/models", answer=schema.Models, work=handlers.models, problems=_READ
+    ),
+    _get("map", "/v1/map", studio.OfModel, studio.MapAnswer, map_of),
+    _get("personas", "/v1/personas", studio.OfModel, studio.Personas, personas_of),
+    _get("data", "/v1/data", studio.OfModel, studio.Data, about_data),
+    _get("jobs", "/v1/jobs", None, studio.Jobs, None, about="Fits of this process: those of `corml studio`."),
+    Operation(
+        name="fit",
+        method="POST",
+        path="/v1/jobs",
+        request=studio.StartFit,
+        answer=studio.JobInfo,
+        problems=(*ANSWERED, 403, 409),
+        about="Fit another model on the data that `corml studio` has open, beside those that are there.",
     ),
     Operation(
         name="reload",

@@ -37,6 +37,7 @@ class Served:
     lookup: Lookup
     explains: bool  # whether its scores are sums over the history
     loaded: float = field(default_factory=time.time)
+    report: object = None  # of the data's doctor, where the data were read by this process
 
     @property
     def version(self) -> str:

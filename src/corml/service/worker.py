@@ -32,7 +32,7 @@ from corml.service.problems import Refusal
 from corml.service.protocol import protocol
 from corml.service.served import Shelf, load
 
-__all__ = ["Worker", "main"]
+__all__ = ["SWITCH", "Server", "Worker", "main"]
 
 SWITCH = 0.0005  # seconds a thread may keep Python: at the default, answers wait ten times as long during a reload
 LAST_CALLS = 0.25  # seconds for connections that were made while the listening ended
@@ -56,7 +56,7 @@ class Worker:
             reload=self.reload,
         )
         self.listening = socket.socket(fileno=start["files"][0])
-        self.server = _Server(self.service, self.listening)
+        self.server = Server(self.service, self.listening)
         self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
         self._numbers = itertools.count()
         self._tasks: set[asyncio.Task[None]] = set()
@@ -163,7 +163,7 @@ def _tidy() -> None:
     memory.release()
 
 
-class _Server(uvicorn.Server):
+class Server(uvicorn.Server):
     """uvicorn with our connections, and an end without lost requests."""
 
     def __init__(self, service: Service, listening: socket.socket) -> None:
