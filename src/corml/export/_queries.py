@@ -1,7 +1,7 @@
 """The ready queries: recommending is a JOIN of a history with the pairs, or a look into the lists.
 
-They give what the model gives: items of the history are left out; equal scores stand in the order of the catalogue; items
-without a pair have score 0, above those with a negative one; a history without a known item gets what is popular.
+They give what the model gives: items of the history are left out; equal scores stand in the order of the catalogue;
+items without a pair have score 0, above those with a negative one; a history without a known item gets what is popular.
 """
 
 from collections.abc import Mapping

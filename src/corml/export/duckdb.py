@@ -10,6 +10,7 @@ import numpy as np
 from corml.errors import DataError
 from corml.export._queries import queries
 from corml.export._tables import Job, Table, Target
+from corml.parallel import threads
 
 __all__ = ["duckdb"]
 
@@ -21,7 +22,7 @@ def write(job: Job, path: Path) -> None:
     import duckdb as package
 
     try:
-        with contextlib.closing(package.connect(str(path))) as database:
+        with contextlib.closing(package.connect(str(path), config={"threads": threads()})) as database:
             for table in job.tables:
                 _add(database, table)
             database.execute("CHECKPOINT")

@@ -1,9 +1,9 @@
 """Parquet: a folder of files for data frames, warehouses and Spark, with a query for DuckDB.
 
-    metadata.json         facts about the export
-    query.sql             for DuckDB, run in the folder
-    items/0000.parquet    a folder for each table; its rows are those of all its files
-    pairs/0000.parquet, pairs/0001.parquet, …
+metadata.json         facts about the export
+query.sql             for DuckDB, run in the folder
+items/0000.parquet    a folder for each table; its rows are those of all its files
+pairs/0000.parquet, pairs/0001.parquet, …
 """
 
 import json

@@ -63,9 +63,7 @@ def is_ours(path: Path) -> bool:
 
 sqlite = Target(
     ending=".sqlite",
-    queries=queries(
-        given="json_each(:history) AS given", id="CAST(given.value AS TEXT)", k=":k", user=":user"
-    ),
+    queries=queries(given="json_each(:history) AS given", id="CAST(given.value AS TEXT)", k=":k", user=":user"),
     write=write,
     is_ours=is_ours,
 )
