@@ -1,15 +1,18 @@
 """What an export consists of: tables in parts, so that no table is ever whole in memory; and what writes them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from numpy.typing import NDArray
+
 from corml.recommender import Recommender
 
-__all__ = ["Job", "Part", "Table", "Target"]
+__all__ = ["Job", "Part", "Table", "Target", "Values"]
 
-Part = Mapping[str, Sequence[Any]]  # values of the columns by name, equally many; numbers as arrays
+Values = list[Any] | NDArray[Any]
+Part = Mapping[str, Values]  # values of the columns by name, equally many; numbers as arrays, texts as lists
 
 
 @dataclass(frozen=True)

@@ -4,8 +4,9 @@ The score of a history is then the sum of the scores of its items alone, y = x W
 to a history of item i, whatever it learned: for CoRML that is H_scaled + left·rightᵀ.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -62,12 +63,12 @@ def bands(model: Recommender, keep: int | None) -> Iterator[Band]:
     starts = range(0, count, height)
     together = threads()  # made at once, so that those which wait to be written stay few
     for at in range(0, len(starts), together):
-        group = starts[at : at + together]
-        yield from each(lambda number, group=group: _band(model, group[number], height, keep), len(group))
+        firsts = starts[at : at + together]
+        yield from each(partial(_band, model, firsts, height, keep), len(firsts))
 
 
-def _band(model: Recommender, first: int, height: int, keep: int | None) -> Band:
-    count = len(model.items)
+def _band(model: Recommender, firsts: Sequence[int], height: int, keep: int | None, number: int) -> Band:
+    count, first = len(model.items), firsts[number]
     items = np.arange(first, min(first + height, count))
     W = _scores(model, _histories(items, count, rows=len(items)))
     W[items - first, items] = 0  # no item recommends itself

@@ -1,15 +1,15 @@
 """DuckDB: one file for analytics. `$history` is a list of ids, `$k` a number, `$user` an id. Needs the extra duckdb."""
 
 import contextlib
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corml.errors import DataError
 from corml.export._queries import queries
-from corml.export._tables import Job, Table, Target
+from corml.export._tables import Job, Table, Target, Values
 from corml.parallel import threads
 
 __all__ = ["duckdb"]
@@ -41,8 +41,8 @@ def _add(database: Any, table: Table) -> None:
         database.unregister("part")
 
 
-def _array(values: Sequence[Any]) -> np.ndarray[Any, Any]:
-    if isinstance(values, np.ndarray):
+def _array(values: Values) -> NDArray[Any]:
+    if not isinstance(values, list):
         return values
     array = np.empty(len(values), dtype=object)
     array[:] = values

@@ -2,15 +2,12 @@
 
 import contextlib
 import sqlite3
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
 from corml.errors import DataError
 from corml.export._queries import queries
-from corml.export._tables import Job, Table, Target
+from corml.export._tables import Job, Table, Target, Values
 
 __all__ = ["sqlite"]
 
@@ -46,8 +43,8 @@ def _add(database: sqlite3.Connection, table: Table) -> None:
         database.execute(f"CREATE INDEX {table.name}_by_{'_'.join(index)} ON {table.name} ({', '.join(index)})")
 
 
-def _plain(values: Sequence[Any]) -> Sequence[Any]:
-    return values.tolist() if isinstance(values, np.ndarray) else values
+def _plain(values: Values) -> list[Any]:
+    return values if isinstance(values, list) else values.tolist()
 
 
 def is_ours(path: Path) -> bool:
