@@ -49,6 +49,7 @@ RUN = [
     "docs/reproduce.md",
     "docs/compare.md",
     "docs/tuning.md",
+    "docs/export.md",
 ]
 
 _BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
