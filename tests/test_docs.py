@@ -50,6 +50,7 @@ RUN = [
     "docs/compare.md",
     "docs/tuning.md",
     "docs/export.md",
+    "docs/deploy.md",
 ]
 
 _BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
