@@ -5,6 +5,7 @@ import sqlite3
 from contextlib import closing
 
 import corml
+from corml.export import targets
 from corml.storage import container
 
 
@@ -36,6 +37,10 @@ def test_facts_as_json(run, shop, here):
     assert facts["bytes"] == sum(file.stat().st_size for file in files)
 
 
+def test_help_names_every_target(run):
+    assert all(name in run("export", "--help").out for name in targets())
+
+
 def test_quiet_leaves_the_query(run, shop, here):
     done = run("export", shop / "all.corml", "--to", "sqlite", "-q")
     assert done.out.startswith("WITH known AS (")
@@ -57,6 +62,7 @@ def test_bad_requests_are_refused_in_one_sentence(run, shop, here):
         (("--to", "sqlite", "-k", "0"), 2, "k must be a whole number"),
         (("--to", "sqlite", "--out", model), 2, "exists and is not an export"),
         (("--to", "sqlite", "--novelty", "1"), 2, "has no dial"),
+        (("--to", "sqlite", "--out", "-"), 2, "not text for standard output"),
         (("--to", "sqlite", "--out", "no/such/place"), 3, "does not exist: create it first"),
     ]:
         done = run("export", model, *words)

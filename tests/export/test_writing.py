@@ -13,6 +13,7 @@ from asking import stored_facts
 from corml import export
 from corml.errors import DataError, UsageError
 from corml.export import export_model, targets
+from corml.export._tables import Target
 
 # Exports until it is killed; the second part of the pairs never comes.
 SLOW = """
@@ -132,6 +133,17 @@ def test_targets_are_found_by_name_and_say_what_they_need(monkeypatch):
     monkeypatch.setattr(export.plugins, "get", lambda room, name: missing)
     with pytest.raises(UsageError, match=r"needs the package no_such_package: pip install 'corml\[no_such_package\]'"):
         export.target("duckdb")
+
+
+def test_a_target_may_write_the_model_itself_and_have_no_query(small, tmp_path, monkeypatch):
+    def write(job, path):
+        path.write_text(f"{job.model.NAME}, {len(list(job.tables))} tables")
+
+    page = Target(ending=".txt", queries={}, write=write, is_ours=lambda path: False)
+    monkeypatch.setattr(export.plugins, "get", lambda room, name: page)
+    done = export_model(small("ease"), "sqlite", tmp_path / "page.txt")
+    assert done.query == done.facts["query"] == ""
+    assert done.path.read_text() == "ease, 3 tables"
 
 
 def test_ids_that_are_no_text_are_refused(small, tmp_path):

@@ -7,7 +7,7 @@ from typing import Any
 import typer
 
 from corml import memory, models
-from corml.cli._console import progress, say, show_json, tell, wrote
+from corml.cli._console import STDOUT, progress, say, show_json, tell, wrote
 from corml.cli._work import turned
 from corml.errors import UsageError, ascii_line
 from corml.export import KEEP, check_place, export_model, target
@@ -48,6 +48,8 @@ def export(
       corml export shop.corml --to parquet --lists -k 20 --out lists
     """
     place = out or Path(model).stem + target(to).ending
+    if place == STDOUT:
+        raise UsageError("An export is a file or a folder, not text for standard output: give it a name.")
     keep = _number_or_all(pairs)
     check_place(to, place, force=force)
     contents = container.read(model)
@@ -62,7 +64,9 @@ def export(
     wrote(place, f"{_counted(done.facts)}, {memory.size(size)}")
     for line in _remarks(done.facts):
         tell(line)
-    say(done.query)
+    if done.query:
+        tell("note: ask it with this query, which is in the export as well:")
+        say(done.query)
 
 
 def _number_or_all(text: str) -> int | None:
@@ -93,4 +97,3 @@ def _remarks(facts: dict[str, Any]) -> Iterator[str]:
             )
         else:
             yield "note: what that does to lists was not measured: the model file has no histories"
-    yield "note: ask it with this query, which is in the export as well:"

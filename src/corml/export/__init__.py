@@ -34,7 +34,7 @@ KEEP = 500  # pairs of an item
 
 @dataclass(frozen=True)
 class Exported:
-    """What was written: where, facts about it, and the query to ask it with."""
+    """What was written: where, facts about it, and the query to ask it with; a target may have none."""
 
     path: Path
     facts: dict[str, Any]
@@ -101,7 +101,8 @@ def export_model(
         check_adds_up(model)
     elif not len(model.users_):
         raise UsageError("This model file was saved without its users, so there are no lists to export: export pairs.")
-    facts = _facts(model, what, chosen.queries[what], digest)
+    query = chosen.queries.get(what, "")
+    facts = _facts(model, what, query, digest)
     facts |= {"k": k} if lists else {"pairs_per_item": "all" if pairs is None else pairs}
 
     def tables() -> Iterator[Table]:
@@ -116,7 +117,7 @@ def export_model(
             chosen.write(Job(model, tables()), built)
     except UnicodeEncodeError as fault:
         raise DataError(f"An id or title of the model is not text that can be written: {fault.reason}.") from None
-    return Exported(Path(path), facts, chosen.queries[what])
+    return Exported(Path(path), facts, query)
 
 
 def _facts(model: Recommender, what: str, query: str, digest: str | None) -> dict[str, Any]:
