@@ -38,8 +38,9 @@ class Job:
 class Target:
     """One way to write an export: a file of this room contributes one.
 
-    `queries` are ready queries by what is exported, "pairs" or "lists", where there are any. `write` makes a file, or a folder, at a path
-    where there is nothing. `is_ours` tells whether what stands at a path is such an export, which may be replaced.
+    `queries` are ready queries by what is exported, "pairs" or "lists", where there are any. `write` makes a file, or a
+    folder, at a path where there is nothing. `is_ours` tells whether what stands at a path is such an export, which may
+    be replaced.
     """
 
     ending: str
