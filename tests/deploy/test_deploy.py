@@ -226,6 +226,15 @@ def test_options_are_those_of_the_service():
         assert {word.partition("=")[0] for word in words if word.startswith("--")} <= known
 
 
+def test_the_service_answers_to_the_name_that_the_proxy_passes_on():
+    name = re.search(r"server_name (\S+);", text("nginx.conf"))[1]
+    assert "proxy_set_header Host $host;" in text("nginx.conf")
+    for words in commands():
+        joined = " ".join(words).replace("=", " ")
+        assert "--allow-host" not in joined or f"--allow-host {name}" in joined
+    assert f"--allow-host {name}" in text("corml.service")  # one that hears this machine alone answers to no other name
+
+
 # --- systemd, nginx --------------------------------------------------------------------------------------------------
 
 
