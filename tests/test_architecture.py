@@ -19,6 +19,7 @@ ROWS = [
     {"experiments"},
     {"tuning"},
     {"evaluation"},
+    {"export"},
     {"models"},
     {"method", "baselines", "splits", "datasets"},
     {"neural"},

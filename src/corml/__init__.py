@@ -11,7 +11,7 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from corml import baselines, charts, datasets, errors, evaluation, metrics, models, report, splits
+    from corml import baselines, charts, datasets, errors, evaluation, export, metrics, models, report, splits
     from corml.attributes import Attributes
     from corml.baselines.popularity import Popularity
     from corml.datasets import load, load_items
@@ -55,7 +55,7 @@ _HOMES = {
 }
 
 # So are the rooms: `corml.metrics.names()` works after `import corml`.
-_ROOMS = ("baselines", "charts", "datasets", "errors", "evaluation", "metrics", "models", "report", "splits")
+_ROOMS = ("baselines", "charts", "datasets", "errors", "evaluation", "export", "metrics", "models", "report", "splits")
 
 __all__ = [
     "Attributes",
@@ -77,6 +77,7 @@ __all__ = [
     "errors",
     "evaluate",
     "evaluation",
+    "export",
     "load",
     "load_items",
     "metrics",
