@@ -171,7 +171,7 @@ def test_models_tell_what_can_be_asked_of_them(shelf):
     ("work", "request_", "status"),
     [
         (handlers.recommend, schema.Recommend(history=["i1"], model="nothing"), 404),
-        (handlers.recommend, schema.Recommend(user="nobody"), 404),
+        (handlers.explain, schema.Explain(user="nobody", item="i2"), 404),
         (handlers.recommend, schema.Recommend(user="u1", history=["i1"]), 422),
         (handlers.recommend, schema.Recommend(user="u1", model="no-users"), 422),
         (handlers.recommend, schema.Recommend(history=["i1"], novelty=0.5, model="plain"), 422),

@@ -79,7 +79,6 @@ def test_every_operation_answers(inside, operation):
         ({"seen": CANARY}, 422, "enum"),
         ({CANARY: 1}, 422, "unknown field"),
         ({"history": [[CANARY]]}, 422, "$.history[0]"),
-        ({"user": CANARY}, 404, "user"),
         ({"model": CANARY}, 404, "model"),
         ([], 422, "object"),
         ("text", 422, "object"),
@@ -95,6 +94,15 @@ def test_what_is_wrong_is_said_in_a_problem_that_repeats_nothing(inside, body, s
     assert says in problem["detail"]
     assert CANARY not in response.text
     assert len(response.content) < 300
+
+
+def test_a_user_nobody_knows_gets_what_is_popular_and_the_answer_repeats_nothing(inside):
+    response = inside.post("/v1/recommend", {"user": CANARY})
+    answer = response.json()
+    assert response.status_code == 200
+    assert (answer["source"], len(answer["items"])) == ("fallback", 10)
+    assert answer["reason"] == "most popular items: the model does not know this user"
+    assert CANARY not in response.text
 
 
 def test_whole_numbers_may_be_written_with_a_point(inside):

@@ -1,14 +1,15 @@
 """Lists as the API answers them: the short way for one history, the library's `recommend` for everything else."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
+from corml.cited import Cited, cite
 from corml.errors import UnknownIdError, UsageError
-from corml.recommendations import Recommendations
+from corml.recommendations import FALLBACK, PERSONAL, Recommendations
 from corml.recommender import Recommender
 from corml.service.problems import Refusal
 from corml.service.schema import Contribution, Limited, OneList, Ranked, Whom, passed_on
@@ -111,7 +112,7 @@ def _listed(model: Recommender, lists: Recommendations, row: int, k: int) -> One
     there = lists.items[row] != np.array(None)
     items = lists.items[row][there].tolist()
     columns = model.items.find(items)
-    personal = lists.sources[row] == "history"
+    personal = lists.sources[row] == PERSONAL
     unknown = list(lists.unknown[row]) or UNSET
     reason = lists.reasons[row] or UNSET
     return OneList(
@@ -125,47 +126,51 @@ def _listed(model: Recommender, lists: Recommendations, row: int, k: int) -> One
 # --- what each item of a history adds --------------------------------------------------------------------------------
 
 
-def known_items(model: Recommender, whom: Whom) -> tuple[NDArray[np.int64], list[str] | UnsetType]:
-    """Item numbers of a history or of a known user, each once, and unknown ids."""
+def cited(model: Recommender, whom: Whom) -> Cited:
+    """The items of a history or of a known user, each once, with their strengths; and unknown ids."""
     if whom.user is UNSET:
-        known, unknown = model.known_history(labels(whom.history))
-        return known, list(unknown) or UNSET
+        return cite(model.fitted_, labels(whom.history))
     try:
-        return model.known_history(labels([whom.user])[0])[0], UNSET
+        return cite(model.fitted_, labels([whom.user])[0])
     except UnknownIdError:
         raise Refusal(404, "The model does not know this user.") from None
     except UsageError:
         raise Refusal(422, _cannot(known=True)) from None
 
 
+def known_items(model: Recommender, whom: Whom) -> tuple[NDArray[np.int64], list[str] | UnsetType]:
+    """Item numbers of a history or of a known user, each once, and unknown ids."""
+    known = cited(model, whom)
+    return known.items, list(known.unknown) or UNSET
+
+
 def explained(model: Recommender, answer: OneList, whom: Whom) -> None:
     """Add to each item of a list what each item of the history adds to its score."""
-    known, _ = known_items(model, whom)
-    answer.history = model.items.labels[known].tolist()
-    strength = _strength(model, whom)
+    if answer.source == FALLBACK:  # popular items are nobody's: there is no history to add up
+        answer.history = []
+        return
+    known = cited(model, whom)
+    answer.history = model.items.labels[known.items].tolist()
     for item in answer.items:
         target = int(model.items.find([item.item])[0])
-        parts = parts_of(model, known, target, strength)
+        parts = parts_of(model, known, target)
         item.parts = {name: values.tolist() for name, values in parts.items()}
 
 
-def parts_of(
-    model: Recommender, history: NDArray[np.int64], target: int, strength: NDArray[np.float64] | None = None
-) -> dict[str, NDArray[np.float64]]:
-    """Contributions by part, with the weights of a known user's items."""
+def parts_of(model: Recommender, known: Cited, target: int) -> Mapping[str, NDArray[np.float64]]:
+    """Contributions by part, with the strengths of a known user's items."""
     try:
-        parts = model.contributions(history, target)
+        return known.multiplied(model.contributions(known.items, target))
     except UsageError:
         raise Refusal(422, "This model does not score item by item, so there is nothing to explain.") from None
-    return parts if strength is None else {name: values * strength for name, values in parts.items()}
 
 
 def contributions(model: Recommender, whom: Whom, target: int) -> tuple[list[Contribution], float]:
     """What each item of a history adds to a score, largest first, and their sum."""
-    known, _ = known_items(model, whom)
-    parts = parts_of(model, known, target, _strength(model, whom))
-    total = sum(parts.values(), np.zeros(len(known)))
-    items, titles = model.items.labels[known], model.titles_
+    known = cited(model, whom)
+    parts = parts_of(model, known, target)
+    total = sum(parts.values(), np.zeros(len(known.items)))
+    items, titles = model.items.labels[known.items], model.titles_
     rows = [
         Contribution(
             item=items[at],
@@ -176,11 +181,3 @@ def contributions(model: Recommender, whom: Whom, target: int) -> tuple[list[Con
         for at in np.argsort(-total, kind="stable").tolist()
     ]
     return rows, float(total.sum())
-
-
-def _strength(model: Recommender, whom: Whom) -> NDArray[np.float64] | None:
-    from corml.requests import strengths_of
-
-    if whom.user is UNSET:
-        return None
-    return strengths_of(model.fitted_, labels([whom.user])[0], np.zeros(0, dtype=np.int64))

@@ -13,7 +13,9 @@ from msgspec import UNSET
 from numpy.typing import NDArray
 
 from corml import filters
+from corml.cited import Cited
 from corml.recommender import Recommender
+from corml.requests import scored_by
 from corml.seen import SeenRule, known_of_users
 from corml.service.lists import contributions, known_items, labels, parts_of, ranked_lists
 from corml.service.problems import Refusal
@@ -103,7 +105,7 @@ def _field(model: Recommender, query: WhyNot, history: Rows, target: int) -> tup
     known = history
     if query.user is not UNSET:
         row = model.users_.find(labels([query.user]))
-        known = known_of_users(model.fitted_, row, ages=False).indices
+        known = known_of_users(model.fitted_.histories, row, ages=False).indices
     rule = "exclude" if query.seen is UNSET else SeenRule(query.seen).mode
     if rule == "exclude":
         seen[known] = True
@@ -139,9 +141,8 @@ def _scores(field: Field, query: WhyNot) -> NDArray[np.float32]:
 
 def _of_user(model: Recommender, query: WhyNot) -> NDArray[np.float32]:
     """Scores of all items for a known user, by what the model learned of that user."""
-    row = model.users_.find(labels([query.user]))
-    state = model.fitted_
-    matrix = (state.weighted if model.LEARNS_WEIGHTS else state.train)[row]
+    numbers = model.users_.find(labels([query.user]))
+    matrix, row, _ = scored_by(model.fitted_, numbers, weighted=model.LEARNS_WEIGHTS, folds_in=model.folds_in)
     scores: NDArray[np.float32] = model.score_block(model.represent(matrix, row), slice(0, len(model.items)))
     return np.asarray(scores[0])
 
@@ -172,6 +173,6 @@ def _contributions_of_all(field: Field) -> NDArray[np.float64]:
     adds = np.zeros(n)
     for start in range(0, n, AT_A_TIME):
         part = np.arange(start, min(start + AT_A_TIME, n))
-        adds[part] = sum(parts_of(field.model, part, field.target).values(), np.zeros(len(part)))
+        adds[part] = sum(parts_of(field.model, Cited(part), field.target).values(), np.zeros(len(part)))
     adds[field.history] = adds[field.target] = -np.inf
     return adds
