@@ -33,7 +33,8 @@ def body_of(operation):
 
 def call(inside, operation, **headers):
     if operation.method == "GET":
-        query = {"q": "thing"} if operation.request else {}
+        asked = operation.request.__struct_fields__ if operation.request else ()
+        query = {"q": "thing"} if "q" in asked else {}
         return inside.http.get(operation.path, params=query, headers=headers)
     return inside.post(operation.path, body_of(operation), **headers)
 
