@@ -17,7 +17,7 @@ from corml.attributes import Attributes
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
-from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings, learned
+from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
 from corml.interactions import Ids, Interactions, labels_of
 from corml.log import timed
 from corml.progress import Asked, Progress, silent
@@ -82,7 +82,6 @@ class Recommender(ABC):
     NAME: ClassVar[str]
     CITATION: ClassVar[str] = ""
     PLAN: ClassVar[type[Plan]] = Plan
-    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # what new items are like
     LEARNS_WEIGHTS: ClassVar[bool] = False  # whether it fits `call.R`, and scores histories with their weights
 
     def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Asked = None) -> Self:
@@ -246,7 +245,12 @@ class Recommender(ABC):
     @property
     def new_items_(self) -> Ids:
         """The items that nobody had when the model was fitted and that are scored by what they are like."""
-        return Ids([] if self.link_ is None else self.items.labels[np.diff(self.link_.indptr) > 0])
+        link = self._link()
+        return Ids([] if link is None else self.items.labels[np.diff(link.indptr) > 0])
+
+    def _link(self) -> csr_array | None:
+        """What new items are like, where a model that can score them has some: it declares the array `link_`."""
+        return self._state().arrays.get("link")
 
     def with_new_items(self, table: Any = None, *, lift: float = 1.0) -> Self:
         """The same fitted model with new items, scored by the known items that they are like by their attributes.
@@ -342,7 +346,7 @@ class Recommender(ABC):
         strength = requests.strengths_of(self._state(), history, known)
         parts, labels = self.contributions(known, target), self.items.labels
         parts = {name: values * strength for name, values in parts.items()} if strength is not None else parts
-        like = new_items.like(self.link_, target, labels)
+        like = new_items.like(self._link(), target, labels)
         return Explanation(labels[target], tuple(labels[known]), parts, unknown, self.titles_, like)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
