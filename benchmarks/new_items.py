@@ -226,7 +226,7 @@ def in_mixed_lists(split: corml.Split) -> dict[str, Any]:
 
 def shares(model: Any, split: corml.Split) -> dict[str, float]:
     """How good lists are, and how many of their items are new."""
-    known = {} if model.link_ is not None else {"only": model.items_.labels[model.counts_ > 0].tolist()}
+    known = {} if len(model.new_items_) else {"only": model.items_.labels[model.counts_ > 0].tolist()}
     users = judged(split, "test")
     seen = replace(split.train.on(users, split.train.items), seen=None).with_seen(replace(split.valid, seen=None))
     lists = model.recommend(history=seen, k=20, **known)

@@ -17,7 +17,7 @@ from corml.cited import cite
 from corml.console_progress import shown
 from corml.errors import UsageError, WeightsWarning
 from corml.explanation import Explanation
-from corml.fitted import Fitted, Outcome, Plan, learned
+from corml.fitted import Fitted, Outcome, Plan
 from corml.fitted_model import FittedModel
 from corml.ids import Ids, labels_of
 from corml.interactions import Interactions
@@ -88,7 +88,6 @@ class Recommender(FittedModel, ABC):
     NAME: ClassVar[str]
     CITATION: ClassVar[str] = ""
     PLAN: ClassVar[type[Plan]] = Plan
-    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # what new items are like
     LEARNS_WEIGHTS: ClassVar[bool] = False  # whether it fits `call.R`, and scores histories with their weights
 
     def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Asked = None) -> Self:
@@ -212,7 +211,12 @@ class Recommender(FittedModel, ABC):
     @property
     def new_items_(self) -> Ids:
         """The items that nobody had when the model was fitted and that are scored by what they are like."""
-        return Ids([] if self.link_ is None else self.items.labels[np.diff(self.link_.indptr) > 0])
+        link = self._link()
+        return Ids([] if link is None else self.items.labels[np.diff(link.indptr) > 0])
+
+    def _link(self) -> csr_array | None:
+        """What new items are like, where a model that can score them has some: it declares the array `link_`."""
+        return self._state().arrays.get("link")
 
     def with_new_items(self, table: Any = None, *, lift: float = 1.0) -> Self:
         """The same fitted model with new items, scored by the known items that they are like by their attributes.
@@ -345,7 +349,7 @@ class Recommender(FittedModel, ABC):
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         cited, target = cite(self._state(), history), int(self.items.rows([item])[0])
         parts, labels = cited.multiplied(self.contributions(cited.items, target)), self.items.labels
-        about = cited.strengths, cited.kinds, cited.ages, new_items.like(self.link_, target, labels)
+        about = cited.strengths, cited.kinds, cited.ages, new_items.like(self._link(), target, labels)
         return Explanation(labels[target], tuple(labels[cited.items]), parts, cited.unknown, self.titles_, *about)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:

@@ -40,6 +40,8 @@ class ItemItem(Recommender):
 
     weights_: ClassVar[Any] = learned(object, "items", "items")  # a csr_array or a C-ordered array, single precision
 
+    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
+
     @abstractmethod
     def _fit(self, call: FitCall) -> Outcome:
         """Learn W, with zeros on the diagonal."""

@@ -54,6 +54,7 @@ class NoveltyDial(Recommender):
 
     V_ = learned(np.ndarray, "items", None)
     degrees_ = learned(np.ndarray, "items")
+    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
 
     item_norms: Sequence[float] = setting(
         (-0.2, -0.1, 0.0, 0.1, 0.2), NORMS, symbol="t", help="positions of the dial, novel to popular"

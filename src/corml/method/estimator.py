@@ -81,6 +81,7 @@ class CoRML(Recommender):
     H_ = learned(csr_array, "items", "items")
     V_ = learned(np.ndarray, "items", None)
     degrees_ = learned(np.ndarray, "items")
+    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
 
     mix: float = setting(
         0.75, above(0, 1), symbol="λ", search=linear(0.3, 0.95), help="weight of the learned H against the filter G"
