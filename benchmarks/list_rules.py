@@ -33,7 +33,7 @@ RULES: dict[str, dict[str, Any]] = {
     "all": {"diversity": 0.3, "max_share": 0.01},
 }
 SHARES = {"movielens-small": (0.2, 0.05, 0.02)}
-SHARES_OF_MANY = (0.02, 0.005)
+SHARES_OF_MANY = (0.02, 0.005, 0.001)
 
 
 def speed(model: Recommender, users: list[str]) -> dict[str, dict[str, float]]:

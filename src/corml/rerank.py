@@ -316,7 +316,8 @@ class _Shares:
         gone = self.gone[rows]
         few = (self.listed.columns[rows, -1] < 0) | ((~gone).sum(axis=1) < self.how.pool)
         more = (self.kept[rows, -1] >= 0) & (self.kept.shape[1] < self.how.catalogue)
-        return np.asarray(rows[few & more & (gone.any(axis=1) | (not after_losses))])
+        lost = gone.any(axis=1) | (not after_losses)
+        return np.asarray(rows[few & more & lost], dtype=np.int64)
 
     def _lost_of(self, rows: Rows) -> csr_array:
         """What rows (ascending) have lost, as a pattern."""
