@@ -31,7 +31,7 @@ ROWS = [
     {"recommendations", "explanation"},
     {"charts"},
     {"storage"},
-    {"new_items"},
+    {"new_items", "fit_call"},
     {"fitted"},
     {"content"},
     {"linalg"},

@@ -18,15 +18,15 @@ from corml.attributes import Attributes
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
+from corml.fit_call import FitCall, check_is_data
 from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings, learned
 from corml.interactions import Ids, Interactions, labels_of
 from corml.log import timed
-from corml.progress import Asked, Progress, silent
+from corml.progress import Asked
 from corml.recommendations import Recommendations
 from corml.rules import ListRules
 from corml.seen import SeenRule
 from corml.settings import Search, check, check_names, values_of
-from corml.strength import of_mean_square_one
 from corml.topn import Lists, block_of, top_k
 
 if TYPE_CHECKING:
@@ -38,26 +38,6 @@ Labels = Sequence[Hashable]
 Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.filters`
 T = TypeVar("T")
 _making = threading.RLock()  # one at a time makes what is derived from a fitted state
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitCall:
-    """One call of `fit`: its data and who hears of its progress. Nothing of it outlives the call."""
-
-    train: Interactions
-    fitted: Fitted  # the state the model will have, but for what is learned
-    valid: Interactions | None = None
-    progress: Progress = silent
-
-    @property
-    def X(self) -> csr_array:  # noqa: N802 (the paper's letter)
-        """The binary users × items matrix."""
-        return self.train.matrix
-
-    @property
-    def R(self) -> csr_array:  # noqa: N802
-        """The users × items matrix with the weights of the interactions, of mean square 1; without weights it is X."""
-        return self.X if self.train.weights is None else of_mean_square_one(self.train.weighted)
 
 
 class Tuning:
@@ -409,12 +389,3 @@ class Recommender(ABC):
         from corml.storage.model_file import save_model
 
         save_model(self, path, history=history, evaluation=evaluation or self._state().evaluation)
-
-
-def check_is_data(given: object, name: str) -> None:
-    """Refuse what cannot be learned from."""
-    if not isinstance(given, Interactions):
-        raise UsageError(
-            f"fit learns from Interactions, not {type(given).__name__}: use corml.load(…), "
-            f"Interactions.from_pairs(users, items), or the .{name} of a split."
-        )
