@@ -33,7 +33,7 @@ ROWS = [
     {"recommendations", "explanation"},
     {"charts"},
     {"storage"},
-    {"fitted_model", "new_items", "updating"},
+    {"fitted_model", "fit_call", "new_items", "updating"},
     {"fitted"},
     {"histories"},
     {"content"},

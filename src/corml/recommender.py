@@ -17,18 +17,18 @@ from corml.cited import cite
 from corml.console_progress import shown
 from corml.errors import UsageError, WeightsWarning
 from corml.explanation import Explanation
+from corml.fit_call import FitCall, check_is_data
 from corml.fitted import Fitted, Outcome, Plan
 from corml.fitted_model import FittedModel
 from corml.ids import Ids, labels_of
 from corml.interactions import Interactions
 from corml.log import timed
 from corml.neighbours import SimilarUsers
-from corml.progress import Asked, Progress, silent
+from corml.progress import Asked
 from corml.recommendations import Recommendations
 from corml.rules import ListRules
 from corml.seen import SeenRule
 from corml.settings import Search, build, check, values_of
-from corml.strength import of_mean_square_one
 from corml.topn import Lists, block_of, top_k
 
 if TYPE_CHECKING:
@@ -38,26 +38,6 @@ __all__ = ["FitCall", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
 Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.filters`
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitCall:
-    """One call of `fit`: its data and who hears of its progress. Nothing of it outlives the call."""
-
-    train: Interactions
-    fitted: Fitted  # the state the model will have, but for what is learned
-    valid: Interactions | None = None
-    progress: Progress = silent
-
-    @property
-    def X(self) -> csr_array:  # noqa: N802 (the paper's letter)
-        """The binary users × items matrix."""
-        return self.train.matrix
-
-    @property
-    def R(self) -> csr_array:  # noqa: N802
-        """The users × items matrix with the weights of the interactions, of mean square 1; without weights it is X."""
-        return self.X if self.train.weights is None else of_mean_square_one(self.train.weighted)
 
 
 class Tuning:
@@ -380,12 +360,3 @@ def _counted(train: Interactions, name: str) -> Interactions:
         words = f"{name} cannot push down what is like a disliked item: negative events are only kept as seen."
         warnings.warn(words, WeightsWarning, stacklevel=4)
     return replace(train, weights=None, negative=None)
-
-
-def check_is_data(given: object, name: str) -> None:
-    """Refuse what cannot be learned from."""
-    if not isinstance(given, Interactions):
-        raise UsageError(
-            f"fit learns from Interactions, not {type(given).__name__}: use corml.load(…), "
-            f"Interactions.from_pairs(users, items), or the .{name} of a split."
-        )
