@@ -56,7 +56,7 @@ class Client:
     def recommend(
         self, history: Sequence[str] | None = None, *, user: str | None = None, **options: Any
     ) -> schema.ListAnswer:
-        """The k best items: `k`, `novelty`, `exclude`, `only`, `seen`, `explain`."""
+        """The k best items: `k`, `novelty`, `exclude`, `only`, `seen`, `diversity`, `boost`, `max_per`, `explain`."""
         return self._post("/v1/recommend", {**_whom(history, user), **options}, schema.ListAnswer)
 
     def batch(self, queries: Sequence[Mapping[str, Any]]) -> schema.BatchAnswer:

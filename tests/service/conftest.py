@@ -6,9 +6,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import httpx
+import numpy as np
 import pytest
 
 import corml
+from corml.attributes import Attributes, Numbers, indicators
 from corml.client import Client
 from corml.service.app import application
 from corml.service.auth import Guard
@@ -27,7 +29,13 @@ TITLES = {f"i{n}": f"Thing number {n}" for n in range(60)} | {"i3": "Pulp Fictio
 
 @pytest.fixture(scope="session")
 def data():
-    return replace(random_interactions(5, 150, 60, 9), titles=TITLES)
+    plain = random_interactions(5, 150, 60, 9)
+    numbers = [int(label[1:]) for label in plain.items]
+    columns = {
+        "genre": indicators([["even", "odd"][number % 2]] for number in numbers),
+        "price": Numbers(np.array(numbers, dtype=float)),
+    }
+    return replace(plain, titles=TITLES, attributes=Attributes(plain.items, columns))
 
 
 @pytest.fixture(scope="session")

@@ -44,6 +44,50 @@ def test_a_list_is_that_of_the_library_at_the_position_that_was_asked_for(shelf,
 
 
 @pytest.mark.parametrize(
+    ("options", "limits"),
+    [
+        ({"only": {"genre": "odd"}}, {"only": {"genre": "odd"}}),
+        ({"exclude": {"genre": ["odd"]}}, {"exclude": {"genre": ["odd"]}}),
+        (
+            {"only": {"price": schema.Range(high=30.0), "genre": "even"}},
+            {"only": {"price": (None, 30.0), "genre": "even"}},
+        ),
+        ({"diversity": 0.7}, {"diversity": 0.7}),
+        ({"boost": {"genre": {"odd": 3.0}, "i7": 5.0}}, {"boost": {"genre": {"odd": 3.0}, "i7": 5.0}}),
+        ({"max_per": {"genre": 3}}, {"max_per": {"genre": 3}}),
+        ({"max_per": {"genre": 3}, "exclude": ["i1"]}, {"max_per": {"genre": 3}, "exclude": ["i1"]}),
+    ],
+)
+def test_rules_and_conditions_are_those_of_the_library(shelf, options, limits):
+    model = model_of(shelf)
+    queries = [schema.Query(history=history, k=6, **options) for history in histories(8)]
+    batch = handlers.batch(shelf, schema.Batch(queries=[*queries, schema.Query(history=["i1"], k=6)])).lists
+    plain = model.recommend(history=[["i1"]], k=6)
+    assert [item.item for item in batch[-1].items] == list(plain.items[0])  # asked without rules beside the others
+    changed = 0
+    for query, one in zip(queries, batch, strict=False):
+        expected = model.recommend(history=[query.history], k=6, **limits)
+        wanted = [item for item in expected.items[0] if item is not None]
+        answer = handlers.recommend(shelf, schema.Recommend(history=query.history, k=6, **options))
+        assert [item.item for item in answer.items] == [item.item for item in one.items] == wanted
+        changed += wanted != list(model.recommend(history=[query.history], k=6).items[0])
+    assert changed
+
+
+def test_conditions_count_in_why_not_too(shelf):
+    history, target = ["i1", "i2"], "i21"
+    answer = handlers.why_not(shelf, schema.WhyNot(history=history, item=target, only={"genre": "odd"}, k=3))
+    model = model_of(shelf)
+    barred = {label for label in model.items if int(label[1:]) % 2 == 0} | set(history)
+    assert (answer.rank, answer.of) == brute_force(model, history, target, barred)[:2]
+    even = handlers.why_not(shelf, schema.WhyNot(history=history, item="i20", only={"genre": "odd"}, k=3))
+    assert even.verdict == "not in only"
+    with pytest.raises(Refusal) as refused:
+        handlers.why_not(shelf, schema.WhyNot(history=history, item=target, only={"colour": "red"}))
+    assert refused.value.status == 404
+
+
+@pytest.mark.parametrize(
     ("query", "count", "source", "reason"),
     [
         ({"history": ["i1"], "k": 5}, 5, "personal", None),
@@ -119,6 +163,7 @@ def test_models_tell_what_can_be_asked_of_them(shelf):
     assert (about["dial"].novelty, about["plain"].novelty) == (True, False)
     assert (about["plain"].knows_users, about["no-users"].knows_users) == (True, False)
     assert (about["plain"].explains, about["popularity"].explains) == (True, False)
+    assert about["dial"].attributes == {"genre": "category", "price": "number"}
     assert about["dial"].digest.startswith(about["dial"].version)
 
 

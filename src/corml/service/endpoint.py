@@ -149,7 +149,7 @@ class Endpoint:
 def _is_light(request: Any) -> bool:
     if getattr(request, "explain", False):
         return False
-    return not (isinstance(request, schema.Query) and schema.passed_on(request))
+    return not (isinstance(request, schema.Limited) and schema.passed_on(request))
 
 
 def _too_large(most: int) -> Refusal:

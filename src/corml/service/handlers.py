@@ -164,6 +164,7 @@ def _about(shelf: Shelf, served: Served) -> schema.ModelInfo:
         items=len(state.items),
         users=state.train.shape[0],
         titles=bool(state.titles),
+        attributes={name: model.attributes_.kind(name) for name in model.attributes_.names},
         novelty=served.is_dial,
         explains=served.explains,
         distances=hasattr(served.at(None), "distance"),

@@ -11,7 +11,7 @@ from corml.errors import UnknownIdError, UsageError
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
 from corml.service.problems import Refusal
-from corml.service.schema import Contribution, OneList, Query, Ranked, Whom, passed_on
+from corml.service.schema import Contribution, Limited, OneList, Ranked, Whom, passed_on
 from corml.service.served import Served
 
 __all__ = ["contributions", "explained", "known_items", "labels", "one_list", "ranked", "ranked_lists"]
@@ -22,7 +22,7 @@ def labels(given: Any) -> list[str]:
     return [one if type(one) is str else str(one) for one in given]
 
 
-def one_list(served: Served, query: Query) -> tuple[OneList, Recommender]:
+def one_list(served: Served, query: Limited) -> tuple[OneList, Recommender]:
     """The list of a query, and the position of the dial it is from."""
     model = served.at(query.novelty)
     if query.user is UNSET:
@@ -32,7 +32,7 @@ def one_list(served: Served, query: Query) -> tuple[OneList, Recommender]:
     return ranked_lists(served, model, [query])[0], model
 
 
-def _short(served: Served, model: Recommender, query: Query) -> OneList | None:
+def _short(served: Served, model: Recommender, query: Limited) -> OneList | None:
     """By item numbers alone; None where there is something to say about the list, or the model has no such way."""
     if passed_on(query):
         return None
@@ -67,7 +67,7 @@ def ranked(model: Recommender, columns: NDArray[np.int64], scores: NDArray[np.fl
     ]
 
 
-def ranked_lists(served: Served, model: Recommender, queries: Sequence[Query]) -> list[OneList]:
+def ranked_lists(served: Served, model: Recommender, queries: Sequence[Limited]) -> list[OneList]:
     """Lists of queries at one position by the library itself; those that ask alike are ranked at once."""
     answers: dict[int, OneList] = {}
     alike: dict[Any, list[int]] = {}
@@ -82,11 +82,11 @@ def ranked_lists(served: Served, model: Recommender, queries: Sequence[Query]) -
     return [answers[at] for at in range(len(queries))]
 
 
-def _recommended(model: Recommender, group: list[Query], *, known: bool, k: int) -> Recommendations:
+def _recommended(model: Recommender, group: list[Limited], *, known: bool, k: int) -> Recommendations:
     how: dict[str, Any] = passed_on(group[0])
-    if any(query.exclude is not UNSET for query in group):
+    if "exclude" not in how and any(query.exclude is not UNSET for query in group):
         how["exclude"] = [[] if query.exclude is UNSET else labels(query.exclude) for query in group]
-    if any(query.only is not UNSET for query in group):
+    if "only" not in how and any(query.only is not UNSET for query in group):
         everything = model.items.labels.tolist() if any(query.only is UNSET for query in group) else []
         how["only"] = [everything if query.only is UNSET else labels(query.only) for query in group]
     try:
@@ -96,6 +96,8 @@ def _recommended(model: Recommender, group: list[Query], *, known: bool, k: int)
     except UnknownIdError:
         raise Refusal(404, "The model does not know this user.") from None
     except UsageError:
+        if how.keys() - {"seen"}:
+            raise Refusal(404, "Items have no such attributes or values: GET /v1/models lists attributes.") from None
         raise Refusal(422, _cannot(known)) from None
 
 

@@ -1,7 +1,7 @@
 """What requests and answers look like: these types are the checks, and the OpenAPI page is made from them.
 
-An option of `Recommender.recommend` becomes one of the API by one line in `Query`: its name, type and default. Options
-that are not listed in `SHORT` are passed on as they are, where they were given.
+An option of `Recommender.recommend` becomes one of the API by one line in `Query`: its name and type. Options that are
+not listed in `SHORT` are passed on as they are, where they were given.
 """
 
 from typing import Annotated, Any, Literal
@@ -26,10 +26,12 @@ __all__ = [
     "IdsAnswer",
     "Item",
     "Lift",
+    "Limited",
     "ListAnswer",
     "ModelInfo",
     "Models",
     "Query",
+    "Range",
     "Ranked",
     "Readiness",
     "Recommend",
@@ -48,8 +50,32 @@ MAX_EXPLAINED = 50  # items of a list that is explained
 
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)] | int
 History = Annotated[list[Id], Meta(max_length=1000, description="items of the person, each by its id")]
-Never = Annotated[list[Id], Meta(max_length=10_000, description="items that are not listed")]
-Choice = Annotated[list[Id], Meta(max_length=10_000, description="the only items that may be listed")]
+
+
+class Range(Struct, kw_only=True, forbid_unknown_fields=True, rename={"low": "from", "high": "to"}):
+    """A range of a number or a time, both ends included; without one end there is no bound on that side."""
+
+    low: float | str | UnsetType = UNSET
+    high: float | str | UnsetType = UNSET
+
+
+Value = str | float | bool
+Conditions = Annotated[dict[str, Value | list[Value] | Range], Meta(max_length=20)]
+ItemIds = Annotated[list[Id], Meta(max_length=10_000)]
+Never = Annotated[ItemIds | Conditions, Meta(description="items that are not listed: ids, or conditions on attributes")]
+Choice = Annotated[
+    ItemIds | Conditions, Meta(description="the only items listed: ids, or conditions on attributes")
+]
+Factor = Annotated[float, Meta(ge=1e-6, le=1e6)]
+Boost = Annotated[
+    dict[str, Factor | dict[str, Factor]],
+    Meta(max_length=100, description="factors of scores: by id of an item, or by attribute and value"),
+]
+MaxPer = Annotated[
+    dict[str, Annotated[int, Meta(ge=1)]],
+    Meta(max_length=20, description="how many items of one value of an attribute a list may have"),
+]
+Diversity = Annotated[float, Meta(ge=0, le=1, description="from 0, by score alone, to 1, as far apart as can be")]
 User = Annotated[Id, Meta(description="a user the model learned from, instead of a history")]
 Asked = Annotated[Id, Meta(description="the item that is asked about")]
 Seen = Annotated[
@@ -84,14 +110,22 @@ class Whom(Request, kw_only=True):
     user: User | UnsetType = UNSET
 
 
-class Query(Whom, kw_only=True):
-    """One list."""
+class Limited(Whom, kw_only=True):
+    """Which items may be in a list."""
 
     k: Length = 10
     novelty: Novelty | UnsetType = UNSET
     exclude: Never | UnsetType = UNSET
     only: Choice | UnsetType = UNSET
     seen: Seen | UnsetType = UNSET
+
+
+class Query(Limited, kw_only=True):
+    """One list."""
+
+    diversity: Diversity | UnsetType = UNSET
+    boost: Boost | UnsetType = UNSET
+    max_per: MaxPer | UnsetType = UNSET
 
 
 class Recommend(Query, kw_only=True):
@@ -108,7 +142,7 @@ class Batch(Request, kw_only=True):
     model: Name | UnsetType = UNSET
 
 
-class WhyNot(Query, kw_only=True):
+class WhyNot(Limited, kw_only=True):
     """Why an item is not in the list of this query, and what would bring it there."""
 
     item: Asked
@@ -168,10 +202,22 @@ SHORT = {"history", "user", "k", "novelty", "exclude", "only"}  # what the short
 _PASSED = tuple(name for name in Query.__struct_fields__ if name not in SHORT)
 
 
-def passed_on(query: Query) -> dict[str, Any]:
-    """Options of `recommend` that were given and that only the model itself knows."""
-    given = ((name, getattr(query, name)) for name in _PASSED)
-    return {name: value for name, value in given if value is not UNSET}
+def passed_on(query: Limited) -> dict[str, Any]:
+    """Options of `recommend` that were given and that only the model itself knows, as it knows them."""
+    given = ((name, getattr(query, name, UNSET)) for name in _PASSED)
+    passed = {name: value for name, value in given if value is not UNSET}
+    for name in ("only", "exclude"):
+        conditions = getattr(query, name)
+        if isinstance(conditions, dict):
+            passed[name] = {attribute: _bounds(wanted) for attribute, wanted in conditions.items()}
+    return passed
+
+
+def _bounds(wanted: Any) -> Any:
+    """A range as the library has it: a pair, with None for no bound."""
+    if not isinstance(wanted, Range):
+        return wanted
+    return tuple(None if end is UNSET else end for end in (wanted.low, wanted.high))
 
 
 # --- answers ---------------------------------------------------------------------------------------------------------
@@ -320,6 +366,7 @@ class ModelInfo(Struct, kw_only=True):
     items: int
     users: int
     titles: bool
+    attributes: Annotated[dict[str, str], Meta(description="what is known of items: category, number, time or text")]
     novelty: Annotated[bool, Meta(description="whether it is a dial")]
     explains: bool
     distances: bool

@@ -122,7 +122,8 @@ def load(name: str, path: str) -> Served:
 def _warm(model: Recommender) -> None:
     """Ask in every way there is, so that no kernel is compiled while somebody waits."""
     labels, k = model.items.labels[:3].tolist(), min(3, len(model.items))
-    limits: tuple[dict[str, Any], ...] = ({}, {"exclude": labels[:1]}, {"only": labels}, {"seen": "allow"})
+    listed = {"exclude": labels[:1]}, {"only": labels}, {"seen": "allow"}
+    limits: tuple[dict[str, Any], ...] = ({}, *listed, {"diversity": 0.5}, {"boost": {labels[0]: 2.0}})
     asked: tuple[list[list[str]], ...] = ([[]], [labels[:1]], [labels[:1]] * 64)
     for history in asked:
         for how in limits:

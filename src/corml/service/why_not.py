@@ -12,11 +12,12 @@ import numpy as np
 from msgspec import UNSET
 from numpy.typing import NDArray
 
+from corml import filters
 from corml.recommender import Recommender
 from corml.seen import SeenRule, known_of_users
 from corml.service.lists import contributions, known_items, labels, parts_of, ranked_lists
 from corml.service.problems import Refusal
-from corml.service.schema import Contribution, Lift, WhyNot, WhyNotAnswer
+from corml.service.schema import Contribution, Lift, WhyNot, WhyNotAnswer, passed_on
 from corml.service.served import Served
 
 __all__ = ["TRIED", "why_not"]
@@ -60,8 +61,8 @@ def why_not(served: Served, query: WhyNot) -> WhyNotAnswer:
     """Answer the question."""
     model, target = served.at(query.novelty), served.row(labels([query.item])[0])
     history, unknown = known_items(model, query)
+    listed = ranked_lists(served, model, [query])[0]  # refuses what cannot be answered
     field, verdict = _field(model, query, history, target)
-    listed = ranked_lists(served, model, [query])[0]
     item = model.items.labels[target]
     titles = model.titles_
     scores = _scores(field, query)
@@ -110,15 +111,23 @@ def _field(model: Recommender, query: WhyNot, history: Rows, target: int) -> tup
         seen[:] = True
         seen[known] = False
     if query.exclude is not UNSET:
-        rows = model.items.find(labels(query.exclude))
-        excluded[rows[rows >= 0]] = True
+        excluded = _chosen(model, query, "exclude")
     if query.only is not UNSET:
-        allowed[:] = False
-        rows = model.items.find(labels(query.only))
-        allowed[rows[rows >= 0]] = True
+        allowed = _chosen(model, query, "only")
     verdicts = ((seen, "not seen" if rule == "only" else "seen"), (excluded, "excluded"), (~allowed, "not in only"))
     verdict = next((word for mask, word in verdicts if mask[target]), "below")
     return Field(model, history, target, ~seen & ~excluded & allowed, rule), verdict
+
+
+def _chosen(model: Recommender, query: WhyNot, name: str) -> NDArray[np.bool_]:
+    """The items of `only` or `exclude`, by ids or by conditions."""
+    conditions = passed_on(query).get(name)
+    if conditions is not None:
+        return filters.holding(model.attributes_, conditions)
+    mask = np.zeros(len(model.items), dtype=bool)
+    rows = model.items.find(labels(getattr(query, name)))
+    mask[rows[rows >= 0]] = True
+    return mask
 
 
 def _scores(field: Field, query: WhyNot) -> NDArray[np.float32]:
