@@ -9,6 +9,7 @@ from collections.abc import Callable
 
 import _tables_ablation
 import _tables_corml
+import _tables_items
 import _tables_models
 import _tables_reproduce
 import _tables_speed
@@ -21,6 +22,7 @@ PAGES: dict[str, Callable[[], Tables]] = {
     "docs/ablation.md": _tables_ablation.tables,
     "docs/solver.md": _tables_corml.solver,
     "docs/models.md": _tables_models.tables,
+    "docs/items.md": _tables_items.tables,
     "docs/speed.md": _tables_speed.tables,
     "docs/reproduce.md": _tables_reproduce.tables,
 }

@@ -43,6 +43,7 @@ RUN = [
     "docs/models.md",
     "docs/seen.md",
     "docs/lists.md",
+    "docs/items.md",
     "docs/weights.md",
     "docs/add-a-model.md",
     "docs/report.md",

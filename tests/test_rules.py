@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -406,3 +407,18 @@ def test_an_empty_request_is_an_empty_answer(data):
     model = corml.CoRML(rank=4).fit(data)
     for rules in ({"diversity": 0.5}, {"max_share": 0.1}):
         assert len(model.recommend([], k=3, **rules)) == 0
+
+
+def test_new_items_obey_too(data):
+    """Three items that nobody has yet, all of one kind, and like the first item: a list has one of them at most."""
+    old = [{"item": item, "kind": f"k{at % 4}"} for at, item in enumerate(data.items)]
+    new = [{"item": f"new{at}", "kind": "k0"} for at in range(3)]
+    model = corml.CoRML(rank=4).fit(data).with_new_items(pl.DataFrame([*old, *new]))
+    pushed = {f"new{at}": 1000.0 for at in range(3)}
+    users = list(data.users)
+    for rules in ({}, {"diversity": 0.5}, {"max_share": 0.5}):
+        lists = model.recommend(users, k=3, boost=pushed, max_per={"kind": 1}, **rules)
+        assert any(set(items) & set(pushed) for items in lists)
+        for items in lists:
+            assert len(set(items) & set(pushed)) <= 1
+            assert len({model.attributes_.categories("kind")[[row]].indices[0] for row in model.items.rows(items)}) == 3

@@ -20,7 +20,8 @@ class Explanation:
     """What each item of a history adds to the score of one item; the parts sum to the score.
 
     `parts` splits each contribution by where it comes from: for CoRML "h" (the learned residual metric) and "g"
-    (the graph filter).
+    (the graph filter). Of a new item, which nobody has yet, `like` are the known items whose place it takes, with
+    their weights, the largest first.
     """
 
     item: str
@@ -28,6 +29,7 @@ class Explanation:
     parts: Mapping[str, NDArray[np.float64]]
     unknown: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict, repr=False)
+    like: tuple[tuple[str, float], ...] = ()
 
     @property
     def contributions(self) -> NDArray[np.float64]:
@@ -51,6 +53,11 @@ class Explanation:
             records.append(record | ({"title": self.titles.get(label, "")} if self.titles else {}))
         return records
 
+    def shown_like(self, most: int = 5) -> str:
+        """The items that a new item is most like, with their weights, in words."""
+        shown = [f"{self.titles.get(item, item)} ({weight:.2f})" for item, weight in self.like[:most]]
+        return ", ".join(shown) + (f" and {len(self.like) - most} more" if len(self.like) > most else "")
+
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per history item, largest contribution first."""
         import polars
@@ -65,10 +72,12 @@ class Explanation:
         ]
         about = f"{self.titles.get(self.item, self.item)}: score {self.score:.4f}"
         note = f"unknown items: {', '.join(self.unknown)}" if self.unknown else ""
+        about += f"; new, it is like {self.shown_like()}" if self.like else ""
         return html.table(["because of", "contribution", *self.parts], rows, caption=about, note=note)
 
     def __str__(self) -> str:
         lines = [f"{self.titles.get(self.item, self.item)}: score {self.score:.4f}"]
+        lines += [f"  new; it is like {self.shown_like()}"] if self.like else []
         for row in self.rows():
             split = ", ".join(f"{name} {row[name]:.4f}" for name in self.parts)
             lines.append(f"  {row['contribution']:9.4f}  {self.titles.get(row['item'], row['item'])}  ({split})")

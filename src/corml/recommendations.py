@@ -52,7 +52,8 @@ class Recommendations:
     `items` is an n × k array of item ids (`None` where a list has fewer than k) and `scores` the matching numbers
     (NaN there). `sources` says what each list rests on: "history", or "popularity" where there was no known item to
     go by. `reasons` says in a sentence why a list is short or not personal (`None` where all is well); `unknown`
-    lists the history items that are not in the catalogue, and were ignored.
+    lists the history items that are not in the catalogue, and were ignored. `new` are the items that nobody had yet,
+    see `Recommender.with_new_items`; where a model has some, records and frames say of each item whether it is new.
 
     Scores are those of the model, which `explain` adds up, whatever rules made the lists. `rules` says in words which
     did, and `boosts`, where some items were boosted, by what each score was multiplied for its place in the list.
@@ -65,6 +66,7 @@ class Recommendations:
     reasons: tuple[str | None, ...]
     unknown: tuple[tuple[str, ...], ...]
     titles: Mapping[str, str] = field(default_factory=dict, repr=False)
+    new: frozenset[str] = field(default_factory=frozenset, repr=False)
     boosts: NDArray[np.float32] | None = None
     rules: str = ""
 
@@ -133,6 +135,8 @@ class Recommendations:
             columns["boost"] = self.boosts[there]
         if self.titles:
             columns["title"] = [self.titles.get(item, "") for item in columns["item"]]
+        if self.new:
+            columns["new"] = [item in self.new for item in columns["item"]]
         text = dict.fromkeys(("user", "item", "title"), polars.String)
         return polars.DataFrame(columns, schema_overrides={k: v for k, v in text.items() if k in columns})
 
@@ -143,13 +147,15 @@ class Recommendations:
             record = {"user": self.users[row], "rank": place + 1, "item": item, "score": float(self.scores[row, place])}
             if self.boosts is not None:
                 record["boost"] = float(self.boosts[row, place])
-            yield record | ({"title": self.titles.get(item, "")} if self.titles else {})
+            record |= {"title": self.titles.get(item, "")} if self.titles else {}
+            yield record | ({"new": item in self.new} if self.new else {})
 
     def _lines(self, row: int) -> str:
         lines = [f"{self.users[row]}" + (f"  ({self.reasons[row]})" if self.reasons[row] else "")]
         lines += [
             f"{r['rank']:>4}  {r['score']:9.4f}{_times(r.get('boost', 1))}  {r['item']}"
             + (f"  {r['title']}" if r.get("title") else "")
+            + ("  (new)" if r.get("new") else "")
             for r in self._records(row)
         ]
         return "\n".join(lines)

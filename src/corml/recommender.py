@@ -13,20 +13,20 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import filters, requests
+from corml import filters, new_items, requests
 from corml.attributes import Attributes
 from corml.console_progress import shown
 from corml.errors import NotFittedError, UsageError, WeightsWarning
 from corml.explanation import Explanation
-from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
+from corml.fit_call import FitCall, check_is_data
+from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings, learned
 from corml.interactions import Ids, Interactions, labels_of
 from corml.log import timed
-from corml.progress import Asked, Progress, silent
+from corml.progress import Asked
 from corml.recommendations import Recommendations
 from corml.rules import ListRules
 from corml.seen import SeenRule
 from corml.settings import Search, check, check_names, values_of
-from corml.strength import of_mean_square_one
 from corml.topn import Lists, block_of, top_k
 
 if TYPE_CHECKING:
@@ -38,26 +38,6 @@ Labels = Sequence[Hashable]
 Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.filters`
 T = TypeVar("T")
 _making = threading.RLock()  # one at a time makes what is derived from a fitted state
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitCall:
-    """One call of `fit`: its data and who hears of its progress. Nothing of it outlives the call."""
-
-    train: Interactions
-    fitted: Fitted  # the state the model will have, but for what is learned
-    valid: Interactions | None = None
-    progress: Progress = silent
-
-    @property
-    def X(self) -> csr_array:  # noqa: N802 (the paper's letter)
-        """The binary users × items matrix."""
-        return self.train.matrix
-
-    @property
-    def R(self) -> csr_array:  # noqa: N802
-        """The users × items matrix with the weights of the interactions, of mean square 1; without weights it is X."""
-        return self.X if self.train.weights is None else of_mean_square_one(self.train.weighted)
 
 
 class Tuning:
@@ -88,6 +68,7 @@ class Recommender(ABC):
     NAME: ClassVar[str]
     CITATION: ClassVar[str] = ""
     PLAN: ClassVar[type[Plan]] = Plan
+    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # what new items are like
     LEARNS_WEIGHTS: ClassVar[bool] = False  # whether it fits `call.R`, and scores histories with their weights
 
     def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Asked = None) -> Self:
@@ -255,6 +236,35 @@ class Recommender(ABC):
         return changed
 
     @property
+    def new_items_(self) -> Ids:
+        """The items that nobody had when the model was fitted and that are scored by what they are like."""
+        return Ids([] if self.link_ is None else self.items.labels[np.diff(self.link_.indptr) > 0])
+
+    def with_new_items(self, table: Any = None, *, lift: float = 1.0) -> Self:
+        """The same fitted model with new items, scored by the known items that they are like by their attributes.
+
+        The table, as `with_items` takes it, has the new items, and the known ones too unless the model was fitted with
+        `items=`. Without a table the items of the catalogue that nobody has are meant. Nothing is learned anew.
+
+        The score of a new item is the mean of what the items it is like would get, and a mean is rarely at the top of
+        a list: `lift`, which scores of new items are multiplied by, shows them more often than that.
+        """
+        import corml  # the front door knows who reads tables: a room above this one
+
+        lift = new_items.checked_lift(lift)
+        state = new_items.widened(self._state(), None if table is None else corml.load_items(table))
+        link = new_items.link_of(state)
+        changed = copy.copy(self)
+        changed.fitted_ = replace(state, arrays={**self._linked(link, lift), "link": link})
+        return changed
+
+    def _linked(self, link: csr_array, lift: float) -> Mapping[str, Any]:
+        """The learned arrays with new items; row j of the link has the weights of the known items that j is like."""
+        raise UsageError(
+            f"{self.NAME} cannot score items that nobody has: corml and the item-item models, such as ease, can."
+        )
+
+    @property
     def popularity(self) -> NDArray[np.float32]:
         """Share of the training users of each item."""
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
@@ -359,7 +369,8 @@ class Recommender(ABC):
         strength = requests.strengths_of(self._state(), history, known)
         parts, labels = self.contributions(known, target), self.items.labels
         parts = {name: values * strength for name, values in parts.items()} if strength is not None else parts
-        return Explanation(labels[target], tuple(labels[known]), parts, unknown, self.titles_)
+        like = new_items.like(self.link_, target, labels)
+        return Explanation(labels[target], tuple(labels[known]), parts, unknown, self.titles_, like)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to the target's score, by part; for models that are linear in the history."""
@@ -378,12 +389,3 @@ class Recommender(ABC):
         from corml.storage.model_file import save_model
 
         save_model(self, path, history=history, evaluation=evaluation or self._state().evaluation)
-
-
-def check_is_data(given: object, name: str) -> None:
-    """Refuse what cannot be learned from."""
-    if not isinstance(given, Interactions):
-        raise UsageError(
-            f"fit learns from Interactions, not {type(given).__name__}: use corml.load(…), "
-            f"Interactions.from_pairs(users, items), or the .{name} of a split."
-        )

@@ -182,6 +182,7 @@ def answer(
         reasons=tuple(reasons),
         unknown=request.unknown,
         titles=model.titles_,
+        new=frozenset(model.new_items_),
     )
 
 
@@ -195,8 +196,9 @@ def _popular(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     from corml.linalg.topk import TopK
 
-    shared = bounds.allowed is None or bounds.allowed.shape[0] == 1
-    allowed = bounds.allowed if shared else bounds.allowed[rows]
+    allowed = bounds.allowed
+    if allowed is not None and allowed.shape[0] > 1:  # a single row holds for all
+        allowed = allowed[rows]
     best = TopK(len(rows), k, bounds.seen[rows], allowed)
     best.add(np.broadcast_to(popularity, (len(rows), len(popularity))), 0)
     return best.columns, best.scores

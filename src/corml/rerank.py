@@ -298,13 +298,26 @@ class _Shares:
         return self.listed.columns[changed], self._gains(changed)
 
     def _list(self, rows: Rows) -> None:
-        """Choose among the candidates that are kept, and rank those rows anew for which they are not enough."""
-        how, kept, gone, listed = self.how, self.kept[rows], self.gone[rows], self.listed
-        listed.columns[rows], listed.scores[rows] = how.chosen(kept, self.scores[rows], gone)
-        too_few = (listed.columns[rows, -1] < 0) | ((~gone).sum(axis=1) < how.pool)
-        again = rows[too_few & (kept[:, -1] >= 0)] if kept.shape[1] < how.catalogue else rows[:0]
-        for part in _bands(again, how.height):
-            listed.columns[part], listed.scores[part] = how.made(part, self._lost_of(part))
+        """Choose among the candidates that are kept; where too few are left, fetch others, as many as are needed."""
+        self._choose(rows)
+        for part in _bands(self._unsure(rows, after_losses=True), self.how.height):
+            self.kept[part], self.scores[part] = self.how.ranking.best(part, self.kept.shape[1], self._lost_of(part))
+            self.gone[part] = False
+            self._choose(part)
+        for part in _bands(self._unsure(rows), self.how.height):
+            self.listed.columns[part], self.listed.scores[part] = self.how.made(part, self._lost_of(part))
+
+    def _choose(self, rows: Rows) -> None:
+        chosen = self.how.chosen(self.kept[rows], self.scores[rows], self.gone[rows])
+        self.listed.columns[rows], self.listed.scores[rows] = chosen
+
+    def _unsure(self, rows: Rows, *, after_losses: bool = False) -> Rows:
+        """Rows whose lists could be others if more candidates were known."""
+        gone = self.gone[rows]
+        few = (self.listed.columns[rows, -1] < 0) | ((~gone).sum(axis=1) < self.how.pool)
+        more = (self.kept[rows, -1] >= 0) & (self.kept.shape[1] < self.how.catalogue)
+        lost = gone.any(axis=1) | (not after_losses)
+        return np.asarray(rows[few & more & lost], dtype=np.int64)
 
     def _lost_of(self, rows: Rows) -> csr_array:
         """What rows (ascending) have lost, as a pattern."""

@@ -37,6 +37,12 @@ def test_fit_keeps_the_table_and_its_titles(shop):
     assert model.titles_["i3"] == "Saffron"
 
 
+def test_inspect_shows_the_kinds_of_columns(shop):
+    shown = " ".join(shop("inspect", "shop.corml").out.split())
+    assert "attribute of items" in shown
+    assert "title text genre category price number available_from time" in shown
+
+
 @pytest.mark.parametrize(
     ("flags", "items"),
     [
@@ -96,3 +102,35 @@ def test_a_settings_file_names_the_table(run, here):
     (here / "fit.toml").write_text('[data]\nsource = "ratings.csv"\nitems = "items.csv"\n')
     assert run("fit", "--settings", "fit.toml", "--out", "shop.corml").code == 0
     assert corml.read_model("shop.corml").attributes_.values("genre") == ("Basic", "Spice")
+
+
+# --- new items -------------------------------------------------------------------------------------------------------
+
+ARRIVALS = "item,title,genre,price\nn1,Paprika,Spice,5\nn2,Sugar,Basic,2\n"
+
+
+def test_new_items_are_listed_explained_and_marked(shop, here):
+    (here / "new.csv").write_text(ARRIVALS)
+    words = ("recommend", "shop.corml", "--history", "i1,i3", "-k", "3", "--new-items", "new.csv", "--lift", "100")
+    outcome = shop(*words, "--json")
+    assert "note: 2 new items, scored by what they are like" in outcome.err
+    first = outcome.json[0]["items"][0]
+    assert (first["item"], first["title"], first["new"]) == ("n1", "Paprika", True)
+    assert "new" in shop(*words).out.splitlines()[0]
+    assert shop(*words, "--out", "lists.csv").code == 0
+    assert (here / "lists.csv").read_text().splitlines()[0] == "user,rank,item,score,title,new"
+
+
+def test_explain_names_what_a_new_item_is_like(shop, here):
+    (here / "new.csv").write_text(ARRIVALS)
+    corml.read_model("shop.corml").with_new_items("new.csv").save("wider.corml")
+    outcome = shop("explain", "wider.corml", "n1", "--history", "i1,i3")
+    assert "new; it is like Pepper (" in outcome.out
+    like = shop("explain", "wider.corml", "n1", "--history", "i1,i3", "--json").json["like"]
+    assert like[0]["item"] == "i1"
+    assert "like" not in shop("explain", "wider.corml", "i0", "--history", "i1,i3", "--json").json
+
+
+def test_lift_needs_new_items(shop):
+    outcome = shop("recommend", "shop.corml", "--history", "i1", "--lift", "2")
+    assert "--lift is for new items: give --new-items FILE with it." in outcome.err

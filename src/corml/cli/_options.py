@@ -63,7 +63,7 @@ SPLITTING: dict[str, Option] = {
         str,
         "--split",
         "HOW",
-        "How to split: ratio, authors, k-fold, leave-last, temporal or new-users; or a split file.",
+        "How to split: ratio, authors, k-fold, leave-last, temporal, new-users or new-items; or a split file.",
     ),
     "options": (
         list[str] | None,
@@ -71,9 +71,10 @@ SPLITTING: dict[str, Option] = {
             None,
             "--split-set",
             metavar="NAME=VALUE",
-            help="An option of the split; may be repeated: seed=7 (ratio, authors, k-fold, new-users), "
-            "shares=.8,.1,.1 (ratio, authors, temporal, new-users), given=.8 (new-users), folds=5, fold=0 and "
-            "valid_fold=1 (k-fold), n=1 and n_valid=1 (leave-last), moments=T1,T2 (temporal).",
+            help="An option of the split; may be repeated: seed=7 (ratio, authors, k-fold, new-users, new-items), "
+            "shares=.8,.1,.1 (ratio, authors, temporal, new-users, new-items), given=.8 (new-users), "
+            "known=.2 (new-items), folds=5, fold=0 and valid_fold=1 (k-fold), n=1 and n_valid=1 (leave-last), "
+            "moments=T1,T2 (temporal).",
         ),
     ),
 }

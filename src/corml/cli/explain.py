@@ -49,11 +49,18 @@ def explain(
                 "score": explanation.score,
                 "unknown": list(explanation.unknown),
                 "contributions": rows,
+                **(
+                    {"like": [{"item": one, "weight": weight} for one, weight in explanation.like]}
+                    if explanation.like
+                    else {}
+                ),
             }
         )
     else:
         title = clean(explanation.titles.get(explanation.item, explanation.item))
         say(f"{title}: score {explanation.score:.4f}, from {len(rows)} items")
+        if explanation.like:
+            say(f"new; it is like {clean(explanation.shown_like())}")
         columns = ["item", "contribution", *explanation.parts, *(["title"] if explanation.titles else [])]
         show_table(columns, ([row[column] for column in columns] for row in rows[:top]))
     tell_unknown(explanation.unknown, "--history")

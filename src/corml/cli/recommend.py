@@ -43,6 +43,13 @@ def recommend(
     items: str = typer.Option(
         None, "--items", metavar="FILE", help="A table of items with attributes, in place of the model's own."
     ),
+    new_items: str = typer.Option(
+        None,
+        "--new-items",
+        metavar="FILE",
+        help="A table of items that nobody has yet: they are scored by the known items that they are like.",
+    ),
+    lift: float = typer.Option(None, "--lift", metavar="NUMBER", help="What scores of --new-items are multiplied by."),
     only_where: list[str] = typer.Option(
         [],
         "--only-where",
@@ -90,6 +97,7 @@ def recommend(
       corml recommend shop.corml --history i1,i7 -k 5
       corml recommend shop.corml --item "Salt, coarse" --item Pepper
       corml recommend shop.corml --user u1 --only-where "genre=Comedy" --only-where "price<=20"
+      corml recommend shop.corml --user u1 --new-items arrivals.csv --only-where "genre=Comedy"
       corml recommend shop.corml --all --out lists.parquet
       corml recommend shop.corml --all --out - | gzip > lists.csv.gz
       corml recommend shop.corml --all --seen only --exclude-recent 2w --out again.csv
@@ -97,7 +105,7 @@ def recommend(
     """
     kind = ending(out, (".parquet", ".csv", ".tsv", ".json")) if out else ""
     if out:
-        text_target(out, model, users, items)
+        text_target(out, model, users, items, new_items)
     listed = [*user, *(ids("@" + users) or [] if users else [])]
     histories = [*(ids(text) or [] for text in history), *([item] if item else [])]
     if bool(listed or all_users) == bool(histories):
@@ -105,7 +113,13 @@ def recommend(
     SeenRule(seen, exclude_recent)
     named = {"exclude": ids(exclude), "only": ids(only)}
     loaded = corml.read_model(model)
-    loaded = turned(loaded.with_items(items) if items else loaded, novelty)
+    loaded = loaded.with_items(items) if items else loaded
+    if lift is not None and not new_items:
+        raise UsageError("--lift is for new items: give --new-items FILE with it.")
+    if new_items:
+        loaded = loaded.with_new_items(new_items, lift=1.0 if lift is None else lift)
+        tell(f"note: {len(loaded.new_items_):,} new items, scored by what they are like")
+    loaded = turned(loaded, novelty)
     limits: dict[str, Any] = {
         "exclude": excluded(exclude_where, named["exclude"], loaded.attributes_),
         "only": only_these(only_where, named["only"], loaded.attributes_),
@@ -165,6 +179,7 @@ def _print(lists: list[Recommendations], as_json: bool) -> None:
     columns = ["user", "rank", "item", "score"]
     columns += ["boost"] if lists[0].boosts is not None else []
     columns += ["title"] if lists[0].titles else []
+    columns += ["new"] if lists[0].new else []
     show_table(columns, ([row.get(column) for column in columns] for piece in lists for row in piece.rows()))
 
 
@@ -188,7 +203,8 @@ def _item(piece: Recommendations, at: int, rank: int) -> dict[str, Any]:
     entry = {"rank": rank + 1, "item": item, "score": float(piece.scores[at, rank])}
     if piece.boosts is not None:
         entry["boost"] = float(piece.boosts[at, rank])
-    return entry | ({"title": piece.titles.get(item, "")} if piece.titles else {})
+    entry |= {"title": piece.titles.get(item, "")} if piece.titles else {}
+    return entry | ({"new": item in piece.new} if piece.new else {})
 
 
 def _remark(lists: list[Recommendations]) -> None:

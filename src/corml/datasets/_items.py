@@ -157,7 +157,7 @@ def _checked(kinds: Mapping[str, str], names: Sequence[str], where: str) -> dict
             raise UsageError(f"{where} has no column {ascii_line(name)} for kinds={nearest(name, names)}")
         if kind not in KINDS:
             raise UsageError(f"A kind of attribute is one of {', '.join(KINDS)}; got {ascii_line(kind)}.")
-    return {name: kind for name, kind in kinds.items() if kind in KINDS}  # type: ignore[misc]
+    return {name: kind for name, kind in kinds.items() if kind in KINDS}
 
 
 def _kind(name: str, series: "pl.Series", separator: str) -> Kind:

@@ -67,7 +67,8 @@ def _update(block, first, seen_ptr, seen, allowed_ptr, allowed, restricted, colu
             step = _first_from(allowed, np.int64(allowed_ptr[line]), stop_at, first)
             while step < stop_at and allowed[step] < first + width:
                 local = allowed[step] - first
-                at = _consider(block[row], local, local + 1, first, seen, at, end, columns[row], scores[row])
+                if block[row, local] > scores[row, last]:  # most are not: they cost no call
+                    at = _consider(block[row], local, local + 1, first, seen, at, end, columns[row], scores[row])
                 step += 1
             continue
         for a in range(0, width, CHUNK):

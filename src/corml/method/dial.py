@@ -17,6 +17,7 @@ from corml.errors import SettingError, UsageError, ascii_line
 from corml.fitted import Certificate, Fitted, LearnedArray, Outcome, Settings, learned
 from corml.interactions import Interactions
 from corml.linalg.closeness import Closeness
+from corml.method.new_items import degrees_with, metric_with, vectors_with
 from corml.method.plan.plan import LOOKED_AT, Plan
 from corml.method.sparse.fit_cache import Workspace
 from corml.progress import Asked
@@ -90,6 +91,15 @@ class NoveltyDial(Recommender):
         arrays |= {"V": last.V_, "degrees": last.degrees_}
         return Outcome(arrays=arrays, plan=replace(last.fitted_.plan, look=look), certificates=tuple(certificates))
 
+    def _linked(self, link: csr_array, lift: float) -> dict[str, Any]:
+        d, state = degrees_with(self.degrees_, link), self.fitted_
+        arrays: dict[str, Any] = {
+            f"H{position}": metric_with(state.arrays[f"H{position}"], d, link, t, lift)
+            for position, t in enumerate(state.settings.item_norms)
+        }
+        filter_norm = self.at(MIDDLE).settings_.filter_norm
+        return {**arrays, "V": vectors_with(self.V_, d, link, filter_norm, lift), "degrees": d}
+
     def at(self, novelty: float) -> Recommender:
         """The position for a novelty between 0 (popular) and 1 (novel), as a CoRML."""
         self.check_fitted()
@@ -104,7 +114,7 @@ class NoveltyDial(Recommender):
         positions: list[Any] = []
         for position, t in enumerate(state.settings.item_norms):
             member = self._member(state.settings.of, t)
-            arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_}
+            arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_, "link": self.link_}
             member.fitted_ = replace(state, settings=Settings(values_of(member)), arrays=arrays)
             member._twin = positions[0] if positions else None  # whose filter it shares, prepared once
             positions.append(member)

@@ -17,6 +17,7 @@ from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
 from corml.method.look import look
+from corml.method.new_items import degrees_with, metric_with, vectors_with
 from corml.method.plan.look_cost import looks
 from corml.method.plan.plan import LOOKED_AT, PAIR_TOL, Plan, make_plan
 from corml.method.problem import Weights
@@ -257,11 +258,17 @@ class CoRML(Recommender):
 
     def check_state(self) -> None:
         """Refuse an H that is not symmetric, hollow and non-negative, and degrees that are not those of the data."""
-        if not np.array_equal(self.degrees_, np.maximum(self.counts_, 1)):
+        known = slice(None) if self.link_ is None else np.diff(self.link_.indptr) == 0
+        if not np.array_equal(self.degrees_[known], np.maximum(self.counts_, 1)[known]) or (self.degrees_ < 1).any():
             raise ModelFileError("its degrees are not those of its data")
         H = self.H_
         if not issparse(H) or H.data.min(initial=0) < 0 or H.diagonal().any() or not is_symmetric(H):
             raise ModelFileError("its matrix H is not symmetric, hollow and without negative entries")
+
+    def _linked(self, link: csr_array, lift: float) -> dict[str, Any]:
+        d, settings = degrees_with(self.degrees_, link), self.settings_
+        H = metric_with(self.H_, d, link, settings.item_norm, lift)
+        return {"H": H, "V": vectors_with(self.V_, d, link, settings.filter_norm, lift), "degrees": d}
 
     @property
     def scoring(self) -> Scoring:

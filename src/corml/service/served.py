@@ -1,6 +1,7 @@
 """A model that is served: read, checked, tested and warm before anyone is answered by it."""
 
 import contextlib
+import itertools
 import threading
 import time
 from collections.abc import Mapping
@@ -23,6 +24,7 @@ __all__ = ["Served", "Shelf", "load"]
 PROBES = 20  # histories of the self-test
 PROBE_ITEMS = (1, 5, 20)  # their lengths, in turns
 AGREE = 1e-5  # of the largest score: both ways to a score round differently
+MANY = 64  # histories of a batch that is ranked in another way than a single one
 QUICK = 0.004  # seconds: a model whose lists take longer is asked in a thread, so that others are answered meanwhile
 
 
@@ -124,11 +126,10 @@ def _warm(model: Recommender) -> None:
     labels, k = model.items.labels[:3].tolist(), min(3, len(model.items))
     listed = {"exclude": labels[:1]}, {"only": labels}, {"seen": "allow"}
     limits: tuple[dict[str, Any], ...] = ({}, *listed, {"diversity": 0.5}, {"boost": {labels[0]: 2.0}})
-    asked: tuple[list[list[str]], ...] = ([[]], [labels[:1]], [labels[:1]] * 64)
-    for history in asked:
-        for how in limits:
-            with contextlib.suppress(UsageError):
-                model.recommend(history=history, k=k, **how)
+    singles: tuple[list[list[str]], ...] = ([[]], [labels[:1]])
+    for history, how in [*itertools.product(singles, limits), ([labels[:1]] * MANY, {})]:
+        with contextlib.suppress(UsageError):
+            model.recommend(history=history, k=k, **how)
     rows = model.items.find(labels)
     model.best_of_one(rows[:1], k, rows[:1], rows)
     if len(model.users_):

@@ -13,6 +13,7 @@ from scipy.sparse import csr_array, issparse
 from corml.errors import ModelFileError, quoted
 from corml.fitted import Certificate, Fitted, LearnedArray, Settings, Training
 from corml.interactions import Ids
+from corml.new_items import check_link
 from corml.parallel import threads
 from corml.settings import values_of
 from corml.storage import atomic
@@ -153,6 +154,8 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
     if set(arrays) - used:
         raise ModelFileError(f"it holds arrays that no {model.NAME} model has: {quoted(sorted(set(arrays) - used))}")
     counts = state.pop("counts")
+    if "link" in state:
+        check_link(state["link"], counts)
     _check_counts(counts, train, n_users, history=len(users) > 0)
     notes, data = meta["notes"], meta["data"]
     return Fitted(
