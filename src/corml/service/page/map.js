@@ -8,6 +8,7 @@ import { colourOf, peopleOf, state, titleOf } from "./store.js";
 
 const LANDMARKS = 27;
 const SIZE = 400; // units of the drawing; the page scales it
+const CANDIDATES = 600; // best known titles among which landmarks are chosen
 const EDGE = 16;
 const ROOM = 14.5; // between two points of the history or the list
 
@@ -34,7 +35,7 @@ function Plane({ map }) {
   useEffect(() => draw(canvas.current, points, map, zoom), [map, zoom, theme]);
   const busy = [...state.history, ...(state.list?.items ?? []).map((item) => item.item)]
     .filter((id) => map.numbers.has(id)).map((id) => at(points[map.numbers.get(id)]));
-  const labels = useMemo(() => landmarks(map, points.map(at), busy), [map, zoom, state.list, state.history.length]);
+  const labels = useMemo(() => landmarks(map, points.slice(0, CANDIDATES).map(at), busy), [map, zoom, state.list, state.history.length]);
   const find = (event) => {
     const frame = box.current.getBoundingClientRect();
     const x = ((event.clientX - frame.left) * SIZE) / frame.width, y = ((event.clientY - frame.top) * SIZE) / frame.height;
@@ -96,7 +97,7 @@ function draw(canvas, points, map, zoom) {
 function landmarks(map, points, busy) {
   const taken = busy.map(([x, y]) => [x - 9, y - 9, x + 9, y + 9]);
   const labels = [];
-  for (let number = 0; number < points.length && labels.length < LANDMARKS && number < 600; number += 1) {
+  for (let number = 0; number < points.length && labels.length < LANDMARKS; number += 1) {
     const [x, y] = points[number];
     const text = short(parts(map.titles[number]).name, 20);
     const half = 2.65 * text.length + 3;

@@ -53,7 +53,7 @@ function Diversity({ value, id, onChange }) {
     <label for=${id}>Alike</label>
     <span class="slide"><input id=${id} type="range" min="0" max="1" step="0.1" value=${value} style=${{ "--at": value }}
       aria-label="From alike to diverse" onInput=${(event) => onChange(Number(event.target.value))} /></span>
-    <span class="end">Diverse · <b>${Math.round(100 * value)} %</b></span>
+    <span class="end">Diverse · <b>${Math.round(100 * value)} %<span class="which"> diverse</span></b></span>
   </div>`;
 }
 

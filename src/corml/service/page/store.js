@@ -159,14 +159,13 @@ export async function refresh() {
     const [list, otherList] = await Promise.all([one(state), state.other ? one(state.other) : null]);
     const before = state.list?.source === "personal" && list.source === "personal" ? ranks(state.list) : null;
     const same = before && list.items.every((item) => before.get(item.item) === item.rank);
-    set({ list, otherList, before: same ? state.before : before, fault: null });
+    set({ list, otherList, before: same ? state.before : before, fault: null, busy: again });
     requestAnimationFrame(() => set({ took: performance.now() - begun }));
   } catch (fault) {
     failed(fault);
   }
   busy = false;
-  if (again) { again = false; refresh(); }
-  else set({ busy: false });
+  if (again) { again = false; refresh(); } else if (state.busy) set({ busy: false });
 }
 
 const ranks = (list) => new Map(list.items.map((item) => [item.item, item.rank]));
