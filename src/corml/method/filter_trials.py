@@ -121,4 +121,4 @@ def _ideal(targets: csr_array) -> Vector:
     order = np.lexsort((-targets.data, rows_of(targets)))
     place = np.arange(targets.nnz) - np.repeat(targets.indptr[:-1], counts)
     gains = np.where(place < DEPTH, targets.data[order] * discounts[np.minimum(place, DEPTH - 1)], 0)
-    return np.bincount(rows_of(targets), weights=gains, minlength=targets.shape[0])
+    return np.asarray(np.bincount(rows_of(targets), weights=gains, minlength=targets.shape[0]), dtype=np.float64)
