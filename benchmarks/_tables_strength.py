@@ -2,14 +2,14 @@
 
 from typing import Any
 
-from _tables import TITLES, gib, markdown, must, small
+from _tables import TITLES, markdown, must, small
 
 MODELS = ("corml", "ease", "item-knn")
 COSTS = ("gowalla",)
 
 
 def tables() -> dict[str, str]:
-    """Gains on test, and seconds and memory of fits."""
+    """Gains on test, and seconds of fits."""
     return {"ratings": _ratings(must("corml/rating-strength-movietweetings")), "cost": _cost()}
 
 
@@ -27,14 +27,13 @@ def _ratings(record: dict[str, Any]) -> str:
 
 
 def _cost() -> str:
-    rows = [["fit", "alike, s", "weighted, s", "ratio", "alike, memory", "weighted, memory"]]
+    rows = [["fit", "alike, s", "weighted, s", "ratio"]]
     for data in COSTS:
         record = must(f"corml/weighted-fit-{data}")
         for name, words in (("corml", "`corml`"), ("ease", "`ease`, local route")):
-            seconds, peak = record[name]["median cpu seconds"], record[name]["median peak bytes"]
-            cells = [f"{seconds['alike']:.1f}", f"{seconds['weighted']:.1f}"]
-            cells += [f"{record[name]['cpu seconds, weighted / alike']:.2f}"]
-            cells += [gib(peak["alike"], 2), gib(peak["weighted"], 2)]
-            rows.append([f"{words} on {TITLES[data]}", *cells])
-    note = small(f"Processor seconds, the median of {record['runs']} runs; written by `benchmarks/weighted_fit.py`.")
+            if name in record:
+                seconds, ratio = record[name]["median cpu seconds"], record[name]["weighted / alike"]
+                cells = [f"{seconds['alike']:.1f}", f"{seconds['weighted']:.1f}", f"{ratio:.2f}"]
+                rows.append([f"{words} on {TITLES[data]}", *cells])
+    note = small("Processor seconds of one thread. Written by `benchmarks/weighted_fit.py`.")
     return "\n".join(markdown(rows)) + f"\n\n{note}"
