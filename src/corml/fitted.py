@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 
 from corml import html, memory
 from corml.attributes import Attributes
+from corml.errors import UsageError
 from corml.interactions import Ids, Interactions
 from corml.linalg.scaling import rows_of
 from corml.strength import latest_of, with_values
@@ -257,6 +258,11 @@ class Fitted:
         """Cosine of the training users of two items: how close they are, for models without a metric."""
         from corml.linalg.closeness import Closeness
 
+        if not self.train.nnz:
+            raise UsageError(
+                "A model without a metric makes lists diverse by the users of items, and this model file was saved "
+                "without them: save it with its history, or leave diversity out."
+            )
         return Closeness.by_users(self.train)
 
     @property
