@@ -27,6 +27,23 @@ def tables() -> dict[str, str]:
     }
 
 
+def deploy() -> dict[str, str]:
+    """The table of docs/deploy.md."""
+    return {"service": service([one for name in ("movielens-small", "gowalla") if (one := read(f"speed/service-{name}"))])}
+
+
+def service(records: list[dict[str, Any]]) -> str:
+    """Requests a second beside a bare ping; nothing where it was not measured."""
+    if not records:
+        return "Not measured yet."
+    rows = [["data", "items", "requests a second", "of a bare ping", "99 of 100 within, ms"]]
+    for record in records:
+        ours = record["service"]
+        figures = [f"{ours['requests a second']:,.0f}", f"{record['ratio']:.2f}", f"{ours['p99 ms']:.0f}"]
+        rows.append([TITLES[record["data"]], f"{record['items']:,}", *figures])
+    return "\n".join(markdown(rows))
+
+
 def serving(record: dict[str, Any]) -> str:
     rows = [["program", "one list, median ms", "95 of 100 within, ms", "everyone, s", "lists a second"]]
     for name, label in SERVING.items():

@@ -25,6 +25,7 @@ PAGES: dict[str, Callable[[], Tables]] = {
     "docs/models.md": _tables_models.tables,
     "docs/items.md": _tables_items.tables,
     "docs/speed.md": _tables_speed.tables,
+    "docs/deploy.md": _tables_speed.deploy,
     "docs/reproduce.md": _tables_reproduce.tables,
     "docs/weights.md": _tables_strength.tables,
 }

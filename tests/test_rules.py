@@ -203,7 +203,7 @@ def test_a_file_without_users_has_diverse_lists_if_its_model_has_a_metric(tmp_pa
     read = corml.read_model(tmp_path / "corml.corml")
     fresh = corml.CoRML(rank=4).fit(data).recommend(history=history, k=5, diversity=0.5)
     assert (read.recommend(history=history, k=5, diversity=0.5).items == fresh.items).all()
-    with pytest.raises(UsageError, match="ease has no metric, so diversity goes by the users of the items"):
+    with pytest.raises(UsageError, match="A model without a metric makes lists diverse by the users of items"):
         corml.read_model(tmp_path / "ease.corml").recommend(history=history, diversity=0.5)
 
 

@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 
 from corml import html, memory
 from corml.attributes import Attributes
+from corml.errors import UsageError
 from corml.histories import Added, Histories, refused
 from corml.ids import Ids
 from corml.interactions import Interactions
@@ -268,6 +269,11 @@ class Fitted:
         """Cosine of the training users of two items: how close they are, for models without a metric."""
         from corml.linalg.closeness import Closeness
 
+        if not self.train.nnz:
+            raise UsageError(
+                "A model without a metric makes lists diverse by the users of items, and this model file was saved "
+                "without them: save it with its history, or leave diversity out."
+            )
         return Closeness.by_users(self.train)
 
     @property

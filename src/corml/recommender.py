@@ -265,7 +265,6 @@ class Recommender(FittedModel, ABC):
         Rules of lists, in the order in which they count: `boost={"i1": 1.2, "genre": {"Comedy": 1.5}}` multiplies
         scores; `diversity` from 0 to 1 puts items into a list that are far from each other; `max_per={"genre": 2}`
         limits the items of a category in a list; `max_share=0.05` the share of these lists that an item is in.
-        `progress=True` shows bars.
         """
         rule = SeenRule(seen, exclude_recent)
         rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
@@ -279,20 +278,12 @@ class Recommender(FittedModel, ABC):
                 from corml.rerank import recommended  # a compiled kernel that plain lists do without
 
                 return recommended(self, request, limits, rules, k=k, progress=report)
-            bounds = {"seen": limits.seen, "allowed": limits.allowed}
-            ranked = top_k(self, request.matrix, width, users=request.users, **bounds, progress=report)
+            known = {"users": request.users, "seen": limits.seen, "allowed": limits.allowed}
+            ranked = top_k(self, request.matrix, width, **known, progress=report)
         return requests.answer(self, request, limits, *ranked, k=k)
 
     def closeness(self) -> "Closeness":
-        """How close two items are, which makes lists diverse: here the cosine of their training users.
-
-        A model with a metric of its own goes by that.
-        """
-        if not self.train_.nnz:
-            raise UsageError(
-                f"{self.NAME} has no metric, so diversity goes by the users of the items, and this model file was "
-                "saved without them: save it with its history, or leave diversity out."
-            )
+        """How close two items are, for diverse lists: by their training users, unless the model has a metric."""
         return self._state().closeness_by_users
 
     def similar(self, items: Labels | str, k: int = 10) -> Recommendations:

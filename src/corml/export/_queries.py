@@ -40,9 +40,9 @@ popular AS (
   LIMIT {k}
 ),
 best AS (
-  SELECT number, score, 'history' AS source FROM summed
-  UNION ALL SELECT number, score, 'history' FROM others
-  UNION ALL SELECT number, score, 'popularity' FROM popular
+  SELECT number, score, 'personal' AS source FROM summed
+  UNION ALL SELECT number, score, 'personal' FROM others
+  UNION ALL SELECT number, score, 'fallback' FROM popular
   ORDER BY score DESC, number
   LIMIT {k}
 )

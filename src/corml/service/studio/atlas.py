@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from corml.errors import UsageError
 from corml.linalg.layout import layout
+from corml.recommendations import PERSONAL
 from corml.recommender import Recommender
 from corml.service.served import Served, Shelf
 from corml.service.studio import schema
@@ -121,6 +122,6 @@ def _nearest(model: Recommender, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         lists = model.recommend(history=[[labels[row]] for row in part], k=k)
         found = [model.items.find([item for item in one if item is not None]) for one in lists.items]
         for at, one in enumerate(found):
-            if lists.sources[at] == "history":  # or it is the list for everybody
+            if lists.sources[at] == PERSONAL:  # or it is the list for everybody
                 nearest[start + at, : len(one)] = position[one]
     return nearest
