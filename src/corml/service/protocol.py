@@ -5,6 +5,7 @@ from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from corml.service.gate import BUSY, Load
 from corml.service.metrics import Meter
 from corml.service.options import Options
 from corml.service.problems import Refusal
@@ -18,12 +19,21 @@ _LONG = Refusal(413, f"Address and headers have at most {LONGEST_HEAD:,} bytes."
 _NO_HTTP = Refusal(400, "This is not HTTP.")
 
 
-def protocol(options: Options, meter: Meter) -> type[HttpToolsProtocol]:
+_BUSY_BODY = BUSY.body()
+_BUSY_HEAD = [*BUSY.asgi_headers(), (b"content-length", str(len(_BUSY_BODY)).encode())]
+
+
+async def _refuse(scope: Any, receive: Any, send: Any) -> None:
+    await send({"type": "http.response.start", "status": BUSY.status, "headers": _BUSY_HEAD})
+    await send({"type": "http.response.body", "body": _BUSY_BODY})
+
+
+def protocol(options: Options, meter: Meter, to_do: Load) -> type[HttpToolsProtocol]:
     """The protocol of connections with these limits."""
 
     class Limited(_Deadlines):
         seconds, most = options.timeout, options.connections
-        rejected = meter.rejected
+        rejected, load = meter.rejected, to_do
 
     return Limited
 
@@ -34,6 +44,7 @@ class _Deadlines(HttpToolsProtocol):
     seconds: float
     most: int
     rejected: Any
+    load: Load
     _deadline: TimerHandle | None = None
     _head = 0  # bytes of a head that has begun and is not complete
     _in_head = False
@@ -80,6 +91,10 @@ class _Deadlines(HttpToolsProtocol):
         """The whole request is there: its deadline is met."""
         self._met()
         super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        """Begin a request, if there is a place for it; the refusal of the others takes as little as can be."""
+        super()._start_asgi_task(cycle, app if self.load.admit(cycle.scope) else _refuse)
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or, if this was the last, for the answer to be read."""
