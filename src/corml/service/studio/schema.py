@@ -4,7 +4,8 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from corml.service.schema import Answer, Item, Name, Request
+from corml.service.schema import Answer, Item, Request
+from corml.service.schema.fields import Name
 
 __all__ = [
     "Data",
