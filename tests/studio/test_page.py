@@ -117,6 +117,10 @@ def test_the_second_slider_makes_the_list_diverse(web, api):
     web.settled()
     assert web.titles() == titles(asked(api, history=LIKED, novelty=0.5, diversity=0.8)) != before
     assert "d=0.8" in page.url
+    page.fill("#search", "gladiator")
+    page.wait_for_selector("[role=option]")
+    page.locator("#search").press("Shift+Enter")  # ranks are those by score, whatever the slider says
+    page.wait_for_selector(".panel h3 span")
 
 
 def test_what_is_seen_is_added_and_what_is_never_shown_comes_back_when_asked(web):
