@@ -216,6 +216,26 @@ def test_the_map_shows_history_and_list_and_a_click_adds_what_is_under_it(web):
     assert page.locator(".chip .name").last.inner_text()[:10] == title.replace("&amp;", "&")[:10]
 
 
+def test_the_map_is_looked_at_from_near_and_moved_without_adding_anything(web):
+    page = web.open(HISTORY, wait=".plane svg .had")
+    web.settled()
+    places = "() => [...document.querySelectorAll('.plane circle.had')].map(one => one.cx.baseVal.value)"
+    far = page.evaluate(places)
+    page.get_by_role("button", name="Nearer").click()
+    near = page.evaluate(places)
+    assert near != far
+    box = page.locator(".plane svg").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 30, y + 20, steps=4)
+    page.mouse.up()
+    assert page.evaluate(places) != near
+    assert page.locator(".chip").count() == len(LIKED)
+    page.get_by_role("button", name="Farther").click()
+    assert page.evaluate(places) == far
+
+
 def test_how_well_known_tells_the_medians(web, api):
     page = web.open(HISTORY, wait=".known p b")
     web.settled()
