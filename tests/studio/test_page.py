@@ -117,6 +117,10 @@ def test_the_second_slider_makes_the_list_diverse(web, api):
     web.settled()
     assert web.titles() == titles(asked(api, history=LIKED, novelty=0.5, diversity=0.8)) != before
     assert "d=0.8" in page.url
+    page.fill("#search", "gladiator")
+    page.wait_for_selector("[role=option]")
+    page.locator("#search").press("Shift+Enter")  # ranks are those by score, whatever the slider says
+    page.wait_for_selector(".panel h3 span")
 
 
 def test_what_is_seen_is_added_and_what_is_never_shown_comes_back_when_asked(web):
@@ -210,6 +214,26 @@ def test_the_map_shows_history_and_list_and_a_click_adds_what_is_under_it(web):
     page.mouse.up()
     page.wait_for_function("n => document.querySelectorAll('.chip').length === n", arg=len(LIKED) + 1)
     assert page.locator(".chip .name").last.inner_text()[:10] == title.replace("&amp;", "&")[:10]
+
+
+def test_the_map_is_looked_at_from_near_and_moved_without_adding_anything(web):
+    page = web.open(HISTORY, wait=".plane svg .had")
+    web.settled()
+    places = "() => [...document.querySelectorAll('.plane circle.had')].map(one => one.cx.baseVal.value)"
+    far = page.evaluate(places)
+    page.get_by_role("button", name="Nearer").click()
+    near = page.evaluate(places)
+    assert near != far
+    box = page.locator(".plane svg").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 30, y + 20, steps=4)
+    page.mouse.up()
+    assert page.evaluate(places) != near
+    assert page.locator(".chip").count() == len(LIKED)
+    page.get_by_role("button", name="Farther").click()
+    assert page.evaluate(places) == far
 
 
 def test_how_well_known_tells_the_medians(web, api):

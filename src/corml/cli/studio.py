@@ -44,7 +44,7 @@ def studio(
     no_browser: bool = typer.Option(False, "--no-browser", help="Only print the address."),
     loading: dict[str, Any] = {},
 ) -> None:
-    """Play with a model in the browser, from a file of interactions or a model file.
+    """Play with a model in the browser, and see why it says so.
 
     Reads and checks the data, fits a model while the page shows how far it is, and then opens it: lists with exact
     reasons, a dial from popular to novel, why not, a map, and two models or settings side by side. A model file opens

@@ -11,13 +11,15 @@ export function DataView() {
   const data = state.data[state.model];
   if (!data) return html`<${Waiting} />`;
   const { facts } = data;
+  const options = Object.entries(data.source.options ?? {}).map(([name, value]) => `${name} = ${words(value)}`); // weights of events among them
+  const read = [...options, ...(data.source.notes ?? [])];
   const head = [["People", facts.users], ["Items", facts.items], ["Interactions", facts.interactions], ["Density", facts.density]].filter(([, value]) => value !== undefined);
   return html`<div class="wide">
     <section class="figures" aria-label="Sizes">${head.map(([name, value]) => html`<div class="card figure" key=${name}><b>${name === "Density" ? `${(100 * value).toFixed(2)} %` : count(value)}</b><span class="quiet">${name.toLowerCase()}</span></div>`)}</section>
     <section class="card findings"><div class="heading"><h2>What the doctor says</h2><span class="quiet">${data.findings.length || "no"} ${data.findings.length === 1 ? "finding" : "findings"}</span></div>
       ${data.findings.length === 0 && html`<p class="fine">✓ Nothing looks wrong.</p>`}
       <ul>${data.findings.map((one) => html`<li key=${one.what} class=${one.severity}><b>${capital(one.severity)}</b><span>${capital(one.what)}.<br /><span class="quiet">${capital(one.advice)}.</span></span></li>`)}</ul>
-      ${(data.source.notes ?? []).length > 0 && html`<h3>How it was read</h3><ul class="notes">${data.source.notes.map((note) => html`<li key=${note}>${note}</li>`)}</ul>`}
+      ${read.length > 0 && html`<h3>How it was read</h3><ul class="notes">${read.map((note) => html`<li key=${note}>${note}</li>`)}</ul>`}
     </section>
     <section class="card"><div class="heading"><h2>Who gets the attention</h2></div><${Attention} curve=${data.curve} /></section>
     <section class="card"><div class="heading"><h2>How well known the items are</h2></div>
@@ -27,6 +29,8 @@ export function DataView() {
       ${["from", "licence", "citation"].filter((name) => data.source[name]).map((name) => html`<tr key=${name}><th scope="row">${capital(name)}</th><td class="text">${String(data.source[name])}</td></tr>`)}</tbody></table></section>
   </div>`;
 }
+
+const words = (value) => (value && typeof value === "object" && !Array.isArray(value) ? Object.entries(value).map(([key, one]) => `${key}: ${one}`).join(", ") : String(value));
 
 function fact(name, value) {
   if (value && typeof value === "object") return Object.entries(value).map(([key, number]) => `${key} ${count(number)}`).join(" · ");

@@ -12,6 +12,8 @@ const CANDIDATES = 600; // best known titles among which landmarks are chosen
 const EDGE = 16;
 const ROOM = 14.5; // between two points of the history or the list
 
+const inside = (offset, scale) => Math.min(0, Math.max(SIZE * (1 - scale), offset)); // no empty edge
+
 const place = (value) => SIZE / 2 + value * (SIZE / 2 - EDGE);
 
 export function Map_() {
@@ -47,14 +49,27 @@ function Plane({ map }) {
     setNear(best);
     return best;
   };
-  const click = (event) => { const number = find(event); if (number !== null) store.add(map.items[number]); };
+  const drag = useRef(null); // where the pointer went down, and whether it has moved since
+  const down = (event) => { drag.current = { x: event.clientX, y: event.clientY, from: zoom, moved: false }; };
+  const move = (event) => {
+    const held = drag.current, unit = SIZE / box.current.clientWidth;
+    if (!held || !event.buttons || zoom.scale === 1) { find(event); return; }
+    const dx = (event.clientX - held.x) * unit, dy = (event.clientY - held.y) * unit;
+    held.moved ||= Math.hypot(dx, dy) > 4;
+    if (held.moved) { setNear(null); setZoom({ scale: zoom.scale, x: inside(held.from.x + dx, zoom.scale), y: inside(held.from.y + dy, zoom.scale) }); }
+  };
+  const click = (event) => {
+    if (drag.current?.moved) return;
+    const number = find(event);
+    if (number !== null) store.add(map.items[number]);
+  };
   const turn = (factor) => setZoom((old) => {
     const scale = Math.min(8, Math.max(1, old.scale * factor)), by = scale / old.scale, middle = SIZE / 2;
-    const held = (offset) => Math.min(0, Math.max(SIZE * (1 - scale), middle - (middle - offset) * by)); // no empty edge
-    return { scale, x: held(old.x), y: held(old.y) };
+    return { scale, x: inside(middle - (middle - old.x) * by, scale), y: inside(middle - (middle - old.y) * by, scale) };
   });
   return html`<canvas ref=${canvas} aria-hidden="true"></canvas>
-    <svg ref=${box} viewBox="0 0 ${SIZE} ${SIZE}" role="img" aria-label="Map of the titles" onMouseMove=${find} onMouseLeave=${() => setNear(null)} onClick=${click}>
+    <svg ref=${box} viewBox="0 0 ${SIZE} ${SIZE}" role="img" aria-label="Map of the titles" style=${{ touchAction: zoom.scale > 1 ? "none" : "auto" }}
+      onPointerDown=${down} onPointerMove=${move} onMouseLeave=${() => setNear(null)} onClick=${click}>
       <g class="labels">${labels.map(({ id, x, y, text }) => html`<text key=${id} x=${x} y=${y}>${text}</text>`)}</g>
       <${Reasons} at=${(id) => at(points[map.numbers.get(id)])} has=${(id) => map.numbers.has(id)} />
       ${near !== null && html`<${Tip} id=${map.items[near]} point=${at(points[near])} />`}
