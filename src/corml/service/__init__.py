@@ -2,10 +2,11 @@
 
     supervisor      one light process: owns the socket and the verified model files, starts and replaces workers
       worker        a process that answers: event loop, models, reloads
-        protocol    deadlines of a connection
-        gate        who may pass, how much, how many at a time; logs and metrics
-        app         routes, from one table
-          operations  the table: path, request, answer, who may call
+        protocol    deadlines of a connection; who is let in, and who is refused at once
+        gate        what every request passes; auth, logs, metrics, problems
+        app         routes and pages, from one table
+          operations  the table: path, request, answer, who may call; openapi is made from it
+          endpoint    one operation: body, token, parsing, turns, work
           schema      what requests and answers look like
           handlers    what is done: served (a loaded model), lists, why_not, lookup
 

@@ -5,7 +5,7 @@ from collections import deque
 
 __all__ = ["Turns"]
 
-AT_ONCE = 16  # lists made in one round of the loop
+AT_ONCE = 32  # lists made in one round of the loop
 
 
 class Turns:
