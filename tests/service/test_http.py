@@ -246,7 +246,7 @@ def test_other_names_are_not_answered(inside, host):
 
 
 def test_a_full_service_refuses_at_once_and_its_health_is_spared(inside):
-    inside.service.load.begun = range(2 * inside.options.in_flight + 1)
+    inside.service.load.admitted = 2 * inside.options.in_flight
     refused = inside.http.get("/v1/models")
     assert (refused.status_code, refused.headers["retry-after"]) == (503, "1")
     assert [inside.http.get(path).status_code for path in ("/healthz", "/readyz", "/metrics")] == [200] * 3

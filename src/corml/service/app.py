@@ -27,7 +27,7 @@ def application(service: Service) -> Gate:
     service.own |= {
         "health": lambda _: schema.Health(),
         "ready": lambda _: _ready(service),
-        "metrics": lambda _: service.meter.text(service.shelf.all(), service.load.working),
+        "metrics": lambda _: service.meter.text(service.shelf.all(), service.load.admitted),
         "reload": lambda request: _reload(service, request),
         "jobs": lambda _: jobs.listed(service.jobs),
         "fit": lambda request: jobs.start(service.jobs, request),

@@ -21,6 +21,7 @@ from corml.service.options import Options
 from corml.service.parsing import from_json, from_query
 from corml.service.problems import Refusal
 from corml.service.served import Shelf
+from corml.service.turns import Turns
 
 __all__ = ["Endpoint", "Service"]
 
@@ -42,6 +43,7 @@ class Service:
     log: Log
     pool: Executor
     reload: Reload
+    turns: Turns = field(default_factory=Turns)
     own: dict[str, Callable[[Any], Any]] = field(default_factory=dict)  # operations of the service itself
     jobs: Any = None  # fits of this process; a plain service has none
 
@@ -120,6 +122,7 @@ class Endpoint:
             answer = service.own[self.operation.name](request)
             return await answer if asyncio.iscoroutine(answer) else answer
         if self.operation.light and _is_light(request) and service.shelf[request.model].quick:
+            await service.turns.take()
             return work(service.shelf, request)
         future = asyncio.get_running_loop().run_in_executor(service.pool, work, service.shelf, request)
         try:

@@ -8,7 +8,6 @@ import os
 import re
 import time
 import traceback
-from collections.abc import Collection
 from typing import Any
 
 from starlette.exceptions import HTTPException
@@ -22,8 +21,10 @@ from corml.service.operations import OPEN
 from corml.service.options import Options
 from corml.service.problems import Refusal
 
-__all__ = ["PAGE", "Gate", "Load"]
+__all__ = ["BUSY", "PAGE", "Gate", "Load"]
 
+ADMITTED = "corml.admitted"
+BUSY = Refusal(503, "The service is busy: try again soon.", headers={"Retry-After": "1"}, reason="overload")
 PAGE = "page"  # the route of everything that a browser shows
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
@@ -35,24 +36,38 @@ _OF_PAGES = [
         b"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
     ),
 ]
-_BUSY = Refusal(503, "The service is busy: try again soon.", headers={"Retry-After": "1"}, reason="overload")
 _HOST = Refusal(421, "This service does not answer to this name.", reason="host")
 
 
 class Load:
-    """How much there is to do: requests that have begun, less those that still wait for their body."""
+    """How much there is to do: requests that were let in, less those that still wait for their body.
+
+    A request is let in when it arrives, before its turn, so that those who came first are answered, and not those who
+    came last. `protocol` does that; where there is none, the gate.
+    """
 
     def __init__(self, most: int) -> None:
-        self.most = most  # begun, and as many again that wait
-        self.begun: Collection[Any] = ()  # the server's own tasks
+        self.most = most  # at work, and as many again that wait
+        self.admitted = 0
         self.receiving = 0
-        self.working = 0
+        self.refused = 0
         self.draining = False
 
-    @property
-    def is_full(self) -> bool:
-        """Whether another one must be refused."""
-        return max(len(self.begun), self.working) - self.receiving > 2 * self.most
+    def admit(self, scope: Any) -> bool:
+        """Let a request in, if there is a place for it; health needs none."""
+        if scope["path"] in OPEN:
+            return True
+        if self.admitted - self.receiving >= 2 * self.most:
+            self.refused += 1
+            return False
+        self.admitted += 1
+        scope[ADMITTED] = True
+        return True
+
+    def leave(self, scope: Any) -> None:
+        """It was answered."""
+        if scope.get(ADMITTED):
+            self.admitted -= 1
 
 
 class Gate:
@@ -76,7 +91,6 @@ class Gate:
         answered = _Answered(send, number.encode(), self.load, facts)
         scope["app"] = self  # as Starlette has it: then a wrong method is an exception
         scope["corml"] = facts
-        self.load.working += 1
         try:
             self._admit(scope, headers)
             await self.app(scope, receive, answered)
@@ -90,7 +104,7 @@ class Gate:
             self._report(fault, number)
             await self._refuse(answered, Refusal(500, "This is an error in the service; its log has the place."))
         finally:
-            self.load.working -= 1
+            self.load.leave(scope)
             took = time.perf_counter() - begun
             self.meter.answered(facts["route"], answered.status, took)
             self._note(facts, answered, number, took)
@@ -101,8 +115,8 @@ class Gate:
             raise _HOST
         if scope["path"] in OPEN:
             return
-        if self.load.is_full:
-            raise _BUSY
+        if ADMITTED not in scope and not self.load.admit(scope):
+            raise BUSY
         self.guard.count(scope["client"][0] if scope.get("client") else "")
 
     async def _refuse(self, answered: "_Answered", refusal: Refusal) -> None:

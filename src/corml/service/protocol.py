@@ -1,10 +1,12 @@
 """Deadlines and limits of a connection, which uvicorn does not have: slow senders and slow readers are let go."""
 
 from asyncio import TimerHandle, Transport
+from functools import cache
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from corml.service.gate import BUSY, Load
 from corml.service.metrics import Meter
 from corml.service.options import Options
 from corml.service.problems import Refusal
@@ -18,12 +20,12 @@ _LONG = Refusal(413, f"Address and headers have at most {LONGEST_HEAD:,} bytes."
 _NO_HTTP = Refusal(400, "This is not HTTP.")
 
 
-def protocol(options: Options, meter: Meter) -> type[HttpToolsProtocol]:
+def protocol(options: Options, meter: Meter, to_do: Load) -> type[HttpToolsProtocol]:
     """The protocol of connections with these limits."""
 
     class Limited(_Deadlines):
         seconds, most = options.timeout, options.connections
-        rejected = meter.rejected
+        rejected, load = meter.rejected, to_do
 
     return Limited
 
@@ -34,6 +36,7 @@ class _Deadlines(HttpToolsProtocol):
     seconds: float
     most: int
     rejected: Any
+    load: Load
     _deadline: TimerHandle | None = None
     _head = 0  # bytes of a head that has begun and is not complete
     _in_head = False
@@ -63,7 +66,7 @@ class _Deadlines(HttpToolsProtocol):
                 self._turn_away(_LONG, "size")
         elif self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
             return  # a whole request, that is being answered
-        if self._deadline is None:  # a part of one, or nothing but empty lines
+        if self._deadline is None and self.timeout_keep_alive_task is None:  # a part of one, or only empty lines
             self._expect_rest()
 
     def on_message_begin(self) -> None:
@@ -80,6 +83,17 @@ class _Deadlines(HttpToolsProtocol):
         """The whole request is there: its deadline is met."""
         self._met()
         super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        """Begin a request, if there is a place for it; the refusal of the others takes as little as can be."""
+        if self.load.admit(cycle.scope):
+            super()._start_asgi_task(cycle, app)
+            return
+        cycle.response_started = cycle.response_complete = True
+        self.transport.write(_as_bytes(BUSY, close=not cycle.keep_alive))
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
 
     def on_response_complete(self) -> None:
         """Wait for the next request, or, if this was the last, for the answer to be read."""
@@ -116,8 +130,15 @@ class _Deadlines(HttpToolsProtocol):
         self._write(refusal)
 
     def _write(self, refusal: Refusal) -> None:
-        body = refusal.body()
-        head = [*refusal.asgi_headers(), (b"content-length", str(len(body)).encode()), (b"connection", b"close")]
-        lines = b"".join(name + b": " + value + b"\r\n" for name, value in head)
-        self.transport.write(STATUS_LINE[refusal.status] + lines + b"\r\n" + body)
+        self.transport.write(_as_bytes(refusal, close=True))
         self.transport.close()
+
+
+@cache
+def _as_bytes(refusal: Refusal, *, close: bool) -> bytes:
+    """A refusal as it is sent."""
+    body = refusal.body()
+    head = [*refusal.asgi_headers(), (b"content-length", str(len(body)).encode())]
+    head += [(b"connection", b"close")] if close else []
+    lines = b"".join(name + b": " + value + b"\r\n" for name, value in head)
+    return STATUS_LINE[refusal.status] + lines + b"\r\n" + body

@@ -171,7 +171,7 @@ class Server(uvicorn.Server):
         super().__init__(
             uvicorn.Config(
                 application(service),
-                http=protocol(options, service.meter),
+                http=protocol(options, service.meter, service.load),
                 lifespan="off",
                 ws="none",
                 log_config=None,
@@ -184,12 +184,16 @@ class Server(uvicorn.Server):
         )
         self.service, self.listening = service, listening
         service.log.later = True
-        service.load.begun = self.server_state.tasks
 
     async def on_tick(self, counter: int) -> bool:
-        """Ten times a second: write the lines about requests, and count those in flight where workers share figures."""
+        """Ten times a second: write the lines about requests, and once a second what was refused unread."""
         self.service.log.flush()
-        self.service.meter.in_flight.set(self.service.load.working)
+        load = self.service.load
+        self.service.meter.in_flight.set(load.admitted)
+        if load.refused and counter % 10 == 0:
+            self.service.log.event("warning", "overload", refused=load.refused)
+            self.service.meter.rejected.labels("overload").inc(load.refused)
+            load.refused = 0
         return await super().on_tick(counter)
 
     def capture_signals(self) -> Any:
