@@ -11,9 +11,11 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 demo: $(READY)
 	$(BIN)/corml demo
 
-# The same checks and tests, in two processes: kernels compile once and are kept for both.
+# Checks and tests, in two processes: kernels compile once and are kept for both. Then the studio in a real browser, whose
+# driver keeps an event loop of its own and so stays away from the other tests.
 test: check
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term --cov-fail-under=95
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report= --ignore=tests/studio
+	$(BIN)/python -m pytest tests/studio --cov --cov-append --cov-report=term --cov-fail-under=95
 
 # What a change breaks first, in under a minute: everything but training, documents and whole programs.
 quick: $(NEURAL)

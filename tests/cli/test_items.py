@@ -118,7 +118,7 @@ def test_new_items_are_listed_explained_and_marked(shop, here):
     assert (first["item"], first["title"], first["new"]) == ("n1", "Paprika", True)
     assert "new" in shop(*words).out.splitlines()[0]
     assert shop(*words, "--out", "lists.csv").code == 0
-    assert (here / "lists.csv").read_text().splitlines()[0] == "user,rank,item,score,title,new"
+    assert (here / "lists.csv").read_text().splitlines()[0] == "user,rank,item,score,title,new,source,reason"
 
 
 def test_explain_names_what_a_new_item_is_like(shop, here):

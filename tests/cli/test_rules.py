@@ -47,7 +47,16 @@ def test_boosts_stand_beside_the_scores(run, here, shop):
     outcome = run("recommend", shop / "all.corml", "--history", "i4", "-k", "3", "--boost", "@boosts.txt")
     assert outcome.out.split("\n")[0].split() == ["user", "rank", "item", "score", "boost", "title"]
     run("recommend", shop / "all.corml", "--history", "i4", "--boost", "@boosts.txt", "-o", "lists.csv")
-    assert pl.read_csv(here / "lists.csv").columns == ["user", "rank", "item", "score", "boost", "title"]
+    assert pl.read_csv(here / "lists.csv").columns == [
+        "user",
+        "rank",
+        "item",
+        "score",
+        "boost",
+        "title",
+        "source",
+        "reason",
+    ]
     assert "does not know 'zzz' (--boost)" in run("recommend", shop / "all.corml", "-u", "u1", "--boost", "zzz=2").err
 
 

@@ -39,7 +39,7 @@ class Process:
         return self.process.returncode, rest
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def start():
     """Starts studios; all are ended."""
     started = []
@@ -55,7 +55,7 @@ def start():
             one.process.communicate()
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def models(tmp_path_factory):
     """dial.corml, with figures of an evaluation, and ease.corml."""
     folder = tmp_path_factory.mktemp("studio")
@@ -67,21 +67,23 @@ def models(tmp_path_factory):
     return folder
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def studio(start, models):
     return start(models / "dial.corml", models / "ease.corml").address
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def api(studio):
     """The service behind the page, asked directly."""
     with httpx.Client(base_url=studio, timeout=30) as client:
         yield client
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="package")
 def chromium():
     playwright = pytest.importorskip("playwright.sync_api", reason="needs: pip install corml[browser]")
+    if "PYTEST_XDIST_WORKER" in os.environ:  # the driver's event loop would disturb the tests that come after
+        pytest.skip("a browser has a process of its own: pytest tests/studio")
     if CHROMIUM is None:
         pytest.skip("there is no chromium here: apt-get install chromium")
     with playwright.sync_playwright() as driver:
