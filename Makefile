@@ -11,9 +11,11 @@ PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --con
 demo: $(READY)
 	$(BIN)/corml demo
 
-# The same checks and tests, in two processes: kernels compile once and are kept for both.
+# Checks and tests, in two processes: kernels compile once and are kept for both. Then the studio in a real browser, whose
+# driver keeps an event loop of its own and so stays away from the other tests.
 test: check
-	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report=term --cov-fail-under=95
+	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report= --ignore=tests/studio
+	$(BIN)/python -m pytest tests/studio --cov --cov-append --cov-report=term --cov-fail-under=95
 
 # What a change breaks first, in under a minute: everything but training, documents and whole programs.
 quick: $(NEURAL)
@@ -36,12 +38,12 @@ $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "corml needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[test]"
+	$(PIP) --editable ".[test,serve,client]"
 	@touch $@
 
 # PyTorch is large: the demo does without it.
 $(NEURAL): $(READY)
-	$(PIP) --editable ".[test,neural]"
+	$(PIP) --editable ".[test,serve,client,neural,browser]"
 	@touch $@
 
 clean:

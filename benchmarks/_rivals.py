@@ -14,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 import corml
 from corml.evaluation import evaluate_lists
-from corml.interactions import Ids
+from corml.ids import Ids
 from corml.linalg.products import add_sparse_product
 from corml.linalg.spd import spd_inverse
 from corml.parallel import threads

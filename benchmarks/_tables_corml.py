@@ -10,7 +10,7 @@ READINGS = ("elementwise", "factored")
 
 def readme() -> dict[str, str]:
     """How good and how fast a fit is on larger data."""
-    return {"quality": quality(), "tuned": tuned(), "equal budget": equal_budget()}
+    return {"quality": quality(), "tuned": tuned(), "equal_budget": equal_budget()}
 
 
 def solver() -> dict[str, str]:

@@ -27,6 +27,26 @@ def tables() -> dict[str, str]:
     }
 
 
+def deploy() -> dict[str, str]:
+    """The table of docs/deploy.md."""
+    return {
+        "service": service([one for name in ("movielens-small", "gowalla") if (one := read(f"speed/service-{name}"))])
+    }
+
+
+def service(records: list[dict[str, Any]]) -> str:
+    """Requests a second beside a bare ping; nothing where it was not measured."""
+    if not records:
+        return "Not measured yet."
+    rows = [["data", "items", "requests a second", "times a bare ping", "99 of 100 within, ms"]]
+    for record in records:
+        turns = sorted(record["recommend"], key=lambda turn: turn["requests a second"])
+        middle = turns[len(turns) // 2]
+        figures = [f"{middle['requests a second']:,.0f}", f"{record['times the ping']:.2f}", f"{middle['p99 ms']:.0f}"]
+        rows.append([TITLES[record["data"]], f"{record['items']:,}", *figures])
+    return "\n".join(markdown(rows))
+
+
 def serving(record: dict[str, Any]) -> str:
     rows = [["program", "one list, median ms", "95 of 100 within, ms", "everyone, s", "lists a second"]]
     for name, label in SERVING.items():

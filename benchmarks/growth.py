@@ -1,9 +1,10 @@
-"""How the cost of a fit grows with the data (run: python benchmarks/growth.py [DEGREE ITEMS …]).
+"""How the cost of a fit grows with the data (run: python benchmarks/growth.py [fixed] [DEGREE ITEMS …]).
 
 Generated data (_powerlaw.py) at two fixed mean degrees of an item, from 5,000 items to 200,000, with 20 items in a mean
 history. Each fit, everything left at its default, has a process of its own. Written after each size:
 results/speed/growth.json, with the exponents of processor time and memory in the number of interactions, and
-docs/images/growth.svg. With a degree and numbers of items only these are measured; the others stay as they were.
+docs/images/growth.svg. With a degree and numbers of items only these are measured; the others stay as they were. With
+`fixed` fits are measured without the look, adapt=False, as a series of their own.
 """
 
 import sys
@@ -21,6 +22,7 @@ from pages import write_tables
 
 ITEMS = (5_000, 10_000, 20_000, 50_000, 100_000, 200_000)
 DEGREES = (20, 100)  # of an item, in the mean: the largest data have 200,000 items and 20 million interactions
+FIXED = ", adapt=False"  # in the name of a series
 HISTORY = 20  # items of a mean user, about as many as of Gowalla
 
 
@@ -42,13 +44,13 @@ def about() -> dict[str, Any]:
     return begin(generated=how, seed=0)
 
 
-def measure(items: int, degree: int) -> dict[str, Any]:
+def measure(items: int, degree: int, settings: dict[str, Any]) -> dict[str, Any]:
     begun = about()
     with tempfile.TemporaryDirectory() as folder:
         path = f"{folder}/data.npz"
         alone(generate, items, degree, path)
         row = {key: begun[key] for key in ("commit", "date", "machine")}
-        return {"items": items, "interactions": items * degree} | row | alone(fit, path)
+        return {"items": items, "interactions": items * degree} | row | alone(fit, path, settings)
 
 
 def exponents(rows: list[dict[str, Any]]) -> dict[str, float]:
@@ -63,7 +65,7 @@ def exponents(rows: list[dict[str, Any]]) -> dict[str, float]:
 
 def picture(series: dict[str, Any]) -> None:
     figure, (time, memory) = panels(2, height=3.2)
-    for color, (degree, one) in zip(("#0072B2", "#D55E00"), series.items(), strict=False):
+    for color, (degree, one) in zip(("#0072B2", "#D55E00", "#CC79A7"), series.items(), strict=False):
         rows, exponent = one["rows"], one.get("exponents", {})
         size = [row["interactions"] for row in rows]
         look = {"color": color, "marker": "o", "markersize": 3}
@@ -80,16 +82,16 @@ def picture(series: dict[str, Any]) -> None:
     save(figure, "growth")
 
 
-def main(arguments: list[int]) -> None:
-    begun = about()
+def main(arguments: list[int], *, fixed: bool) -> None:
+    begun, settings = about(), {"adapt": False} if fixed else {}
     series: dict[str, Any] = {str(degree): {"rows": []} for degree in DEGREES}
-    if arguments and (before := read("speed/growth")):
+    if (arguments or fixed) and (before := read("speed/growth")):
         series |= before["series"]
     chosen = [(items, arguments[0]) for items in arguments[1:]]
     for items, degree in chosen or [(items, degree) for items in ITEMS for degree in DEGREES]:
-        one = series.setdefault(str(degree), {"rows": []})
+        one = series.setdefault(f"{degree}{FIXED if fixed else ''}", {"rows": []})
         kept_rows = [row for row in one["rows"] if row["items"] != items]
-        one["rows"] = sorted([*kept_rows, measure(items, degree)], key=lambda row: row["items"])
+        one["rows"] = sorted([*kept_rows, measure(items, degree, settings)], key=lambda row: row["items"])
         if len(one["rows"]) > 1:
             one["exponents"] = exponents(one["rows"])
         print(write("speed/growth", begun, {"series": series}), items, degree, one.get("exponents"), flush=True)
@@ -98,4 +100,5 @@ def main(arguments: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(argument) for argument in sys.argv[1:]])
+    given = sys.argv[1:]
+    main([int(argument) for argument in given if argument != "fixed"], fixed="fixed" in given)

@@ -21,7 +21,7 @@ from pages import write_tables
 
 import corml
 from corml import memory
-from corml.interactions import Ids
+from corml.ids import Ids
 
 USERS, ITEMS = 1_000_000, 100_000
 HISTORY = 20  # items of a mean user

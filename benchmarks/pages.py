@@ -9,9 +9,11 @@ from collections.abc import Callable
 
 import _tables_ablation
 import _tables_corml
+import _tables_items
 import _tables_models
 import _tables_reproduce
 import _tables_speed
+import _tables_strength
 from _record import ROOT
 
 Tables = dict[str, str]
@@ -21,8 +23,11 @@ PAGES: dict[str, Callable[[], Tables]] = {
     "docs/ablation.md": _tables_ablation.tables,
     "docs/solver.md": _tables_corml.solver,
     "docs/models.md": _tables_models.tables,
+    "docs/items.md": _tables_items.tables,
     "docs/speed.md": _tables_speed.tables,
+    "docs/deploy.md": _tables_speed.deploy,
     "docs/reproduce.md": _tables_reproduce.tables,
+    "docs/weights.md": _tables_strength.tables,
 }
 
 

@@ -16,6 +16,8 @@ THOROUGH = (
     "neural",
     "reliability",
     "report",
+    "service",
+    "studio",
     "tuning",
     "method/test_fit_cache.py",
     "method/test_golden.py",
@@ -24,6 +26,7 @@ THOROUGH = (
     "test_docs.py",
     "test_examples.py",
     "test_fitted.py",
+    "test_fresh_user.py",
     "test_plugins.py",
 )
 

@@ -22,6 +22,12 @@ def random_interactions(seed, users=40, items=25, mean=6):
     return Interactions.from_pairs(user_labels, item_labels)
 
 
+def with_weights(data, seed=2):
+    """The same pairs, with strengths."""
+    weights = np.random.default_rng(seed).choice([0.5, 1.0, 4.0], len(data))
+    return replace(data, weights=weights.astype(np.float32))
+
+
 def new_learner(model, X):
     """What the loop would train of a gradient model on these data, on one processor."""
     import torch

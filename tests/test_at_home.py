@@ -13,7 +13,8 @@ import corml
 from corml import models, plugins
 from corml.console_progress import bars, shown
 from corml.errors import SettingError, UnknownIdError, UsageError
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 
 
 @pytest.fixture(scope="module")

@@ -42,6 +42,9 @@ RUN = [
     "docs/command-line.md",
     "docs/models.md",
     "docs/seen.md",
+    "docs/items.md",
+    "docs/lists.md",
+    "docs/update.md",
     "docs/weights.md",
     "docs/add-a-model.md",
     "docs/report.md",
@@ -49,6 +52,9 @@ RUN = [
     "docs/reproduce.md",
     "docs/compare.md",
     "docs/tuning.md",
+    "docs/service.md",
+    "docs/export.md",
+    "docs/deploy.md",
 ]
 
 _BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
@@ -305,7 +311,7 @@ def test_files_and_folders_that_a_page_names_are_there(page):
 def is_path(name):
     """A source, result or picture by its ending, or anything that begins with a folder of the repository."""
     head, slash, _ = name.partition("/")
-    in_folder = slash and any((home / head).is_dir() for home in HOMES) and not re.search(r"[\s(*…]", name)
+    in_folder = head and slash and any((home / head).is_dir() for home in HOMES) and not re.search(r"[\s(*…]", name)
     return bool(in_folder or _FILE.fullmatch(name))
 
 
@@ -318,7 +324,7 @@ def is_there(name):
 
 def test_only_paths_are_taken_for_paths():
     assert all(map(is_path, ("method/fit.py", "fit.py", "src/corml", "docs/images/x.svg", "results/linear")))
-    assert not any(map(is_path, ("valid/test", "ratings.csv", "@FILE", "R / D", "corml fit", "docs")))
+    assert not any(map(is_path, ("valid/test", "ratings.csv", "@FILE", "R / D", "corml fit", "docs", "/metrics")))
     assert is_there("method/fit.py")
     assert is_there("svd.py")
     assert not is_there("method/no_such_file.py")

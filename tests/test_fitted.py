@@ -14,7 +14,7 @@ import corml
 from corml import models
 from corml.errors import NotFittedError, SettingError
 from corml.fitted import Certificate, Plan, Settings, on_items
-from corml.interactions import Ids
+from corml.ids import Ids
 from corml.settings import declared
 from support import random_interactions, with_arrays
 

@@ -6,7 +6,8 @@ from hypothesis import strategies as st
 import corml
 from corml import interactions
 from corml.errors import DataError, UnknownIdError
-from corml.interactions import Ids, Interactions, canonical
+from corml.ids import Ids, canonical
+from corml.interactions import Interactions
 from support import random_interactions
 
 LABELS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(

@@ -74,8 +74,34 @@ def test_unknown_items_of_a_history_are_reported_never_mapped(model):
     found = model.recommend(history=[["i1", "ghost"], ["ghost", "spook"]], k=3)
     assert found.unknown == (("ghost",), ("ghost", "spook"))
     assert found.items[0].tolist() == model.recommend(history=[["i1"]], k=3).items[0].tolist()
-    assert found.sources == ("history", "popularity")
+    assert found.sources == ("personal", "fallback")
     assert found.reasons[1] == "most popular items: none of the 2 history items is known"
+
+
+def test_users_nobody_knows_do_not_end_a_batch(model):
+    found = model.recommend(["u2", "ghost", "u1", "spook"], k=4)
+    assert found.sources == ("personal", "fallback", "personal", "fallback")
+    assert found.reasons == (None, "most popular items: the model does not know this user") * 2
+    known = model.recommend(["u2", "u1"], k=4)
+    assert found.items[[0, 2]].tolist() == known.items.tolist()
+    np.testing.assert_array_equal(found.scores[[0, 2]], known.scores)
+    popular = model.items.labels[np.argsort(-model.counts_, kind="stable")[:4]].tolist()
+    assert found["ghost"] == found["spook"] == popular
+    frame = found.to_frame()
+    assert frame.filter(user="ghost").select("source", "reason").unique().row(0) == (
+        "fallback",
+        "most popular items: the model does not know this user",
+    )
+    assert frame.filter(user="u1").select("source", "reason").unique().row(0) == ("personal", None)
+
+
+def test_the_fallback_keeps_to_the_limits(model):
+    popular = model.items.labels[np.argsort(-model.counts_, kind="stable")].tolist()
+    assert model.recommend(["ghost"], k=3, exclude=popular[:2])["ghost"] == popular[2:5]
+    assert model.recommend(["ghost"], k=3, only=popular[-2:])["ghost"] == popular[-2:]
+    again = model.recommend(["ghost"], k=3, seen="only")
+    assert again["ghost"] == []
+    assert "exhausted: 0 of 3" in again.reasons[0]
 
 
 def test_popular_lists_keep_to_the_limits_too(model):
@@ -100,7 +126,8 @@ def test_popular_lists_are_limited_to_the_only_items_allowed(model):
     [
         ({}, UsageError, "Say for whom"),
         ({"users": ["u1"], "history": [["i1"]]}, UsageError, "Say for whom"),
-        ({"users": ["ghost"]}, UnknownIdError, "1 user id"),
+        ({"users": ["ghost"], "unknown": "error"}, UnknownIdError, "1 user id"),
+        ({"users": ["ghost"], "unknown": "skip"}, UsageError, "unknown must be 'fallback' or 'error'; got 'skip'"),
         ({"history": ["i1", "i2"]}, UsageError, "history=[[…]]"),
         ({"history": [1, 2]}, UsageError, "history=[[…]]"),
         ({"history": 5}, UsageError, "history=[[…]]"),
@@ -153,7 +180,7 @@ def test_similar_items_are_the_list_of_someone_who_met_one_item(model):
 def test_lists_become_frames_and_records(model):
     found = model.recommend(history=[["i5"], list(model.items.labels[:-1])], k=3)
     frame = found.to_frame()
-    assert frame.columns == ["user", "rank", "item", "score", "title"]
+    assert frame.columns == ["user", "rank", "item", "score", "title", "source", "reason"]
     assert frame.height == 4
     assert frame["rank"].to_list() == [1, 2, 3, 1]
     assert [row["item"] for row in found.rows()] == frame["item"].to_list()
@@ -167,7 +194,7 @@ def test_lists_become_frames_and_records(model):
 
 def test_lists_without_titles_have_no_title_column(data):
     found = corml.Popularity().fit(data).recommend(["u1"], k=2)
-    assert found.to_frame().columns == ["user", "rank", "item", "score"]
+    assert found.to_frame().columns == ["user", "rank", "item", "score", "source", "reason"]
     assert "title" not in found.rows()[0]
 
 

@@ -10,7 +10,7 @@ import corml
 from corml import Interactions, durations
 from corml.errors import ModelFileError, UsageError
 from corml.evaluation import evaluate_lists
-from corml.interactions import Ids
+from corml.ids import Ids
 from corml.storage import container
 from support import random_interactions
 
@@ -185,7 +185,7 @@ def test_a_file_keeps_what_was_seen_and_when(tmp_path):
     np.testing.assert_array_equal(read.seen_.toarray(), model.seen_.toarray())
     np.testing.assert_array_equal(read.fitted_.times, model.fitted_.times)
     np.testing.assert_array_equal(read.fitted_.seen_times, model.fitted_.seen_times)
-    assert read.fitted_.latest == 40 * DAY
+    assert read.fitted_.histories.latest == 40 * DAY
     assert first(read.recommend(["b"], seen="only", exclude_recent="1y")) == []
     read.save(tmp_path / "again.corml")
     assert (tmp_path / "again.corml").read_bytes() == (tmp_path / "m.corml").read_bytes()

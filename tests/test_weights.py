@@ -8,7 +8,9 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.errors import DataError, ModelFileError, UsageError, WeightsWarning
+from corml.method import estimator
 from corml.storage import container
+from corml.strength import of_mean_square_one
 from support import random_interactions
 
 LEARN = ["corml", "corml-dial", "ease", "item-knn", "slim", "admm-slim", "gf-cf"]
@@ -111,12 +113,39 @@ def test_twice_the_weight_everywhere_changes_no_list(name):
     np.testing.assert_array_equal(one.recommend(users, k=3).items, two.recommend(users, k=3).items)
 
 
-def test_a_route_that_only_counts_is_refused():
-    with pytest.raises(UsageError, match="The local route of EASE counts users and cannot learn from weights"):
-        models.make("ease", {"route": "local"}).fit(weighted())
-    with pytest.raises(UsageError, match="The sparse solver counts users and cannot learn from weights"):
-        corml.CoRML(solver="sparse").fit(weighted())
-    assert corml.CoRML(rank=4).plan(weighted()).solver == "admm"
+def test_both_routes_of_ease_solve_the_weighted_regression():
+    data = weighted(users=300, items=12)  # all pairs share a user
+    dense, local = (models.make("ease", {"l2": 7.0, "route": route}).fit(data).weights_ for route in ("dense", "local"))
+    np.testing.assert_allclose(local.toarray(), dense, atol=1e-4)
+
+
+@pytest.mark.parametrize("filter", ["factored", "elementwise"])
+def test_both_solvers_of_corml_solve_the_weighted_problem(filter):
+    data = weighted(users=300, items=80, mean=8)
+    how = {"rank": 8, "filter": filter, "adapt": False, "ridge": 3.0, "max_steps": 5000}
+    dense, sparse = (
+        corml.CoRML(solver=solver, tol=tol, **how).fit(data) for solver, tol in (("admm", 1e-6), ("sparse", 1e-6))
+    )
+    assert sparse.fitted_.certificates[0].complete
+    assert np.abs((dense.H_ - sparse.H_).toarray()).max() <= 1e-3 * dense.H_.data.max()
+
+
+def test_a_workspace_of_weighted_data_serves_weighted_fits():
+    data = weighted(users=300, items=80, mean=8)
+    how = {"solver": "sparse", "rank": 8, "adapt": False}
+    alone, work = corml.CoRML(**how).fit(data), corml.Workspace(data)
+    shared = corml.CoRML(**how).fit(data, workspace=work)
+    np.testing.assert_array_equal(shared.H_.toarray(), alone.H_.toarray())
+    with pytest.raises(UsageError, match="made for other interactions"):
+        corml.CoRML(**how).fit(replace(data, weights=None), workspace=work)
+
+
+def test_the_filter_is_chosen_on_weighted_histories(monkeypatch):
+    data, looked_at = weighted(users=300, items=80, mean=8), []
+    plain = estimator.look
+    monkeypatch.setattr(estimator, "look", lambda R, *given, **how: looked_at.append(R) or plain(R, *given, **how))
+    corml.CoRML().fit(data)
+    np.testing.assert_allclose(looked_at[0].toarray(), of_mean_square_one(data.weighted).toarray())
 
 
 def test_evaluation_scores_weighted_histories():
@@ -303,3 +332,18 @@ def test_the_doctor_shows_what_the_weights_do(funnel):
     (repeated,) = [finding for finding in report.findings if "repeat a pair" in finding.what]
     assert "their weights are added up" in repeated.advice
     assert "weights" not in dict(examine(funnel, rating=False).facts)
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".tsv", ".inter", ".parquet", ".npz"])
+@pytest.mark.parametrize("timed", [False, True])
+def test_weights_are_written_and_read_again(suffix, timed, tmp_path):
+    data = weighted()
+    data = replace(data, times=np.arange(len(data)) + 0.5) if timed else data
+    corml.datasets.write(data, tmp_path / f"a{suffix}")
+    assert corml.load(tmp_path / f"a{suffix}", weight="weight").fingerprint == data.fingerprint
+
+
+def test_frames_have_weight_and_kind(funnel):
+    frame = corml.load(funnel, event="type", weights={"view": 1, "cart": 3, "buy": 10, "return": 0}).to_frame()
+    assert frame.columns == ["user", "item", "time", "weight", "kind"]
+    assert frame.filter(user="a", item="x").row(0)[3:] == (11.0, "buy")

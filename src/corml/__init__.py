@@ -11,9 +11,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from corml import baselines, charts, datasets, errors, evaluation, metrics, models, report, splits
+    from corml import baselines, charts, datasets, errors, evaluation, export, metrics, models, report, splits
+    from corml.attributes import Attributes
     from corml.baselines.popularity import Popularity
-    from corml.datasets import load
+    from corml.datasets import load, load_items
     from corml.errors import CormlError
     from corml.evaluation import Result, evaluate
     from corml.experiments import Study, compare, read_study
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from corml.method.sparse.fit_cache import Workspace
     from corml.models import read_model
     from corml.recommendations import Recommendations
+    from corml.rules import ListRules
     from corml.splits import Split, read_split, split
     from corml.tuning import Tuned, tune
 
@@ -29,9 +31,11 @@ __version__ = "0.1.0"
 
 # Names are looked up when first used, so that `import corml` stays light.
 _HOMES = {
+    "Attributes": "corml.attributes",
     "CoRML": "corml.method.estimator",
     "CormlError": "corml.errors",
     "Interactions": "corml.interactions",
+    "ListRules": "corml.rules",
     "Popularity": "corml.baselines.popularity",
     "Recommendations": "corml.recommendations",
     "Result": "corml.evaluation",
@@ -42,6 +46,7 @@ _HOMES = {
     "compare": "corml.experiments",
     "evaluate": "corml.evaluation",
     "load": "corml.datasets",
+    "load_items": "corml.datasets",
     "read_model": "corml.models",
     "read_split": "corml.splits",
     "read_study": "corml.experiments",
@@ -50,12 +55,14 @@ _HOMES = {
 }
 
 # So are the rooms: `corml.metrics.names()` works after `import corml`.
-_ROOMS = ("baselines", "charts", "datasets", "errors", "evaluation", "metrics", "models", "report", "splits")
+_ROOMS = ("baselines", "charts", "datasets", "errors", "evaluation", "export", "metrics", "models", "report", "splits")
 
 __all__ = [
+    "Attributes",
     "CoRML",
     "CormlError",
     "Interactions",
+    "ListRules",
     "Popularity",
     "Recommendations",
     "Result",
@@ -70,7 +77,9 @@ __all__ = [
     "errors",
     "evaluate",
     "evaluation",
+    "export",
     "load",
+    "load_items",
     "metrics",
     "models",
     "read_model",

@@ -1,6 +1,6 @@
 """What a fit leaves behind: one frozen object, typed, and nothing of the call that made it.
 
-    Fitted                 ids, training matrix, what else was seen, counts, titles, source, settings, what was learned:
+    Fitted                 ids, training matrix, what else was seen, counts, titles, attributes, source, settings:
       settings: Settings     as they were when `fit` was called
       arrays                 as the model declares them with `learned(…)`
       plan: Plan             what was chosen and predicted before anything was allocated
@@ -20,12 +20,17 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import html, memory
-from corml.interactions import Ids, Interactions
+from corml.attributes import Attributes
+from corml.errors import UsageError
+from corml.histories import Added, Histories, refused
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.linalg.scaling import rows_of
-from corml.strength import latest_of, with_values
+from corml.strength import Kinds, Negative, with_values
 
 if TYPE_CHECKING:
     from corml.linalg import admm
+    from corml.linalg.closeness import Closeness
 
 __all__ = [
     "Certificate",
@@ -219,6 +224,10 @@ class Fitted:
     times: NDArray[np.float64] | None = None  # of the pairs learned from, in the order of train
     seen_times: NDArray[np.float64] | None = None
     weights: NDArray[np.float32] | None = None  # of the pairs learned from, in the order of train
+    kinds: Kinds | None = None  # of the pairs learned from, in the order of train
+    negative: Negative | None = None  # what users said no to: seen, and subtracted from their histories
+    attributes: Attributes | None = None  # what is known of the items, row by row
+    added: Added | None = None  # what came after the fit: nothing was learned from it
 
     @classmethod
     def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
@@ -236,6 +245,9 @@ class Fitted:
             times=train.times_by_row,
             seen_times=None if train.seen is None else train.seen.times_by_row,
             weights=train.weights_by_row,
+            kinds=train.kinds_by_row,
+            negative=refused(train.negative),
+            attributes=None if train.attributes is None else train.attributes.on(train.items),
         )
 
     @property
@@ -244,9 +256,25 @@ class Fitted:
         return with_values(self.train, self.weights)
 
     @cached_property
-    def latest(self) -> float | None:
-        """The latest moment that is known, from which ages are counted; None without times."""
-        return latest_of(self.times, self.seen_times)
+    def histories(self) -> Histories:
+        """What is known of users now: as it was at the fit, and what was added since."""
+        if self.added is not None:
+            return self.added.histories(self.items, learned=len(self.users))
+        kept = ("users", "times", "weights", "seen", "seen_times", "kinds", "negative")
+        about = {name: getattr(self, name) for name in kept}
+        return Histories(pairs=self.train, learned=len(self.users), **about)
+
+    @cached_property
+    def closeness_by_users(self) -> "Closeness":
+        """Cosine of the training users of two items: how close they are, for models without a metric."""
+        from corml.linalg.closeness import Closeness
+
+        if not self.train.nnz:
+            raise UsageError(
+                "A model without a metric makes lists diverse by the users of items, and this model file was saved "
+                "without them: save it with its history, or leave diversity out."
+            )
+        return Closeness.by_users(self.train)
 
     @property
     def resolved(self) -> Settings:

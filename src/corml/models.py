@@ -12,7 +12,7 @@ from corml.recommender import Recommender
 from corml.settings import build, nearest
 from corml.storage import container, model_file, upgrade
 
-__all__ = ["get", "make", "names", "read_model"]
+__all__ = ["from_contents", "get", "make", "names", "read_model"]
 
 ROOM = "corml.baselines"
 OURS = ("corml", "corml-dial")
@@ -67,7 +67,11 @@ def _bare(name: str) -> str:
 
 def read_model(path: str | os.PathLike[str]) -> Recommender:
     """Open a model file: every byte, shape and index is checked before the model is used."""
-    contents = container.read(path)
+    return from_contents(container.read(path))
+
+
+def from_contents(contents: container.Contents) -> Recommender:
+    """The model of a file that has been read; its contents have the digest as well, which tells versions apart."""
     contents = replace(contents, meta=upgrade.upgraded(contents.meta))
     name = contents.meta["model"]
     if name.endswith(UNFINISHED):

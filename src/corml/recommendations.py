@@ -10,14 +10,15 @@ from numpy.typing import NDArray
 
 from corml import html
 from corml.errors import UnknownIdError
-from corml.interactions import canonical
+from corml.ids import canonical
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["Recommendations"]
+__all__ = ["FALLBACK", "PERSONAL", "Recommendations"]
 
 SHOWN = 5  # lists that a notebook shows
+PERSONAL, FALLBACK = "personal", "fallback"  # sources of a list: the history of its user, or what is popular
 
 
 class ItemTable(np.ndarray[tuple[int, ...], np.dtype[np.object_]]):
@@ -50,9 +51,14 @@ class Recommendations:
     """One list per row, best first: `lists["u1"]`, `for user, items in lists.items()`, `for items in lists`.
 
     `items` is an n × k array of item ids (`None` where a list has fewer than k) and `scores` the matching numbers
-    (NaN there). `sources` says what each list rests on: "history", or "popularity" where there was no known item to
-    go by. `reasons` says in a sentence why a list is short or not personal (`None` where all is well); `unknown`
-    lists the history items that are not in the catalogue, and were ignored.
+    (NaN there). `sources` says what each list rests on: "personal", the history of the user, or "fallback", the most
+    popular items, where there was nothing to go by. `reasons` says in a sentence why a list is short or not personal
+    (`None` where all is well); `unknown` lists the history items that are not in the catalogue, and were ignored. `new`
+    are the items that nobody had yet, see `Recommender.with_new_items`; where a model has some, records and frames say
+    of each item whether it is new.
+
+    Scores are those of the model, which `explain` adds up, whatever rules made the lists. `rules` says in words which
+    did, and `boosts`, where some items were boosted, by what each score was multiplied for its place in the list.
     """
 
     items: NDArray[np.object_]
@@ -62,6 +68,9 @@ class Recommendations:
     reasons: tuple[str | None, ...]
     unknown: tuple[tuple[str, ...], ...]
     titles: Mapping[str, str] = field(default_factory=dict, repr=False)
+    new: frozenset[str] = field(default_factory=frozenset, repr=False)
+    boosts: NDArray[np.float32] | None = None
+    rules: str = ""
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "items", ItemTable.of(self.items, self.users))
@@ -100,8 +109,10 @@ class Recommendations:
     def _repr_html_(self) -> str:
         shown = min(len(self), SHOWN)
         named = ["user", "rank", "item", *(["title"] if self.titles else []), "score"]
+        named += ["boost"] if self.boosts is not None else []
         rows = [[record[name] for name in named] for row in range(shown) for record in self._records(row)]
         notes = [f"{self.users[row]}: {self.reasons[row]}" for row in range(shown) if self.reasons[row]]
+        notes += [self.rules] if self.rules else []
         if len(self) > shown:
             notes.append(f"the first {shown} of {len(self):,} lists")
         return html.table(named, rows, note="; ".join(notes))
@@ -111,7 +122,10 @@ class Recommendations:
         return [record for row in range(len(self)) for record in self._records(row)]
 
     def to_frame(self) -> "polars.DataFrame":
-        """A polars frame with one row per recommended item (`.to_pandas()` or `.to_arrow()` take it further)."""
+        """A polars frame with one row per recommended item, and the source and reason of its list.
+
+        `.to_pandas()` or `.to_arrow()` take it further.
+        """
         import polars
 
         there = self.items != np.array(None)
@@ -122,9 +136,15 @@ class Recommendations:
             "item": self.items[there].tolist(),
             "score": self.scores[there],
         }
+        if self.boosts is not None:
+            columns["boost"] = self.boosts[there]
         if self.titles:
             columns["title"] = [self.titles.get(item, "") for item in columns["item"]]
-        text = dict.fromkeys(("user", "item", "title"), polars.String)
+        if self.new:
+            columns["new"] = [item in self.new for item in columns["item"]]
+        for name, values in (("source", self.sources), ("reason", self.reasons)):
+            columns[name] = np.array(values, dtype=object)[row].tolist()
+        text = dict.fromkeys(("user", "item", "title", "source", "reason"), polars.String)
         return polars.DataFrame(columns, schema_overrides={k: v for k, v in text.items() if k in columns})
 
     def _records(self, row: int) -> Iterator[dict[str, Any]]:
@@ -132,15 +152,25 @@ class Recommendations:
             if item is None:
                 return
             record = {"user": self.users[row], "rank": place + 1, "item": item, "score": float(self.scores[row, place])}
-            yield record | ({"title": self.titles.get(item, "")} if self.titles else {})
+            if self.boosts is not None:
+                record["boost"] = float(self.boosts[row, place])
+            record |= {"title": self.titles.get(item, "")} if self.titles else {}
+            yield record | ({"new": item in self.new} if self.new else {})
 
     def _lines(self, row: int) -> str:
         lines = [f"{self.users[row]}" + (f"  ({self.reasons[row]})" if self.reasons[row] else "")]
         lines += [
-            f"{r['rank']:>4}  {r['score']:9.4f}  {r['item']}" + (f"  {r['title']}" if r.get("title") else "")
+            f"{r['rank']:>4}  {r['score']:9.4f}{_times(r.get('boost', 1))}  {r['item']}"
+            + (f"  {r['title']}" if r.get("title") else "")
+            + ("  (new)" if r.get("new") else "")
             for r in self._records(row)
         ]
         return "\n".join(lines)
+
+
+def _times(boost: float) -> str:
+    """A boost as it stands beside a score; nothing where there is none."""
+    return "" if boost == 1 else f" ×{boost:.4g}"
 
 
 def _filled(row: NDArray[np.object_]) -> list[str]:

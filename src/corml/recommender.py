@@ -1,54 +1,43 @@
 """The one small interface of every model: fit, recommend, similar, explain, save."""
 
+import copy
 import os
 import warnings
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import requests
+from corml import filters, neighbours, new_items, requests, updating
+from corml.cited import cite
 from corml.console_progress import shown
-from corml.errors import NotFittedError, UsageError, WeightsWarning
+from corml.errors import UsageError, WeightsWarning
 from corml.explanation import Explanation
-from corml.fitted import Fitted, LearnedArray, Outcome, Plan, Settings
-from corml.interactions import Ids, Interactions, labels_of
+from corml.fit_call import FitCall, check_is_data
+from corml.fitted import Fitted, Outcome, Plan
+from corml.fitted_model import FittedModel
+from corml.ids import Ids, labels_of
+from corml.interactions import Interactions
 from corml.log import timed
-from corml.progress import Asked, Progress, silent
+from corml.neighbours import SimilarUsers
+from corml.progress import Asked
 from corml.recommendations import Recommendations
+from corml.rules import ListRules
 from corml.seen import SeenRule
-from corml.settings import Search, check, check_names, values_of
-from corml.strength import of_mean_square_one
+from corml.settings import Search, build, check, values_of
 from corml.topn import Lists, block_of, top_k
+
+if TYPE_CHECKING:
+    from corml.linalg.closeness import Closeness
 
 __all__ = ["FitCall", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
-T = TypeVar("T")
-
-
-@dataclass(frozen=True, kw_only=True)
-class FitCall:
-    """One call of `fit`: its data and who hears of its progress. Nothing of it outlives the call."""
-
-    train: Interactions
-    fitted: Fitted  # the state the model will have, but for what is learned
-    valid: Interactions | None = None
-    progress: Progress = silent
-
-    @property
-    def X(self) -> csr_array:  # noqa: N802 (the paper's letter)
-        """The binary users × items matrix."""
-        return self.train.matrix
-
-    @property
-    def R(self) -> csr_array:  # noqa: N802
-        """The users × items matrix with the weights of the interactions, of mean square 1; without weights it is X."""
-        return self.X if self.train.weights is None else of_mean_square_one(self.train.weighted)
+Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.filters`
 
 
 class Tuning:
@@ -65,7 +54,7 @@ class Tuning:
 
 
 @dataclass(kw_only=True, eq=False)
-class Recommender(ABC):
+class Recommender(FittedModel, ABC):
     """A model of which items users interact with.
 
     A subclass is a dataclass of settings with two methods: `_fit` learns arrays from the binary users × items matrix,
@@ -95,11 +84,8 @@ class Recommender(ABC):
         if valid is not None:
             check_is_data(valid, "valid")
         check(self)
-        if train.weights is not None and not self.LEARNS_WEIGHTS:
-            warnings.warn(
-                f"{self.NAME} cannot learn from weights: every interaction counts alike.", WeightsWarning, stacklevel=3
-            )
-            train = replace(train, weights=None)
+        if not self.LEARNS_WEIGHTS:
+            train = _counted(train, self.NAME)
         vars(self).pop("fitted_", None)
         vars(self).pop("_derived", None)
         state = Fitted.on(train, values_of(self))
@@ -107,6 +93,28 @@ class Recommender(ABC):
             outcome = self._fit(FitCall(train=train, fitted=state, valid=valid, progress=report), **how)
         self.fitted_ = replace(state, **vars(outcome))
         return self
+
+    def update(self, interactions: Interactions, *, refit: bool = False, progress: Asked = None) -> Self:
+        """A model that knows these interactions too; this one stays as it is.
+
+        Histories grow, new users are known, and nothing of it is recommended to them again, at once and without a fit:
+        what was learned stays what it was. Items the model does not know are kept for the next fit. `refit=True` learns
+        from everything, with the same settings; CoRML begins from what it has.
+        """
+        check_is_data(interactions, "train")
+        state = updating.updated(self._state(), interactions, weighted=self.LEARNS_WEIGHTS)
+        model = copy.copy(self)
+        model.fitted_ = state
+        return model.refitted(progress=progress) if refit else model
+
+    def refitted(self, *, progress: Asked = None) -> Self:
+        """The same model with the same settings, fitted on everything that is known now."""
+        model: Self = build(type(self), dict(self._state().settings))
+        return model._fit_again(updating.to_learn(self._state()), self, progress)
+
+    def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
+        """Fit on data that have grown since an earlier fit; a model may begin from that one."""
+        return self.fit(data, progress=progress)
 
     def plan(self, train: Interactions) -> Plan:
         """What a fit would choose and how much memory it would take, before anything is allocated."""
@@ -128,21 +136,27 @@ class Recommender(ABC):
     def score_block(self, users: Any, columns: slice) -> NDArray[np.float32]:
         """Scores of users, as `represent` gives them, for a range of items."""
 
+    @property
+    def folds_in(self) -> bool:
+        """Whether users it did not learn from are scored by their histories; most models do."""
+        return True
+
     def best(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists of users where a model can do without scoring every item; most cannot."""
         return None
 
-    def check_state(self) -> None:  # noqa: B027 (most models have nothing to add)
+    def best_of_one(
+        self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
+    ) -> Lists | None:
+        """The list of one new user by item numbers, each once, where a model has a short way to it; most have none."""
+        return None
+
+    def check_state(self) -> None:
         """Raise ModelFileError if the learned arrays cannot come from a fit: called before a save, after a load."""
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """How many rows and columns of scores to make at a time."""
         return block_of(*X.shape)
-
-    def state(self) -> Mapping[str, LearnedArray[Any]]:
-        """The arrays of a model file by name, as the class declares them."""
-        classes = [vars(one) for one in reversed(type(self).__mro__)]
-        return {array.name: array for one in classes for array in one.values() if isinstance(array, LearnedArray)}
 
     # --- search for settings -----------------------------------------------------------------------------------------
 
@@ -160,82 +174,53 @@ class Recommender(ABC):
         """Settings that keep what this fit chose for itself, so that no setting of a search changes another one."""
         return {}
 
-    # --- settings and fitted state -----------------------------------------------------------------------------------
+    # --- more items --------------------------------------------------------------------------------------------------
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Settings by name as they stand now, as scikit-learn asks for them."""
-        return values_of(self)
+    def with_items(self, table: Any) -> Self:
+        """The same fitted model with another table of items: a file, a frame or what `corml.load_items` gave.
 
-    def set_params(self, **settings: Any) -> Self:
-        """Change settings for the next fit."""
-        check_names(type(self), settings)
-        for name, value in settings.items():
-            setattr(self, name, value)
-        return self
+        Titles in it are used where there are some. Nothing is learned anew.
+        """
+        import corml  # the front door knows who reads tables: a room above this one
 
-    def check_fitted(self) -> None:
-        """Refuse to answer before `fit`."""
-        if "fitted_" not in vars(self):
-            raise NotFittedError(type(self).__name__)
-
-    def _state(self) -> Fitted:
-        self.check_fitted()
-        state: Fitted = self.fitted_
-        return state
+        state, about = self._state(), corml.load_items(table).on(self.items)
+        changed = copy.copy(self)
+        changed.fitted_ = replace(state, attributes=about, titles={**state.titles, **about.titles})
+        return changed
 
     @property
-    def settings_(self) -> Settings:
-        """The settings the model was fitted with, and the values that were chosen where one was left to the data."""
-        return self._state().resolved
+    def new_items_(self) -> Ids:
+        """The items that nobody had when the model was fitted and that are scored by what they are like."""
+        link = self._link()
+        return Ids([] if link is None else self.items.labels[np.diff(link.indptr) > 0])
 
-    @property
-    def items(self) -> Ids:
-        """The catalogue."""
-        return self._state().items
+    def _link(self) -> csr_array | None:
+        """What new items are like, where a model that can score them has some: it declares the array `link_`."""
+        return self._state().arrays.get("link")
 
-    items_ = items
+    def with_new_items(self, table: Any = None, *, lift: float = 1.0) -> Self:
+        """The same fitted model with new items, scored by the known items that they are like by their attributes.
 
-    @property
-    def users_(self) -> Ids:
-        """The users it learned from; none if the model file was saved without them."""
-        return self._state().users
+        The table, as `with_items` takes it, has the new items, and the known ones too unless the model was fitted with
+        `items=`. Without a table the items of the catalogue that nobody has are meant. Nothing is learned anew.
 
-    @property
-    def train_(self) -> csr_array:
-        """The training interactions as a binary users × items matrix."""
-        return self._state().train
+        The score of a new item is the mean of what the items it is like would get, and a mean is rarely at the top of
+        a list: `lift`, which scores of new items are multiplied by, shows them more often than that.
+        """
+        import corml  # the front door knows who reads tables: a room above this one
 
-    @property
-    def seen_(self) -> csr_array:
-        """Pairs that are known of the users and were not learned from, as a binary users × items matrix."""
-        state = self._state()
-        return csr_array(state.train.shape, dtype=np.float32) if state.seen is None else state.seen
+        lift = new_items.checked_lift(lift)
+        state = new_items.widened(self._state(), None if table is None else corml.load_items(table))
+        link = new_items.link_of(state)
+        changed = copy.copy(self)
+        changed.fitted_ = replace(state, arrays={**self._linked(link, lift), "link": link})
+        return changed
 
-    @property
-    def counts_(self) -> NDArray[np.int64]:
-        """Number of training users of each item."""
-        return self._state().counts
-
-    @property
-    def titles_(self) -> Mapping[str, str]:
-        """Titles of items by id, where there are any."""
-        return self._state().titles
-
-    @property
-    def popularity(self) -> NDArray[np.float32]:
-        """Share of the training users of each item."""
-        return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
-
-    def _derive(self, make: Callable[[], T]) -> T:
-        """What is made once for a fitted state and used by every request; a new fit makes it anew."""
-        state = self._state()
-        known: tuple[Fitted, T] | None = vars(self).get("_derived")
-        if known is None or known[0] is not state:
-            known = self._derived = state, make()
-        return known[1]
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {name: value for name, value in vars(self).items() if name != "_derived"}
+    def _linked(self, link: csr_array, lift: float) -> Mapping[str, Any]:
+        """The learned arrays with new items; row j of the link has the weights of the known items that j is like."""
+        raise UsageError(
+            f"{self.NAME} cannot score items that nobody has: corml and the item-item models, such as ease, can."
+        )
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
@@ -250,12 +235,22 @@ class Recommender(ABC):
         *,
         history: Sequence[Labels] | Interactions | None = None,
         k: int = 10,
-        exclude: Labels | Sequence[Labels] | None = None,
-        only: Labels | Sequence[Labels] | None = None,
+        exclude: Labels | Sequence[Labels] | Filter | None = None,
+        only: Labels | Sequence[Labels] | Filter | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        now: Any = None,
+        diversity: float = 0.0,
+        boost: Mapping[str, Any] | None = None,
+        max_per: Mapping[str, int] | None = None,
+        max_share: float | None = None,
+        unknown: str = "fallback",
+        progress: Asked = None,
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
+
+        Users that the model does not know get the most popular items: `sources` says "fallback" and `reasons` why.
+        `unknown="error"` refuses them.
 
         What a user is known to have is never recommended, whether it was learned from or only seen. `seen="allow"`
         lets it come back, `seen="only"` recommends nothing else; with either, `exclude_recent="30d"` keeps out what
@@ -263,15 +258,33 @@ class Recommender(ABC):
         learned from: for lists that are judged by held-out pairs.
 
         Items in `exclude` are never recommended; `only`, where given, limits the choice. Both take one list for all
-        or one list per row. Every list has k items, or `reasons` says why not.
+        or one list per row, or conditions on attributes: `only={"genre": ["Comedy"], "price": (None, 20)}`, see
+        `corml.filters`. `now`, a moment or "now", leaves out what is not yet, or no longer, available then, by the
+        columns available_from and available_until. Every list has k items, or `reasons` says why not.
+
+        Rules of lists, in the order in which they count: `boost={"i1": 1.2, "genre": {"Comedy": 1.5}}` multiplies
+        scores; `diversity` from 0 to 1 puts items into a list that are far from each other; `max_per={"genre": 2}`
+        limits the items of a category in a list; `max_share=0.05` the share of these lists that an item is in.
         """
         rule = SeenRule(seen, exclude_recent)
-        how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS}
-        request = requests.resolve(self._state(), users, history, **how)
-        limits = requests.limits(self.items, request, exclude, only, rule)
+        rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
+        how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS, "folds_in": self.folds_in}
+        request = requests.resolve(self._state(), users, history, unknown=unknown, **how)
+        chosen = filters.choice(self.attributes_, only, exclude, now)
+        limits = requests.limits(self.items, request, chosen.exclude, chosen.only, rule, chosen.mask)
         width = requests.list_length(k, self.items)
-        ranked = top_k(self, request.matrix, width, users=request.users, seen=limits.seen, allowed=limits.allowed)
+        with shown(progress) as report:
+            if rules.any:
+                from corml.rerank import recommended  # a compiled kernel that plain lists do without
+
+                return recommended(self, request, limits, rules, k=k, progress=report)
+            known = {"users": request.users, "seen": limits.seen, "allowed": limits.allowed}
+            ranked = top_k(self, request.matrix, width, **known, progress=report)
         return requests.answer(self, request, limits, *ranked, k=k)
+
+    def closeness(self) -> "Closeness":
+        """How close two items are, for diverse lists: by their training users, unless the model has a metric."""
+        return self._state().closeness_by_users
 
     def similar(self, items: Labels | str, k: int = 10) -> Recommendations:
         """Items most associated with an item: the list of a user whose history is that item alone, for each item."""
@@ -280,14 +293,35 @@ class Recommender(ABC):
         lists = self.recommend(history=[[item] for item in targets], k=k)
         return requests.relabelled(lists, targets)
 
+    def similar_users(
+        self,
+        users: Labels | str | None = None,
+        *,
+        history: Sequence[Labels] | Interactions | None = None,
+        k: int = 10,
+    ) -> SimilarUsers:
+        """The users most like known users, or like anyone with these histories: by cosine, as the model sees them.
+
+        CoRML compares histories in its own metric, so that different items count which it associates; models that have
+        a vector for each user compare these; the others compare histories by the items they share.
+        """
+        self.check_fitted()
+        return neighbours.similar_users(self, users, history, k, once=lambda make: self._derive(make, "users"))
+
+    def user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+        """What users are compared by, one row each: here their histories."""
+        return X
+
+    def user_metric(self) -> csr_array | None:
+        """How much two items count when histories are compared, positive semi-definite; None: only shared ones do."""
+        return None
+
     def explain(self, history: Labels | str | int, item: Hashable) -> Explanation:
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
-        known, unknown = self.known_history(history)
-        target = int(self.items.rows([item])[0])
-        strength = requests.strengths_of(self._state(), history, known)
-        parts, labels = self.contributions(known, target), self.items.labels
-        parts = {name: values * strength for name, values in parts.items()} if strength is not None else parts
-        return Explanation(labels[target], tuple(labels[known]), parts, unknown, self.titles_)
+        cited, target = cite(self._state(), history), int(self.items.rows([item])[0])
+        parts, labels = cited.multiplied(self.contributions(cited.items, target)), self.items.labels
+        about = cited.strengths, cited.kinds, cited.ages, new_items.like(self._link(), target, labels)
+        return Explanation(labels[target], tuple(labels[cited.items]), parts, cited.unknown, self.titles_, *about)
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to the target's score, by part; for models that are linear in the history."""
@@ -297,7 +331,7 @@ class Recommender(ABC):
 
     def known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """Item numbers of a list of items (each once) or of a known user, and the ids the model does not know."""
-        return requests.history_of(self.items, self.users_, self.train_, history)
+        return requests.history_of(self.items, self._state().histories, history)
 
     def save(
         self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None
@@ -308,10 +342,12 @@ class Recommender(ABC):
         save_model(self, path, history=history, evaluation=evaluation or self._state().evaluation)
 
 
-def check_is_data(given: object, name: str) -> None:
-    """Refuse what cannot be learned from."""
-    if not isinstance(given, Interactions):
-        raise UsageError(
-            f"fit learns from Interactions, not {type(given).__name__}: use corml.load(…), "
-            f"Interactions.from_pairs(users, items), or the .{name} of a split."
-        )
+def _counted(train: Interactions, name: str) -> Interactions:
+    """What a model learns from that only counts; one sentence says what it leaves out."""
+    if train.weights is not None:
+        words = f"{name} cannot learn from weights: every interaction counts alike."
+        warnings.warn(words, WeightsWarning, stacklevel=4)
+    if train.negative is not None:
+        words = f"{name} cannot push down what is like a disliked item: negative events are only kept as seen."
+        warnings.warn(words, WeightsWarning, stacklevel=4)
+    return replace(train, weights=None, negative=None)

@@ -1,7 +1,7 @@
 """From what a person asks (ids) to what a model ranks (rows), and back to an answer with reasons."""
 
-from collections.abc import Hashable, Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -9,12 +9,16 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import DataError, UsageError, ascii_line
-from corml.interactions import Ids, Interactions, canonical, is_one_id, labels_of
-from corml.recommendations import Recommendations
+from corml.ids import Ids, canonical, is_one_id, labels_of
+from corml.interactions import Interactions
+from corml.linalg.cells import rows_or_none
+from corml.recommendations import FALLBACK, PERSONAL, Recommendations
 from corml.seen import SeenRule, known_in, known_of_users
+from corml.strength import only_positive
 
 if TYPE_CHECKING:
     from corml.fitted import Fitted
+    from corml.histories import Histories
     from corml.recommender import Recommender
 
 __all__ = [
@@ -23,15 +27,17 @@ __all__ = [
     "answer",
     "histories",
     "history_of",
+    "known_user",
     "limits",
     "list_length",
     "relabelled",
     "resolve",
-    "strengths_of",
+    "scored_by",
 ]
 
 MAX_K = 10_000
 KEEP_OUT = SeenRule()
+UNKNOWN = ("fallback", "error")  # what becomes of users that the model does not know
 
 
 @dataclass(frozen=True)
@@ -44,11 +50,15 @@ class Request:
     known: csr_array  # every item that is known of the row, also those that it is not scored by
     users: NDArray[np.int64] | None = None
     latest: float | None = None  # the moment from which ages are counted, where there are any
+    cold: Mapping[int, str] = field(default_factory=dict)  # why a row is not personal, other than by its history
 
 
 @dataclass(frozen=True)
 class Limits:
-    """What each row may not get (`seen`), and, where it was limited, the only items it may (`allowed`)."""
+    """What each row may not get (`seen`), and, where it was limited, the only items it may (`allowed`).
+
+    Where `allowed` has a single row, that holds for all: a condition on items costs the same for any number of users.
+    """
 
     seen: csr_array
     allowed: csr_array | None
@@ -68,18 +78,44 @@ def resolve(
     *,
     ages: bool = False,
     weighted: bool = False,
+    unknown: str = "fallback",
+    folds_in: bool = True,
 ) -> Request:
-    """Histories of known users, or the histories given; with ages and weights, where they are asked for."""
+    """Histories of known users, or the histories given; with ages, and with weights and noes, where asked for.
+
+    A user whom the model does not know has an empty row, unless `unknown` is "error". So has one whom a model that
+    does not fold in did not learn from; what is known of that user stays out of the list all the same.
+    """
+    if unknown not in UNKNOWN:
+        raise UsageError(f"unknown must be 'fallback' or 'error'; got {ascii_line(unknown)}.")
     if (users is None) == (history is None):
         raise UsageError("Say for whom: either users=[…] (known users) or history=[[…], …] (their items).")
     if history is not None:
         return histories(state.items, history, weighted=weighted)
-    labels = labels_of(users, "recommend")
-    numbers = _known_users(state.users, labels)
-    rows = (state.weighted if weighted else state.train)[numbers]
-    rows.sort_indices()
+    labels, now = labels_of(users, "recommend"), state.histories
+    numbers = _user_numbers(now.users, labels, unknown)
+    rows, learned, new = scored_by(state, numbers, weighted=weighted, folds_in=folds_in)
+    cold = dict.fromkeys(np.flatnonzero(numbers < 0).tolist(), "the model does not know this user")
+    cold |= dict.fromkeys(np.flatnonzero(new).tolist(), "the model has no vector for a user it did not learn from")
     names, nothing = tuple(map(canonical, labels)), ((),) * len(labels)
-    return Request(names, rows, nothing, known_of_users(state, numbers, ages=ages), numbers, state.latest)
+    known = known_of_users(now, numbers, ages=ages)
+    return Request(names, rows, nothing, known, learned, now.latest if ages else None, cold)
+
+
+def scored_by(
+    state: "Fitted", numbers: NDArray[np.int64], *, weighted: bool, folds_in: bool
+) -> tuple[csr_array, NDArray[np.int64], NDArray[np.bool_]]:
+    """Histories of users by number, their numbers among the users of the fit (−1: new), and who is without a vector.
+
+    The last have a history, but not for a model that does not fold in.
+    """
+    now = state.histories
+    learned = np.where(numbers < now.learned, numbers, -1)
+    rows = rows_or_none(now.scored if weighted else now.pairs, numbers)
+    if folds_in:
+        return rows, learned, np.zeros(len(numbers), dtype=bool)
+    new = (np.diff(rows.indptr) > 0) & (np.diff(rows_or_none(state.train, learned).indptr) == 0)
+    return rows_or_none(rows, np.where(new, -1, np.arange(len(new)))), learned, new
 
 
 def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, *, weighted: bool = False) -> Request:
@@ -87,7 +123,7 @@ def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, 
     if isinstance(history, Interactions):
         own = history.on(history.users, items)
         known, latest = known_in(own)
-        rows = own.weighted if weighted else own.matrix
+        rows = own.histories if weighted else own.matrix
         return Request(tuple(own.users.labels), rows, _unknown_items(history, items), known, latest=latest)
     if is_one_id(history) or not isinstance(history, Iterable) or any(is_one_id(one) for one in history):
         raise UsageError("history takes one list of item ids per person: for a single person write history=[[…]].")
@@ -101,22 +137,14 @@ def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, 
     return Request(names, rows, unknown, rows)
 
 
-def history_of(items: Ids, users: Ids, train: csr_array, history: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+def history_of(items: Ids, now: "Histories", history: Any) -> tuple[NDArray[np.int64], tuple[str, ...]]:
     """Known item numbers, each once, and unknown ids: of a known user (one id), or of a list of items."""
     if is_one_id(history):
-        (row,) = _known_users(users, [history])
-        return train.indices[train.indptr[row] : train.indptr[row + 1]].astype(np.int64), ()
+        row = known_user(now, history)
+        return now.pairs.indices[now.pairs.indptr[row] : now.pairs.indptr[row + 1]].astype(np.int64), ()
     labels = list(dict.fromkeys(map(canonical, labels_of(history, "history"))))
     rows = items.find(labels)
     return rows[rows >= 0], tuple(label for label, row in zip(labels, rows, strict=True) if row < 0)
-
-
-def strengths_of(state: "Fitted", history: Any, items: NDArray[np.int64]) -> NDArray[np.float64] | None:
-    """The weights of a known user's items; None where the history is of items, or all of them are alike."""
-    if state.weights is None or not is_one_id(history):
-        return None
-    (row,) = _known_users(state.users, [history])
-    return state.weights[state.train.indptr[row] : state.train.indptr[row + 1]].astype(np.float64)
 
 
 def _unknown_items(history: Interactions, items: Ids) -> tuple[tuple[str, ...], ...]:
@@ -128,18 +156,28 @@ def _unknown_items(history: Interactions, items: Ids) -> tuple[tuple[str, ...], 
     return tuple(map(tuple, unknown_ids))
 
 
-def _known_users(users: Ids, labels: Sequence[Hashable]) -> NDArray[np.int64]:
+def known_user(now: "Histories", label: Hashable) -> int:
+    """The row of a user who must be known."""
+    return int(_user_numbers(now.users, [label], "error")[0])
+
+
+def _user_numbers(users: Ids, labels: Sequence[Hashable], unknown: str) -> NDArray[np.int64]:
+    """Rows of users; −1 for one that is not known, unless that is an error."""
     if len(users) == 0 and labels:
         raise UsageError("This model file was saved without its users: pass the items of a history instead.")
-    return users.rows(labels)
+    return users.find(labels) if unknown == "fallback" else users.rows(labels)
 
 
-def limits(items: Ids, request: Request, exclude: Any, only: Any, rule: SeenRule = KEEP_OUT) -> Limits:
-    """Merge what is known of each row with `exclude`, and turn `only` into rows."""
-    kept_out = rule.kept_out(request.known, request.matrix, request.latest)
+def limits(
+    items: Ids, request: Request, exclude: Any, only: Any, rule: SeenRule = KEEP_OUT, mask: Any = None
+) -> Limits:
+    """Merge what is known of each row with `exclude`, and turn `only` into rows; `mask` are the items that may be."""
+    kept_out = rule.kept_out(request.known, only_positive(request.matrix), request.latest)
     if exclude is not None:
         kept_out = _union(kept_out, _lists(items, exclude, len(request.names), "exclude"))
     listed = None if only is None else _lists(items, only, len(request.names), "only")
+    if mask is not None:
+        listed = _pattern([np.flatnonzero(mask)], len(items)) if listed is None else _masked(listed, mask)
     return Limits(kept_out, rule.let_in(request.known, listed))
 
 
@@ -151,10 +189,14 @@ def answer(
     scores: NDArray[np.float32],
     *,
     k: int,
+    fallback: bool = True,
 ) -> Recommendations:
-    """Turn ranked rows into ids; cold users, without a known item, get what is popular, and `reasons` says so."""
+    """Turn ranked rows into ids; cold users, without a known item, get what is popular, and `reasons` says so.
+
+    Without `fallback` the rows of cold users were ranked by popularity already.
+    """
     cold = np.flatnonzero(np.diff(request.matrix.indptr) == 0)
-    if len(cold):
+    if len(cold) and fallback:
         columns[cold], scores[cold] = _popular(model.popularity, bounds, cold, columns.shape[1])
     missing = columns < 0
     labels = model.items.labels[np.maximum(columns, 0)]
@@ -162,7 +204,7 @@ def answer(
     reasons = [
         _reason(request, bounds, row, int(missing[row].sum()), columns.shape[1], k) for row in range(len(columns))
     ]
-    sources = np.where(np.isin(np.arange(len(columns)), cold), "popularity", "history")
+    sources = np.where(np.isin(np.arange(len(columns)), cold), FALLBACK, PERSONAL)
     return Recommendations(
         items=labels,
         scores=np.where(missing, np.nan, scores).astype(np.float32),
@@ -171,6 +213,7 @@ def answer(
         reasons=tuple(reasons),
         unknown=request.unknown,
         titles=model.titles_,
+        new=frozenset(model.new_items_),
     )
 
 
@@ -184,7 +227,9 @@ def _popular(
 ) -> tuple[NDArray[np.int64], NDArray[np.float32]]:
     from corml.linalg.topk import TopK
 
-    allowed = None if bounds.allowed is None else bounds.allowed[rows]
+    allowed = bounds.allowed
+    if allowed is not None and allowed.shape[0] > 1:  # a single row holds for all
+        allowed = allowed[rows]
     best = TopK(len(rows), k, bounds.seen[rows], allowed)
     best.add(np.broadcast_to(popularity, (len(rows), len(popularity))), 0)
     return best.columns, best.scores
@@ -195,25 +240,30 @@ def _reason(request: Request, bounds: Limits, row: int, missing: int, width: int
     history = request.matrix.indptr[row + 1] - request.matrix.indptr[row]
     if history == 0:
         unknown = len(request.unknown[row])
-        parts.append(
-            "most popular items: " + (f"none of the {unknown} history items is known" if unknown else "no history")
-        )
+        why = f"none of the {unknown} history items is known" if unknown else "no history"
+        parts.append(f"most popular items: {request.cold.get(row, why)}")
     if missing or width < k:
         excluded = bounds.seen.indptr[row + 1] - bounds.seen.indptr[row]
-        limited = "" if bounds.allowed is None else f" of the {np.diff(bounds.allowed.indptr)[row]} known items allowed"
+        limited = "" if bounds.allowed is None else f" of the {_allowed(bounds, row)} known items allowed"
         parts.append(f"exhausted: {width - missing} of {k}{limited}, {excluded} seen or excluded")
     return "; ".join(parts) or None
 
 
+def _allowed(bounds: Limits, row: int) -> int:
+    starts = bounds.allowed.indptr  # type: ignore[union-attr]
+    line = min(row, len(starts) - 2)
+    return int(starts[line + 1] - starts[line])
+
+
 def _lists(items: Ids, given: Any, rows: int, name: str) -> csr_array:
-    """One list for all, or one per row, as a pattern of known items."""
+    """One list for all, or one per row, as a pattern of known items; `only` for all is a single row."""
     values = labels_of(given, name) if is_one_id(given) or hasattr(given, "tolist") else list(given)
     nested = [not is_one_id(value) for value in values]
     if any(nested) and not all(nested):
         raise UsageError(f"{name} takes one list of item ids for all, or one list per row: not a mixture.")
     if not any(nested):
         shared = items.find(values)
-        return _pattern([shared[shared >= 0]] * rows, len(items))
+        return _pattern([shared[shared >= 0]] * (1 if name == "only" else rows), len(items))
     if len(values) != rows:
         raise DataError(f"{name} has {len(values)} lists for {rows} rows: give one list for all, or one per row.")
     numbers = [items.find(labels_of(value, name)) for value in values]
@@ -227,6 +277,14 @@ def _pattern(rows: list[NDArray[np.int64]], columns: int) -> csr_array:
     pattern = csr_array((np.ones(len(indices), dtype=np.float32), indices, indptr), shape=(len(rows), columns))
     pattern.has_sorted_indices = True
     return pattern
+
+
+def _masked(pattern: csr_array, mask: NDArray[np.bool_]) -> csr_array:
+    keep = mask[pattern.indices]
+    indptr = np.append(0, np.cumsum(keep))[pattern.indptr]
+    chosen = csr_array((pattern.data[keep], pattern.indices[keep], indptr), shape=pattern.shape)
+    chosen.has_sorted_indices = True
+    return chosen
 
 
 def _union(left: csr_array, right: csr_array) -> csr_array:

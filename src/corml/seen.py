@@ -14,12 +14,12 @@ from scipy.sparse import csr_array
 from corml import durations
 from corml.errors import UsageError, ascii_line
 from corml.interactions import Interactions
-from corml.linalg.cells import filled
+from corml.linalg.cells import filled, rows_or_none
 from corml.linalg.scaling import rows_of
 from corml.strength import latest_of
 
 if TYPE_CHECKING:
-    from corml.fitted import Fitted
+    from corml.histories import Histories
 
 __all__ = ["MODES", "SeenRule", "known_in", "known_of_users"]
 
@@ -69,15 +69,18 @@ class SeenRule:
         """The only items that a list may have, where there is such a limit."""
         if self.mode != "only":
             return only
-        return known if only is None else _where(known, filled(only, rows_of(known), known.indices))
+        if only is None:
+            return known
+        lines = np.minimum(rows_of(known), only.shape[0] - 1)  # one row holds for all
+        return _where(known, filled(only, lines, known.indices))
 
 
-def known_of_users(state: "Fitted", rows: NDArray[np.int64], *, ages: bool) -> csr_array:
-    """What is known of users by their row numbers, learned from or not."""
-    latest = state.latest if ages else None
-    known = _aged(state.train, state.times, latest)[rows]
-    if state.seen is not None:
-        known = (known + _aged(state.seen, state.seen_times, latest)[rows]).tocsr()
+def known_of_users(histories: "Histories", rows: NDArray[np.int64], *, ages: bool) -> csr_array:
+    """What is known of users by their row numbers, learned from or not; of −1 nothing is."""
+    latest = histories.latest if ages else None
+    known = rows_or_none(_aged(histories.pairs, histories.times, latest), rows)
+    if histories.seen is not None:
+        known = (known + rows_or_none(_aged(histories.seen, histories.seen_times, latest), rows)).tocsr()
     known.sort_indices()
     return known
 

@@ -1,5 +1,6 @@
 """Weights and moments of pairs: how they are kept, and what a model makes of them."""
 
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -8,7 +9,46 @@ from scipy.sparse import csr_array
 
 from corml.errors import DataError
 
-__all__ = ["known_weights", "latest_of", "of_mean_square_one", "summed", "with_values"]
+__all__ = [
+    "Kinds",
+    "Negative",
+    "distinct",
+    "known_weights",
+    "latest_of",
+    "moments",
+    "of_mean_square_one",
+    "only_positive",
+    "pushed_down",
+    "summed",
+    "with_values",
+]
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Kinds:
+    """The kind of each pair, such as "buy": a number into some names."""
+
+    names: tuple[str, ...]
+    codes: NDArray[np.int32]
+
+    def where(self, keep: NDArray[Any]) -> "Kinds":
+        """Of some pairs (a mask, or positions)."""
+        return Kinds(self.names, self.codes[keep])
+
+    def words(self) -> list[str]:
+        """The name of each."""
+        return [self.names[code] for code in self.codes]
+
+
+@dataclass(frozen=True, eq=False)
+class Negative:
+    """What users said no to: how strongly, as a users × items matrix, and when and by which kind, where it is known."""
+
+    matrix: csr_array
+    times: Floats | None = None
+    kinds: Kinds | None = None
 
 
 def with_values(pattern: csr_array, values: NDArray[np.float32] | None) -> csr_array:
@@ -22,6 +62,8 @@ def with_values(pattern: csr_array, values: NDArray[np.float32] | None) -> csr_a
 
 def of_mean_square_one(matrix: csr_array) -> csr_array:
     """Values whose mean square is 1, so that ridges and scales mean what they mean for a binary matrix."""
+    if (matrix.data == 1).all():
+        return matrix
     mean = np.sqrt(np.mean(matrix.data.astype(np.float64) ** 2)) if matrix.nnz else 1.0
     return matrix if mean == 1 else with_values(matrix, (matrix.data / mean).astype(np.float32))
 
@@ -41,6 +83,56 @@ def summed(weights: ArrayLike, cells: NDArray[np.int64]) -> NDArray[np.float32] 
         raise DataError(f"There must be one weight for each pair: got {given.size:,} weights for {len(cells):,} pairs.")
     _, first, which = np.unique(cells, return_index=True, return_inverse=True)
     return known_weights(np.bincount(which, weights=given)[np.argsort(first)])
+
+
+def pushed_down(rows: csr_array, against: csr_array | None) -> csr_array:
+    """Histories in which what was said no to has a negative entry, so that what is like it scores lower.
+
+    A history of nothing else stays empty: there is nothing to rank by.
+    """
+    if against is None or not against.nnz:
+        return rows
+    counts = np.diff(against.indptr) * (np.diff(rows.indptr) > 0)
+    kept = np.repeat(counts > 0, np.diff(against.indptr))
+    starts = np.concatenate([[0], np.cumsum(counts)]).astype(against.indptr.dtype)
+    pushed = csr_array((against.data[kept], against.indices[kept], starts), shape=rows.shape)
+    both = csr_array(rows - pushed)
+    both.sort_indices()
+    return both
+
+
+def only_positive(rows: csr_array) -> csr_array:
+    """Histories without their negative entries."""
+    keep = rows.data > 0
+    if keep.all():
+        return rows
+    starts = np.concatenate([[0], np.cumsum(keep)])[rows.indptr].astype(rows.indptr.dtype)
+    return csr_array((rows.data[keep], rows.indices[keep], starts), shape=rows.shape)
+
+
+def moments(times: ArrayLike, count: int) -> Floats:
+    """Times as numbers, one for each pair."""
+    try:
+        numbers = np.asarray(times, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise DataError("times must be numbers, such as seconds since 1970: convert dates first.") from None
+    if numbers.shape != (count,):
+        raise DataError(f"There must be one time for each pair: got {numbers.size:,} times for {count:,} pairs.")
+    return numbers
+
+
+def distinct(
+    user: NDArray[np.int64], item: NDArray[np.int64], times: Floats | None, n_items: int
+) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats | None]:
+    """Keep the first of each repeated pair, in order, with the latest of their times."""
+    _, first, which = np.unique(user * n_items + item, return_index=True, return_inverse=True)
+    order = np.argsort(first)
+    rows = first[order]
+    if times is not None:
+        latest = np.full(len(first), np.nan)
+        np.fmax.at(latest, which, times)  # a missing time never wins
+        times = latest[order]
+    return user[rows].astype(np.int32), item[rows].astype(np.int32), times
 
 
 def latest_of(*columns: NDArray[np.float64] | None) -> float | None:

@@ -61,7 +61,8 @@ def top_k(
 ) -> Lists:
     """The k best items of each history as item numbers and scores; −1 and −inf where there are fewer.
 
-    `users` are the row numbers of known users, −1 for a new (fold-in) user. Bands of rows are ranked
+    `users` are the row numbers of known users, −1 for a new (fold-in) user. `seen` and `allowed` have a row for each
+    history, or one for all. Bands of rows are ranked
     in threads, so the model and `progress` may be called from any of them.
     """
     from corml.linalg.topk import TopK
@@ -108,6 +109,6 @@ def _counter(progress: Progress | None, total: int) -> Callable[[int], None]:
 def _sorted_rows(X: csr_array | None, part: slice) -> Any:
     if X is None:
         return None
-    rows = X[part]
+    rows = X if X.shape[0] == 1 else X[part]  # one row holds for all
     rows.sort_indices()
     return rows

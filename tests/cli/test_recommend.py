@@ -43,7 +43,7 @@ def test_everybodys_lists_go_to_a_file_in_pieces_as_in_one(run, here, shop, monk
         return
     readers = {"parquet": pl.read_parquet, "csv": pl.read_csv, "tsv": lambda path: pl.read_csv(path, separator="\t")}
     frame = readers[ending](here / f"lists.{ending}")
-    assert frame.columns == ["user", "rank", "item", "score", "title"]
+    assert frame.columns == ["user", "rank", "item", "score", "title", "source", "reason"]
     assert [list(row) for row in frame.select("user", "item").iter_rows()] == expected
 
 
@@ -86,7 +86,7 @@ def test_reasons_are_printed_one_by_one_for_a_few_lists_and_summed_up_for_many(r
     [
         ([], 2, "Say for whom"),
         (["--all", "--history", "i1"], 2, "Say for whom"),
-        (["-u", "nobody", "-u", "u1"], 3, "'nobody'"),
+        (["-u", "nobody", "-u", "u1", "--unknown", "error"], 3, "'nobody'"),
         (["-u", "u1", "-k", "0"], 2, "k must be a whole number"),
         (["-u", "u1", "-k", "ten"], 2, "-k"),
         (["--all", "-o", "lists.xls"], 2, "must end in .parquet, .csv, .tsv or .json"),
@@ -187,3 +187,50 @@ def test_nothing_between_commas_is_no_id(run, shop):
     )
     assert careless.json == plain.json
     assert careless.err == plain.err
+
+
+def test_unknown_users_get_the_labelled_fallback_and_are_counted(run, here, shop):
+    (here / "users.txt").write_text("u3\nghost\nu4\nspook\n")
+    outcome = run("recommend", shop / "all.corml", "--users", "users.txt", "-k", "2", "-o", "lists.parquet")
+    assert outcome.code == 0
+    assert "note: 2 of the 4 users are not known to the model: 'ghost', 'spook'; they get the most" in outcome.err
+    frame = pl.read_parquet(here / "lists.parquet")
+    assert dict(frame.select("user", "source").unique().iter_rows()) == {
+        **dict.fromkeys(("u3", "u4"), "personal"),
+        **dict.fromkeys(("ghost", "spook"), "fallback"),
+    }
+    assert set(frame.filter(source="fallback")["reason"]) == {"most popular items: the model does not know this user"}
+    entries = run("recommend", shop / "all.corml", "--users", "users.txt", "--json").json
+    assert [one["source"] for one in entries] == ["personal", "fallback"] * 2
+    assert (here / "lists.parquet").exists()
+    printed = run("recommend", shop / "all.corml", "--users", "users.txt", "-k", "1", "-o", "-").out.splitlines()
+    assert printed[0] == "user,rank,item,score,title,source,reason"
+    assert printed[1].endswith(",personal,")
+    assert printed[2].endswith(",fallback,most popular items: the model does not know this user")
+
+
+def test_a_misspelt_user_is_named_or_refused(run, shop):
+    outcome = run("recommend", shop / "all.corml", "--user", "U1", "-k", "2")
+    assert outcome.code == 0
+    assert "note: U1: most popular items: the model does not know this user" in outcome.err
+    assert "note: none of the users is known to the model: 'U1'" in outcome.err
+    refused = run("recommend", shop / "all.corml", "--user", "u1", "--user", "U1", "--unknown", "error")
+    assert refused.code == 3
+    assert "1 user id(s) are not among the 40 known: 'U1'" in refused.err
+    assert run("recommend", shop / "all.corml", "--user", "u1", "--unknown", "skip").code == 2
+
+
+def test_similar_users_are_listed_with_the_items_that_link_them(run, shop):
+    model = corml.read_model(shop / "all.corml")
+    rows = run("similar", shop / "all.corml", "--user", "u1", "-k", "3", "--json").json
+    assert rows == [{**row, "links": list(row["links"])} for row in model.similar_users(["u1"], k=3).rows()]
+    printed = run("similar", shop / "all.corml", "--user", "u1", "-k", "3").out.splitlines()
+    assert printed[0].split() == ["to", "rank", "user", "similarity", "because", "of"]
+    assert "Thing number" in printed[2]
+    assert run("similar", shop / "all.corml", "--history", "i1,zzz", "-k", "1", "--json").json[0]["to"] == "history 1"
+    assert "does not know 'zzz' (--history)" in run("similar", shop / "all.corml", "--history", "i1,zzz").err
+    assert (
+        "note: history 1: nobody has anything in common" in run("similar", shop / "all.corml", "--history", "zzz").err
+    )
+    assert "Say similar to what" in run("similar", shop / "all.corml").err
+    assert run("similar", shop / "all.corml", "i1", "--user", "u1").code == 2

@@ -112,7 +112,7 @@ def test_lists_go_to_standard_output_as_csv(run, here, shop):
     outcome = run("recommend", shop / "all.corml", "--all", "-k", 2, "--out", "-")
     run("recommend", shop / "all.corml", "--all", "-k", 2, "--out", "lists.csv")
     assert outcome.out == (here / "lists.csv").read_text()
-    assert outcome.out.startswith("user,rank,item,score,title\n")
+    assert outcome.out.startswith("user,rank,item,score,title,source,reason\n")
     assert os.listdir(here) == ["lists.csv"]
 
 
@@ -120,7 +120,7 @@ def test_lists_go_to_a_pipe_byte_by_byte(shop):
     words = ["recommend", str(shop / "all.corml"), "--user", "u1", "-k", "1", "--out", "-"]
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([*MODULE, *words], capture_output=True, check=True, env=environment)
-    assert done.stdout.startswith(b"user,rank,item,score,title\nu1,1,")
+    assert done.stdout.startswith(b"user,rank,item,score,title,source,reason\nu1,1,")
     assert done.stdout.endswith(b"\n")
 
 

@@ -96,3 +96,56 @@ def test_a_mistake_is_one_sentence(run, here, events, words, code, sentence):
     outcome = run("fit", events, *words, "-o", "m.corml")
     assert outcome.code == code
     assert sentence in outcome.err
+
+
+def test_what_was_returned_is_explained_with_kind_and_age(run, here, events):
+    assert run("fit", events, *FLAGS, "--model", "ease", "-o", "m.corml").code == 0
+    model = corml.read_model("m.corml")
+    row = int(model.fitted_.negative.matrix.indptr.searchsorted(0, "right")) - 1
+    user = model.users_[row]
+    item = model.recommend([user], k=1).items[0][0]
+    rows = run("explain", "m.corml", item, "--user", user, "--json").json["contributions"]
+    assert any(one["kind"] == "return" and one["strength"] < 0 for one in rows)
+    shown = run("explain", "m.corml", item, "--user", user)
+    assert "strength" in shown.out
+    assert "age days" in shown.out
+
+
+@pytest.mark.parametrize("how", ["flags", "settings"])
+def test_ratings_as_strength(run, here, how):
+    rng = random.Random(1)
+    lines = [f"u{u},i{i},{rng.randint(1, 5)}" for u in range(30) for i in rng.sample(range(20), 6)]
+    (here / "r.csv").write_text("user,item,rating\n" + "\n".join(lines) + "\n")
+    toml = '[data]\nsource = "r.csv"\nat_least = 4\nrating_strength = true\nlow_ratings = "negative"\n'
+    (here / "fit.toml").write_text(toml + '[model]\nname = "ease"\n')
+    flags = ["r.csv", "--at-least", "4", "--rating-strength", "--low-ratings", "negative", "--model", "ease"]
+    outcome = run("fit", *(flags if how == "flags" else ["--settings", "fit.toml"]), "-o", "m.corml")
+    assert outcome.code == 0
+    assert "push down what is like them" in outcome.err
+    fitted = corml.read_model("m.corml").fitted_
+    assert set(fitted.weights) == {1.0, 2.0}
+    assert set(fitted.negative.matrix.data) == {1.0, 2.0, 3.0}
+
+
+@pytest.mark.parametrize("how", ["flags", "settings"])
+def test_files_of_one_kind_each(run, here, how):
+    rng = random.Random(2)
+    for kind, count in (("views", 8), ("orders", 3)):
+        pairs = [f"u{u},i{i}" for u in range(40) for i in rng.sample(range(20), count)]
+        (here / f"{kind}.csv").write_text("user,item\n" + "\n".join(pairs) + "\n")
+    toml = '[data]\nsource = {view = "views.csv", buy = "orders.csv"}\nweights = {view = 1, buy = 10}\n'
+    (here / "fit.toml").write_text(toml + '[split]\nhow = "ratio"\n[model]\nname = "ease"\n')
+    flags = ["view=views.csv,buy=orders.csv", "--weights", "view=1,buy=10", "--split", "ratio", "--model", "ease"]
+    fitted = run("fit", *(flags if how == "flags" else ["--settings", "fit.toml"]), "-o", "m.corml", "--json").json
+    assert run("verify", "m.corml", "--json").json["metrics"] == fitted["metrics"]
+    data = corml.load({"view": "views.csv", "buy": "orders.csv"}, weights={"view": 1, "buy": 10})
+    assert corml.read_model("m.corml").fitted_.fingerprint == data.fingerprint
+    assert "is the file to read" in run("fit", *flags, "-o", "views.csv", "--force").err
+
+
+def test_a_split_file_of_weighted_pairs_is_refitted_with_weights(run, here, events):
+    assert run("data", "split", events, "a.split", *FLAGS, "--split", "ratio").code == 0
+    assert run("fit", "--split", "a.split", "--model", "ease", "-o", "m.corml").code == 0
+    fitted = corml.read_model("m.corml").fitted_
+    assert fitted.weights is not None
+    assert fitted.negative is not None

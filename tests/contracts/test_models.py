@@ -101,7 +101,7 @@ def test_an_empty_history_gets_what_is_popular(fitted):
     lists = fitted.recommend(history=[[]], k=3)
     order = np.argsort(-fitted.popularity, kind="stable")[:3]
     assert lists.items[0].tolist() == fitted.items.labels[order].tolist()
-    assert lists.sources == ("popularity",)
+    assert lists.sources == ("fallback",)
     assert lists.reasons == ("most popular items: no history",)
 
 
@@ -141,6 +141,31 @@ def test_without_its_users_a_model_answers_histories_or_says_that_it_cannot(fitt
         loaded.recommend(list(fitted.users_.labels[:1]))
 
 
+def test_new_interactions_count_at_once_and_survive_a_file(fitted, tmp_path):
+    user, had = fitted.users_[3], set(fitted.items.labels[fitted.train_[[3]].indices])
+    new = [item for item in fitted.items.labels if item not in had][:4]
+    after = fitted.update(Interactions.from_pairs([user, user, "somebody new", "somebody new"], new))
+    lists = after.recommend([user, "somebody new"], k=len(fitted.items))
+    assert not {*had, *new[:2]} & set(lists[user])
+    assert not set(new[2:]) & set(lists["somebody new"])
+    assert lists.sources == ("personal", "personal" if fitted.folds_in else "fallback")
+    assert "somebody new" not in fitted.users_
+    after.save(tmp_path / "model.corml")
+    read = corml.read_model(tmp_path / "model.corml").recommend([user, "somebody new"], k=len(fitted.items))
+    np.testing.assert_array_equal(read.items, lists.items)
+
+
+def test_users_have_their_likes(fitted):
+    found = fitted.similar_users(list(fitted.users_)[:5], k=6)
+    assert found.users.shape == (5, 6)
+    for name, users, values in zip(found.names, found.users, found.similarities, strict=True):
+        there = [user for user in users if user is not None]
+        assert name not in there
+        assert len(set(there)) == len(there) > 0
+        assert (np.diff(values[: len(there)]) <= 0).all()
+        assert values[0] <= 1
+
+
 def test_the_order_of_the_pairs_does_not_matter(fitted):
     if hasattr(fitted, "seed"):
         pytest.skip("its first parameters are drawn in the order of the ids, so another order is another model")
@@ -176,3 +201,17 @@ def for_small_data(name):
     """Settings of gradient models for thousands of pairs and few epochs; the defaults are for millions and many."""
     common = {"batch": 256, "learning_rate": 0.005, "epochs": 12, "patience": 4}
     return common if "epochs" in declared(models.get(name)) else {}
+
+
+def test_lists_obey_their_rules(fitted):
+    users = list(fitted.users_.labels)
+    plain = fitted.recommend(users, k=4)
+    pushed = fitted.items.labels[0]
+    lists = fitted.recommend(users, k=4, diversity=0.5, boost={pushed: 1.5}, max_share=0.4)
+    listed = [item for items in lists for item in items]
+    assert max(map(listed.count, set(listed))) <= 0.4 * len(users)
+    for user, items in lists.items():
+        assert len(items) == len(set(items)) == 4
+        assert not set(items) & {fitted.items[at] for at in fitted.train_[[fitted.users_.rows([user])[0]]].indices}
+    diverse = fitted.recommend(users, k=4, diversity=0.5)
+    assert (diverse.items[:, 0] == plain.items[:, 0]).all()

@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from corml.datasets import load, write
 from corml.errors import DataError, UsageError
-from corml.interactions import Interactions, fault_of
+from corml.ids import fault_of
+from corml.interactions import Interactions
 
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
 labels = words.filter(lambda word: fault_of(word) is None)

@@ -5,7 +5,7 @@ import pytest
 
 from corml import Interactions, Popularity, Split, evaluate
 from corml.errors import DataError, NotFittedError, UsageError
-from corml.interactions import Ids
+from corml.ids import Ids
 
 
 @pytest.fixture

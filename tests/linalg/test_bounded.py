@@ -27,15 +27,16 @@ def sorted_lists(scores, k, seen, allowed):
     k=st.integers(1, 50),
     limited=st.booleans(),
     far=st.booleans(),
+    low=st.sampled_from([1, -2]),  # histories may have negative entries
 )
-def test_bounds_give_what_sorting_every_score_gives(seed, users, items, rank, k, limited, far):
+def test_bounds_give_what_sorting_every_score_gives(seed, users, items, rank, k, limited, far, low):
     rng = np.random.default_rng(seed)  # whole numbers: sums are exact, and many are equal
     H = rng.integers(0, 3, (items, items)) * (rng.random((items, items)) < 0.3)
     left, right = rng.integers(-2, 3, (2, items, rank))
     if far:  # norms that differ much, so that the search ends early
         right = right * rng.integers(0, 2, (items, 1)) ** 3 * 50
-    own, X = (left * right).sum(axis=1), rng.random((users, items)) < 0.2
-    seen, allowed = X | (rng.random(X.shape) < 0.2), rng.random(X.shape) < (0.6 if limited else 2)
+    own, X = (left * right).sum(axis=1), (rng.random((users, items)) < 0.2) * rng.integers(low, 3, (users, items))
+    seen, allowed = (X != 0) | (rng.random(X.shape) < 0.2), rng.random(X.shape) < (0.6 if limited else 2)
     bounded = Bounded.of(csr_array(H.astype(np.float32)), left, right, own, noise=0)
     columns, scores, _ = bounded.top_k(pattern(X), k, pattern(seen), pattern(allowed) if limited else None)
     every = X @ (H + left @ right.T) - X * own

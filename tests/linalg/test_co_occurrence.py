@@ -5,7 +5,7 @@ import pytest
 
 from corml.linalg import co_occurrence, pairs
 from corml.linalg.co_occurrence import strongest_pairs
-from support import random_interactions
+from support import random_interactions, with_weights
 
 
 def by_sorting(R, by_user, strength, most):
@@ -18,11 +18,13 @@ def by_sorting(R, by_user, strength, most):
     return kept, gram
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("most", [1, 4, 20, None])
 @pytest.mark.parametrize("chunk", [1, 300, 1 << 22])
-def test_they_are_the_first_after_a_stable_sort(most, chunk, monkeypatch):
+def test_they_are_the_first_after_a_stable_sort(most, chunk, weighted, monkeypatch):
     monkeypatch.setattr(pairs, "CHUNK", chunk)
-    R = random_interactions(2, 300, 150, 5).matrix
+    data = random_interactions(2, 300, 150, 5)
+    R = with_weights(data).weighted if weighted else data.matrix
     by_user = np.random.default_rng(0).integers(1, 4, R.shape[0]) / 4  # sums are exact, and many are equal
     strength = np.where(np.arange(R.shape[1]) % 3, 1, 0.5).astype(np.float32)
     kept, whole = by_sorting(R, by_user, strength, most)

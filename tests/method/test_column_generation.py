@@ -55,7 +55,7 @@ def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, ran
 
     def counting(*given):
         kernel(*given)
-        violating.append(given[6][:, 1].copy())  # so far, pairs of each item that were found to violate
+        violating.append(given[8][:, 1].copy())  # so far, pairs of each item that were found to violate
 
     def priced(threshold):
         return pricing.price(

@@ -1,11 +1,16 @@
 """The novelty dial: a family of models in one, from popular to novel."""
 
+import copy
+import threading
+from concurrent.futures import ThreadPoolExecutor
+
 import numpy as np
 import pytest
 
 import corml
 from corml import models
 from corml.errors import ModelFileError, SettingError, UsageError
+from corml.method.scoring import Scoring
 from support import random_interactions, with_arrays
 
 
@@ -85,3 +90,30 @@ def test_each_position_begins_from_the_one_before(data, monkeypatch):
     monkeypatch.setattr(corml.CoRML, "fit", recorded)
     corml.CoRML.dial(data, item_norms=(-0.1, 0.0, 0.1), rank=4, adapt=False)
     assert begun == [(-0.1, None), (0.0, -0.1), (0.1, 0.0)]
+
+
+def test_threads_that_ask_first_all_get_finished_positions(dial):
+    """Ten thousand first calls, in threads that start together: nobody sees a position that is being made."""
+    calls, workers = 10_000, 16
+    fresh = [copy.copy(dial) for _ in range(calls // workers)]
+    for one in fresh:
+        vars(one).pop("_derived", None)
+    start = threading.Barrier(workers)
+
+    def ask(worker):
+        start.wait()
+        return [one.at(worker / (workers - 1)) for one in fresh]
+
+    with ThreadPoolExecutor(workers) as pool:
+        answers = list(pool.map(ask, range(workers)))
+    assert all(position.H_.shape == (80, 80) for row in answers for position in row)
+    for worker, row in enumerate(answers):
+        assert all(one.at(worker / (workers - 1)) is position for one, position in zip(fresh, row, strict=True))
+
+
+def test_positions_share_what_their_filter_needs(dial):
+    first, *others = (dial.at(novelty).scoring for novelty in (0, 0.5, 1))
+    assert all(one.left is first.left and one.right is first.right and one.own is first.own for one in others)
+    alone = Scoring.of(others[0].H, others[0].V, others[0].d, others[0].weights, others[0].filter)
+    np.testing.assert_array_equal(alone.left, first.left)
+    np.testing.assert_array_equal(alone.right, first.right)

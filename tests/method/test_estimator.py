@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 import corml
 from corml import memory
 from corml.errors import ConvergenceWarning, NotFittedError, ResourceError, SettingError, UnknownIdError, UsageError
-from corml.interactions import Ids
+from corml.ids import Ids
 from corml.method.plan import plan
 from corml.method.sparse import column_generation
 from corml.topn import top_k

@@ -10,7 +10,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import corml
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees
 from corml.method import prune
 from corml.method.dense import admm

@@ -7,6 +7,7 @@ from scipy.sparse import csr_array
 import corml
 from corml.method.estimator import CoRML
 from corml.method.scoring import ITEMS_PER_PLACE, Scoring
+from support import random_interactions
 
 REQUESTS, PER_CALL = 2000, 50
 
@@ -113,3 +114,33 @@ def test_so_are_lists_of_many_where_bounds_would_spare_little(chosen, train):
 def test_clipped_filters_have_no_bounds(train, filter):
     history = train.matrix[:1]
     assert CoRML(filter=filter).fit(train).scoring.best(history, 1, history, None) is None
+
+
+@pytest.mark.parametrize("filter", ["factored", "elementwise", "authors"])
+def test_the_short_way_to_one_list_gives_the_list(filter):
+    data = random_interactions(3, 200, 120, 9)
+    model = corml.CoRML(rank=8, filter=filter).fit(data)
+    rng, n = np.random.default_rng(0), len(model.items)
+    for size, k, limit in ((1, 10, None), (20, 10, None), (20, 200, None), (5, 10, 40), (5, 60, 40)):
+        history, excluded = rng.choice(n, size, replace=False), rng.choice(n, 7)
+        allowed = None if limit is None else np.unique(rng.choice(n, limit))
+        width = min(k, n)
+        lists = model.best_of_one(history, width, np.append(history, excluded), allowed)
+        if filter != "factored":
+            assert lists is None
+            continue
+        labels = model.items.labels
+        expected = model.recommend(
+            history=[labels[history]],
+            k=k,
+            exclude=labels[excluded],
+            only=None if allowed is None else labels[allowed],
+        )
+        columns, scores = lists
+        there = columns >= 0
+        assert there.tolist() == [item is not None for item in expected.items[0]]
+        np.testing.assert_allclose(scores[there], expected.scores[0][there], atol=1e-6)
+        exact = model.scores([labels[history]])[0]
+        np.testing.assert_allclose(exact[columns[there]], scores[there], atol=1e-6)
+        assert not set(columns[there]) & {*history, *excluded}
+        assert len(set(columns[there])) == there.sum()

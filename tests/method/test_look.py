@@ -18,6 +18,8 @@ from corml.method.problem import Weights
 from corml.method.scoring import Scoring
 from corml.progress import silent
 from corml.settings import values_of
+from corml.strength import of_mean_square_one
+from support import with_weights
 
 
 @pytest.fixture(scope="module")
@@ -54,17 +56,20 @@ def whole_ranking(held, V, sigma, H, one, settings):
     best.add(scores, 0)
     values = []
     for row, items in enumerate(best.columns):
-        targets = set(held.targets[[row]].indices.tolist())
-        gains = sum(1 / np.log2(place + 2) for place, item in enumerate(items) if item in targets)
-        values.append(gains / sum(1 / np.log2(place + 2) for place in range(min(20, len(targets)))))
+        weights = dict(zip(held.targets[[row]].indices.tolist(), held.targets[[row]].data.tolist(), strict=True))
+        gains = sum(weights.get(item, 0) / np.log2(place + 2) for place, item in enumerate(items))
+        best_first = sorted(weights.values(), reverse=True)[:20]
+        values.append(gains / sum(weight / np.log2(place + 2) for place, weight in enumerate(best_first)))
     return np.array(values)
 
 
 @pytest.mark.parametrize("one", [Combination(8, 0.0, 1.0), Combination(16, 0.5, 0.5), Combination(16, 1.0, 1.4)])
-def test_figures_are_those_of_ranking_every_item(train, one, monkeypatch):
+@pytest.mark.parametrize("weighted", [False, True])
+def test_figures_are_those_of_ranking_every_item(train, one, weighted, monkeypatch):
     monkeypatch.setattr(filter_trials, "PILOT", 150)
     given = Settings(values_of(CoRML(rank=8)))
-    plan, held = make_plan(train.matrix, given), hold_out(train.matrix, np.random.default_rng(5).random(len(train)))
+    R = of_mean_square_one(with_weights(train).weighted) if weighted else train.matrix
+    plan, held = make_plan(R, given), hold_out(R, np.random.default_rng(5).random(len(train)))
     V, sigma = looking._vectors(held.train, 16, (0.4, 0.4))
     H = looking._learn(held.train, V[:, :8], given, plan)
     combinations = [Combination(8, 0.0, 1.0), one]

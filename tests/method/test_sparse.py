@@ -22,7 +22,8 @@ from corml.method.sparse.candidates import co_occurring
 from corml.method.sparse.cross_term import cross_term
 from corml.method.sparse.problem import PairProblem
 from corml.method.spectral import filter_block, singular_vectors
-from support import random_interactions
+from corml.strength import of_mean_square_one
+from support import random_interactions, with_weights
 
 WEIGHTS = {
     "usual": Weights(mix=0.8, item_norm=0.1, scale=1.0, user_norm=0.0, l2=1.0, ridge=5.0),
@@ -35,8 +36,13 @@ WEIGHTS = {
 
 
 @pytest.fixture(scope="module")
-def R():
-    return random_interactions(0, 300, 80, 8).matrix
+def data():
+    return {"alike": random_interactions(0, 300, 80, 8), "weighted": with_weights(random_interactions(0, 300, 80, 8))}
+
+
+@pytest.fixture(scope="module", params=["alike", "weighted"])
+def R(request, data):
+    return of_mean_square_one(data[request.param].weighted)
 
 
 def users_of(R, weights):
@@ -114,13 +120,14 @@ def test_fewer_candidates_are_said_to_be_fewer_and_cost_little(R):
 
 @pytest.mark.parametrize("filter", ["factored", "elementwise"])
 @pytest.mark.parametrize("balance", [0.0, 0.6])
-def test_every_excluded_pair_is_priced(R, filter, balance):
+@pytest.mark.parametrize("strength", ["alike", "weighted"])
+def test_every_excluded_pair_is_priced(data, strength, filter, balance):
     """What the certificate says of excluded pairs, against dense matrices."""
-    data = random_interactions(0, 300, 80, 8)
+    data = data[strength]
     settings = {"filter": filter, "rank": 8, "ridge": 3.0, "user_balance": balance, "user_norm": 0.5, "scale": 0.5}
     settings |= {"graph_user_norm": 0.5, "graph_item_norm": 0.5}
     model = corml.CoRML(solver="sparse", candidates=6, pair_tol=1, tol=1e-7, max_steps=2000, **settings).fit(data)
-    R, d, weights = data.matrix, model.degrees_, Weights.of(model.settings_)
+    R, d, weights = of_mean_square_one(data.weighted), model.degrees_, Weights.of(model.settings_)
     dense = dense_problem(R, d, singular_vectors(R, 8), weights, clip=filter != "factored", dtype=np.float64)
     gradient = dense.M @ model.H_.toarray() - dense.B
     gradient = gradient + gradient.T
@@ -152,9 +159,10 @@ def test_the_worst_violation_is_exact_and_their_number_is_estimated_from_a_sampl
 
 @pytest.mark.parametrize("filter", ["factored", "elementwise"])
 @pytest.mark.parametrize("user_norm", [0.0, 0.5])
-def test_column_generation_ends_where_no_pair_violates(filter, user_norm):
+@pytest.mark.parametrize("strength", ["alike", "weighted"])
+def test_column_generation_ends_where_no_pair_violates(data, strength, filter, user_norm):
     """From three candidates an item to the optimum over all pairs, without ever solving that problem as a whole."""
-    data = random_interactions(0, 300, 80, 8)
+    data = data[strength]
     settings = {"solver": "sparse", "filter": filter, "rank": 8, "ridge": 3.0, "user_norm": user_norm, "tol": 1e-6}
     whole = corml.CoRML(**settings).fit(data)
     grown = corml.CoRML(candidates=3, pair_tol=0.0, **settings).fit(data)
@@ -365,9 +373,11 @@ def test_pairs_are_predicted_from_a_sample(monkeypatch):
     assert count_pairs(R).pairs == pytest.approx(real, rel=0.15)
 
 
+@pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("count", [3, 20, 100])
-def test_candidates_are_predicted_from_a_sample(count):
-    R = random_interactions(3, 3000, 2000, 12).matrix
+def test_candidates_are_predicted_from_a_sample(count, weighted):
+    data = random_interactions(3, 3000, 2000, 12)
+    R = with_weights(data).weighted if weighted else data.matrix
     users = UserWeights.of(R, user_balance=0.25, user_norm=0.0)
     real = co_occurring(R, users, max_per_item=count).support
     predicted = count_pairs(R, loss=users.loss, max_per_item=count)

@@ -1,5 +1,6 @@
 import numpy as np
 import pytest
+from scipy.sparse import csr_array
 
 from corml.metrics import Lists, parse
 
@@ -14,7 +15,8 @@ def ranked_lists(seed, users=30, items=40, longest=20, short=False, most_relevan
     targets = [rng.choice(items, size=rng.integers(1, most_relevant + 1), replace=False) for _ in range(users)]
     hits = np.stack([np.isin(row, held_out) for row, held_out in zip(ranked, targets, strict=True)])
     degrees = np.minimum(rng.geometric(0.2, size=items) - 1, users)
-    return Lists(ranked, hits, np.array([len(t) for t in targets]), degrees, users), targets
+    train = np.stack([rng.permutation(users) < degree for degree in degrees], axis=1)
+    return Lists(ranked, hits, np.array([len(t) for t in targets]), degrees, users, csr_array(train)), targets
 
 
 @pytest.fixture(scope="session")
@@ -32,7 +34,7 @@ def by_hand():
     """Three users, four items (a b c d = 0 1 2 3), lists of three.
 
     user 0 is given a b c, targets b and c; user 1 is given d and a only, target d; user 2 is given b c d, target a.
-    Four training users: all have a, two b, one c, none d.
+    Four training users: all have a, two b, one of these c, none d.
     """
     return Lists(
         items=np.array([[0, 1, 2], [3, 0, -1], [1, 2, 3]]),
@@ -40,4 +42,5 @@ def by_hand():
         relevant=np.array([2, 1, 1]),
         degrees=np.array([4, 2, 1, 0]),
         n_users=4,
+        train=csr_array([[1, 1, 1, 0], [1, 1, 0, 0], [1, 0, 0, 0], [1, 0, 0, 0]]),
     )

@@ -1,6 +1,6 @@
 """Values worked out with pencil and paper on three users and four items."""
 
-from math import log2
+from math import log2, sqrt
 
 import pytest
 
@@ -27,6 +27,10 @@ import pytest
         ("self_information@1", [0, 2, 1]),
         ("novelty@3", [1 / 2, 1 / 2, 5 / 6]),
         ("popularity@3", [7 / 12, 1 / 2, 1 / 4]),
+        # cosine of users: a b 2/√8, a c 1/√4, b c 1/√2; d has none
+        ("diversity@3", [1 - (2 / sqrt(8) + 1 / 2 + 1 / sqrt(2)) / 3, 1, 1 - 1 / sqrt(2) / 3]),
+        ("diversity@2", [1 - 2 / sqrt(8), 1, 1 - 1 / sqrt(2)]),
+        ("diversity@1", [0, 0, 0]),
     ],
 )
 def test_each_user_has_the_value_worked_out_by_hand(by_hand, value, metric, expected):

@@ -1,5 +1,6 @@
 """Rarity and catalogue metrics against the plainest possible loops."""
 
+import dataclasses
 import math
 
 import numpy as np
@@ -7,6 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corml.errors import UsageError
 from corml.metrics import Lists
 
 seeds = given(seed=st.integers(0, 2**32), k=st.integers(1, 25))
@@ -47,3 +49,24 @@ def test_rarer_items_are_more_novel_and_less_popular(value):
     assert np.diff(value("novelty@1", lists)) > 0
     assert np.diff(value("self_information@1", lists)) > 0
     assert np.diff(value("popularity@1", lists)) < 0
+
+
+def test_diversity_needs_the_training_users_of_items(by_hand, value):
+    with pytest.raises(UsageError, match="without training interactions"):
+        value("diversity@3", dataclasses.replace(by_hand, train=None))
+
+
+@given(seed=st.integers(0, 2**32), k=st.integers(1, 12), short=st.booleans())
+def test_diversity_is_the_mean_distance_of_pairs(random_lists, value, seed, k, short):
+    lists, _ = random_lists(seed, users=6, short=short)
+    X = lists.train.toarray().astype(int)
+    expected = []
+    for row in lists.items[:, :k]:
+        items = row[row >= 0]
+        cosines = [
+            X[:, a] @ X[:, b] / max(np.sqrt(X[:, a].sum() * X[:, b].sum()), 1)
+            for at, a in enumerate(items)
+            for b in items[:at]
+        ]
+        expected.append(1 - np.mean(cosines) if cosines else 0)
+    np.testing.assert_allclose(value(f"diversity@{k}", lists), expected, atol=1e-6)

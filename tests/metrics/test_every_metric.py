@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.sparse import csr_array
 
 from corml import metrics
 from corml.metrics import Lists
@@ -17,7 +18,7 @@ every_metric = pytest.mark.parametrize("name", NAMES)
 
 
 def test_the_room_has_the_metrics_people_ask_for():
-    usual = "ndcg mrr recall precision hit_rate map novelty self_information coverage gini popularity"
+    usual = "ndcg mrr recall precision hit_rate map novelty self_information coverage gini popularity diversity"
     assert set(usual.split()) <= set(NAMES)
 
 
@@ -63,9 +64,9 @@ def test_who_comes_first_and_how_items_are_numbered_do_not_matter(random_lists, 
     rng = np.random.default_rng(seed)
     users, numbers = rng.permutation(8), rng.permutation(lists.n_items)
     renumbered = np.where(lists.items >= 0, numbers[lists.items], -1)
-    shuffled = Lists(
-        renumbered[users], lists.hits[users], lists.relevant[users], lists.degrees[np.argsort(numbers)], lists.n_users
-    )
+    back = np.argsort(numbers)
+    ranked = renumbered[users], lists.hits[users], lists.relevant[users]
+    shuffled = Lists(*ranked, lists.degrees[back], lists.n_users, csr_array(lists.train.toarray()[:, back]))
     before, after = value(f"{name}@10", lists), value(f"{name}@10", shuffled)
     np.testing.assert_array_equal(before if isinstance(before, float) else before[users], after)
 
@@ -73,17 +74,24 @@ def test_who_comes_first_and_how_items_are_numbered_do_not_matter(random_lists, 
 @every_metric
 def test_leaves_its_input_alone_and_gives_the_same_again(random_lists, value, name):
     lists, _ = random_lists(3, short=True)
-    before = {field.name: np.copy(getattr(lists, field.name)) for field in dataclasses.fields(lists)}
+    before = {name: np.copy(values) for name, values in _arrays(lists).items()}
     first, again = value(f"{name}@10", lists), value(f"{name}@10", lists)
     np.testing.assert_array_equal(first, again)
-    assert all(np.array_equal(before[field], getattr(lists, field)) for field in before)
+    assert all(np.array_equal(before[name], values) for name, values in _arrays(lists).items())
+
+
+def _arrays(lists):
+    fields = {field.name: getattr(lists, field.name) for field in dataclasses.fields(lists)}
+    return fields | {"train": lists.train.toarray()}
 
 
 @every_metric
 def test_no_user_no_item_and_a_single_user_are_all_right(value, name):
-    empty = Lists(np.full((2, 3), -1), np.zeros((2, 3), bool), np.array([0, 1]), np.array([1, 0]), 1)
+    train = csr_array([[1, 0]])
+    empty = Lists(np.full((2, 3), -1), np.zeros((2, 3), bool), np.array([0, 1]), np.array([1, 0]), 1, train)
     assert np.asarray(value(f"{name}@3", empty)) == pytest.approx(0)
-    no_users = Lists(np.zeros((0, 3), int), np.zeros((0, 3), bool), np.zeros(0, int), np.zeros(4, int), 0)
+    nobody = np.zeros((0, 3), int), np.zeros((0, 3), bool), np.zeros(0, int)
+    no_users = Lists(*nobody, np.zeros(4, int), 0, csr_array((0, 4)))
     assert np.size(value(f"{name}@3", no_users)) in (0, 1)
-    alone = Lists(np.array([[0, 1]]), np.array([[True, False]]), np.array([1]), np.array([1, 0]), 1)
+    alone = Lists(np.array([[0, 1]]), np.array([[True, False]]), np.array([1]), np.array([1, 0]), 1, train)
     assert np.isfinite(value(f"{name}@3", alone)).all()

@@ -66,7 +66,7 @@ def test_a_model_without_vectors_for_new_users_says_so(name, fitted):
     model = fitted[name]
     with pytest.raises(UsageError, match=r"has a vector for each user it learned from and none for others: ask for"):
         model.recommend(history=[["i0", "i1"]])
-    assert model.recommend(history=[[]], k=2).sources == ("popularity",)
+    assert model.recommend(history=[[]], k=2).sources == ("fallback",)
 
 
 def test_a_user_without_training_pairs_is_a_new_user():
@@ -94,7 +94,7 @@ def test_a_known_user_without_training_pairs_gets_what_is_popular(name, settings
         popular = model.recommend(history=[[]], k=4)
         np.testing.assert_array_equal(lists.items[0], popular.items[0])
         np.testing.assert_array_equal(lists.scores[0], popular.scores[0])
-        assert (lists.sources[0], lists.reasons[0]) == ("popularity", "most popular items: no history")
+        assert (lists.sources[0], lists.reasons[0]) == ("fallback", "most popular items: no history")
     np.testing.assert_array_equal(lists.items[1], model.recommend(["u1"], k=4).items[0])
 
 

@@ -193,7 +193,7 @@ def test_a_folder_that_cannot_be_listed_can_be_saved_to(path, monkeypatch):
 
 
 def test_a_file_swept_away_before_it_was_locked_is_made_again(path, monkeypatch):
-    lock, made = atomic._lock, []
+    lock, made = atomic.lock, []
 
     def sweep_first(handle):
         fresh = [name for name in names(path) if name.endswith(".tmp")]
@@ -202,20 +202,20 @@ def test_a_file_swept_away_before_it_was_locked_is_made_again(path, monkeypatch)
         made.extend(fresh)
         return lock(handle)
 
-    monkeypatch.setattr(atomic, "_lock", sweep_first)
+    monkeypatch.setattr(atomic, "lock", sweep_first)
     atomic.replace(path, b"new")
     assert len(set(made)) == 2
     assert (path.read_bytes(), names(path)) == (b"new", ["m.corml"])
 
 
 def test_a_file_that_another_writer_is_about_to_sweep_is_made_again(path, monkeypatch):
-    lock, made = atomic._lock, []
+    lock, made = atomic.lock, []
 
     def held_by_a_sweeper(handle):
         made.append(handle)
         return False if len(made) == 1 else lock(handle)
 
-    monkeypatch.setattr(atomic, "_lock", held_by_a_sweeper)
+    monkeypatch.setattr(atomic, "lock", held_by_a_sweeper)
     atomic.replace(path, b"new")
     assert len(made) == 2
     assert path.read_bytes() == b"new"

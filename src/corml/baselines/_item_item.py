@@ -11,6 +11,7 @@ from scipy.sparse import csc_array, csr_array, hstack, issparse
 from corml.errors import ModelFileError
 from corml.fitted import Outcome, Plan, learned
 from corml.linalg.products import add_dense_product, add_sparse_product
+from corml.new_items import as_own_neighbour, padded
 from corml.parallel import each
 from corml.recommender import FitCall, Recommender
 from corml.topn import band_of
@@ -39,6 +40,8 @@ class ItemItem(Recommender):
 
     weights_: ClassVar[Any] = learned(object, "items", "items")  # a csr_array or a C-ordered array, single precision
 
+    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
+
     @abstractmethod
     def _fit(self, call: FitCall) -> Outcome:
         """Learn W, with zeros on the diagonal."""
@@ -47,6 +50,21 @@ class ItemItem(Recommender):
         """Refuse a W with which items would recommend themselves."""
         if self.weights_.diagonal().any():
             raise ModelFileError("its weights are not zero on the diagonal")
+
+    def _linked(self, link: csr_array, lift: float) -> dict[str, Any]:
+        """A new item gets what the items it is like get in the mean, and gives what they give."""
+        new = np.flatnonzero(np.diff(link.indptr))
+        A, W = link[new], padded(self.weights_, *link.shape)
+        gets, gives = lift * (as_own_neighbour(W) @ A.T), A @ W
+        if not issparse(W):
+            W[:, new], W[new] = gets, gives
+            return {"weights": np.ascontiguousarray(W)}
+        place = csr_array(
+            (np.ones(len(new), np.float32), (new, np.arange(len(new)))), shape=(len(W.indptr) - 1, len(new))
+        )
+        both = csr_array(W + gets @ place.T + place @ gives)
+        both.sort_indices()
+        return {"weights": both}
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """Bands of whole rows: each item of a history adds one row of W."""

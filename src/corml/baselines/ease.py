@@ -9,13 +9,12 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.baselines._item_item import ItemItem, RidgePlan, chance, largest_of_columns
-from corml.errors import UsageError
 from corml.fitted import Outcome, Plan
 from corml.interactions import Interactions
 from corml.linalg.gram import dense_gram
 from corml.linalg.local import local_ridge
 from corml.linalg.pairs import largest_gram, over_pairs, strongest
-from corml.linalg.scaling import column_degrees, rows_of
+from corml.linalg.scaling import column_squares, rows_of
 from corml.linalg.spd import spd_inverse
 from corml.parallel import threads
 from corml.progress import Progress
@@ -45,7 +44,7 @@ class EASE(ItemItem):
     """Ridge regression of each item on all others (Steck, WWW 2019).
 
     Minimises ‖X − XW‖² + l2·‖W‖² subject to diag(W) = 0, whose answer is W_ij = −P_ij / P_jj for i ≠ j with
-    P = (XᵀX + l2·I)⁻¹. With weights X is the weighted matrix, and the route is dense.
+    P = (XᵀX + l2·I)⁻¹. With weights X is the weighted matrix.
 
     Memory: the dense route works in one array of items × items single-precision numbers, 4 bytes each, and keeps it
     unless `neighbours` says how many weights of each item to keep. The local route solves the same regression on the
@@ -78,19 +77,15 @@ class EASE(ItemItem):
         return self._plan(of_mean_square_one(train.weighted))
 
     def _plan(self, X: csr_array) -> EASEPlan:
-        route, alike = self.route, bool((X.data == 1).all())
-        if not alike and route == "local":
-            raise UsageError("The local route of EASE counts users and cannot learn from weights: set route=dense.")
-        if not alike:
-            route = "dense"
-        elif route == "auto":
+        route = self.route
+        if route == "auto":
             route = "dense" if X.shape[1] <= MAX_DENSE_ITEMS and dense_bytes(X) <= memory.budget() else "local"
         dense = route == "dense"
         needed = dense_bytes(X) if dense else local_bytes(X, self.candidates)
         memory.require(
             needed,
             what=f"EASE of {X.shape[1]:,} items on the {route} route",
-            instead=("set route=local." if alike else "fit without weights.") if dense else "set fewer candidates.",
+            instead="set route=local." if dense else "set fewer candidates.",
         )
         l2 = suggested_l2(X) if self.l2 is None else float(self.l2)
         return EASEPlan(route=route, l2=l2, predicted_bytes=needed)
@@ -109,7 +104,7 @@ class EASE(ItemItem):
         return W if self.neighbours is None else largest_of_columns(W, self.neighbours)
 
     def _local(self, X: csr_array, l2: float, progress: Progress) -> csr_array:
-        explained = 1 / (column_degrees(X) + l2).astype(
+        explained = 1 / (column_squares(X) + l2).astype(
             np.float32
         )  # the loss an item alone explains: c_ij² / 2(d_i + l2)
 

@@ -9,7 +9,7 @@ import typer
 
 from corml.errors import UsageError
 
-__all__ = ["pairs", "with_loading", "with_splitting"]
+__all__ = ["pairs", "with_loading", "with_options", "with_splitting"]
 
 Option = tuple[Any, Any]
 
@@ -39,7 +39,12 @@ LOADING: dict[str, Option] = {
     "weights": _value(str, "--weights", "KIND=NUMBER,…", "The weight of each kind of event: view=1,cart=3,buy=10."),
     "negative": _value(str, "--negative", "KINDS", "Kinds of events that say no: return,dislike."),
     "half_life": _value(str, "--half-life", "TIME", "After this time an interaction counts half: 90d."),
+    "rating_strength": _switch("--rating-strength", "A pair weighs its rating - at least + 1; needs --at-least."),
+    "low_ratings": _value(
+        str, "--low-ratings", "seen|negative", "Ratings below --at-least: only seen, or push down what is like them."
+    ),
     "titles": _value(str, "--titles", "FILE", "A second file with item ids and titles."),
+    "items": _value(str, "--items", "FILE", "A table of items: ids and attributes, such as genre, price and title."),
     "separator": _value(str, "--separator", "TEXT", "Column separator (default: detected)."),
     "no_header": _switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),
     "trim": _switch("--trim", "Strip whitespace around ids."),
@@ -62,7 +67,7 @@ SPLITTING: dict[str, Option] = {
         str,
         "--split",
         "HOW",
-        "How to split: ratio, authors, k-fold, leave-last, temporal or new-users; or a split file.",
+        "How to split: ratio, authors, k-fold, leave-last, temporal, new-users or new-items; or a split file.",
     ),
     "options": (
         list[str] | None,
@@ -70,9 +75,10 @@ SPLITTING: dict[str, Option] = {
             None,
             "--split-set",
             metavar="NAME=VALUE",
-            help="An option of the split; may be repeated: seed=7 (ratio, authors, k-fold, new-users), "
-            "shares=.8,.1,.1 (ratio, authors, temporal, new-users), given=.8 (new-users), folds=5, fold=0 and "
-            "valid_fold=1 (k-fold), n=1 and n_valid=1 (leave-last), moments=T1,T2 (temporal).",
+            help="An option of the split; may be repeated: seed=7 (ratio, authors, k-fold, new-users, new-items), "
+            "shares=.8,.1,.1 (ratio, authors, temporal, new-users, new-items), given=.8 (new-users), "
+            "known=.2 (new-items), folds=5, fold=0 and valid_fold=1 (k-fold), n=1 and n_valid=1 (leave-last), "
+            "moments=T1,T2 (temporal).",
         ),
     ),
 }
@@ -102,7 +108,7 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
             used |= {name: int(used[name]) for name in columns}  # without names, columns are counted from 0
         return used
 
-    return _with(command, "loading", LOADING, gather)
+    return with_options(command, "loading", LOADING, gather)
 
 
 def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
@@ -111,7 +117,7 @@ def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
     def gather(values: dict[str, Any]) -> dict[str, Any]:
         return ({"how": values["how"]} if values["how"] else {}) | pairs(values["options"] or [])
 
-    return _with(command, "splitting", SPLITTING, gather)
+    return with_options(command, "splitting", SPLITTING, gather)
 
 
 def pairs(texts: list[str]) -> dict[str, str]:
@@ -138,7 +144,7 @@ def _number(kind: str, text: str) -> float:
         raise UsageError(f"--weights needs a number for '{kind}': write, for example, view=1,cart=3,buy=10.") from None
 
 
-def _with(
+def with_options(
     command: Callable[..., Any],
     receives: str,
     options: dict[str, Option],

@@ -21,7 +21,7 @@ from corml.settings import nearest
 __all__ = ["read_settings"]
 
 SECTIONS = ("data", "split", "model")
-SWITCHES = ("header", "trim", "skip_bad_rows", "allow_expansion", "item_lists")
+SWITCHES = ("header", "trim", "skip_bad_rows", "allow_expansion", "item_lists", "rating_strength")
 COLUMNS = ("user", "item", "rating", "time", "weight", "event")
 
 
@@ -45,6 +45,10 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
     _known(sections["data"], _loading_keys(), f"{name}, [data]: there is no option")
     for key, value in sections["data"].items():
         _check_kind(key, value, f"{name}, [data]: {key} must be")
+    if isinstance(sections["data"].get("source"), dict):
+        from corml.datasets import in_words
+
+        sections["data"] = {**sections["data"], "source": in_words(sections["data"]["source"])}
     return sections
 
 
@@ -57,7 +61,8 @@ def _known(given: Iterable[str], valid: Iterable[str], sentence: str) -> None:
 
 def _check_kind(key: str, value: Any, sentence: str) -> None:
     """Numbers are checked by the loader; here it is about what TOML makes of a missing or needless quote."""
-    if key in ("source", "titles") and not isinstance(value, str):
+    by_kind = key == "source" and isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    if key in ("source", "titles", "items") and not isinstance(value, str) and not by_kind:
         raise SettingError(f"{sentence} the name of a file, in quotes; got {ascii_line(value)}.")
     if key in SWITCHES and not isinstance(value, bool):
         raise SettingError(f"{sentence} true or false, without quotes; got {ascii_line(value)}.")

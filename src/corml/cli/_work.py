@@ -54,6 +54,8 @@ def fetch(name: str) -> list[Path]:
 
 
 def _fetch_if_missing(source: str) -> None:
+    for one in (datasets.files_by_kind(source) or {}).values():
+        _fetch_if_missing(one)
     name = source.replace("_", "-")
     if name in datasets.known() and not os.path.exists(source) and not datasets.get(name).bundled:
         fetch(name)
@@ -68,7 +70,7 @@ def target(out: str, *inputs: object) -> None:
     if out == STDOUT:
         raise UsageError("What this command writes is a file, not text for standard output: give it a name.")
     atomic.target(out)
-    for path in inputs:
+    for path in (one for given in inputs for one in (datasets.files_by_kind(given) or {"": given}).values()):
         if isinstance(path, str) and os.path.exists(path) and os.path.exists(out) and os.path.samefile(path, out):
             raise UsageError(f"{ascii_line(out, 200)} is the file to read: choose another name for what is written.")
 
@@ -249,7 +251,8 @@ def split_again(
     check_split(options)
     if split_file(options) and not source:
         return pairs_of_split(options, loading), _split_in(str(options["how"]))
-    reading = {name: value for name, value in origin.get("options", {}).items() if name != "titles"}  # not evaluated
+    about_items = ("titles", "items")  # not evaluated, and perhaps no longer there
+    reading = {name: value for name, value in origin.get("options", {}).items() if name not in about_items}
     data = load(source or _data_of(origin.get("from"), path), {**reading, **loading})
     return data, make_split(data, options)
 
@@ -266,6 +269,9 @@ def _data_of(name: object, model: str) -> str:
     """Where the data of a model file are: where they were, or else beside the model file."""
     if not isinstance(name, str) or name == "frame":
         raise UsageError("The model file does not say which data to evaluate it on: name the data file.")
+    by_kind = datasets.files_by_kind(name)
+    if by_kind is not None:
+        return datasets.in_words({kind: _data_of(one, model) for kind, one in by_kind.items()})
     if os.path.exists(name) or glob.glob(name, recursive=True) or name.replace("_", "-") in datasets.known():
         return name
     beside = os.path.join(os.path.dirname(model), name)

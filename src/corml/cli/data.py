@@ -132,7 +132,7 @@ def convert(
       corml data convert ratings.csv clean.parquet --at-least 4 --k-core 5
     """
     kind = ending(out, FORMATS)
-    text_target(out, source, loading.get("titles"))
+    text_target(out, source, loading.get("titles"), loading.get("items"))
     loaded = load(source, loading)
     if out == STDOUT:
         _print_as(kind, loaded)
@@ -166,7 +166,7 @@ def split(
     """
     splitting = {"how": "ratio", **splitting}
     check_split(splitting)
-    target(out, source, loading.get("titles"))
+    target(out, source, loading.get("titles"), loading.get("items"))
     result = make_split(load(source, loading), splitting)
     result.save(out)
     counts = result.counts()
@@ -184,9 +184,13 @@ def split(
 
 
 def _fact(label: str, value: Any) -> Any:
+    if isinstance(value, dict) and label.startswith("share"):
+        return "  ".join(f"{name} {number:.1%}" for name, number in value.items())
+    if isinstance(value, dict) and label in ("weights", "strength of a no"):
+        return "  ".join(f"{name} {number:.3g}" for name, number in value.items())
     if isinstance(value, dict):
         return "  ".join(f"{name} {number:,.0f}" for name, number in value.items())
-    if label == "density" or label.startswith("share"):
+    if label == "density" or label.startswith(("share", "weight of the strongest", "noes beside")):
         return f"{value:.2%}"
     return f"{value:,}" if isinstance(value, int) else value
 

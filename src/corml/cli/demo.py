@@ -125,3 +125,5 @@ def _next_steps(folder: Path, user: str) -> None:
     say(f"    corml recommend {model} --user {user}")
     say(f"    corml recommend {model} --history 318,858 -k 5")
     say(f"    corml inspect {model}")
+    say("\nAnd play with it in the browser, what if somebody liked this and that:")
+    say(f"    corml studio {model}")

@@ -8,6 +8,7 @@ import corml
 from corml.cli._console import STDOUT, progress, say, show_json, tell
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._refit import measurable
+from corml.cli._rules import rules_of, with_rules
 from corml.cli._tables import ending, put, table_bytes
 from corml.cli._work import joined_split, recorded_split, text_target, turned
 from corml.errors import UsageError, ascii_line
@@ -19,6 +20,7 @@ __all__ = ["evaluate"]
 
 @with_loading
 @with_splitting
+@with_rules
 def evaluate(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     source: str = typer.Argument(None, metavar="DATA", help="The data to split (default: as recorded)."),
@@ -41,12 +43,14 @@ def evaluate(
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
+    rules: dict[str, Any] = {},
 ) -> None:
     """Evaluate a model on held-out interactions.
 
     With confidence intervals over users. Data, loading options and split are as recorded in the model file, unless
     given. A file that was fitted on all data after it was measured is fitted on the train part again first, because it
-    knows the held-out pairs. corml metrics explains the metrics.
+    knows the held-out pairs. corml metrics explains the metrics. With rules of lists, such as --diversity, the lists
+    that obey them are measured.
 
     \b
     Examples:
@@ -55,6 +59,7 @@ def evaluate(
       corml evaluate shop.corml --train a.csv --test b.csv --per-user values.parquet
       corml evaluate shop.corml --split shop.split
       corml evaluate dial.corml --split ratio --novelty 0.8
+      corml evaluate movies.corml --diversity 0.3 -m ndcg@10,diversity@10
     """
     kind = ending(per_user, (".parquet", ".csv", ".tsv")) if per_user else ""
     if per_user:
@@ -68,14 +73,16 @@ def evaluate(
         raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
     loaded = corml.read_model(model)
     turned(loaded, novelty)  # refused, where there is no dial, before anything is fitted
+    obeyed = rules_of(rules, loaded)
     if files_given:
         split = joined_split(train, valid, test, loading)
     else:
         split = recorded_split(loaded, model, source, loading, splitting)
     with progress() as show:
-        result = corml.evaluate(
-            turned(measurable(loaded, split, show), novelty), split, names, part=part, progress=show
-        )
+        measured = measurable(loaded, split, show)
+        if measured is not loaded:
+            measured = measured.with_items(loaded.attributes_)  # which rules may ask for
+        result = corml.evaluate(turned(measured, novelty), split, names, part=part, rules=obeyed, progress=show)
     if per_user:
         put(per_user, table_bytes(result.to_frame(), kind))
         if per_user == STDOUT:

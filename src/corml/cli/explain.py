@@ -1,5 +1,7 @@
 """corml explain: which history items a score comes from."""
 
+from typing import Any
+
 import typer
 
 import corml
@@ -49,11 +51,24 @@ def explain(
                 "score": explanation.score,
                 "unknown": list(explanation.unknown),
                 "contributions": rows,
+                **(
+                    {"like": [{"item": one, "weight": weight} for one, weight in explanation.like]}
+                    if explanation.like
+                    else {}
+                ),
             }
         )
     else:
         title = clean(explanation.titles.get(explanation.item, explanation.item))
         say(f"{title}: score {explanation.score:.4f}, from {len(rows)} items")
-        columns = ["item", "contribution", *explanation.parts, *(["title"] if explanation.titles else [])]
-        show_table(columns, ([row[column] for column in columns] for row in rows[:top]))
+        if explanation.like:
+            say(f"new; it is like {clean(explanation.shown_like())}")
+        columns = explanation.columns
+        show_table([name.replace("_", " ") for name in columns], (_cells(row, columns) for row in rows[:top]))
     tell_unknown(explanation.unknown, "--history")
+
+
+def _cells(row: dict[str, Any], columns: list[str]) -> list[Any]:
+    """What is known of an item; an age in whole days."""
+    shown = {**row, "age_days": "" if row.get("age_days") is None else round(row["age_days"])}
+    return [shown[column] for column in columns]

@@ -100,13 +100,13 @@ def fit(
     if not source and not split_file(splitting):
         raise UsageError("Say what to learn from: a file, the name of a data set, or source = … under [data].")
     if out:
-        target(out, source, loading.get("titles"), splitting.get("how"))
+        target(out, source, loading.get("titles"), loading.get("items"), splitting.get("how"))
         refuse_to_replace(out, force=force)
     recommender = _model(given["model"], model, values)
     if isinstance(recommender, GradientModel) and not plan:
         lazy_torch.require(type(recommender).__name__)
     if checkpoint:
-        _check_checkpoint(recommender, checkpoint, out, source, loading.get("titles"), settings)
+        _check_checkpoint(recommender, checkpoint, out, source, loading.get("titles"), loading.get("items"), settings)
     if splitting:
         check_split(splitting)
     data = load(source, loading) if source else pairs_of_split(splitting, loading)

@@ -38,9 +38,16 @@ def inspect(
     say(f"{clean(meta['model'])} model, format {meta['format']}, {size}, {users} the histories of its users")
     sizes = (f"{number:,} {what}" for number, what in zip(meta["shape"], ("users", "items"), strict=False))
     say(f"fitted on {' x '.join(sizes)}")
+    updates = meta.get("now", {}).get("updates", [])
+    if updates:
+        pairs, users = (sum(one.get(name, 0) for one in updates) for name in ("interactions", "new_users"))
+        last = clean(updates[-1].get("when"))
+        say(f"added since, not learned from: interactions {pairs:,}, new users {users:,}, last on {last}")
     say(f"digest {contents.digest}\n")
     _section("setting", {name: "none" if value is None else value for name, value in meta["settings"].items()})
     _section("data", meta["data"])
+    _section("attribute of items", _kinds(meta.get("attributes")))
+    _section("known now", meta.get("now", {}))
     _section("fit", meta["notes"])
     evaluation = meta["evaluation"]
     _section("evaluation", {name: value for name, value in evaluation.items() if name not in ("metrics", "intervals")})
@@ -48,6 +55,13 @@ def inspect(
         intervals = {name: tuple(ends) for name, ends in evaluation.get("intervals", {}).items()}
         say(lay_out(evaluation["metrics"], intervals) + "\n")
     _section("versions", meta.get("made_with", {}))
+
+
+def _kinds(attributes: Any) -> dict[str, Any]:
+    """Names and kinds of the columns of a table of items, as far as the file says them."""
+    columns = attributes.get("columns") if isinstance(attributes, dict) else None
+    pairs = [one for one in columns if isinstance(one, list) and len(one) == 2] if isinstance(columns, list) else []
+    return {str(name): kind for name, kind in pairs}
 
 
 def _section(title: str, values: dict[str, Any]) -> None:

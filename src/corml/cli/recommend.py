@@ -7,9 +7,11 @@ import typer
 
 import corml
 from corml.cli._console import STDOUT, as_json_text, progress, show_json, show_table, tell, wrote
+from corml.cli._rules import rules_of, with_rules
 from corml.cli._tables import ending, put, table_bytes
+from corml.cli._where import excluded, only_these
 from corml.cli._work import ids, tell_unknown, text_target, turned
-from corml.errors import UsageError, ascii_line
+from corml.errors import UsageError, ascii_line, quoted
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
 from corml.seen import SeenRule
@@ -20,6 +22,7 @@ PIECE = 10_000  # users at a time, so that there is progress to show
 FEW = 20  # lists whose reasons are printed one by one
 
 
+@with_rules
 def recommend(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     user: list[str] = typer.Option([], "--user", "-u", metavar="ID", help="A known user; may be repeated."),
@@ -37,6 +40,33 @@ def recommend(
     k: int = typer.Option(10, "-k", metavar="N", help="Number of items per list."),
     exclude: str = typer.Option(None, metavar="IDS", help="Items never to recommend: id,id,… or @FILE."),
     only: str = typer.Option(None, metavar="IDS", help="Candidates: recommend only these items: id,id,… or @FILE."),
+    items: str = typer.Option(
+        None, "--items", metavar="FILE", help="A table of items with attributes, in place of the model's own."
+    ),
+    new_items: str = typer.Option(
+        None,
+        "--new-items",
+        metavar="FILE",
+        help="A table of items that nobody has yet: they are scored by the known items that they are like.",
+    ),
+    lift: float = typer.Option(None, "--lift", metavar="NUMBER", help="What scores of --new-items are multiplied by."),
+    only_where: list[str] = typer.Option(
+        [],
+        "--only-where",
+        metavar="CONDITION",
+        help="Recommend only items with this attribute: genre=Comedy,Drama or price<=20 or price=5..20; may be "
+        "repeated, all must hold.",
+    ),
+    exclude_where: list[str] = typer.Option(
+        [], "--exclude-where", metavar="CONDITION", help="Never recommend items with this attribute; may be repeated."
+    ),
+    now: str = typer.Option(
+        None,
+        "--now",
+        metavar="TIME",
+        help="Leave out what is not available then, by the columns available_from and available_until: 2024-01-31, or "
+        "now.",
+    ),
     seen: str = typer.Option(
         "exclude",
         metavar="RULE",
@@ -46,6 +76,11 @@ def recommend(
     exclude_recent: str = typer.Option(
         None, "--exclude-recent", metavar="TIME", help="With --seen allow or only: not those of the last 30d, 12h, …"
     ),
+    unknown: str = typer.Option(
+        "fallback",
+        metavar="RULE",
+        help="Users the model does not know: fallback, they get the most popular items; or error.",
+    ),
     novelty: float = typer.Option(
         None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
     ),
@@ -53,33 +88,52 @@ def recommend(
         None, "--out", "-o", metavar="FILE", help="Write .parquet, .csv, .tsv or .json; - prints CSV."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    rules: dict[str, Any] = {},
 ) -> None:
     """Recommend items, best first.
 
     What a user is known to have is excluded: what was learned from, held out, or rated too low. --seen allow lets it
-    come back, as in a grocery shop. Ids are written unchanged: a spreadsheet may read one that begins with =
-    as a formula.
+    come back, as in a grocery shop. Users the model does not know get the most popular items; source and reason say
+    so. Ids are written unchanged: a spreadsheet may read one that begins with = as a formula.
 
     \b
     Examples:
       corml recommend shop.corml --user u1 --user u2
       corml recommend shop.corml --history i1,i7 -k 5
       corml recommend shop.corml --item "Salt, coarse" --item Pepper
+      corml recommend shop.corml --user u1 --only-where "genre=Comedy" --only-where "price<=20"
+      corml recommend shop.corml --user u1 --new-items arrivals.csv --only-where "genre=Comedy"
       corml recommend shop.corml --all --out lists.parquet
       corml recommend shop.corml --all --out - | gzip > lists.csv.gz
       corml recommend shop.corml --all --seen only --exclude-recent 2w --out again.csv
+      corml recommend shop.corml --all --diversity .3 --max-per genre=2 --max-share 5% --out lists.parquet
     """
     kind = ending(out, (".parquet", ".csv", ".tsv", ".json")) if out else ""
     if out:
-        text_target(out, model, users)
+        text_target(out, model, users, items, new_items)
     listed = [*user, *(ids("@" + users) or [] if users else [])]
     histories = [*(ids(text) or [] for text in history), *([item] if item else [])]
     if bool(listed or all_users) == bool(histories):
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history or --item with item ids.")
     SeenRule(seen, exclude_recent)
     named = {"exclude": ids(exclude), "only": ids(only)}
-    limits: dict[str, Any] = {**named, "seen": seen, "exclude_recent": exclude_recent}
-    loaded = turned(corml.read_model(model), novelty)
+    loaded = corml.read_model(model)
+    loaded = loaded.with_items(items) if items else loaded
+    if lift is not None and not new_items:
+        raise UsageError("--lift is for new items: give --new-items FILE with it.")
+    if new_items:
+        loaded = loaded.with_new_items(new_items, lift=1.0 if lift is None else lift)
+        tell(f"note: {len(loaded.new_items_):,} new items, scored by what they are like")
+    loaded = turned(loaded, novelty)
+    limits: dict[str, Any] = {
+        "exclude": excluded(exclude_where, named["exclude"], loaded.attributes_),
+        "only": only_these(only_where, named["only"], loaded.attributes_),
+        "seen": seen,
+        "exclude_recent": exclude_recent,
+        "unknown": unknown,
+        "now": now,
+        **vars(rules_of(rules, loaded)),
+    }
     if not histories and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
     for name, given in named.items():
@@ -92,13 +146,19 @@ def recommend(
         lists = list(_for_users(loaded, requested, k, limits))
     _deliver(lists, out, kind, as_json)
     _remark(lists)
+    if not histories:
+        _tell_strangers(loaded, requested)
 
 
 def _for_users(
     loaded: Recommender, requested: Sequence[str], k: int, limits: dict[str, Any]
 ) -> Iterator[Recommendations]:
-    loaded.users_.rows(requested)  # all unknown ones in one error, before any work
+    if limits["unknown"] == "error":
+        loaded.users_.rows(requested)  # all unknown ones in one error, before any work
     with progress() as show:
+        if limits["max_share"] is not None:  # a share is one of all lists
+            yield loaded.recommend(requested, k=k, **limits, progress=show)
+            return
         for at in range(0, len(requested), PIECE):
             yield loaded.recommend(requested[at : at + PIECE], k=k, **limits)
             show("recommend", min(at + PIECE, len(requested)), len(requested))
@@ -125,7 +185,10 @@ def _print(lists: list[Recommendations], as_json: bool) -> None:
     if as_json:
         show_json(_as_json(lists))
         return
-    columns = ["user", "rank", "item", "score", *(["title"] if lists[0].titles else [])]
+    columns = ["user", "rank", "item", "score"]
+    columns += ["boost"] if lists[0].boosts is not None else []
+    columns += ["title"] if lists[0].titles else []
+    columns += ["new"] if lists[0].new else []
     show_table(columns, ([row.get(column) for column in columns] for piece in lists for row in piece.rows()))
 
 
@@ -147,7 +210,10 @@ def _as_json(lists: list[Recommendations]) -> list[dict[str, Any]]:
 def _item(piece: Recommendations, at: int, rank: int) -> dict[str, Any]:
     item = piece.items[at, rank]
     entry = {"rank": rank + 1, "item": item, "score": float(piece.scores[at, rank])}
-    return entry | ({"title": piece.titles.get(item, "")} if piece.titles else {})
+    if piece.boosts is not None:
+        entry["boost"] = float(piece.boosts[at, rank])
+    entry |= {"title": piece.titles.get(item, "")} if piece.titles else {}
+    return entry | ({"new": item in piece.new} if piece.new else {})
 
 
 def _remark(lists: list[Recommendations]) -> None:
@@ -157,7 +223,20 @@ def _remark(lists: list[Recommendations]) -> None:
         for name, why in reasons:
             tell(f"note: {name}: {why}")
     elif reasons:
-        tell(f"note: {len(reasons):,} lists are short or not personal; --json and .json files say why")
+        tell(f"note: {len(reasons):,} lists are short or not personal; the column reason and --json say why")
     for piece in lists:
         for name, labels in zip(piece.users, piece.unknown, strict=True):
             tell_unknown(labels, name)
+
+
+def _tell_strangers(loaded: Recommender, requested: Sequence[str]) -> None:
+    """Count the users that the model does not know, and name a few, because an id may be misspelt."""
+    asked = dict.fromkeys(requested)
+    strangers = [user for user in asked if user not in loaded.users_]
+    if strangers:
+        some = f"{len(strangers):,} of the {len(asked):,} users are not known"
+        told = some if len(strangers) < len(asked) else "none of the users is known"
+        tell(
+            f"note: {told} to the model: {quoted(strangers)}; they get the most popular items (--unknown error refuses "
+            "them)"
+        )

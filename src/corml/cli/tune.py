@@ -80,11 +80,11 @@ def tune(
     if issubclass(kind, GradientModel):
         lazy_torch.require(kind.__name__)
     if out:
-        text_target(out, source, loading.get("titles"))
+        text_target(out, source, loading.get("titles"), loading.get("items"))
     if plots:
         _check_folder(plots)
     if journal:
-        target(journal, source, loading.get("titles"))
+        target(journal, source, loading.get("titles"), loading.get("items"))
     if splitting:
         check_split(splitting)
     data = load(source, loading)

@@ -5,7 +5,7 @@ from typing import Any
 import typer
 
 import corml
-from corml.cli._console import progress, say, show_json, show_table
+from corml.cli._console import progress, say, show_json, show_table, tell
 from corml.cli._options import with_loading
 from corml.cli._refit import fit_measured_again, is_refitted
 from corml.cli._work import recorded_data_and_split
@@ -13,6 +13,7 @@ from corml.errors import DataError, ModelFileError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.recommender import Recommender
 from corml.splits import Split
+from corml.storage import container
 
 __all__ = ["verify"]
 
@@ -50,6 +51,7 @@ def verify(
         ("data", loaded.fitted_.fingerprint, _learned_from(loaded, data, split, refitted)),
         ("split", str(recorded.get("split")), split.fingerprint),
     ]
+    checks += _added(loaded, model)
     part, names = recorded.get("part", "test"), list(recorded["metrics"])
     with progress() as show:
         if refitted:
@@ -60,6 +62,17 @@ def verify(
     _conclude(ascii_line(model, 200), checks, figures)
     if not as_json:
         say("verified: the data, the split and every metric are the same")
+
+
+def _added(model: Recommender, path: str) -> Checks:
+    """What was added after the fit changes no figure; that the histories are those that were written can be checked."""
+    added = model.fitted_.added
+    if added is None:
+        return []
+    since = f"(updates: {len(added.records):,})"
+    tell(f"note: the figures are those of the fit: nothing was learned from what was added since {since}")
+    recorded = container.read(path).meta["now"].get("fingerprint")
+    return [("histories now", str(recorded), added.data.fingerprint)]
 
 
 def _learned_from(model: Recommender, data: Interactions, split: Split, refitted: bool) -> str:

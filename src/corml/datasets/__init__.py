@@ -2,12 +2,15 @@
 
 Each public file of this room is a data set that `load` knows by name. Files with an underscore are the machinery, in
 the order data takes: `_packed` (bytes), a file for each kind of table (`_text`, `_frames`, `_json`, `_excel`, `_lists`,
-`_databases`, `_folders`), `_columns` and `_times`, `_rows`, `_pairs`, `_filters`.
+`_databases`, `_folders`, `_by_kind`), `_columns` and `_times`, `_rows`, `_pairs`, `_filters`; `_items` is the table of
+items.
 """
 
+from corml.datasets._by_kind import files_by_kind, in_words
 from corml.datasets._doctor import Finding, Report, examine
 from corml.datasets._download import fetch
 from corml.datasets._item_lists import load_item_lists
+from corml.datasets._items import load_items
 from corml.datasets._known import Known, Remote, folder, get, known, present
 from corml.datasets._load import load
 from corml.datasets._write import write
@@ -19,11 +22,14 @@ __all__ = [
     "Report",
     "examine",
     "fetch",
+    "files_by_kind",
     "folder",
     "get",
+    "in_words",
     "known",
     "load",
     "load_item_lists",
+    "load_items",
     "present",
     "write",
 ]

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, ascii_line
-from corml.interactions import fault_of
+from corml.ids import fault_of
 
 if TYPE_CHECKING:
     import polars as pl

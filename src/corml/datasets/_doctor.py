@@ -11,13 +11,15 @@ from numpy.typing import NDArray
 
 from corml.datasets._load import SWAPPED, load
 from corml.errors import UsageError, quoted
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 
 __all__ = ["Finding", "Report", "examine"]
 
 QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
 MANY_SINGLES = 0.2  # share of users or items with one interaction that deserves a remark
 HEAVY_HEAD = 0.5  # share of interactions on the top 1 % of items that does
+WEAK_NO = 0.25  # of the mean weight of a pair: a no that is weaker does little
 NOTHING = {"na", "n/a", "nan", "null", "none", "nil", "undefined", "unknown", "-"}
 
 Advice = tuple[str, str, str]  # severity, finding, and what to do
@@ -56,7 +58,13 @@ def examine(source: Any, **options: Any) -> Report:
     if isinstance(source, Interactions) and options:
         raise UsageError("Options say how to load: give them with a file, a frame or a name, not with Interactions.")
     data = source if isinstance(source, Interactions) else load(source, **options)
-    remarks = [*_about_rows(data), *_about_shape(data), *_about_ids(data.users), *_about_ids(data.items)]
+    remarks = [
+        *_about_rows(data),
+        *_about_noes(data),
+        *_about_shape(data),
+        *_about_ids(data.users),
+        *_about_ids(data.items),
+    ]
     findings = sorted((Finding(*remark) for remark in remarks), key=lambda finding: finding.severity != "warning")
     return Report(list(_facts(data)), findings)
 
@@ -83,6 +91,7 @@ def _facts(data: Interactions) -> Iterator[tuple[str, Any]]:
         yield "weights", _quantiles(weights)
         yield "weight of the strongest 10 % of pairs", _head(weights, 0.1)
         yield "interactions the weights are worth", round(float(weights.sum() ** 2 / (weights**2).sum()))
+    yield from _strength_facts(data)
     yield "density", len(data) / (users * items)
     yield "interactions per user", _quantiles(data.user_degrees)
     yield "interactions per item", _quantiles(data.item_degrees)
@@ -94,6 +103,40 @@ def _facts(data: Interactions) -> Iterator[tuple[str, Any]]:
     if data.times is not None:
         yield "first time", _moment(float(data.times.min()))
         yield "last time", _moment(float(data.times.max()))
+
+
+def _strength_facts(data: Interactions) -> Iterator[tuple[str, Any]]:
+    """What kinds, ratings and noes do."""
+    weights = np.ones(len(data)) if data.weights is None else data.weights.astype(np.float64)
+    if data.kinds is not None:
+        names, codes = data.kinds.names, data.kinds.codes
+        pairs = np.bincount(codes, minlength=len(names))
+        by_kind = np.bincount(codes, weights=weights, minlength=len(names)) / weights.sum()
+        yield "pairs by their last event", {names[at]: int(pairs[at]) for at in np.flatnonzero(pairs)}
+        yield "share of the weight by last event", {names[at]: float(by_kind[at]) for at in np.flatnonzero(pairs)}
+    options = data.source.get("options", {})
+    if options.get("rating_strength"):
+        yield "weight of a rating", f"rating - {options['at_least']:g} + 1"
+    if data.negative is not None:
+        yield "pairs said no to", len(data.negative)
+        yield "users who said no", int((data.negative.user_degrees > 0).sum())
+        yield "strength of a no", _quantiles(_noes(data))
+        yield "noes beside the weight of all pairs", float(_noes(data).sum() / weights.sum())
+
+
+def _noes(data: Interactions) -> NDArray[np.float64]:
+    """How strong each no is."""
+    no = data.negative
+    return np.zeros(0) if no is None else np.ones(len(no)) if no.weights is None else no.weights.astype(np.float64)
+
+
+def _about_noes(data: Interactions) -> Iterator[Advice]:
+    if data.negative is None or data.weights is None:
+        return
+    no, yes = float(_noes(data).mean()), float(data.weights.mean())
+    if no < WEAK_NO * yes:
+        advice = "a stronger no pushes down more: give its kind a number in weights= (--weights)"
+        yield "note", f"a no weighs {no:.3g} where an interaction weighs {yes:.3g} on average", advice
 
 
 def _about_rows(data: Interactions) -> Iterator[Advice]:

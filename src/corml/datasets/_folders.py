@@ -17,7 +17,7 @@ from corml.errors import DataError, ascii_line, quoted
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FolderTable", "files_in", "files_like", "is_pattern"]
+__all__ = ["FolderTable", "files_in", "files_like", "is_pattern", "joined"]
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -87,7 +87,7 @@ class FolderTable:
             parts.append(columns)
             places.append(Place(table.where, len(columns), columns.first, columns.lines))
             faults += [replace(fault, file=number, where=table.where) for fault in columns.faults]
-        series = [_joined([part.series[at] for part in parts], name) for at, name in enumerate(wanted)]
+        series = [joined([part.series[at] for part in parts], name) for at, name in enumerate(wanted)]
         return Columns(series, parts[0].unit, faults=faults, places=places)
 
     def _part(self, table: Table, path: Path, wanted: Sequence[str]) -> Columns:
@@ -116,7 +116,7 @@ def _partition(path: Path) -> dict[str, str | None]:
     return {key: None if value == HIVE_NULL else unquote(value) for key, _, value in pairs if key}
 
 
-def _joined(parts: "Sequence[pl.Series]", name: str) -> "pl.Series":
+def joined(parts: "Sequence[pl.Series]", name: str) -> "pl.Series":
     """One column of several; of types that differ by more than the size of whole numbers, as text."""
     import polars as pl
 

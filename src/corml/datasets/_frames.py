@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FrameTable", "column", "from_frame", "from_npz", "from_parquet", "from_pieces"]
 
-ARRAYS = ("user", "item", "rating", "time")  # of an NPZ file
+ARRAYS = ("user", "item", "rating", "time", "weight")  # of an NPZ file
 
 
 class FrameTable:
@@ -67,7 +67,7 @@ def from_parquet(content: Content) -> FrameTable:
 
 
 def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
-    """Read an NPZ archive with arrays `user` and `item` and perhaps `rating` and `time`; others are ignored."""
+    """Read an NPZ archive with arrays `user`, `item` and perhaps `rating`, `time`, `weight`; others are ignored."""
     import polars as pl
 
     try:

@@ -24,8 +24,9 @@ class JsonTable:
 
     named = True
 
-    def __init__(self, content: Content, encoding: str | None) -> None:
+    def __init__(self, content: Content, encoding: str | None, *, nested: bool = False) -> None:
         self.where = content.where
+        self._nested = nested  # whether a field may hold a list, which is then given as its JSON text
         data = as_text(content.data, self.where, encoding)
         self._text = data.decode()
         self._list = self._text[:1000].lstrip().startswith("[")
@@ -54,7 +55,7 @@ class JsonTable:
         lines: list[int] = []
         faults: list[Fault] = []
         for line, record in self._records():
-            row = record if isinstance(record, str) else _row(record, names)
+            row = record if isinstance(record, str) else _row(record, names, nested=self._nested)
             if isinstance(row, str):
                 faults.append(Fault(line, row))
                 continue
@@ -97,10 +98,11 @@ def _parse(line: str) -> dict[str, Any] | str:
     return record if isinstance(record, dict) else "it is not a JSON record"
 
 
-def _row(record: dict[str, Any], names: Sequence[str]) -> list[str | None] | str:
+def _row(record: dict[str, Any], names: Sequence[str], *, nested: bool) -> list[str | None] | str:
     row: list[str | None] = []
     for name in names:
         value = record.get(name)
+        value = json.dumps(value, ensure_ascii=False) if nested and isinstance(value, list) else value
         if isinstance(value, dict | list):
             return f"its field {name} holds a list or a record"
         row.append(value if value is None or isinstance(value, str) else str(value).lower())

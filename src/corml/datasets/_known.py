@@ -43,6 +43,7 @@ class Known:
     rules: Mapping[str, Any] = field(default_factory=dict)  # `load` options that make the set what papers use
     titles: str = ""  # the table of titles inside the original archive
     titles_layout: Mapping[str, Any] = field(default_factory=dict)
+    attributes: tuple[str, ...] = ()  # columns of the table of titles that are attributes of items
     reader: str = "table"  # or «adjacency»: a user and then all their items on each line
     bundled: str = ""  # a folder that holds the files: of this package, or of another one by its full path
 

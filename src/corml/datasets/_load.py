@@ -9,13 +9,17 @@ import numpy as np
 
 import corml.datasets._filters as _filters
 import corml.datasets._sources as _sources
+from corml.attributes import Attributes
+from corml.datasets._by_kind import files_by_kind, options_by_kind
+from corml.datasets._items import attributes_of, own_items, table_of_items
 from corml.datasets._options import Column, Notes, Options
 from corml.datasets._pairs import Pairs, merge
 from corml.datasets._rows import Rows, gather
 from corml.datasets._sources import Source
 from corml.datasets._strength import check_options
-from corml.errors import DataError
-from corml.interactions import Ids, Interactions, canonical, labels_of
+from corml.errors import DataError, UsageError
+from corml.ids import Ids, canonical, labels_of
+from corml.interactions import Interactions
 
 __all__ = ["load"]
 
@@ -53,6 +57,10 @@ def load(
     weights: Mapping[str, float] | None = None,
     negative: Iterable[str] | None = None,
     half_life: str | None = None,
+    rating_strength: bool = False,
+    low_ratings: Literal["seen", "negative"] | None = None,
+    items: Any = None,
+    as_update: bool = False,
     notify: Callable[[str], object] | None = None,
 ) -> Interactions:
     """Read who interacted with what from a file, a data frame, or a known data set.
@@ -68,7 +76,8 @@ def load(
     ----------
     source
         A path, a folder or a pattern of files (`events/**/*.parquet`), "-" for standard input, a data frame (pandas,
-        polars, pyarrow), or a name such as "movielens-small" or "gowalla".
+        polars, pyarrow), or a name such as "movielens-small" or "gowalla". Or several of these, each of one kind of
+        events: {"view": "views.parquet", "buy": "orders.csv"}, as text "view=views.parquet,buy=orders.csv".
     user, item, rating, time
         Columns by name or, counted from 0, by position; None finds them by their usual names, False (for rating and
         time) does without.
@@ -112,9 +121,19 @@ def load(
         "none", "log1p" or "sqrt".
     event, weights, negative
         A column of kinds of events, the weight of each kind, such as {"view": 1, "buy": 10}, and the kinds that say no,
-        such as {"return"}: a pair whose last event is one of these is not learned from, only kept as seen.
+        such as {"return"}: a pair whose last event is one of these is not learned from, kept as seen, and pushes down
+        what is like it, as strongly as its kind weighs (1 without a weight).
     half_life
         Such as "90d": a row that is so much older than the latest one counts half.
+    rating_strength, low_ratings
+        With `at_least`: a pair weighs its rating − at_least + 1; and pairs rated lower are only seen, or with
+        low_ratings="negative" push down what is like them, by at_least − rating.
+    items
+        What is known of items: a file or frame with an item column and others, such as genres, price, available_from
+        and title; `data.attributes`, see `load_items`.
+    as_update
+        For `model.update`: users and items stay even if there is nothing to learn of them, for what was seen, and
+        `k_core`, `min_user` and `min_item` are refused.
     notify
         Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
 
@@ -127,39 +146,68 @@ def load(
     )  # fmt: skip
     said_no = None if negative is None else tuple(sorted(map(canonical, labels_of(negative, "negative"))))
     strength = {"weight": weight, "transform": transform, "event": event, "weights": weights, "half_life": half_life}
-    given = replace(given, **strength, negative=said_no)  # type: ignore[arg-type]
-    check_options(given)
+    ratings = {"rating_strength": rating_strength, "low_ratings": low_ratings}
+    given = replace(given, **strength, **ratings, negative=said_no, items=items)  # type: ignore[arg-type]
+    check_options(given if files_by_kind(source) is None else options_by_kind(given))
+    if as_update and any((k_core, min_user, min_item)):
+        raise UsageError(
+            "k_core, min_user and min_item (--k-core, --min-user, --min-item) choose what a first fit learns from: "
+            "leave them out of an update."
+        )
     notes = Notes(notify)
     origin = _sources.find(source, given, notes)
     rows = gather(origin.table, origin.options, notes)
-    pairs = merge(rows, origin.options.at_least, origin.options.transform)
-    _explain(rows, pairs, origin, notes)
-    data = _interactions(rows, pairs).compact()
-    data = _filters.thin(data, origin.options, notes).compact()
-    _suspect(data, notes)
+    pairs = merge(rows, origin.options)
+    _explain(rows, pairs, origin, notes, may_be_none=as_update and len(rows.user) > 0)
+    data = _interactions(rows, pairs)
+    if not as_update:
+        data = _filters.thin(data.compact(), origin.options, notes).compact()
+        _suspect(data, notes)
+    about = _attributes(origin, notes)
     names = _sources.titles(origin, notes)
+    if about is not None and titles is None:
+        names = {**names, **about.titles}
     return replace(
         data,
         titles={label: names[label] for label in data.items.labels if label in names} if names else {},
+        attributes=about,
         source=_provenance(origin, given, rows, pairs, notes),
     )
+
+
+def _attributes(origin: Source, notes: Notes) -> Attributes | None:
+    """The table of items that was given, else what comes with a known data set."""
+    given, options = origin.options.items, origin.options
+    if given is None:
+        return own_items(origin)
+    if isinstance(given, Attributes):
+        return given
+    table = table_of_items(given, options, notes)
+    item = options.item if isinstance(options.item, str) and options.item in table.names else None
+    return attributes_of(table, notes, item=item, trim=options.trim)
 
 
 def _interactions(rows: Rows, pairs: Pairs) -> Interactions:
     """The pairs to learn from, with those that were only seen."""
     ids = Ids(rows.users, kind="user"), Ids(rows.items, kind="item")
-    seen = None if pairs.seen is None else Interactions(*ids, pairs.seen.user, pairs.seen.item, pairs.seen.time)
-    return Interactions(*ids, pairs.user, pairs.item, pairs.time, seen=seen, weights=pairs.weights)
+
+    def made(some: Pairs, **beside: Interactions | None) -> Interactions:
+        about: dict[str, Any] = {"weights": some.weights, "kinds": some.kinds, **beside}
+        return Interactions(*ids, some.user, some.item, some.time, **about)
+
+    seen, negative = (None if some is None else made(some) for some in (pairs.seen, pairs.negative))
+    return made(pairs, seen=seen, negative=negative)
 
 
-def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
-    """Say how rows became pairs, and refuse if none did."""
+def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes, *, may_be_none: bool = False) -> None:
+    """Say how rows became pairs, and refuse if none did, unless there may be none to learn from."""
     threshold = "0" if origin.options.at_least is None else f"{origin.options.at_least:g}"
     bound = "above" if origin.options.at_least is None else "at least"
     word = "above" if origin.options.at_least is None else "of at least"
-    if not len(pairs.user) and pairs.filtered < len(pairs.seen.user if pairs.seen else ()):
+    none = not len(pairs.user) and not may_be_none
+    if none and pairs.filtered < len(pairs.seen.user if pairs.seen else ()):
         raise DataError(f"{origin.table.where} has no pair to learn from: all its events are negative or weigh 0.")
-    if not len(pairs.user):
+    if none:
         top = max(rows.rating.tolist(), default=0) if rows.rating is not None else 0
         raise DataError(
             f"{origin.table.where} has 0 positives after threshold: no rating is {bound} {threshold} "
@@ -175,6 +223,8 @@ def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes) -> None:
         notes.add(
             f"events: {rejected:,} pairs that weigh nothing or end with a negative event not learned from, only seen"
         )
+    if pairs.negative is not None:
+        notes.add(f"negative: {len(pairs.negative.user):,} of these pairs push down what is like them")
     if pairs.weights is not None:
         low, middle, high = np.quantile(pairs.weights, (0, 0.5, 1))
         notes.add(f"weights: from {low:.3g} to {high:.3g}, half of the pairs below {middle:.3g}")
@@ -203,6 +253,8 @@ def _provenance(origin: Source, given: Options, rows: Rows, pairs: Pairs, notes:
         "duplicates": pairs.duplicates,
         "conflicts": pairs.conflicts,
     }
+    if given.half_life is not None and rows.time is not None and len(rows.time):
+        facts["latest"] = float(rows.time.max())  # the moment from which ages were counted
     if origin.entry is not None:
         facts |= {"licence": origin.entry.licence, "citation": origin.entry.citation}
     return facts

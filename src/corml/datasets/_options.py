@@ -46,6 +46,9 @@ class Options:
     weights: Mapping[str, float] | None = None
     negative: tuple[str, ...] | None = None
     half_life: str | None = None
+    rating_strength: bool = False
+    low_ratings: str | None = None
+    items: Any = None
 
     def __post_init__(self) -> None:
         for name in ("k_core", "min_user", "min_item"):
@@ -82,8 +85,7 @@ class Options:
     def given(self) -> dict[str, Any]:
         """List the options that differ from their defaults, ready for JSON."""
         chosen = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not f.default}
-        if "titles" in chosen:
-            chosen["titles"] = _describe(self.titles)
+        chosen |= {name: _describe(chosen[name]) for name in ("titles", "items") if name in chosen}
         return chosen
 
 
@@ -124,7 +126,7 @@ def _separates(text: object) -> bool:
     return isinstance(text, str) and bool(text) and not set(text) & set('"\r\n\0')
 
 
-def _describe(titles: Any) -> str:
-    if isinstance(titles, str | os.PathLike):
-        return os.fspath(titles)
-    return "mapping" if isinstance(titles, Mapping) else "frame"
+def _describe(table: Any) -> str:
+    if isinstance(table, str | os.PathLike):
+        return os.fspath(table)
+    return "mapping" if isinstance(table, Mapping) else "frame"

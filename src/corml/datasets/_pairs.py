@@ -12,9 +12,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml.datasets._options import Options
 from corml.datasets._rows import Rows
-from corml.datasets._strength import Strength, of_pairs
-from corml.strength import known_weights
+from corml.datasets._strength import of_pairs, of_ratings
+from corml.strength import Kinds, known_weights
 
 __all__ = ["Pairs", "merge"]
 
@@ -29,13 +30,24 @@ class Pairs:
     item: NDArray[Any]
     time: Floats | None
     weights: NDArray[np.float32] | None = None
+    kinds: Kinds | None = None
     duplicates: int = 0
     conflicts: int = 0
     filtered: int = 0  # rated too low
     seen: "Pairs | None" = None  # not learned from: rated too low, or by negative events
+    negative: "Pairs | None" = None  # those of them that were said no to, and how strongly
 
 
-def merge(rows: Rows, at_least: float | None, transform: str | None = None) -> Pairs:
+@dataclass(frozen=True)
+class _About:
+    """What is known of each pair, at its first row: how strong it is, or the no to it, and of which kind."""
+
+    weight: Floats | None
+    against: Floats | None
+    kinds: Kinds | None
+
+
+def merge(rows: Rows, options: Options) -> Pairs:
     """Make each pair one interaction and leave out those rated too low, or not strong at all."""
     import polars as pl
 
@@ -45,37 +57,53 @@ def merge(rows: Rows, at_least: float | None, transform: str | None = None) -> P
     rating, time, conflicts = rows.rating, rows.time, 0
     if distinct < len(first):
         at = np.flatnonzero(key.is_duplicated().to_numpy())
-        rating, time, conflicts = _settle(rows, key.to_numpy(), at, at_least is not None and at_least >= 0)
-    liked = np.ones(len(first), dtype=bool)
+        rating, time, conflicts = _settle(
+            rows, key.to_numpy(), at, options.at_least is not None and options.at_least >= 0
+        )
+    liked, at_least = np.ones(len(first), dtype=bool), options.at_least
     if rating is not None:
         liked = rating > 0 if at_least is None else rating >= at_least
     filtered = int((first & ~liked).sum())
-    weight = None
-    if rows.strength is not None:
-        weight = _weights(rows.strength, key.to_numpy(), rows.time, transform)
-        liked &= weight > 0
-    seen = _pairs(rows, time, None, first & ~liked) if (first & ~liked).any() else None
+    about = _about(rows, key.to_numpy(), rating, options)
+    if about.weight is not None:
+        liked &= about.weight.astype(np.float32) > 0  # what is too old by far counts for nothing
+    seen = _pairs(rows, time, first & ~liked) if (first & ~liked).any() else None
+    refused = first & ~liked & (False if about.against is None else about.against.astype(np.float32) > 0)
     return replace(
-        _pairs(rows, time, weight, first & liked),
+        _pairs(rows, time, first & liked, about.weight, about.kinds),
         duplicates=len(first) - distinct,
         conflicts=conflicts,
         filtered=filtered,
         seen=seen,
+        negative=_pairs(rows, time, refused, about.against, about.kinds) if refused.any() else None,
     )
 
 
-def _weights(strength: Strength, key: NDArray[np.int64], time: Floats | None, transform: str | None) -> Floats:
-    """The strength of each pair, at its first row."""
-    _, leader, pair = np.unique(key, return_index=True, return_inverse=True)
-    weights = np.zeros(len(key))
-    weights[leader] = of_pairs(strength, pair, len(leader), time, transform)
-    return weights
+def _about(rows: Rows, key: NDArray[np.int64], rating: Floats | None, options: Options) -> _About:
+    weight = against = kinds = None
+    if rows.strength is not None:
+        _, leader, pair = np.unique(key, return_index=True, return_inverse=True)
+        weight, against = np.zeros(len(key)), np.zeros(len(key))
+        given = rows.strength, pair, len(leader), rows.time, options.transform
+        weight[leader], against[leader], kind = of_pairs(*given)
+        if kind is not None and rows.strength.by_kind is not None:
+            codes = np.zeros(len(key), dtype=np.int32)
+            codes[leader] = kind
+            kinds = Kinds(rows.strength.by_kind.kinds.names, codes)
+    if rating is not None and (options.rating_strength or options.low_ratings == "negative"):
+        factor, low = of_ratings(rating, options)
+        base = np.ones(len(key)) if weight is None else weight
+        weight, against = base * factor, base * low + (0.0 if against is None else against)
+    return _About(weight, against, kinds)
 
 
-def _pairs(rows: Rows, time: Floats | None, weight: Floats | None, keep: NDArray[np.bool_]) -> Pairs:
+def _pairs(
+    rows: Rows, time: Floats | None, keep: NDArray[np.bool_], weight: Floats | None = None, kinds: Kinds | None = None
+) -> Pairs:
     user, item = rows.user[keep].astype(np.int32), rows.item[keep].astype(np.int32)
     weights = None if weight is None or not keep.any() else known_weights(weight[keep])
-    return Pairs(user, item, None if time is None else time[keep], weights)
+    named = None if kinds is None else kinds.where(keep)
+    return Pairs(user, item, None if time is None else time[keep], weights, named)
 
 
 def _settle(

@@ -10,6 +10,7 @@ from typing import Any
 import corml.datasets._download as _download
 import corml.datasets._known as _known
 import corml.datasets._titles as _titles
+from corml.datasets._by_kind import TablesByKind, files_by_kind, in_words, options_by_kind
 from corml.datasets._columns import Table
 from corml.datasets._databases import from_database, kind_of_database
 from corml.datasets._excel import ExcelTable
@@ -24,7 +25,7 @@ from corml.datasets._text import TextTable
 from corml.errors import DataError, UsageError, ascii_line
 from corml.settings import nearest
 
-__all__ = ["Source", "find", "titles"]
+__all__ = ["Source", "find", "own_table", "second_table", "titles"]
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,10 @@ class Source:
 
 
 def find(source: Any, options: Options, notes: Notes) -> Source:
-    """Open what was given: an existing file before a known name before a frame."""
+    """Open what was given: an existing file before a known name before a frame; or several, each of one kind."""
+    by_kind = files_by_kind(source)
+    if by_kind is not None:
+        return _by_kind(by_kind, options, notes)
     if not isinstance(source, str | os.PathLike):
         _refuse_query(options, "a frame")
         return Source(from_frame(source), "frame", options)
@@ -64,6 +68,14 @@ def find(source: Any, options: Options, notes: Notes) -> Source:
     return Source(table(read, options, notes), os.fspath(source), options, path=path)
 
 
+def _by_kind(files: Mapping[str, Any], options: Options, notes: Notes) -> Source:
+    opened = {kind: find(one, replace(options, titles=None), notes) for kind, one in files.items()}
+    table = TablesByKind({kind: one.table for kind, one in opened.items()}, options, notes)
+    names = {kind: one.name for kind, one in opened.items()}
+    name = "frame" if "frame" in names.values() else in_words(names)
+    return Source(table, name, replace(options_by_kind(options), **table.options))
+
+
 def _several(paths: Sequence[Path], name: str, options: Options, notes: Notes) -> Source:
     def opener(path: Path, notes: Notes) -> Table:
         return table(content(path, allow_expansion=options.allow_expansion), options, notes)
@@ -77,19 +89,19 @@ def _refuse_query(options: Options, what: str) -> None:
         raise UsageError(f"query= (--query) is for SQLite and DuckDB files, and {what} is none: leave it out.")
 
 
-def table(read: Content, options: Options, notes: Notes, *, quotes: bool = True) -> Table:
-    """Read the table in some bytes, by their kind."""
+def table(read: Content, options: Options, notes: Notes, *, quotes: bool = True, nested: bool = False) -> Table:
+    """Read the table in some bytes, by their kind; `nested` lets a field of JSON hold a list."""
     if read.kind in ("parquet", "pq"):
         return from_parquet(read)
     if read.kind == "npz":
         return from_npz(read, allow_expansion=options.allow_expansion)
     if read.kind in ("jsonl", "ndjson", "json"):
-        return JsonTable(read, options.encoding)
+        return JsonTable(read, options.encoding, nested=nested)
     if read.kind in ("xlsx", "xlsm"):
         return ExcelTable(read, options, notes)
     if read.kind in ("xls", "ods"):
         raise DataError(f"{read.where} is a spreadsheet of a kind corml does not read: save it as .xlsx or CSV.")
-    if options.item_lists or looks_like_lists(read, options):
+    if not nested and (options.item_lists or looks_like_lists(read, options)):
         notes.add("lists: each line is a user and then all their items")
         return ListTable(read, options.encoding)
     return TextTable(read, options, notes, quotes=quotes)
@@ -102,13 +114,18 @@ def titles(origin: Source, notes: Notes) -> dict[str, str]:
         return _titles.from_mapping(given)
     if given is None:
         return _own_titles(origin)
-    if isinstance(given, str | os.PathLike):
-        read = content(Path(given), allow_expansion=options.allow_expansion)
-        second = table(read, Options(encoding=options.encoding), Notes())
-    else:
-        second = from_frame(given)
+    second = second_table(given, options, Notes()) if isinstance(given, str | os.PathLike) else from_frame(given)
     item = options.item if isinstance(options.item, str) else ""
     return _titles.from_table(second, item, trim=options.trim, notes=notes)
+
+
+def second_table(path: str | os.PathLike[str], options: Options, notes: Notes) -> Table:
+    """Open a table about items that stands beside the interactions."""
+    database = kind_of_database(Path(path)) if os.path.exists(path) else None
+    if database is not None:
+        return from_database(Path(path), database, None)
+    read = content(Path(path), allow_expansion=options.allow_expansion)
+    return table(read, Options(encoding=options.encoding), notes, nested=True)
 
 
 def _known_set(entry: Known, options: Options, notes: Notes) -> Source:
@@ -137,21 +154,26 @@ def _compare(entry: Known, path: Path, notes: Notes) -> None:
 
 
 def _own_titles(origin: Source) -> dict[str, str]:
+    second = own_table(origin)
+    return {} if second is None else _titles.from_table(second, "", trim=origin.options.trim, notes=Notes())
+
+
+def own_table(origin: Source) -> Table | None:
+    """The table about items that comes with a known data set, if it is here."""
     entry, path = origin.entry, origin.path
     if entry is None or path is None or not entry.titles:
-        return {}
+        return None
     beside = path.parent / Path(entry.titles).name
     if path.suffix == ".zip" and _has(path, entry.titles):
         read = content(path, members=[entry.titles])
     elif beside.is_file():
         read = content(beside)
     else:
-        return {}
+        return None
     layout = dict(entry.titles_layout)
     encoding = layout.pop("encoding", "utf-8")
     read = replace(read, data=read.data.decode(encoding).encode())
-    second = table(read, Options(**layout), Notes(), quotes="encoding" not in entry.titles_layout)
-    return _titles.from_table(second, "", trim=origin.options.trim, notes=Notes())
+    return table(read, Options(**layout), Notes(), quotes="encoding" not in entry.titles_layout)
 
 
 def _has(path: Path, member: str) -> bool:

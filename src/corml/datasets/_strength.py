@@ -1,11 +1,12 @@
-"""How strong an interaction is: by the kind of event, a quantity and its age.
+"""How strong an interaction is: by the kind of event, a quantity, its age and its rating.
 
     a row      weight of its kind × its quantity × 2^(−age / half_life), with the age counted from the latest row
     a pair     transform(the sum of its rows); without kinds and quantities repeated rows say nothing, and the latest
-               row counts alone
+               row counts alone; with `rating_strength` this times (its rating − at_least + 1)
 
 A pair is only seen, and not learned from, where the sum is not above 0, or where its last event was a negative one
-(without times: any of its events).
+(without times: any of its events). Then its negative rows, added up and transformed alike, are how strong the no is;
+of a rating below `at_least`, with `low_ratings="negative"`, it is at_least − rating.
 """
 
 from collections.abc import Callable, Mapping
@@ -18,28 +19,41 @@ from numpy.typing import NDArray
 from corml import durations
 from corml.datasets._options import Options
 from corml.errors import DataError, UsageError, ascii_line, quoted
+from corml.strength import Kinds
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["TRANSFORMS", "Strength", "check_options", "kinds", "of_pairs", "of_rows"]
+__all__ = ["TRANSFORMS", "OfKind", "Strength", "check_options", "kinds", "of_pairs", "of_ratings", "of_rows"]
 
 Floats = NDArray[np.float64]
 TRANSFORMS: dict[str, Callable[[Floats], Floats]] = {"none": lambda x: x, "log1p": np.log1p, "sqrt": np.sqrt}
 
 
 @dataclass(frozen=True)
+class OfKind:
+    """What the kind of each row says: its weight, whether it is a negative one, and which it is."""
+
+    weights: Floats
+    negative: NDArray[np.bool_]
+    kinds: Kinds
+
+    def where(self, keep: NDArray[np.bool_]) -> "OfKind":
+        """Of some of the rows."""
+        return OfKind(self.weights[keep], self.negative[keep], self.kinds.where(keep))
+
+
+@dataclass(frozen=True)
 class Strength:
-    """One number for each row, whether numbers add up, and which rows are events of a negative kind."""
+    """One number for each row, whether numbers add up, and what its kind says, where there are kinds."""
 
     numbers: Floats
     adds_up: bool
-    negative: NDArray[np.bool_] | None
+    by_kind: OfKind | None
 
     def where(self, keep: NDArray[np.bool_]) -> "Strength":
         """Of some of the rows."""
-        negative = None if self.negative is None else self.negative[keep]
-        return Strength(self.numbers[keep], self.adds_up, negative)
+        return Strength(self.numbers[keep], self.adds_up, None if self.by_kind is None else self.by_kind.where(keep))
 
 
 def check_options(options: Options) -> None:
@@ -52,12 +66,20 @@ def check_options(options: Options) -> None:
         raise UsageError("transform is about weights: give weight= or event= (--weight, --event) too.")
     if (options.weights is not None or options.negative is not None) and options.event is None:
         raise UsageError("weights and negative are about kinds of events: name their column with event= (--event).")
+    if (options.rating_strength or options.low_ratings == "negative") and options.at_least is None:
+        raise UsageError(
+            "rating_strength= (--rating-strength) and low_ratings= (--low-ratings) count from a threshold of ratings: "
+            "give at_least= (--at-least) too."
+        )
+    if options.low_ratings not in (None, "seen", "negative"):
+        shown = ascii_line(options.low_ratings)
+        raise UsageError(f"low_ratings= (--low-ratings) must be 'seen' or 'negative'; got {shown}.")
     given = options.weights
     if given is not None and not (isinstance(given, Mapping) and all(map(_is_weight, given.values()))):
         raise UsageError(f"weights must give each kind of event a number of 0 or more; got {ascii_line(given)}.")
 
 
-def kinds(series: "pl.Series", options: Options, where: str) -> tuple[Floats, NDArray[np.bool_]]:
+def kinds(series: "pl.Series", options: Options, where: str) -> OfKind:
     """The weight of each row by its kind of event, and whether that kind is a negative one."""
     import polars as pl
 
@@ -72,39 +94,50 @@ def kinds(series: "pl.Series", options: Options, where: str) -> tuple[Floats, ND
             f"{where} has {rows:,} events of a kind without a weight: {quoted(unknown, 8)}: give each a number in "
             "weights= (--weights), 0 to keep it as seen only."
         )
-    values = {name: 0.0 if name in negative else weights.get(name, 1.0) for name in present}
-    numbers = np.array([values[name] for name in names.to_list()], dtype=np.float64)
-    return numbers, np.asarray(names.is_in(sorted(negative)).to_numpy(), dtype=bool)
+    code = {name: number for number, name in enumerate(present)}
+    codes = np.array([code[name] for name in names.to_list()], dtype=np.int32)
+    values, refuses = np.array([weights.get(name, 1.0) for name in present]), np.array([n in negative for n in present])
+    return OfKind(values[codes], refuses[codes], Kinds(tuple(present), codes))
 
 
-def of_rows(
-    quantity: Floats | None, by_kind: tuple[Floats, NDArray[np.bool_]] | None, time: Floats | None, options: Options
-) -> Strength | None:
+def of_rows(quantity: Floats | None, by_kind: OfKind | None, time: Floats | None, options: Options) -> Strength | None:
     """The strength of each row; None where nothing was asked for."""
     if quantity is None and by_kind is None and options.half_life is None:
         return None
-    factors = [part for part in (quantity, None if by_kind is None else by_kind[0]) if part is not None]
+    factors = [part for part in (quantity, None if by_kind is None else by_kind.weights) if part is not None]
     if options.half_life is not None:
         factors.append(_decay(time, options.half_life))
     numbers = np.prod(factors, axis=0)
-    return Strength(numbers, len(factors) > (options.half_life is not None), None if by_kind is None else by_kind[1])
+    return Strength(numbers, len(factors) > (options.half_life is not None), by_kind)
 
 
 def of_pairs(
     strength: Strength, pair: NDArray[np.int64], count: int, time: Floats | None, transform: str | None
-) -> Floats:
-    """The strength of each pair; 0 where it is only seen."""
-    total = np.zeros(count)
-    (np.add if strength.adds_up else np.maximum).at(total, pair, strength.numbers)
-    rejected = np.zeros(count, dtype=bool)
-    if strength.negative is not None:
-        if time is None:
-            rejected[pair[strength.negative]] = True
-        else:
-            last = np.lexsort((time, pair))
-            rejected[pair[last]] = strength.negative[last]  # of repeated positions the last one stays
-    values = np.where(rejected, 0.0, np.maximum(total, 0.0))
-    return TRANSFORMS[transform or "none"](values)
+) -> tuple[Floats, Floats, NDArray[np.int32] | None]:
+    """The strength of each pair, 0 where it is only seen; how strong its no is, 0 where there is none; and its kind.
+
+    The kind is that of the last row; without times of the strongest, and a negative one before others.
+    """
+    add, change = np.add if strength.adds_up else np.maximum, TRANSFORMS[transform or "none"]
+    total, against = np.zeros(count), np.zeros(count)
+    by_kind = strength.by_kind
+    if by_kind is None:
+        add.at(total, pair, strength.numbers)
+        return change(np.maximum(total, 0.0)), against, None
+    no = by_kind.negative
+    add.at(total, pair[~no], strength.numbers[~no])
+    add.at(against, pair[no], np.abs(strength.numbers[no]))
+    last = np.lexsort((strength.numbers, no, pair) if time is None else (time, pair))
+    rejected, kind = np.zeros(count, dtype=bool), np.zeros(count, dtype=np.int32)
+    rejected[pair[last]], kind[pair[last]] = no[last], by_kind.kinds.codes[last]  # of equal positions the last stays
+    return change(np.where(rejected, 0.0, np.maximum(total, 0.0))), change(np.where(rejected, against, 0.0)), kind
+
+
+def of_ratings(rating: Floats, options: Options) -> tuple[Floats, Floats]:
+    """What ratings say of pairs: by how much a strength is multiplied, and how strong a no is."""
+    above = rating - float(options.at_least or 0)
+    factor = np.where(above >= 0, above + 1, 0.0) if options.rating_strength else np.ones(len(rating))
+    return factor, np.maximum(-above, 0.0) if options.low_ratings == "negative" else np.zeros(len(rating))
 
 
 def _decay(time: Floats | None, half_life: Any) -> Floats:

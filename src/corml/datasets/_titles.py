@@ -8,7 +8,7 @@ from corml.datasets._columns import Table
 from corml.datasets._options import Notes
 from corml.datasets._sniff import find, listed
 from corml.errors import DataError
-from corml.interactions import canonical
+from corml.ids import canonical
 
 __all__ = ["from_mapping", "from_table"]
 

@@ -14,20 +14,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, UsageError, ascii_line
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.storage import atomic
 
 __all__ = ["write"]
 
 HEADERS = {
-    ".csv": ("user", "item", "time"),
-    ".tsv": ("user", "item", "time"),
-    ".inter": ("user_id:token", "item_id:token", "timestamp:float"),
+    ".csv": ("user", "item", "time", "weight"),
+    ".tsv": ("user", "item", "time", "weight"),
+    ".inter": ("user_id:token", "item_id:token", "timestamp:float", "weight:float"),
 }
 
 
 def write(interactions: Interactions, path: str | os.PathLike[str]) -> None:
-    """Write pairs (and times, if known) to a `.csv`, `.tsv`, `.inter`, `.parquet` or `.npz` file that `load` reads."""
+    """Write pairs, and times and weights where there are any, to a file that `load` reads.
+
+    Its suffix says how: `.csv`, `.tsv`, `.inter`, `.parquet` or `.npz`.
+    """
     suffix = Path(path).suffix.lower()
     if suffix not in (*HEADERS, ".parquet", ".npz"):
         raise UsageError(
@@ -45,13 +49,16 @@ def write(interactions: Interactions, path: str | os.PathLike[str]) -> None:
 
 def _text(interactions: Interactions, header: Sequence[str], separator: str) -> bytes:
     columns: list[Sequence[Any]] = []
+    names = list(header[:2])
     for ids, rows in ((interactions.users, interactions.user), (interactions.items, interactions.item)):
         _refuse_nul(ids)
         labels = np.array([_escaped(label, separator) for label in ids.labels], dtype=object)
         columns.append(labels[rows].tolist())
-    if interactions.times is not None:
-        columns.append([str(int(t)) if t.is_integer() else repr(t) for t in interactions.times.tolist()])
-    lines = [separator.join(header[: len(columns)]), *map(separator.join, zip(*columns, strict=True)), ""]
+    for name, numbers in zip(header[2:], (interactions.times, interactions.weights), strict=True):
+        if numbers is not None:
+            names.append(name)
+            columns.append([str(int(x)) if x.is_integer() else repr(x) for x in numbers.tolist()])
+    lines = [separator.join(names), *map(separator.join, zip(*columns, strict=True)), ""]
     return _encoded("\n".join(lines))
 
 
@@ -81,8 +88,7 @@ def _parquet(interactions: Interactions) -> bytes:
         "user": pl.Series(interactions.users.labels.tolist(), dtype=pl.String).gather(interactions.user),
         "item": pl.Series(interactions.items.labels.tolist(), dtype=pl.String).gather(interactions.item),
     }
-    if interactions.times is not None:
-        columns["time"] = interactions.times
+    columns |= _numbers(interactions)
     out = io.BytesIO()
     pl.DataFrame(columns).write_parquet(out)
     return out.getvalue()
@@ -93,11 +99,15 @@ def _npz(interactions: Interactions) -> bytes:
     for ids, rows in ((interactions.users, interactions.user), (interactions.items, interactions.item)):
         _refuse_nul(ids)
         arrays[ids.kind] = _compactly(ids.labels.tolist())[rows]
-    if interactions.times is not None:
-        arrays["time"] = interactions.times
+    arrays |= _numbers(interactions)
     out = io.BytesIO()
     np.savez_compressed(out, allow_pickle=False, **arrays)
     return out.getvalue()
+
+
+def _numbers(interactions: Interactions) -> dict[str, NDArray[Any]]:
+    known = {"time": interactions.times, "weight": interactions.weights}
+    return {name: numbers for name, numbers in known.items() if numbers is not None}
 
 
 def _compactly(labels: list[str]) -> NDArray[Any]:

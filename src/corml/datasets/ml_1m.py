@@ -15,4 +15,5 @@ ml_1m = Known(
     layout={"separator": "::", "header": False, "rating": 2, "time": 3},
     titles="ml-1m/movies.dat",
     titles_layout={"separator": "::", "header": False, "encoding": "latin-1"},
+    attributes=("genres",),
 )

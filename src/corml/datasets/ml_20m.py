@@ -18,4 +18,5 @@ ml_20m = Known(
     member="ml-20m/ratings.csv",
     rules={"at_least": 4, "k_core": 5},
     titles="ml-20m/movies.csv",
+    attributes=("genres",),
 )

@@ -13,4 +13,5 @@ ml_latest_small = Known(
     accepts=("ml-latest-small/ratings.csv",),
     member="ml-latest-small/ratings.csv",
     titles="ml-latest-small/movies.csv",
+    attributes=("genres",),
 )

@@ -12,5 +12,6 @@ movielens_small = Known(
     citation="F. M. Harper, J. A. Konstan. The MovieLens Datasets: History and Context. ACM TiiS 5(4), 2015",
     member="ratings.csv.gz",
     titles="movies.csv.gz",
+    attributes=("genres",),
     bundled="_movielens_small",
 )

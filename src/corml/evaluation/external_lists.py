@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from corml.errors import DataError, UsageError, ascii_line
 from corml.evaluation.list_files import read_lists
 from corml.evaluation.task import Task
-from corml.interactions import canonical
+from corml.ids import canonical
 from corml.linalg.cells import filled
 from corml.recommendations import Recommendations
 

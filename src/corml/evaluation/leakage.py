@@ -19,7 +19,7 @@ def leakage(model: "Recommender", split: Split, part: str) -> str | None:
     if not len(model.users_):  # saved without its users: their pairs cannot be looked up
         return "the model was not fitted on the train part of this split: it may have learned the held-out pairs"
     held_out = split.part(part)[2]
-    seen = held_out.on(model.users_, model.items_).matrix.multiply(model.train_).nnz
+    seen = held_out.on(model.fitted_.users, model.items_).matrix.multiply(model.train_).nnz
     if not seen:
         return None
     return (

@@ -18,7 +18,7 @@ Values = NDArray[np.float64]
 def lists_of(task: Task, ranked: NDArray[np.integer[Any]]) -> Lists:
     """Ranked item numbers (one row per user of the task, −1 where short) as what metrics see."""
     hits = filled(task.targets, np.arange(len(ranked))[:, None], ranked)
-    return Lists(ranked, hits, np.diff(task.targets.indptr), task.degrees, task.n_users)
+    return Lists(ranked, hits, np.diff(task.targets.indptr), task.degrees, task.n_users, task.train)
 
 
 def measured(lists: Lists, metrics: Sequence[Metric]) -> tuple[dict[str, float], dict[str, Values]]:

@@ -27,7 +27,8 @@ class Result:
 
     `per_user` has an array in the order of `users` for each metric that is about single lists, and `intervals` a
     (low, high) for it; coverage and gini are about all lists together and are in neither. `notes` counts what was
-    left out and why; `split` and `procedure` say which split it was and how to reproduce it.
+    left out and why; `split` and `procedure` say which split it was and how to reproduce it. `rules` says in words what
+    the lists had to obey, if anything.
     """
 
     means: Mapping[str, float]
@@ -40,6 +41,7 @@ class Result:
     split: str = ""
     procedure: Mapping[str, Any] = field(default_factory=dict)
     notes: Mapping[str, int] = field(default_factory=dict)
+    rules: str = ""
 
     def __getitem__(self, metric: str) -> float:
         label = parse(metric).label
@@ -117,6 +119,7 @@ class Result:
             "split": self.split,
             "procedure": dict(self.procedure),
             "notes": dict(self.notes),
+            **({"rules": self.rules} if self.rules else {}),
         }
 
     def _paired(self, other: "Result") -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
@@ -134,7 +137,8 @@ class Result:
     def _remarks(self) -> list[str]:
         certainty = f"; [low, high]: {self.confidence:.0%} interval over users" if self.intervals else ""
         head = f"{len(self.users):,} users of the {self.part} part{certainty}"
-        return [head, *(f"{count:,} {what}" for what, count in self.notes.items())]
+        rules = [f"lists with {self.rules}"] if self.rules else []
+        return [head, *rules, *(f"{count:,} {what}" for what, count in self.notes.items())]
 
 
 def _ends(interval: tuple[float, float] | None) -> list[float | str]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from corml.console_progress import shown
 from corml.errors import UsageError
@@ -17,7 +18,8 @@ from corml.evaluation.result import Result
 from corml.evaluation.task import counted
 from corml.log import timed
 from corml.metrics import Metric, parse_all
-from corml.progress import Asked
+from corml.progress import Asked, Progress
+from corml.rules import ListRules
 from corml.splits import Split
 from corml.topn import top_k
 
@@ -36,6 +38,7 @@ def evaluate(
     metrics: str | Sequence[str] = DEFAULT_METRICS,
     *,
     part: str = "test",
+    rules: ListRules | None = None,
     intervals: bool = True,
     confidence: float = 0.95,
     resamples: int = 1000,
@@ -47,7 +50,8 @@ def evaluate(
     The model scores the history of the part (train); items already seen (for "test": train and valid) are excluded.
     Users and items are matched by id, so the model may come from a file; item popularity comes from `split.train`.
     `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`. A model that was fitted on
-    held-out pairs gets a LeakageWarning.
+    held-out pairs gets a LeakageWarning. `rules` are those of the lists, such as `ListRules(diversity=0.3)`: what they
+    cost. Lists are then made for the longest K that is asked for.
     """
     if not isinstance(split, Split):
         raise UsageError(
@@ -57,11 +61,14 @@ def evaluate(
     job = task.make(split, part, model.items)
     warn_of_leakage(model, split, part)
     longest = min(max(metric.k for metric in parsed), len(job.items))
-    known = model.users_.find(job.users)
+    known = model.fitted_.users.find(job.users)
     history = job.history if model.LEARNS_WEIGHTS else counted(job.history)
     with shown(progress) as report, timed("evaluate %s on %s users of %s", model.NAME, len(job.users), part):
-        best, _ = top_k(model, history, longest, users=known, seen=job.mask, progress=report)
-    return _result(job, best, parsed, bootstrap, name=model.NAME)
+        if rules is not None and rules.any:
+            best = _by_rules(model, history, longest, known, job, rules, report)
+        else:
+            best, _ = top_k(model, history, longest, users=known, seen=job.mask, progress=report)
+    return _result(job, best, parsed, bootstrap, name=model.NAME, rules=str(rules or ""))
 
 
 def evaluate_lists(
@@ -91,6 +98,22 @@ def evaluate_lists(
     return _result(job, best, parsed, bootstrap, name=name, notes=notes)
 
 
+def _by_rules(
+    model: "Recommender",
+    history: csr_array,
+    k: int,
+    known: NDArray[np.int64],
+    job: task.Task,
+    rules: ListRules,
+    progress: Progress,
+) -> NDArray[np.int64]:
+    """Lists of a task by rules."""
+    from corml.rerank import Ranking, ranked  # with a kernel that plain lists do without
+
+    ranking = Ranking.of(model, history, known, job.mask, rules=rules)
+    return ranked(ranking, k, rules, job.users.tolist(), progress).columns
+
+
 def _result(
     job: task.Task,
     best: NDArray[np.int64],
@@ -99,6 +122,7 @@ def _result(
     *,
     name: str,
     notes: Mapping[str, int] | None = None,
+    rules: str = "",
 ) -> Result:
     means, per_user = measured(lists_of(job, best), metrics)
     return Result(
@@ -112,4 +136,5 @@ def _result(
         split=job.split.fingerprint,
         procedure=job.split.procedure,
         notes={**job.notes, **(notes or {})},
+        rules=rules,
     )

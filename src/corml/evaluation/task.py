@@ -1,6 +1,7 @@
 """An evaluation task on one catalogue: which users, and for each a history, a mask and targets.
 
-    history     what the model scores: the history of the part (train, unless the split says otherwise), with weights
+    history     what the model scores: the history of the part (train, unless the split says otherwise), with weights,
+                and with negative entries for what was said no to
     mask        what the split says was already seen, and is not recommended: for test that is train and valid
     targets     the held-out pairs of the part
 
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import DataError
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.linalg.cells import filled
 from corml.splits import Split
-from corml.strength import with_values
+from corml.strength import only_positive, with_values
 
 __all__ = ["Task", "counted", "make"]
 
@@ -35,6 +37,7 @@ class Task:
     history: csr_array
     mask: csr_array
     targets: csr_array
+    train: csr_array
     degrees: NDArray[np.int64]
     n_users: int
     notes: dict[str, int] = field(default_factory=dict)
@@ -58,22 +61,25 @@ def make(split: Split, part: str, items: Ids) -> Task:
             f"No user can be evaluated on the {part} part: {_listed(counted)}. "
             f"Check that the {part} part is not empty and that model and split come from the same data."
         )
+    train = _on(split.train, items)
     return Task(
         users=held_out.users.labels[rows],
         items=items,
         split=split,
         part=part,
-        history=_rows(history.weighted, rows),
+        history=_rows(history.histories, rows),
         mask=_rows(mask.matrix, rows),
         targets=_rows(possible.matrix, rows),
-        degrees=_on(split.train, items).item_degrees,
+        train=train.matrix,
+        degrees=train.item_degrees,
         n_users=int((split.train.user_degrees > 0).sum()),
         notes={what: count for what, count in counted.items() if count},
     )
 
 
 def counted(history: csr_array) -> csr_array:
-    """Histories without weights, for a model that only counts."""
+    """Histories without weights and negative entries, for a model that only counts."""
+    history = only_positive(history)
     return with_values(history, np.ones(history.nnz, dtype=np.float32))
 
 

@@ -11,7 +11,8 @@ By Cauchy–Schwarz right_j·p ≤ ‖right_j‖‖p‖. So items stand in the o
 Chunks are read from end to end, because many numbers that stand side by side cost as much as one here and there.
 """
 
-from dataclasses import dataclass
+import threading
+from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
@@ -52,6 +53,7 @@ class Bounded:
     tails: Array
     norms: Array
     noise: np.float32
+    _spaces: threading.local = field(default_factory=threading.local, init=False, repr=False)
 
     @classmethod
     def of(cls, H: csr_array, left: Array, right: Array, own: Array, *, noise: float) -> Self:
@@ -73,7 +75,8 @@ class Bounded:
     ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
         """Items and scores of each history, and how many items were multiplied in full.
 
-        Equal scores stand in item order; −1 and −inf where a list is short. Rows of `seen` and `allowed` are sorted.
+        Equal scores stand in item order; −1 and −inf where a list is short. Rows of `seen` and `allowed` are sorted;
+        one row holds for all histories.
         """
         rows = X.shape[0]
         columns = np.full((rows, k), -1, dtype=np.int64)
@@ -94,11 +97,37 @@ class Bounded:
         over_rows(ranked, rows, smallest=16)
         return columns, scores, work
 
+    def one(self, history: Array, k: int, seen: Array, allowed: Array | None) -> tuple[Array, Array]:
+        """The same for one history, by item numbers, each once: for a service, where matrices would take the time."""
+        columns = np.full((1, k), -1, dtype=np.int64)
+        scores = np.full((1, k), -np.inf, dtype=np.float32)
+        work = np.zeros(1, dtype=np.int64)
+        p, h, states, near, bounds, best, guess = self._kept_space(k)
+        arrays = self.H.indptr, self.H.indices, self.H.data, self.left, self.right, self.own, self.order, self.place
+        given = *_row(history), np.ones(len(history), dtype=np.float32), *_row(seen), *arrays
+        if allowed is not None:
+            _among(*given, p, h, states, *_row(allowed), self.noise, columns, scores, work, 0, 1)
+        else:
+            index, space = (self.heads, self.tails, self.norms), (near, bounds, best, guess)
+            _ranked(*given, p, h, states, *index, *space, self.noise, columns, scores, work, 0, 1)
+        return columns[0], scores[0]
+
+    def _kept_space(self, k: int) -> tuple[Array, ...]:
+        """The space of this thread: every search leaves it as it was, so only its list depends on k."""
+        if not hasattr(self._spaces, "arrays"):
+            self._spaces.arrays = self._space(1)[:5]
+        return *self._spaces.arrays, np.empty(k, np.int64), np.empty(k, np.float32)
+
     def _space(self, k: int) -> tuple[Array, ...]:
         """Arrays to work in: p, h and the chunks' states; h with the first coordinates, bounds, and a list of k."""
         n, rank = self.right.shape
         p, h, near, bounds = (np.zeros(size, dtype=np.float32) for size in (max(rank, HEAD), n, n, CHUNK))
         return p, h, np.zeros(-(-n // CHUNK), dtype=np.uint8), near, bounds, np.empty(k, np.int64), np.empty(k, h.dtype)
+
+
+def _row(items: Array) -> tuple[Array, Array]:
+    """One row of items as a pattern of one row."""
+    return np.array([0, len(items)], dtype=np.int32), items.astype(np.int32)
 
 
 @njit(cache=True, nogil=True)
@@ -125,7 +154,8 @@ def _among(  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, place, p, h, states)
         _exclude(seen_ptr, seen, row, place, h, states)
-        for at in range(only_ptr[row], only_ptr[row + 1]):
+        line = min(row, len(only_ptr) - 2)
+        for at in range(only_ptr[line], only_ptr[line + 1]):
             here = np.int64(place[allowed[at]])
             if h[here] > NOTHING:
                 _score(here, right, order, p, h, noise, columns[row], scores[row])
@@ -154,7 +184,8 @@ def _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, pla
 
 @inner(inline="always")
 def _exclude(seen_ptr, seen, row, place, h, states):  # type: ignore[no-untyped-def]
-    for at in range(seen_ptr[row], seen_ptr[row + 1]):
+    line = min(row, len(seen_ptr) - 2)
+    for at in range(seen_ptr[line], seen_ptr[line + 1]):
         here = place[seen[at]]
         h[here] = NOTHING
         states[here // CHUNK] = TOUCHED

@@ -1,4 +1,4 @@
-"""Which cells of a sparse pattern are filled, for many cells at once."""
+"""Cells and rows of a sparse matrix, many at once."""
 
 from typing import Any
 
@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["filled"]
+__all__ = ["filled", "rows_or_none"]
 
 Whole = NDArray[np.integer[Any]]
 
@@ -18,3 +18,17 @@ def filled(pattern: csr_array, rows: Whole, columns: Whole) -> NDArray[np.bool_]
     stored = np.append(np.repeat(first, np.diff(pattern.indptr)) + pattern.indices, -1)
     cells = np.where(columns >= 0, first[rows] + columns, -2)
     return np.asarray(stored[np.searchsorted(stored[:-1], cells)] == cells)
+
+
+def rows_or_none(matrix: csr_array, rows: Whole) -> csr_array:
+    """Rows of a matrix by their numbers, sorted; −1 gives a row without an entry."""
+    there = rows >= 0
+    taken = matrix[rows[there]]
+    taken.sort_indices()
+    if there.all():
+        return taken
+    lengths = np.zeros(len(rows) + 1, dtype=taken.indptr.dtype)
+    lengths[1:][there] = np.diff(taken.indptr)
+    spread = csr_array((taken.data, taken.indices, np.cumsum(lengths)), shape=(len(rows), matrix.shape[1]))
+    spread.has_sorted_indices = True
+    return spread

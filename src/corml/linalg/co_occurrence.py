@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.linalg.pairs import chunks
-from corml.linalg.scaling import row_degrees
+from corml.linalg.scaling import counted, row_degrees, values_unless_ones
 from corml.linalg.support import unsigned
 from corml.parallel import each
 
@@ -31,8 +31,9 @@ def strongest_pairs(
     """
     n, most = R.shape[1], R.shape[1] if max_per_item is None else max_per_item
     by_item, weights, ranges = R.T.tocsr(), by_user.astype(np.float32), chunks(R)
-    bounds = np.minimum(by_item @ row_degrees(R), min(n, most)).astype(np.int64)
+    bounds = np.minimum(counted(by_item) @ row_degrees(R), min(n, most)).astype(np.int64)
     rows, columns = (by_item.indptr, unsigned(by_item.indices)), (R.indptr, unsigned(R.indices))
+    entries = values_unless_ones(by_item), values_unless_ones(R)
 
     def chunk(number: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]:
         start, stop = ranges[number]
@@ -41,7 +42,8 @@ def strongest_pairs(
         noted = np.zeros(8 * (n // 128 + 1), np.uint8)
         scratch = np.zeros(n + 128, np.float32), noted, noted.view(np.uint64), np.empty(n, np.int32)
         ranks = np.empty(n, np.float32), np.empty(n, np.float32)
-        whole = _strongest(*rows, *columns, weights, strength, most, kept, values, sizes, *scratch, *ranks, start, stop)
+        given = *rows, *columns, *entries, weights, strength, most
+        whole = _strongest(*given, kept, values, sizes, *scratch, *ranks, start, stop)
         used = int(sizes.sum())
         return kept[:used].copy(), values[:used].copy(), sizes, bool(whole)
 
@@ -55,7 +57,7 @@ def strongest_pairs(
 
 @njit(cache=True, nogil=True)
 def _strongest(  # type: ignore[no-untyped-def]
-    i_ptr, i_users, ptr, cols, weights, strength, most, kept, values, sizes,
+    i_ptr, i_users, ptr, cols, i_data, data, weights, strength, most, kept, values, sizes,
     row, noted, eights, found, rank, heap, start, stop,
 ):  # fmt: skip
     at, whole = 0, True
@@ -63,9 +65,14 @@ def _strongest(  # type: ignore[no-untyped-def]
         for entry in range(np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])):
             user = i_users[entry]
             weight = weights[user]
+            if i_data is not None:
+                weight *= i_data[entry]
             for other in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
                 column = cols[other]
-                row[column] += weight
+                if data is None:
+                    row[column] += weight
+                else:
+                    row[column] += weight * data[other]
                 noted[column >> np.uint32(4)] = 1
         row[item] = 0
         size = 0

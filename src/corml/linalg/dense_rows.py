@@ -34,7 +34,8 @@ class DenseRows:
         self.support, self.P = support, narrow(scaled(R, columns=p))
         self.by_item = narrow(scaled(R, rows=user_weights, columns=p).T.tocsr())
         self.X = np.zeros((support.items, support.items), dtype=np.float32)
-        self._diagonal = np.asarray(scaled(R, rows=user_weights, columns=p**2).sum(axis=0))
+        squares = csr_array((R.data**2, R.indices, R.indptr), shape=R.shape)
+        self._diagonal = np.asarray(scaled(squares, rows=user_weights, columns=p**2).sum(axis=0))
 
     def one_way(self, x: Values) -> Values:
         """Pᵀ Φ P X, as the only row of an array."""

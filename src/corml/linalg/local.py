@@ -1,6 +1,6 @@
 """A small ridge regression for each item, on a few others: for catalogues whose Gram matrix does not fit.
 
-The Gram matrix of an item's candidates is counted through their users.
+The Gram matrix of an item's candidates is added up through their users.
 """
 
 from collections.abc import Callable
@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.errors import NumericalError
-from corml.linalg.scaling import column_degrees
+from corml.linalg.scaling import column_squares, values_unless_ones
 from corml.parallel import each
 
 __all__ = ["local_ridge"]
@@ -27,7 +27,8 @@ def local_ridge(X: csr_array, candidates: csr_array, l2: float, *, progress: Cal
     Row j of `candidates` names the columns and holds X_Cᵀ x_j; `progress` is called with the number of rows
     that are done.
     """
-    by_items, degrees = X.T.tocsr(), column_degrees(X).astype(np.float32)
+    by_items, squares = X.T.tocsr(), column_squares(X).astype(np.float32)
+    rows = by_items.indptr, by_items.indices, values_unless_ones(by_items)
     weights, (ptr, chosen) = candidates.data.copy(), (candidates.indptr, candidates.indices)
     (posv,) = get_lapack_funcs(("posv",), (weights,))
 
@@ -36,7 +37,7 @@ def local_ridge(X: csr_array, candidates: csr_array, l2: float, *, progress: Cal
         start, stop = number * BAND, min((number + 1) * BAND, candidates.shape[0])
         for row in range(start, stop):
             here = slice(ptr[row], ptr[row + 1])
-            A = _gram(by_items.indptr, by_items.indices, chosen[here], degrees, np.float32(l2), newest)
+            A = _gram(*rows, chosen[here], squares, np.float32(l2), newest)
             weights[here] = _solved(posv, A, weights[here])
         return int(stop)
 
@@ -58,29 +59,34 @@ def _solved(posv: Callable[..., Any], A: NDArray[np.float32], b: NDArray[np.floa
 
 
 @njit(cache=True, nogil=True)
-def _gram(i_ptr, i_users, items, degrees, l2, newest):  # type: ignore[no-untyped-def]
+def _gram(i_ptr, i_users, data, items, squares, l2, newest):  # type: ignore[no-untyped-def]
     """Lower triangle of X_Cᵀ X_C + l2·I for some items.
 
-    Each user has a linked list of the items seen so far, the newest first: a new item co-occurs with each of them once
-    more. `newest` is −1 for all users before and after.
+    Each user has a linked list of the items seen so far, the newest first: a new item shares the user with each of
+    them. `newest` is −1 for all users before and after.
     """
     total = 0
     for item in items:
         total += i_ptr[item + 1] - i_ptr[item]
     A = np.zeros((len(items), len(items)), np.float32)
     seen, before = np.empty(total, np.int32), np.empty(total, np.int64)
-    entry = 0
+    value, entry = np.empty(0 if data is None else total, np.float32), 0
     for position in range(len(items)):
         item, line = items[position], A[position]
         for at in range(i_ptr[item], i_ptr[item + 1]):
             user = i_users[at]
             older = newest[user]
             seen[entry], before[entry], newest[user] = position, older, entry
+            if data is not None:
+                value[entry] = data[at]
             entry += 1
             while older >= 0:
-                line[seen[older]] += 1
+                if data is None:
+                    line[seen[older]] += 1
+                else:
+                    line[seen[older]] += data[at] * value[older]
                 older = before[older]
-        line[position] = degrees[item] + l2
+        line[position] = squares[item] + l2
     for item in items:
         for at in range(i_ptr[item], i_ptr[item + 1]):
             newest[i_users[at]] = -1

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.compiled import njit
+from corml.linalg.scaling import values_unless_ones
 from corml.linalg.support import Support, unsigned
 from corml.parallel import threads
 
@@ -29,7 +30,7 @@ class Normal:
     """
 
     def __init__(self, R: csr_array, p: NDArray[Any], user_weights: NDArray[Any], support: Support) -> None:
-        self.R, self.support = R, support
+        self.R, self.support, self.values = R, support, values_unless_ones(R)
         self.p, self.weights = p.astype(np.float32), user_weights.astype(np.float32)
         self.edges = _shares(R, support, threads())
         self.parts = np.empty((len(self.edges) - 1, len(support)), dtype=np.float32)
@@ -42,6 +43,8 @@ class Normal:
     def diagonal(self) -> NDArray[np.float64]:
         """diag(Pᵀ Φ P)."""
         weights = np.repeat(self.weights.astype(np.float64), np.diff(self.R.indptr))
+        if self.values is not None:
+            weights *= self.values.astype(np.float64) ** 2
         sums = np.bincount(self.R.indices, weights=weights, minlength=len(self.p))
         return np.asarray(sums * self.p.astype(np.float64) ** 2)
 
@@ -50,9 +53,8 @@ class Normal:
         out[:] = 0
         row = np.zeros(len(self.p), dtype=np.float32)
         users = self.edges[part], self.edges[part + 1]
-        _through_users(
-            R.indptr, unsigned(R.indices), self.p, self.weights, s.indptr, unsigned(s.indices), x, out, row, *users
-        )
+        rows, pairs = (R.indptr, unsigned(R.indices), self.values), (s.indptr, unsigned(s.indices))
+        _through_users(*rows, self.p, self.weights, *pairs, x, out, row, *users)
 
 
 def _shares(R: csr_array, support: Support, parts: int) -> list[int]:
@@ -69,7 +71,7 @@ def _in_threads(work: Callable[[int], None], parts: int) -> None:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def _through_users(ptr, cols, p, weights, s_ptr, s_cols, x, out, row, start, stop):  # type: ignore[no-untyped-def]
+def _through_users(ptr, cols, data, p, weights, s_ptr, s_cols, x, out, row, start, stop):  # type: ignore[no-untyped-def]
     for user in range(start, stop):
         first, last = np.uint64(ptr[user]), np.uint64(ptr[user + 1])
         if first == last:
@@ -78,12 +80,16 @@ def _through_users(ptr, cols, p, weights, s_ptr, s_cols, x, out, row, start, sto
         for at in range(first, last):
             item = cols[at]
             weight = p[item]
+            if data is not None:
+                weight *= data[at]
             touched += np.uint64(s_ptr[item + 1]) - np.uint64(s_ptr[item])
             for entry in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 row[s_cols[entry]] += weight * x[entry]
         for at in range(first, last):
             item = cols[at]
             weight = p[item] * weights[user]
+            if data is not None:
+                weight *= data[at]
             for entry in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 out[entry] += weight * row[s_cols[entry]]
         if touched * ALL_AT_ONCE >= len(row):

@@ -1,4 +1,4 @@
-"""How many users two items share: rows of XᵀX, a chunk at a time, and the largest entries of rows."""
+"""How much two items share: rows of XᵀX, a chunk at a time, and the largest entries of rows."""
 
 from collections.abc import Callable
 from itertools import pairwise
@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
 from corml.compiled import njit
-from corml.linalg.scaling import scaled
+from corml.linalg.scaling import counted, scaled
 from corml.parallel import each, threads
 
 __all__ = ["chunks", "largest_gram", "over_pairs", "strongest"]
@@ -94,5 +94,5 @@ def _unmark_small(ptr, values, count, chosen):  # type: ignore[no-untyped-def]
 
 def _row_bounds(X: csr_array) -> NDArray[np.float64]:
     """Upper bound on the entries of each row of XᵀX."""
-    entries: NDArray[np.float64] = X.T @ np.diff(X.indptr).astype(np.float64)
+    entries: NDArray[np.float64] = counted(X).T @ np.diff(X.indptr).astype(np.float64)
     return np.asarray(np.minimum(entries, X.shape[1]))

@@ -9,6 +9,7 @@ from scipy.sparse import csr_array
 __all__ = [
     "column_degrees",
     "column_squares",
+    "counted",
     "is_symmetric",
     "narrow",
     "normalised",
@@ -16,9 +17,11 @@ __all__ = [
     "row_degrees",
     "rows_of",
     "scaled",
+    "values_unless_ones",
 ]
 
 Vector = NDArray[np.float64]
+PIECE = 1 << 16  # entries compared at a time
 
 
 def column_degrees(X: csr_array) -> Vector:
@@ -28,8 +31,27 @@ def column_degrees(X: csr_array) -> Vector:
 
 def column_squares(X: csr_array) -> Vector:
     """Sums of squares of the columns: their degrees where all values are one; an empty column counts as one."""
-    squares = np.bincount(X.indices, weights=X.data.astype(np.float64) ** 2, minlength=X.shape[1])
+    values = values_unless_ones(X)
+    if values is None:
+        return column_degrees(X)
+    squares = np.bincount(X.indices, weights=values.astype(np.float64) ** 2, minlength=X.shape[1])
     return np.where(np.bincount(X.indices, minlength=X.shape[1]) == 0, 1.0, squares)
+
+
+def values_unless_ones(X: csr_array) -> NDArray[np.float32] | None:
+    """The entries of a matrix in single precision; None where all are one: kernels then count, and read no values.
+
+    A kernel that is given None is compiled without what it would do with values.
+    """
+    ones = all((X.data[at : at + PIECE] == 1).all() for at in range(0, int(X.nnz), PIECE))
+    return None if ones else X.data.astype(np.float32, copy=False)
+
+
+def counted(X: csr_array) -> csr_array:
+    """The pattern of a matrix, every entry one; itself where they are."""
+    if values_unless_ones(X) is None:
+        return X
+    return csr_array((np.ones(X.nnz, dtype=np.float32), X.indices, X.indptr), shape=X.shape)
 
 
 def row_degrees(X: csr_array) -> Vector:

@@ -19,7 +19,8 @@ CHUNK = 64  # columns that are compared with the last of a list at once
 class TopK:
     """Running lists of the best columns: equal scores in column order, −1 where a list is short.
 
-    `seen` marks columns never to be listed; `allowed`, where given, the only ones that may be.
+    `seen` marks columns never to be listed; `allowed`, where given, the only ones that may be. Of either, a matrix of
+    one row holds for all rows.
     """
 
     rows: int
@@ -45,10 +46,11 @@ class TopK:
 
 
 def pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
-    """Where the columns of each row are; none without a matrix."""
+    """Where the columns of each row are; none without a matrix. A matrix of one row is meant for all of them."""
     if X is None:
         return np.zeros(rows + 1, dtype=np.int32), np.zeros(0, dtype=np.int32)
     assert X.has_sorted_indices
+    assert X.shape[0] in (1, rows)
     return X.indptr, X.indices
 
 
@@ -56,14 +58,17 @@ def pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]]
 def _update(block, first, seen_ptr, seen, allowed_ptr, allowed, restricted, columns, scores, start, stop):  # type: ignore[no-untyped-def]
     width, last = block.shape[1], columns.shape[1] - 1
     for row in range(start, stop):
-        end = np.int64(seen_ptr[row + 1])
-        at = _first_from(seen, np.int64(seen_ptr[row]), end, first)
+        line = min(row, len(seen_ptr) - 2)
+        end = np.int64(seen_ptr[line + 1])
+        at = _first_from(seen, np.int64(seen_ptr[line]), end, first)
         if restricted:
-            stop_at = np.int64(allowed_ptr[row + 1])
-            step = _first_from(allowed, np.int64(allowed_ptr[row]), stop_at, first)
+            line = min(row, len(allowed_ptr) - 2)
+            stop_at = np.int64(allowed_ptr[line + 1])
+            step = _first_from(allowed, np.int64(allowed_ptr[line]), stop_at, first)
             while step < stop_at and allowed[step] < first + width:
                 local = allowed[step] - first
-                at = _consider(block[row], local, local + 1, first, seen, at, end, columns[row], scores[row])
+                if block[row, local] > scores[row, last]:  # most are not: they cost no call
+                    at = _consider(block[row], local, local + 1, first, seen, at, end, columns[row], scores[row])
                 step += 1
             continue
         for a in range(0, width, CHUNK):

@@ -16,8 +16,11 @@ from corml import fitted
 from corml.errors import SettingError, UsageError, ascii_line
 from corml.fitted import Certificate, Fitted, LearnedArray, Outcome, Settings, learned
 from corml.interactions import Interactions
+from corml.linalg.closeness import Closeness
+from corml.method.new_items import degrees_with, metric_with, vectors_with
 from corml.method.plan.plan import LOOKED_AT, Plan
 from corml.method.sparse.fit_cache import Workspace
+from corml.progress import Asked
 from corml.recommendations import Recommendations
 from corml.recommender import FitCall, Recommender
 from corml.settings import Rule, build, optional, setting, values_of
@@ -51,6 +54,7 @@ class NoveltyDial(Recommender):
 
     V_ = learned(np.ndarray, "items", None)
     degrees_ = learned(np.ndarray, "items")
+    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
 
     item_norms: Sequence[float] = setting(
         (-0.2, -0.1, 0.0, 0.1, 0.2), NORMS, symbol="t", help="positions of the dial, novel to popular"
@@ -88,6 +92,15 @@ class NoveltyDial(Recommender):
         arrays |= {"V": last.V_, "degrees": last.degrees_}
         return Outcome(arrays=arrays, plan=replace(last.fitted_.plan, look=look), certificates=tuple(certificates))
 
+    def _linked(self, link: csr_array, lift: float) -> dict[str, Any]:
+        d, state = degrees_with(self.degrees_, link), self.fitted_
+        arrays: dict[str, Any] = {
+            f"H{position}": metric_with(state.arrays[f"H{position}"], d, link, t, lift)
+            for position, t in enumerate(state.settings.item_norms)
+        }
+        filter_norm = self.at(MIDDLE).settings_.filter_norm
+        return {**arrays, "V": vectors_with(self.V_, d, link, filter_norm, lift), "degrees": d}
+
     def at(self, novelty: float) -> Recommender:
         """The position for a novelty between 0 (popular) and 1 (novel), as a CoRML."""
         self.check_fitted()
@@ -99,11 +112,12 @@ class NoveltyDial(Recommender):
     def _positions(self) -> list[Any]:
         """Every position as a CoRML that shares all but its H with the others."""
         state: Fitted = self.fitted_
-        positions = []
+        positions: list[Any] = []
         for position, t in enumerate(state.settings.item_norms):
             member = self._member(state.settings.of, t)
-            arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_}
+            arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_, "link": self.link_}
             member.fitted_ = replace(state, settings=Settings(values_of(member)), arrays=arrays)
+            member._twin = positions[0] if positions else None  # whose filter it shares, prepared once
             positions.append(member)
         return positions
 
@@ -113,16 +127,24 @@ class NoveltyDial(Recommender):
         *,
         history: Sequence[Sequence[Hashable]] | Interactions | None = None,
         k: int = 10,
-        exclude: Sequence[Any] | None = None,
-        only: Sequence[Any] | None = None,
+        exclude: Sequence[Any] | Mapping[str, Any] | None = None,
+        only: Sequence[Any] | Mapping[str, Any] | None = None,
         seen: str = "exclude",
         exclude_recent: str | None = None,
+        now: Any = None,
+        diversity: float = 0.0,
+        boost: Mapping[str, Any] | None = None,
+        max_per: Mapping[str, int] | None = None,
+        max_share: float | None = None,
+        unknown: str = "fallback",
+        progress: Asked = None,
         novelty: float = MIDDLE,
     ) -> Recommendations:
         """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
-        return self.at(novelty).recommend(
-            users, history=history, k=k, exclude=exclude, only=only, seen=seen, exclude_recent=exclude_recent
-        )
+        limits: dict[str, Any] = {"exclude": exclude, "only": only, "seen": seen, "exclude_recent": exclude_recent}
+        limits |= {"now": now, "unknown": unknown}
+        rules: dict[str, Any] = {"diversity": diversity, "boost": boost, "max_per": max_per, "max_share": max_share}
+        return self.at(novelty).recommend(users, history=history, k=k, **limits, **rules, progress=progress)
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """As the middle position has it."""
@@ -135,6 +157,20 @@ class NoveltyDial(Recommender):
     def best(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists of the middle position."""
         return self.at(MIDDLE).best(users, k, seen, allowed)
+
+    def best_of_one(
+        self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
+    ) -> Lists | None:
+        """The list of one history at the middle position."""
+        return self.at(MIDDLE).best_of_one(history, k, seen, allowed)
+
+    def closeness(self) -> Closeness:
+        """The metric of the middle position."""
+        return self.at(MIDDLE).closeness()
+
+    def user_metric(self) -> csr_array | None:
+        """That of the middle position."""
+        return self.at(MIDDLE).user_metric()
 
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """Contributions at the middle position."""

@@ -12,10 +12,12 @@ from corml import fitted, memory
 from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Settings, learned
 from corml.interactions import Interactions
+from corml.linalg.closeness import Closeness
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
 from corml.method.look import look
+from corml.method.new_items import degrees_with, metric_with, vectors_with
 from corml.method.plan.look_cost import looks
 from corml.method.plan.plan import LOOKED_AT, PAIR_TOL, Plan, make_plan
 from corml.method.problem import Weights
@@ -43,6 +45,7 @@ from corml.settings import (
     whole,
     yes_or_no,
 )
+from corml.strength import of_mean_square_one
 from corml.topn import Lists
 
 __all__ = ["CoRML", "Dial"]
@@ -66,7 +69,7 @@ class CoRML(Recommender):
     """A linear item-item model: a graph filter G, and a learned symmetric H ≥ 0 that is a distance metric.
 
     Scores are `Y = R D^{-t} H D^{t} + ω(1/λ − 1) R D^{-s} G D^{s}`; H solves problem H (see `method/problem.py`).
-    With weights R is the weighted matrix, D still counts users, and the solver is the dense one.
+    With weights R is the weighted matrix; D still counts users.
     The defaults are meant to be used. No setting changes another: `CoRML.paper()` has the published problem.
     """
 
@@ -78,6 +81,7 @@ class CoRML(Recommender):
     H_ = learned(csr_array, "items", "items")
     V_ = learned(np.ndarray, "items", None)
     degrees_ = learned(np.ndarray, "items")
+    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
 
     mix: float = setting(
         0.75, above(0, 1), symbol="λ", search=linear(0.3, 0.95), help="weight of the learned H against the filter G"
@@ -190,7 +194,7 @@ class CoRML(Recommender):
     def plan(self, train: Interactions) -> Plan:
         """How a fit would go: solver, rank, ridge, pairs, memory and time; refuses what would not fit."""
         check(self)
-        return make_plan(train.matrix, _for_weights(Settings(values_of(self)), train))
+        return make_plan(of_mean_square_one(train.weighted), Settings(values_of(self)))
 
     def fit(
         self,
@@ -216,6 +220,10 @@ class CoRML(Recommender):
             how["warm_start"] = None if warm_start is None else WarmStart.of(warm_start, train)
         return self._fit_and_keep(train, valid, progress, **how)
 
+    def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
+        """Begin from the earlier H."""
+        return self.fit(data, warm_start=earlier, progress=progress)
+
     @classmethod
     def shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
         """A workspace with directions enough for every rank that is searched."""
@@ -239,28 +247,34 @@ class CoRML(Recommender):
     def _fit(
         self, call: FitCall, *, warm_start: WarmStart | None = None, workspace: Workspace | None = None
     ) -> Outcome:
-        given, degrees = _for_weights(call.fitted.settings, call.train), column_degrees(call.X)
-        plan = make_plan(call.X, given)
+        given, R, degrees = call.fitted.settings, call.R, column_degrees(call.X)
+        plan = make_plan(R, given)
         if looks(given):
-            plan, warm_start = _by_looking(call, given, plan, warm_start)
+            plan, warm_start = _by_looking(R, call, given, plan, warm_start)
         V, H, certificates = fit_as_planned(
-            call.R,
+            R,
             degrees,
             settings=plan.resolved(given),
             plan=plan,
             progress=call.progress,
             warm_start=warm_start,
-            workspace=workspace if call.train.weights is None else None,  # what it keeps is of the binary matrix
+            workspace=workspace,
         )
         return Outcome(arrays={"H": H, "V": V, "degrees": degrees}, plan=plan, certificates=certificates)
 
     def check_state(self) -> None:
         """Refuse an H that is not symmetric, hollow and non-negative, and degrees that are not those of the data."""
-        if not np.array_equal(self.degrees_, np.maximum(self.counts_, 1)):
+        known = slice(None) if self.link_ is None else np.diff(self.link_.indptr) == 0
+        if not np.array_equal(self.degrees_[known], np.maximum(self.counts_, 1)[known]) or (self.degrees_ < 1).any():
             raise ModelFileError("its degrees are not those of its data")
         H = self.H_
         if not issparse(H) or H.data.min(initial=0) < 0 or H.diagonal().any() or not is_symmetric(H):
             raise ModelFileError("its matrix H is not symmetric, hollow and without negative entries")
+
+    def _linked(self, link: csr_array, lift: float) -> dict[str, Any]:
+        d, settings = degrees_with(self.degrees_, link), self.settings_
+        H = metric_with(self.H_, d, link, settings.item_norm, lift)
+        return {"H": H, "V": vectors_with(self.V_, d, link, settings.filter_norm, lift), "degrees": d}
 
     @property
     def scoring(self) -> Scoring:
@@ -269,7 +283,9 @@ class CoRML(Recommender):
 
     def _prepare(self) -> Scoring:
         settings = self.settings_
-        return Scoring.of(self.H_, self.V_, self.degrees_, Weights.of(settings), settings.filter)
+        twin: CoRML | None = vars(self).get("_twin")
+        like = None if twin is None else twin.scoring
+        return Scoring.of(self.H_, self.V_, self.degrees_, Weights.of(settings), settings.filter, like=like)
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """Many histories: all of them for a band of items, so that each entry of G is made once."""
@@ -283,9 +299,23 @@ class CoRML(Recommender):
         """Lists by bounds on the scores, which spare most of the items; None where that would not."""
         return self.scoring.best(users, k, seen, allowed)
 
+    def best_of_one(
+        self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
+    ) -> Lists | None:
+        """The list of one history, without matrices; None where G is clipped, which bounds do not know."""
+        return self.scoring.best_of_one(history, k, seen, allowed)
+
+    def closeness(self) -> Closeness:
+        """How close items are in the learned metric, that of H."""
+        return self.scoring.closeness
+
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to a score: the H and the G part."""
         return dict(zip(("h", "g"), self.scoring.contributions(history, target), strict=True))
+
+    def user_metric(self) -> csr_array:
+        """The metric of H, in which histories are compared."""
+        return self.scoring.user_metric()
 
     def distance(self, history: Sequence[Hashable] | str | int, item: Hashable, *, part: str = "h") -> float:
         """Distance of a user (a history, or a known user's id) to an item in the metric of H or of G."""
@@ -297,29 +327,15 @@ class CoRML(Recommender):
         return self.scoring.metric_matrix(part)
 
 
-def _for_weights(given: Settings, train: Interactions) -> Settings:
-    """The settings of a plan: weighted interactions need the dense solver, because the sparse one counts users."""
-    if train.weights is None:
-        return given
-    if given.solver == "sparse" or given.candidates is not None:
-        raise UsageError(
-            "The sparse solver counts users and cannot learn from weights: leave solver and candidates out."
-        )
-    return Settings({**given, "solver": "admm"})
-
-
 def _by_looking(
-    call: FitCall, given: Settings, plan: Plan, warm_start: WarmStart | None
+    R: csr_array, call: FitCall, given: Settings, plan: Plan, warm_start: WarmStart | None
 ) -> tuple[Plan, WarmStart | None]:
-    """The plan with what was chosen by looking, and the H of the look to begin from if there is no better one.
-
-    It looks at the binary matrix, also where interactions have weights.
-    """
-    looked = look(call.X, call.train.times_by_row, given=given, plan=plan, progress=call.progress)
+    """The plan with what was chosen by looking, and the H of the look to begin from if there is no better one."""
+    looked = look(R, call.train.times_by_row, given=given, plan=plan, progress=call.progress)
     if looked is None:
         return plan, warm_start
     chosen, trials, H = looked
-    plan = replace(make_plan(call.X, Settings({**given, **chosen})), look=trials)
+    plan = replace(make_plan(R, Settings({**given, **chosen})), look=trials)
     norms = given.graph_user_norm, given.graph_item_norm
     return plan, warm_start if warm_start is not None else WarmStart(H, None, norms)
 

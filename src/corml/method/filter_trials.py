@@ -2,7 +2,7 @@
 
 Filters differ in how they weigh the directions of V and in how much they count beside H. Each of them only reorders the
 best items of a user, so these are found twice, with a weak and a strong filter, and every filter is computed on them
-alone.
+alone. Where interactions have weights, a hit gains the weight of the held-out pair.
 """
 
 from typing import Any, NamedTuple
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.linalg.products import add_sparse_product
-from corml.linalg.scaling import column_degrees, power, scaled
+from corml.linalg.scaling import column_degrees, power, rows_of, scaled, values_unless_ones
 from corml.linalg.topk import TopK
 from corml.method.hold_out import HeldOut
 from corml.method.problem import Weights
@@ -82,13 +82,13 @@ class _Trials:
         items = np.where(valid, items, 0)
         g = np.matmul(self.right[items], of_users[:, :, None] * self.filters)
         h = np.where(valid, np.take_along_axis(h, items, axis=1), np.float32(-np.inf))
-        hits = np.nonzero(np.take_along_axis(targets.toarray() > 0, items, axis=1) & valid)
-        ideal = _ideal(np.diff(targets.indptr))
+        gain = np.where(valid, np.take_along_axis(targets.toarray(), items, axis=1), 0)
+        hits, ideal = np.nonzero(gain), _ideal(targets)
         values = np.zeros((X.shape[0], len(self.combinations)))
         for column, one in enumerate(self.combinations):
             shape = self.shapes.index((one.rank, one.filter_power))
             scores = h + np.float32(one.filter_weight) * g[:, :, shape]
-            np.add.at(values[:, column], hits[0], _gains(scores, hits))
+            np.add.at(values[:, column], hits[0], _gains(scores, hits) * gain[hits])
         return values / ideal[:, None]
 
 
@@ -113,6 +113,12 @@ def _gains(scores: Matrix, hits: tuple[NDArray[Any], ...]) -> Vector:
     return np.where(rank < DEPTH, 1 / np.log2(rank + 2), 0)
 
 
-def _ideal(targets: NDArray[Any]) -> Vector:
-    sums = np.concatenate([[0.0], np.cumsum(1 / np.log2(np.arange(2, DEPTH + 2)))])
-    return np.asarray(sums[np.minimum(targets, DEPTH)])
+def _ideal(targets: csr_array) -> Vector:
+    """The DCG@20 of lists that begin with the targets, those that weigh most first."""
+    counts, discounts = np.diff(targets.indptr), 1 / np.log2(np.arange(2, DEPTH + 2))
+    if values_unless_ones(targets) is None:
+        return np.asarray(np.concatenate([[0.0], np.cumsum(discounts)])[np.minimum(counts, DEPTH)])
+    order = np.lexsort((-targets.data, rows_of(targets)))
+    place = np.arange(targets.nnz) - np.repeat(targets.indptr[:-1], counts)
+    gains = np.where(place < DEPTH, targets.data[order] * discounts[np.minimum(place, DEPTH - 1)], 0)
+    return np.asarray(np.bincount(rows_of(targets), weights=gains, minlength=targets.shape[0]), dtype=np.float64)

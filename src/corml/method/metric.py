@@ -7,6 +7,12 @@
 Among items a user has not seen, the order of d is exactly the order of the H part of the scores (Conclusion 1 of
 the paper, from eq. (17)). G has the same metric at s in place of t. The two together are one metric only if t = s, so
 one asks for a part.
+
+Items are points q_i of the same space, all of the same length √ω, so the order of their distances is that of H:
+
+    d(i, j)² = (q_i − q_j)ᵀ W (q_i − q_j) = 2ω − 2 (d_i d_j)^t H_ij
+
+Lists are made diverse by it (`linalg/choose.py`).
 """
 
 from dataclasses import dataclass

@@ -6,11 +6,12 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, diags_array
 
 from corml import memory
 from corml.errors import UsageError, ascii_line
 from corml.linalg.bounded import Bounded
+from corml.linalg.closeness import Closeness
 from corml.linalg.products import add_dense_product, add_sparse_product
 from corml.linalg.scaling import power, rows_of, scaled
 from corml.method.metric import Metric, gershgorin
@@ -52,14 +53,29 @@ class Scoring:
     own: NDArray[np.float32]
 
     @classmethod
-    def of(cls, H: csr_array, V: NDArray[Any], d: NDArray[np.float64], weights: Weights, filter: str) -> Self:
-        """Prepare the arrays of a fitted model."""
+    def of(
+        cls,
+        H: csr_array,
+        V: NDArray[Any],
+        d: NDArray[np.float64],
+        weights: Weights,
+        filter: str,
+        *,
+        like: "Scoring | None" = None,
+    ) -> Self:
+        """Prepare the arrays of a fitted model; one `like` it, that differs in H alone, shares what G needs."""
         t = weights.item_norm
         H_scaled = scaled(H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
+        if like is not None and like.V is V and like._filter_weights == _filter_weights(weights):
+            return cls(H, V, d, weights, filter, H_scaled, like.left, like.right, like.own)
         left = (V * power(d, -weights.filter_norm)[:, None]).astype(np.float32)
         right = (V * (weights.score_factor * power(d, weights.filter_norm))[:, None]).astype(np.float32)
         own = np.einsum("ij,ij->i", left, right)
         return cls(H, V, d, weights, filter, H_scaled, left, right, own)
+
+    @property
+    def _filter_weights(self) -> tuple[float, float]:
+        return _filter_weights(self.weights)
 
     @property
     def clips_entries(self) -> bool:
@@ -94,6 +110,12 @@ class Scoring:
             return None
         columns, scores, _ = self._bounded.top_k(X, k, seen, allowed)
         return columns, scores
+
+    def best_of_one(self, history: Items, k: int, seen: Items, allowed: Items | None) -> Lists | None:
+        """The list of one history by bounds, whatever that saves: here matrices would take most of the time."""
+        if self.clips_entries or self.filter == "authors":
+            return None
+        return self._bounded.one(history, k, seen, allowed)
 
     def _bounds_pay(self, X: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> bool:
         """Longer lists leave less to exclude, and many histories at a time make full products cheap."""
@@ -159,6 +181,12 @@ class Scoring:
         hollow = self._hollow(both, part)
         return self._metric(part).between(history, target, hollow[:-1, :-1], hollow[:-1, -1])
 
+    def user_metric(self) -> csr_array:
+        """D^{-t} W D^{-t} of the metric of H: x of it and another history is the product of their p in that metric."""
+        side, metric = power(self.d, -self.weights.item_norm), self._metric("h")
+        diagonal = metric.diagonal if metric.omega > 0 else np.ones(len(self.d))  # without H only shared items count
+        return csr_array(scaled(self.H, rows=side, columns=side) + diags_array(diagonal * side**2))
+
     def metric_matrix(self, part: str) -> NDArray[np.float64]:
         """W as a dense array."""
         n = len(self.d)
@@ -166,6 +194,12 @@ class Scoring:
             3 * 8 * n * n, what=f"The dense metric of {n:,} items", instead="ask for distance(history, item) instead."
         )
         return self._hollow(np.arange(n), part) + np.diag(self._metric(part).diagonal)
+
+    @cached_property
+    def closeness(self) -> Closeness:
+        """(d_i d_j)^t H_ij of two items: the higher, the nearer they are in the metric of H."""
+        by_row = power(self.d, 2 * self.weights.item_norm).astype(np.float32)  # H_scaled is D^{-t} H D^{t}
+        return Closeness(by_row, self.H_scaled)
 
     def _metric(self, part: str) -> Metric:
         if part == "h":
@@ -194,3 +228,8 @@ class Scoring:
         else:
             among = self.H[distinct][:, distinct].toarray().astype(np.float64)
         return among[np.ix_(position, position)]
+
+
+def _filter_weights(weights: Weights) -> tuple[float, float]:
+    """The weights that the part of G depends on."""
+    return weights.filter_norm, weights.score_factor

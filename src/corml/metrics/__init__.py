@@ -2,6 +2,7 @@
 
     accuracy     ndcg, mrr, recall, capped_recall, precision, hit_rate, map
     rarity       novelty (the paper's), self_information, popularity
+    variety      diversity
     catalogue    coverage, gini
 
 A metric is a function of `Lists` and a length K that gives one number per user, or a single one where it is about all

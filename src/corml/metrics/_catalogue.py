@@ -14,7 +14,7 @@ ROOM = "corml.metrics"
 MAX_K = 10_000
 
 # Random lists would win these: they say what accuracy costs, and a mark for "best" would mislead.
-NO_BEST = frozenset({"novelty", "self_information", "popularity", "coverage", "gini"})
+NO_BEST = frozenset({"novelty", "self_information", "popularity", "diversity", "coverage", "gini"})
 
 
 @dataclass(frozen=True)

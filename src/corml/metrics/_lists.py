@@ -1,12 +1,19 @@
 """What a metric sees: ranked lists, what in them was right, and how common each item is."""
 
 from dataclasses import dataclass
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
-__all__ = ["Lists", "Values"]
+from corml.errors import UsageError
+
+if TYPE_CHECKING:
+    from corml.linalg.closeness import Closeness
+
+__all__ = ["Lists", "Values", "Whole"]
 
 Whole = NDArray[np.integer[Any]]
 Values = NDArray[np.float64]
@@ -18,7 +25,7 @@ class Lists:
 
     `items` holds item numbers (n × K, −1 where a list is short, never before an item), `hits` whether each is a target
     of the user, `relevant` how many targets each user has. `degrees` says how many training users each item of the
-    catalogue has, `n_users` how many training users there are.
+    catalogue has, `n_users` how many training users there are, and `train`, users × items, which ones.
     """
 
     items: Whole
@@ -26,6 +33,7 @@ class Lists:
     relevant: Whole
     degrees: Whole
     n_users: int
+    train: csr_array | None = None
 
     def __post_init__(self) -> None:
         assert self.items.shape == self.hits.shape
@@ -52,3 +60,12 @@ class Lists:
         """−log₂ of the share of users of each item; an item without users counts as if it had one."""
         rare: Values = -np.log2(np.maximum(self.degrees, 1) / max(self.n_users, 1))
         return rare + 0.0  # an item of all users has 0, not −0
+
+    @cached_property
+    def closeness(self) -> "Closeness":
+        """Cosine of the training users of two items."""
+        from corml.linalg.closeness import Closeness  # a kernel that other metrics do without
+
+        if self.train is None:
+            raise UsageError("These lists come without training interactions, which tell how close two items are.")
+        return Closeness.by_users(self.train)

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 from corml import requests
 from corml.errors import UsageError
 from corml.fitted import Settings, learned
-from corml.interactions import labels_of
+from corml.ids import labels_of
 from corml.neural.gradient_model import GradientModel
 from corml.neural.lazy_torch import torch
 from corml.neural.sampling import Batch, Sampler

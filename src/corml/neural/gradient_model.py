@@ -12,6 +12,7 @@ from functools import partial
 from typing import ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import memory, parallel
@@ -99,15 +100,23 @@ class GradientModel(Recommender):
         how = {"valid_history": valid_history, "checkpoint": checkpoint, "after_epoch": after_epoch}
         return self._fit_and_keep(train, valid, progress, **how)
 
+    def user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> NDArray[np.float32]:
+        """Users are compared by their vectors; who has nothing to go by has none."""
+        vectors = np.array(self.represent(X, users), dtype=np.float32)
+        vectors[np.diff(X.indptr) == 0] = 0
+        return vectors
+
+    def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
+        """As many epochs as were best: there are no held-out pairs to stop by."""
+        training = earlier.fitted_.training
+        if training is not None:
+            self.epochs = training.epochs if training.best_epoch is None else training.best_epoch
+        return self.fit(data, progress=progress)
+
     def plan(self, train: Interactions) -> GradientPlan:
         """How much is learned and the memory it takes; refuses what would not fit."""
         check(self)
         return self._plan(train.matrix)
-
-    @property
-    def folds_in(self) -> bool:
-        """Whether users it did not learn from are scored by their histories."""
-        return True
 
     def _fit(
         self,

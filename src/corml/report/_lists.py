@@ -26,7 +26,7 @@ def lists_for(model: Any, history: Interactions, users: Sequence[str], k: int) -
 
 def are_known(model: Any, users: Sequence[str]) -> bool:
     """Whether a model learned from the histories of all of them; a file without histories knows nobody."""
-    rows = model.users_.find(users)
+    rows = model.fitted_.users.find(users)
     return bool((rows >= 0).all() and (model.train_[rows].sum(axis=1) > 0).all())
 
 

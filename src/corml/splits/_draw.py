@@ -5,13 +5,15 @@ which other users and items there are, changes the order in which a user's pairs
 """
 
 import hashlib
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, quoted
-from corml.interactions import Ids, Interactions, Rows
+from corml.ids import Ids
+from corml.interactions import Interactions, Rows
 from corml.splits._parts import PARTS
 from corml.splits._split import Split
 
@@ -23,8 +25,16 @@ _PREFERENCE = np.array([0, 2, 1])
 Whole = NDArray[np.int64]
 
 
-def assemble(data: Interactions, part: NDArray[Any], procedure: dict[str, Any]) -> Split:
-    """Split by one number per pair: 0 train, 1 valid, 2 test, 3 history, 4 valid_history (there need be no 3 or 4)."""
+def assemble(
+    data: Interactions, part: NDArray[Any], procedure: dict[str, Any], *, until: NDArray[np.float64] | None = None
+) -> Split:
+    """Split by one number per pair: 0 train, 1 valid, 2 test, 3 history, 4 valid_history (there need be no 3 or 4).
+
+    Of what somebody said no to after the moment in `until`, one for each user, nobody knows in train yet.
+    """
+    if until is not None and data.negative is not None and data.negative.times is not None:
+        no = data.negative.where(~(data.negative.times > until[data.negative.user]))
+        data = replace(data, negative=no if len(no) else None)
     present = [n for n in range(len(PARTS)) if n < 3 or (part == n).any()]
     parts: dict[str, Any] = {PARTS[n]: data.where(part == n) for n in present}
     return Split(**parts, procedure=procedure)

@@ -12,10 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, ascii_line
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.splits._parts import PARTS
 from corml.storage import atomic, container
+from corml.storage.attributes import arrays_of, facts_of, read_attributes
 from corml.storage.container import SPLIT, decode_ids, encode_ids
+from corml.storage.kinds import decode_kinds, encode_kinds
 
 __all__ = ["inconsistent", "read_parts", "save_parts"]
 
@@ -27,17 +30,26 @@ def save_parts(path: str | os.PathLike[str], parts: Mapping[str, Interactions], 
     target, train = atomic.target(path), parts["train"]
     arrays = encode_ids("users", train.users.labels) | encode_ids("items", train.items.labels)
     arrays |= encode_ids("titled", train.titles) | encode_ids("titles", train.titles.values())
+    if train.attributes is not None:
+        arrays |= encode_ids("attributed", train.attributes.items) | arrays_of(train.attributes)
+        facts = {**facts, **facts_of(train.attributes)}
     for name, part in parts.items():
         arrays |= {f"{name}.user": part.user.astype(np.int32), f"{name}.item": part.item.astype(np.int32)}
         if part.times is not None:
             arrays[f"{name}.times"] = part.times
-        if part.weights is not None:
-            arrays[f"{name}.weights"] = part.weights
-    if train.seen is not None:
-        arrays |= {"seen.user": train.seen.user.astype(np.int32), "seen.item": train.seen.item.astype(np.int32)}
-        arrays |= {} if train.seen.times is None else {"seen.times": train.seen.times}
+        arrays |= _about_pairs(name, part)
+    for name, beside in (("seen", train.seen), ("negative", train.negative)):
+        if beside is not None:
+            arrays |= {f"{name}.user": beside.user.astype(np.int32), f"{name}.item": beside.item.astype(np.int32)}
+            arrays |= {} if beside.times is None else {f"{name}.times": beside.times}
+            arrays |= _about_pairs(name, beside)
     prints = {name: part.fingerprint for name, part in parts.items()}
     atomic.replace(target, *container.pieces(arrays, {**facts, "source": train.source, "parts": prints}, SPLIT))
+
+
+def _about_pairs(name: str, part: Interactions) -> dict[str, NDArray[Any]]:
+    """How strong pairs are, and of which kind, where that is known."""
+    return encode_kinds(name, part.kinds) | ({} if part.weights is None else {f"{name}.weights": part.weights})
 
 
 def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Interactions], dict[str, Any]]:
@@ -48,10 +60,15 @@ def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Interactions], d
         users, items = (Ids(decode_ids(arrays, f"{kind}s"), kind=kind) for kind in ("user", "item"))
         titles = dict(zip(decode_ids(arrays, "titled"), decode_ids(arrays, "titles"), strict=True))
         shared = {"users": users, "items": items, "titles": titles, "source": facts["source"]}
+        if "attributes" in facts:
+            described = Ids(decode_ids(arrays, "attributed"))
+            shared["attributes"], _ = read_attributes(arrays, facts["attributes"], described)
         if not set(facts["parts"]) <= set(PARTS):
             raise ValueError("parts")
         seen = _pairs("seen", arrays, shared) if "seen.user" in arrays else None
-        return {name: _pairs(name, arrays, {**shared, "seen": seen}) for name in facts["parts"]}, facts
+        negative = _pairs("negative", arrays, shared) if "negative.user" in arrays else None
+        beside = {"seen": seen, "negative": negative}
+        return {name: _pairs(name, arrays, {**shared, **beside}) for name in facts["parts"]}, facts
     except (ValueError, KeyError, TypeError):  # a DataError is a ValueError
         raise inconsistent(path, "labels, rows and facts do not fit together") from None
 
@@ -69,8 +86,9 @@ def _pairs(name: str, arrays: Arrays, shared: dict[str, Any]) -> Interactions:
     timed = times is None or (times.shape == user.shape and times.dtype == np.float64)
     weights = arrays.get(f"{name}.weights")
     sound = weights is None or (weights.shape == user.shape and weights.dtype == np.float32 and (weights > 0).all())
+    kinds = decode_kinds(arrays, name, len(user))
     if not (inside and whole and timed and sound):
         raise ValueError(name)
     if len(np.unique(user.astype(np.int64) * n_items + item)) < len(user):
         raise ValueError(name)
-    return Interactions(user=user, item=item, times=times, weights=weights, **shared)
+    return Interactions(user=user, item=item, times=times, weights=weights, kinds=kinds, **shared)

@@ -6,7 +6,8 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 
 __all__ = ["PARTS", "Dropped", "align", "empty_like", "sizes", "union", "without"]
 
@@ -32,13 +33,17 @@ def empty_like(part: Interactions) -> Interactions:
 
 
 def union(first: Interactions, second: Interactions) -> Interactions:
-    """Pairs that are in either; a pair in both counts once."""
+    """Pairs that are in either; a pair in both counts once, as the first has it. Without times and kinds."""
     if not len(second):
         return first
     user = np.concatenate([first.user, second.user])
     item = np.concatenate([first.item, second.item])
     _, distinct = np.unique(user.astype(np.int64) * len(first.items) + item, return_index=True)
-    return replace(first, user=user[distinct], item=item[distinct], times=None, weights=None)
+    weights = None
+    if first.weights is not None or second.weights is not None:
+        strengths = [np.ones(len(p), dtype=np.float32) if p.weights is None else p.weights for p in (first, second)]
+        weights = np.concatenate(strengths)[distinct]
+    return replace(first, user=user[distinct], item=item[distinct], times=None, weights=weights, kinds=None)
 
 
 def without(part: Interactions, earlier: Sequence[Interactions]) -> Interactions:

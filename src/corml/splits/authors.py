@@ -5,7 +5,8 @@ import hashlib
 import numpy as np
 
 from corml.errors import DataError
-from corml.interactions import Ids, Interactions
+from corml.ids import Ids
+from corml.interactions import Interactions
 from corml.splits._draw import Whole, assemble, by_counts, ranks
 from corml.splits._procedure import SEED, Shares, option, record, three_shares
 from corml.splits._split import Split

@@ -27,7 +27,9 @@ def leave_last(data: Interactions, *, n: int = 1, n_valid: int | None = None) ->
     valid = test if n_valid is None else int(option("leave-last", "n_valid", n_valid, COUNT))
     degrees = np.arange(data.user_degrees.max(initial=0) + 1)
     part = by_counts(data, ranks(data.user, times), _counts(degrees, valid, test))
-    return assemble(data, part, record("leave-last", data, n=test, n_valid=valid))
+    last_of_train = np.full(len(data.users), -np.inf)
+    np.maximum.at(last_of_train, data.user[part == 0], times[part == 0])
+    return assemble(data, part, record("leave-last", data, n=test, n_valid=valid), until=last_of_train)
 
 
 def _counts(degrees: Whole, valid: int, test: int) -> Whole:

@@ -46,7 +46,8 @@ def temporal(
         )
     # np.inf stands for «after everything»; files write it as none
     cuts = tuple(float(cut) if np.isfinite(cut) else None for cut in (first, last))
-    return assemble(data, part, record("temporal", data, **options, cuts=cuts))
+    last_of_train = np.full(len(data.users), np.nextafter(first, -np.inf))
+    return assemble(data, part, record("temporal", data, **options, cuts=cuts), until=last_of_train)
 
 
 def _cuts(times: NDArray[np.float64], shares: tuple[float, float, float]) -> tuple[float, float]:

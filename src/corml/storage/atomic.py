@@ -15,7 +15,7 @@ from pathlib import Path
 
 from corml.errors import DataError, ascii_line
 
-__all__ = ["replace", "target"]
+__all__ = ["lock", "replace", "sync_folder", "target"]
 
 POSIX = os.name == "posix"  # elsewhere folders cannot be flushed, nor open files renamed
 CHUNK = 1 << 26  # bytes given to the system at a time
@@ -61,7 +61,7 @@ def replace(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
         if not placed:
             os.replace(temporary, path)
             placed = True
-        _sync_folder(path.parent)
+        sync_folder(path.parent)
     except (OSError, ValueError) as fault:  # ValueError: a name with a NUL in it
         reason = getattr(fault, "strerror", None) or fault
         raise DataError(_failure(ascii_line(path, 200), reason, placed=placed)) from fault
@@ -90,7 +90,7 @@ def sweep(path: Path) -> None:
 def _remove_if_abandoned(path: Path) -> None:
     handle = os.open(path, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
     try:
-        if _lock(handle):
+        if lock(handle):
             os.unlink(path)
     finally:
         os.close(handle)
@@ -109,12 +109,12 @@ def _create(path: Path, mode: int) -> tuple[Path, int]:
     while True:
         temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
         handle = os.open(temporary, flags, mode)
-        if _lock(handle) is not False and os.path.lexists(temporary):  # else another writer just swept it away
+        if lock(handle) is not False and os.path.lexists(temporary):  # else another writer just swept it away
             return temporary, handle
         os.close(handle)
 
 
-def _lock(handle: int) -> bool | None:
+def lock(handle: int) -> bool | None:
     """Take the lock that marks a file as being written: false if another has it, None where there are no locks."""
     try:
         import fcntl
@@ -135,7 +135,7 @@ def _fill(handle: int, parts: tuple[bytes | memoryview, ...]) -> None:
     os.fsync(handle)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
     """Make the new name durable, where the system lets folders be flushed."""
     if not POSIX:
         return

@@ -12,12 +12,17 @@ from scipy.sparse import csr_array, issparse
 
 from corml.errors import ModelFileError, quoted
 from corml.fitted import Certificate, Fitted, LearnedArray, Settings, Training
-from corml.interactions import Ids
+from corml.ids import Ids
+from corml.new_items import check_link
 from corml.parallel import threads
 from corml.settings import values_of
-from corml.storage import atomic
+from corml.storage import added, atomic
+from corml.storage.attributes import arrays_of, facts_of, read_attributes
 from corml.storage.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pieces
 from corml.storage.facts import from_plain, to_plain
+from corml.storage.kinds import arrays_of_kinds, decode_kinds, encode_kinds
+from corml.storage.moments import decode_times, decode_weights, encode_times
+from corml.storage.negative import arrays_of_negative, decode_negative, encode_negative
 
 if TYPE_CHECKING:
     from corml.recommender import Recommender
@@ -26,8 +31,8 @@ __all__ = ["environment", "restore", "save_model"]
 
 PACKAGES = ("corml", "numpy", "scipy", "numba")
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
-NO_TIME = {"i": np.iinfo(np.int32).max, "f": np.finfo(np.float64).max}
 _SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
+_SEEN |= arrays_of_kinds("train") | arrays_of_negative("negative")
 COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
 
 Arrays = Mapping[str, NDArray[Any]]
@@ -48,16 +53,27 @@ def save_model(
     model.check_fitted()
     model.check_state()
     state: Fitted = model.fitted_
+    history = history and len(state.users) > 0
     facts = {
         "model": model.NAME,
         "settings": dict(state.settings),
         "shape": list(state.train.shape),
         "data": {"fingerprint": state.fingerprint, "source": dict(state.source)},
+        **_updates(state, history=history),
         "notes": _notes(state),
         "evaluation": dict(evaluation),
         "made_with": environment(),
+        **facts_of(state.attributes),
     }
-    atomic.replace(path, *pieces(_arrays(model, state, history=history and len(state.users) > 0), facts))
+    atomic.replace(path, *pieces(_arrays(model, state, history=history), facts))
+
+
+def _updates(state: Fitted, *, history: bool) -> dict[str, Any]:
+    """What was added after the fit, update by update, and the hash of all that is known now."""
+    if state.added is None or not history:
+        return {}
+    data = state.added.data
+    return {"now": {"fingerprint": data.fingerprint, "source": dict(data.source), "updates": list(state.added.records)}}
 
 
 def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, NDArray[Any]]:
@@ -65,8 +81,10 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
     if history:
         arrays |= encode_ids("users", state.users.labels) | encode_sparse("train", state.train, values=False)
         arrays |= _seen_arrays(state)
+        arrays |= {} if state.added is None else added.encode_added(state.added, state.users, state.items)
     if state.titles:
         arrays |= encode_ids("titles", [state.titles.get(label, "") for label in state.items.labels])
+    arrays |= arrays_of(state.attributes)
     for name, array in model.state().items():
         value = state.arrays.get(name)
         if value is None or ("users" in array.shape and not history):  # no histories, no vectors of users either
@@ -76,24 +94,13 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
 
 
 def _seen_arrays(state: Fitted) -> dict[str, NDArray[Any]]:
-    """What else is known of the users: when, how strong, and what they only saw.
-
-    A file has finite numbers only, so no time is the largest one.
-    """
+    """What else is known of the users: when, how strong, and what they only saw."""
     arrays = {} if state.seen is None else encode_sparse("seen", state.seen, values=False)
     if state.weights is not None:
         arrays["train.weights"] = state.weights
     timed = {"train.times": state.times, "seen.times": state.seen_times}
-    return arrays | {name: _encoded_times(times) for name, times in timed.items() if times is not None}
-
-
-def _encoded_times(times: NDArray[np.float64]) -> NDArray[Any]:
-    """Whole seconds take half the room; where there is no time, the largest number of the type."""
-    missing = np.isnan(times)
-    whole = np.where(missing, 0, times)
-    if ((whole == np.rint(whole)) & (np.abs(whole) < NO_TIME["i"])).all():
-        return np.where(missing, NO_TIME["i"], whole).astype(np.int32)
-    return np.where(missing, NO_TIME["f"], times)
+    arrays |= encode_kinds("train", state.kinds) | encode_negative("negative", state.negative)
+    return arrays | {name: encode_times(times) for name, times in timed.items() if times is not None}
 
 
 def _notes(state: Fitted) -> dict[str, Any]:
@@ -134,7 +141,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         raise ModelFileError(f"it names {len(labels):,} items and says {n_items:,}")
     users, train, used = _history(arrays, n_users, n_items)
     seen = _seen(arrays, train, history=len(users) > 0)
-    used |= _SEEN & set(arrays)
+    used |= (_SEEN | added.NAMES) & set(arrays)
     sizes = {"users": n_users, "items": n_items, None: None}
     state: dict[str, Any] = {}
     for name, array in {"counts": COUNTS, **model.state()}.items():
@@ -144,18 +151,23 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         used |= parts
         if parts:
             state[name] = value
-    used |= {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"}
+    items = _ids(labels, "item")
+    attributes, parts = read_attributes(arrays, meta.get("attributes"), items)
+    used |= {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"} | parts
     if set(arrays) - used:
         raise ModelFileError(f"it holds arrays that no {model.NAME} model has: {quoted(sorted(set(arrays) - used))}")
     counts = state.pop("counts")
+    if "link" in state:
+        check_link(state["link"], counts)
     _check_counts(counts, train, n_users, history=len(users) > 0)
     notes, data = meta["notes"], meta["data"]
+    items, titles = _ids(labels, "item"), _titles(arrays, labels)
     return Fitted(
         users=users,
-        items=_ids(labels, "item"),
+        items=items,
         train=train,
         counts=counts,
-        titles=_titles(arrays, labels),
+        titles=titles,
         fingerprint=str(data.get("fingerprint", "")),
         source=_mapping(data.get("source", {}), "source"),
         settings=Settings(values_of(model)),
@@ -164,6 +176,8 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         certificates=_certificates(notes.get("certificates", [])),
         training=_optional(Training, notes.get("training")),
         evaluation=meta["evaluation"],
+        attributes=attributes,
+        added=added.decode_added(arrays, users, items, meta.get("now"), titles) if added.NAMES & set(arrays) else None,
         **seen,
     )
 
@@ -221,31 +235,17 @@ def _history(arrays: Arrays, n_users: int, n_items: int) -> tuple[Ids, csr_array
 def _seen(arrays: Arrays, train: csr_array, *, history: bool) -> dict[str, Any]:
     """What else is known of the users, and when, as fields of the state."""
     if not history:
-        if _SEEN & set(arrays):
+        if (_SEEN | added.NAMES) & set(arrays):
             raise ModelFileError("it says what users saw, and not who they are")
         return {}
     seen = decode_sparse(arrays, "seen", train.shape, values=False) if "seen.indptr" in arrays else None
     if seen is not None and seen.multiply(train).nnz:
         raise ModelFileError("pairs that it learned from are also among those that were only seen")
-    times = _times(arrays, "train", train)
-    seen_times = None if seen is None else _times(arrays, "seen", seen)
-    return {"seen": seen, "times": times, "seen_times": seen_times, "weights": _weights(arrays, train)}
-
-
-def _weights(arrays: Arrays, train: csr_array) -> NDArray[np.float32] | None:
-    weights = arrays.get("train.weights")
-    if weights is not None and (weights.dtype != np.float32 or weights.shape != (train.nnz,) or (weights <= 0).any()):
-        raise ModelFileError("its weights are not one positive number for each pair")
-    return weights
-
-
-def _times(arrays: Arrays, name: str, pattern: csr_array) -> NDArray[np.float64] | None:
-    times = arrays.get(f"{name}.times")
-    if times is None:
-        return None
-    if times.dtype not in (np.int32, np.float64) or times.shape != (pattern.nnz,):
-        raise ModelFileError(f"its times of {name} are not one number for each pair")
-    return np.where(times == NO_TIME[times.dtype.kind], np.nan, times.astype(np.float64))
+    times = decode_times(arrays, "train", train)
+    seen_times = None if seen is None else decode_times(arrays, "seen", seen)
+    known = {"seen": seen, "times": times, "seen_times": seen_times, "weights": decode_weights(arrays, "train", train)}
+    negative = decode_negative(arrays, "negative", train.shape, seen)
+    return {**known, "kinds": decode_kinds(arrays, "train", train.nnz), "negative": negative}
 
 
 def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[int | None]) -> tuple[Any, set[str]]:

@@ -60,4 +60,4 @@ def _without_test(split: Split) -> Interactions:
     user, item = (np.concatenate([getattr(part, name) for part in (train, valid)]) for name in ("user", "item"))
     alike = train.weights is None or valid.weights is None
     weights = None if alike else np.concatenate([train.weights, valid.weights])
-    return replace(train, user=user, item=item, times=times, weights=weights)
+    return replace(train, user=user, item=item, times=times, weights=weights, kinds=None)

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.compiled import njit
-from corml.linalg.scaling import column_degrees, power, row_degrees
+from corml.linalg.scaling import column_degrees, counted, power, row_degrees, values_unless_ones
 from corml.linalg.support import unsigned
 from corml.method.sparse.candidates import POPULARITY_EXPONENT
 from corml.parallel import over_rows
@@ -94,15 +94,16 @@ class Rows:
     loss: NDArray[np.float32]
     strength: NDArray[np.float32]
     cost: Vector  # additions that make a row
+    values: tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]  # of by_item and of R, where not all are one
 
     @classmethod
     def of(cls, R: csr_array, loss: Vector) -> "Rows":
         """Rows for these weights of users."""
         by_item = R.T.tocsr()
-        cost = np.asarray(by_item @ row_degrees(R))
-        return cls(
-            R, by_item, loss.astype(np.float32), power(column_degrees(R), -POPULARITY_EXPONENT).astype(np.float32), cost
-        )
+        cost = np.asarray(counted(by_item) @ row_degrees(R))
+        strength = power(column_degrees(R), -POPULARITY_EXPONENT).astype(np.float32)
+        values = values_unless_ones(by_item), values_unless_ones(R)
+        return cls(R, by_item, loss.astype(np.float32), strength, cost, values)
 
     def select_each(self, items: Items, max_per_item: int) -> list[tuple[Items, Vector]]:
         """The candidates of each of these items, in threads where that pays."""
@@ -146,14 +147,20 @@ class Rows:
 
     def _make(self, item: int, row: NDArray[np.float32]) -> None:
         by_item, R = self.by_item, self.R
-        _row(by_item.indptr, unsigned(by_item.indices), R.indptr, unsigned(R.indices), self.loss, item, row)
+        rows = by_item.indptr, unsigned(by_item.indices), R.indptr, unsigned(R.indices)
+        _row(*rows, *self.values, self.loss, item, row)
 
 
 @njit(cache=True, nogil=True)
-def _row(i_ptr, i_users, ptr, cols, loss, item, row):  # type: ignore[no-untyped-def]
+def _row(i_ptr, i_users, ptr, cols, i_data, data, loss, item, row):  # type: ignore[no-untyped-def]
     row[:] = 0
     for at in range(i_ptr[item], i_ptr[item + 1]):
         user = i_users[at]
         weight = loss[user]
+        if i_data is not None:
+            weight *= i_data[at]
         for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
-            row[cols[entry]] += weight
+            if data is None:
+                row[cols[entry]] += weight
+            else:
+                row[cols[entry]] += weight * data[entry]

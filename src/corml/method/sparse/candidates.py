@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.linalg.co_occurrence import strongest_pairs
-from corml.linalg.scaling import column_degrees, power
+from corml.linalg.scaling import column_degrees, power, values_unless_ones
 from corml.linalg.support import Support
 from corml.method.problem import UserWeights
 from corml.parallel import over_rows
@@ -68,13 +68,13 @@ def _gram_on(R: csr_array, by_user: Vector, support: Support) -> NDArray[np.floa
     """Rᵀ diag(by_user) R on a support: for each pair, over the users that its items share."""
     gram = np.zeros(len(support), dtype=np.float32)
     by_item = R.T.tocsr()
-    weights = by_user.astype(np.float32)
+    weights, entries = by_user.astype(np.float32), (values_unless_ones(by_item), values_unless_ones(R))
 
     def work(a: int, b: int) -> None:
         row = np.zeros(support.items, dtype=np.float32)
         _rows_on_support(
-            by_item.indptr, by_item.indices, R.indptr, R.indices, weights, support.indptr, support.indices, gram,
-            row, a, b,
+            by_item.indptr, by_item.indices, R.indptr, R.indices, *entries, weights, support.indptr, support.indices,
+            gram, row, a, b,
         )  # fmt: skip
 
     over_rows(work, support.items)
@@ -82,12 +82,15 @@ def _gram_on(R: csr_array, by_user: Vector, support: Support) -> NDArray[np.floa
 
 
 @njit(cache=True, nogil=True)
-def _rows_on_support(i_ptr, i_users, ptr, cols, weights, s_ptr, s_cols, out, row, start, stop):  # type: ignore[no-untyped-def]
+def _rows_on_support(i_ptr, i_users, ptr, cols, i_data, data, weights, s_ptr, s_cols, out, row, start, stop):  # type: ignore[no-untyped-def]
     for item in range(start, stop):
         row[:] = 0
         for at in range(i_ptr[item], i_ptr[item + 1]):
             user = i_users[at]
             for entry in range(ptr[user], ptr[user + 1]):
-                row[cols[entry]] += weights[user]
+                if data is None:
+                    row[cols[entry]] += weights[user]
+                else:
+                    row[cols[entry]] += weights[user] * i_data[at] * data[entry]
         for pair in range(s_ptr[item], s_ptr[item + 1]):
             out[pair] = row[s_cols[pair]]

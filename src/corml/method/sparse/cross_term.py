@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.linalg.products import add_dense_product
-from corml.linalg.scaling import narrow, power, scaled
+from corml.linalg.scaling import narrow, power, scaled, values_unless_ones
 from corml.linalg.support import Support
 from corml.method.sparse.candidates import Candidates
 from corml.parallel import blas, over_rows
@@ -105,8 +105,11 @@ def band_width(R: csr_array) -> int:
 def _read_band(
     support: Support, by_item: csr_array, weights: NDArray[Any], W: NDArray[Any], first: int, out: NDArray[Any]
 ) -> None:
+    pairs, rows = (support.indptr, support.indices), (by_item.indptr, by_item.indices)
+    entries = values_unless_ones(by_item)
+
     def work(a: int, b: int) -> None:
-        _gather(support.indptr, support.indices, by_item.indptr, by_item.indices, weights, W, first, out, a, b)
+        _gather(*pairs, *rows, entries, weights, W, first, out, a, b)
 
     over_rows(work, support.items)
 
@@ -124,7 +127,7 @@ def _dots(ptr, cols, left, right, out, start, stop):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def _gather(ptr, cols, u_ptr, users, weights, W, first, out, start, stop):  # type: ignore[no-untyped-def]
+def _gather(ptr, cols, u_ptr, users, data, weights, W, first, out, start, stop):  # type: ignore[no-untyped-def]
     width = W.shape[1]
     for row in range(start, stop):
         low = ptr[row] + np.searchsorted(cols[ptr[row] : ptr[row + 1]], first)
@@ -134,5 +137,7 @@ def _gather(ptr, cols, u_ptr, users, weights, W, first, out, start, stop):  # ty
         for at in range(u_ptr[row], u_ptr[row + 1]):
             user = users[at]
             weight = weights[user]
+            if data is not None:
+                weight *= data[at]
             for pair in range(low, high):
                 out[pair] += weight * W[user, cols[pair] - first]

@@ -14,6 +14,7 @@ from corml.method.sparse.candidates import Candidates, co_occurring
 from corml.method.sparse.cross_term import cross_term
 from corml.method.sparse.reorder import Reordered
 from corml.method.spectral import Norms, singular_vectors
+from corml.strength import of_mean_square_one
 
 __all__ = ["Workspace"]
 
@@ -41,7 +42,8 @@ class Workspace:
 
     def __init__(self, train: Interactions, *, rank: int = 0) -> None:
         self._least = rank
-        self.fingerprint, self.users, self.items, self.X = train.fingerprint, train.users, train.items, train.matrix
+        self.fingerprint, self.users, self.items = train.fingerprint, train.users, train.items
+        self.X = of_mean_square_one(train.weighted)
         self._V: dict[Norms, _V] = {}
         self._kept_V = 2 if rank else 1  # a search returns to the best exponents after each that was no better
         self._made = self._version = 0  # of V, so that nothing made from another one is taken for its own

@@ -14,6 +14,7 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.fitted import ExcludedPairs
+from corml.linalg.scaling import values_unless_ones
 from corml.linalg.support import unsigned
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.cross_term import Factors
@@ -58,13 +59,14 @@ def price(
     every, alike = max(1, n // IN_FULL), users.ranks_alike
     sums, chunks = np.zeros((n, 3)), []  # of each item: its excluded pairs, those that violate, the worst violation
     rows, columns = (R.indptr, unsigned(R.indices)), (by_item.indptr, unsigned(by_item.indices))
+    given = rows, columns, values_unless_ones(R), values_unless_ones(by_item)
     entries = H.indptr, unsigned(H.indices), H.data
     parts = np.hstack([factors.left, factors.right]), factors.own, _heads(factors)
 
     def work(a: int, b: int) -> None:
         partners = np.full((b - a, selection.per_item), -1, np.int32)
         violations = np.zeros((b - a, selection.per_item), np.float32)
-        _price(rows, columns, entries, numbers, parts, constants, sums, (partners, violations), (every, alike), a, b)
+        _price(*given, entries, numbers, parts, constants, sums, (partners, violations), (every, alike), a, b)
         item, slot = np.nonzero(partners >= 0)
         chunks.append((a, (item + a).astype(np.int32), partners[item, slot], violations[item, slot]))
 
@@ -103,7 +105,7 @@ def _largest(values: NDArray[np.float32], count: int) -> NDArray[np.int64]:
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, found, how, start, stop):  # type: ignore[no-untyped-def]
+def _price(by_rows, by_columns, data, u_data, entries, numbers, factors, constants, sums, found, how, start, stop):  # type: ignore[no-untyped-def]
     (ptr, cols), (u_ptr, users), (h_ptr, h_cols, h) = by_rows, by_columns, entries
     (p, loss, both, curvature), (left_right, own, heads) = numbers, factors
     (partners, violations), (every, alike) = found, how
@@ -119,12 +121,18 @@ def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, foun
             counts, ranks = loss[user], both[user]
             for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
                 i = cols[entry]
-                if gram[i] == 0:  # losses are positive: it is new
+                if gram[i] == 0:  # losses and weights are positive: it is new
                     order[size] = i
                     size += 1
-                gram[i] += counts
-                if not alike:
-                    weighted[i] += ranks
+                if data is None:
+                    gram[i] += counts
+                    if not alike:
+                        weighted[i] += ranks
+                else:
+                    shared = u_data[at] * data[entry]
+                    gram[i] += counts * shared
+                    if not alike:
+                        weighted[i] += ranks * shared
         for step in range(size):
             i = order[step]
             weighted[i] = p[i] * (gram[i] if alike else weighted[i])
@@ -163,10 +171,13 @@ def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, foun
             if not in_full and linear - constants[1] * p[j] * to_i <= limit:
                 continue
             if not ready:
-                _through_users(by_columns, entries, p, both, by_user, j)
+                _through_users(by_columns, u_data, entries, p, both, by_user, j)
                 ready = True
             for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
-                to_j += by_user[users[at]]
+                if u_data is None:
+                    to_j += by_user[users[at]]
+                else:
+                    to_j += by_user[users[at]] * u_data[at]
             gradient = constants[1] * (p[i] * to_j + p[j] * to_i) - linear
             if gradient < 0:
                 violation = -gradient / scaling
@@ -187,7 +198,7 @@ def _price(by_rows, by_columns, entries, numbers, factors, constants, sums, foun
 
 
 @njit(cache=True, nogil=True)
-def _through_users(by_columns, entries, p, both, by_user, j):  # type: ignore[no-untyped-def]
+def _through_users(by_columns, u_data, entries, p, both, by_user, j):  # type: ignore[no-untyped-def]
     """Add ΩΦ P H_j to a value for each user."""
     (u_ptr, users), (h_ptr, h_cols, h) = by_columns, entries
     for entry in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):
@@ -195,7 +206,10 @@ def _through_users(by_columns, entries, p, both, by_user, j):  # type: ignore[no
         weight = p[i] * h[entry]
         if weight != 0:
             for at in range(np.uint64(u_ptr[i]), np.uint64(u_ptr[i + 1])):
-                by_user[users[at]] += weight * both[users[at]]
+                if u_data is None:
+                    by_user[users[at]] += weight * both[users[at]]
+                else:
+                    by_user[users[at]] += weight * both[users[at]] * u_data[at]
 
 
 @njit(cache=True, nogil=True)

@@ -1,0 +1,99 @@
+"""corml export: a model as tables for a database or a warehouse, with a query that recommends."""
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import typer
+
+from corml import memory, models
+from corml.cli._console import STDOUT, progress, say, show_json, tell, wrote
+from corml.cli._work import turned
+from corml.errors import UsageError, ascii_line
+from corml.export import KEEP, check_place, export_model, target
+from corml.storage import container
+
+__all__ = ["export"]
+
+ALL = "all"
+
+
+def export(
+    model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
+    to: str = typer.Option(..., "--to", metavar="NAME", help="What to write: sqlite, duckdb or parquet."),
+    out: str = typer.Option(
+        None, "--out", "-o", metavar="FILE", help="The file or, for parquet, folder (default: named as the model)."
+    ),
+    lists: bool = typer.Option(False, "--lists", help="The lists of all users, instead of pairs of items."),
+    pairs: str = typer.Option(
+        str(KEEP), "--pairs", metavar="N", help="Pairs kept for each item, the largest in size; all keeps all."
+    ),
+    k: int = typer.Option(10, "-k", metavar="N", help="Length of lists, also of those the loss is measured by."),
+    novelty: float = typer.Option(
+        None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
+    ),
+    force: bool = typer.Option(False, "--force", help="Replace an export that is there."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+) -> None:
+    """Export a model as tables: recommending is a JOIN.
+
+    Pairs: what each item of a history adds to the score of another item, and a query that takes a history and returns
+    the best items. Negative weights are kept as well. How much of the model's lists is kept is measured and written
+    into the export. Models whose scores are not sums over the history have lists only.
+
+    \b
+    Examples:
+      corml export shop.corml --to sqlite
+      corml export shop.corml --to duckdb --pairs 1000 --out shop.duckdb --force
+      corml export shop.corml --to parquet --lists -k 20 --out lists
+    """
+    place = out or Path(model).stem + target(to).ending
+    if place == STDOUT:
+        raise UsageError("An export is a file or a folder, not text for standard output: give it a name.")
+    keep = _number_or_all(pairs)
+    check_place(to, place, force=force)
+    contents = container.read(model)
+    loaded = turned(models.from_contents(contents), novelty)
+    how: dict[str, Any] = {"lists": lists, "pairs": keep, "k": k, "digest": contents.digest, "force": force}
+    with progress() as show:
+        done = export_model(loaded, to, place, **how, progress=show)
+    size = sum(file.stat().st_size for file in [done.path, *done.path.rglob("*")] if file.is_file())
+    if as_json:
+        show_json({"file": place, "bytes": size, **done.facts})
+        return
+    wrote(place, f"{_counted(done.facts)}, {memory.size(size)}")
+    for line in _remarks(done.facts):
+        tell(line)
+    if done.query:
+        tell("note: ask it with this query, which is in the export as well:")
+        say(done.query)
+
+
+def _number_or_all(text: str) -> int | None:
+    if text.strip().lower() == ALL:
+        return None
+    if not text.isdecimal() or int(text) < 1:
+        raise UsageError(f"--pairs must be a whole number from 1, or all; got {ascii_line(text)}.")
+    return int(text)
+
+
+def _counted(facts: dict[str, Any]) -> str:
+    if facts["contents"] == "lists":
+        return f"{facts['lists']:,} lists of {facts['k']}"
+    return f"{facts['items']:,} items, {facts['pairs']:,} pairs"
+
+
+def _remarks(facts: dict[str, Any]) -> Iterator[str]:
+    """What was dropped, and how much that changes the lists."""
+    if facts.get("lists_shorter_than_k"):
+        yield f"note: {facts['lists_shorter_than_k']:,} lists are shorter than {facts['k']}"
+    if facts.get("pairs_dropped"):
+        kept = f"{facts['weight_kept']:.0%} of the weight is kept"
+        yield f"note: {facts['pairs_dropped']:,} smaller pairs were dropped; {kept}"
+        if "overlap" in facts:
+            yield (
+                f"note: lists of {facts['overlap_k']} share {facts['overlap']:.1%} of their items with the model's "
+                f"({facts['overlap_users']:,} users)"
+            )
+        else:
+            yield "note: what that does to lists was not measured: the model file has no histories"

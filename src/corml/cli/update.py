@@ -1,0 +1,122 @@
+"""corml update: new interactions for a model file, at once or with a new fit."""
+
+import os
+import time
+from collections.abc import Mapping
+from contextlib import nullcontext
+from typing import Any
+
+import typer
+
+import corml
+from corml import datasets
+from corml.cli._console import progress, show_json, tell, wrote
+from corml.cli._options import with_loading
+from corml.cli._work import load, refuse_to_replace, target
+from corml.errors import UsageError
+from corml.fitted import Fitted
+from corml.neural.embedding_model import EmbeddingModel
+from corml.recommender import Recommender
+from corml.storage.exclusive import exclusive
+from corml.updating import present
+
+__all__ = ["update"]
+
+OF_FIRST_LOAD = ("k_core", "min_user", "min_item", "titles")  # they chose what the first fit learned from
+LAYOUT = ("separator", "header", "encoding", "decimal", "time_format", "item_lists", "sheet", "query")
+
+
+@with_loading
+def update(
+    model: str = typer.Argument(..., metavar="MODEL", help="A model file with the histories of its users."),
+    source: str = typer.Argument(None, metavar="DATA", help="New interactions; with --refit they may be left out."),
+    out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="Write here (default: MODEL itself)."),
+    refit: bool = typer.Option(False, "--refit", help="Fit again on everything, with the same settings."),
+    force: bool = typer.Option(False, "--force", help="Write over a file that is not a model."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    loading: dict[str, Any] = {},
+) -> None:
+    """Add new interactions to a model file.
+
+    They count at once, without a fit: histories grow, new users are known, and what they have is not recommended. Items
+    the model does not know are kept for the next --refit, which learns from everything known. Loading options that are
+    not given are those of the first load.
+
+    \b
+    Examples:
+      corml update shop.corml today.csv
+      corml update shop.corml today.csv --out tomorrow.corml
+      corml update shop.corml --refit
+    """
+    if not source and not refit:
+        raise UsageError("Say what to add: a file of interactions; or --refit to fit on what was added before.")
+    written = out or model
+    target(written, source, loading.get("titles"))
+    refuse_to_replace(written, force=force)
+    begun = time.perf_counter()
+    with exclusive(model) if os.path.realpath(written) == os.path.realpath(model) else nullcontext():
+        loaded = corml.read_model(model)
+        present(loaded.fitted_)  # a file without histories is refused before the data are read
+        new = loaded
+        if source:
+            data = load(source, {**_as_before(loaded.fitted_, source), **loading, "as_update": True})
+            new = loaded.update(data)
+        records = new.fitted_.added.records[-1:] if source and new.fitted_.added else ()
+        if refit:
+            with progress() as show:
+                new = new.refitted(progress=show)
+        new.save(written)
+    record = dict(records[0]) if records else {}
+    if as_json:
+        shown = {"file": written, "refitted": refit, "seconds": round(time.perf_counter() - begun, 3)}
+        show_json({**shown, "users": len(new.users_), "items": len(new.items_), "update": record})
+        return
+    _tell(new, record, refit)
+    if refit and loaded.fitted_.evaluation:
+        tell("note: the metrics of the earlier fit are not those of this one, and left out: corml evaluate measures it")
+    wrote(written, _summary(new, record, refit, time.perf_counter() - begun))
+
+
+def _as_before(state: Fitted, source: str) -> dict[str, Any]:
+    """The options of the first load that mean the same for other files; a layout is that of files of its kind."""
+    recorded = state.source
+    first = recorded.get("from")
+    names = [str(name) for name in (first if isinstance(first, list) else [first])]
+    known = datasets.get(names[0]).rules if names[0].replace("_", "-") in datasets.known() else {}
+    options: Mapping[str, Any] = {**known, **recorded.get("options", {})}
+    alike = any(_ending(name) == _ending(source) for name in names)
+    left_out = OF_FIRST_LOAD if alike else (*OF_FIRST_LOAD, *LAYOUT)
+    return {name: value for name, value in options.items() if name not in left_out}
+
+
+def _ending(name: str) -> str:
+    return os.path.splitext(name.lower().removesuffix(".gz"))[1]
+
+
+def _tell(model: Recommender, record: Mapping[str, Any], refit: bool) -> None:
+    again, withdrawn, unknown = (record.get(name, 0) for name in ("known_before", "withdrawn", "unknown_items"))
+    if again:
+        weighted = model.fitted_.histories.weights is not None
+        tell(f"note: {again:,} pairs were known before; " + ("their weights add up" if weighted else "they count once"))
+    if withdrawn:
+        tell(f"note: {withdrawn:,} pairs are not learned from any more: the new data take them back")
+    if unknown and not refit:
+        pairs = record["with_unknown_items"]
+        tell(
+            f"note: items the model does not know: {unknown:,}, in {pairs:,} interactions; they are kept, and --refit "
+            "learns them"
+        )
+    if isinstance(model, EmbeddingModel) and not refit:
+        new = "are scored by their histories" if model.folds_in else "get the most popular items"
+        tell(
+            f"note: the vectors that {model.NAME} has of its users stay as they were until --refit: what is added only "
+            f"stays out of their lists, and new users {new}"
+        )
+
+
+def _summary(model: Recommender, record: Mapping[str, Any], refit: bool, seconds: float) -> str:
+    added = f"{record['interactions']:,} interactions of {record['users']:,} users added" if record else ""
+    new = f", {record['new_users']:,} of them new" if record.get("new_users") else ""
+    users, items = model.train_.shape
+    fitted = f"{model.NAME} fitted again on {users:,} users x {items:,} items in {seconds:.1f} s"
+    return "; ".join(filter(None, (added + new, fitted if refit else "")))

@@ -1,0 +1,151 @@
+"""A small typed client of `corml serve`.
+
+    with Client("http://127.0.0.1:8000", token="…") as service:
+        for item in service.recommend(["318", "858"], k=5).items:
+            print(item.rank, item.title, item.score)
+
+Answers are the types of `corml.service.schema`. What the service refuses is a `ServiceError` with its status and
+sentence. A service that is busy (503) is asked again after the time it names, up to `retries` times.
+"""
+
+import time
+from collections.abc import Mapping, Sequence
+from typing import Any, Self, TypeVar
+
+import httpx
+import msgspec
+
+from corml.errors import CormlError
+from corml.service import schema
+
+__all__ = ["Client", "ServiceError"]
+
+T = TypeVar("T")
+BUSY = 503
+LONGEST_WAIT = 10.0  # seconds before another try, whatever the service says
+
+
+class ServiceError(CormlError):
+    """The service refused: `status` is its HTTP status, `detail` its sentence."""
+
+    code = "service"
+    exit_code = 3
+
+    def __init__(self, status: int, detail: str) -> None:
+        super().__init__(f"The service answered {status}: {detail}")
+        self.status, self.detail = status, detail
+
+
+class Client:
+    """Calls one service; keep it, as it keeps its connections. Options are those of the API, by name."""
+
+    def __init__(
+        self,
+        address: str = "http://127.0.0.1:8000",
+        *,
+        token: str | None = None,
+        model: str | None = None,
+        timeout: float = 10.0,
+        retries: int = 2,
+        transport: httpx.BaseTransport | None = None,
+    ) -> None:
+        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout, transport=transport)
+        self._model, self._retries = {} if model is None else {"model": model}, retries
+
+    def recommend(
+        self, history: Sequence[str] | None = None, *, user: str | None = None, **options: Any
+    ) -> schema.ListAnswer:
+        """The k best items: `k`, `novelty`, `exclude`, `only`, `seen`, `diversity`, `boost`, `max_per`, `explain`."""
+        return self._post("/v1/recommend", {**_whom(history, user), **options}, schema.ListAnswer)
+
+    def batch(self, queries: Sequence[Mapping[str, Any]]) -> schema.BatchAnswer:
+        """Up to 256 lists; each query has the options of `recommend`, but for `explain`."""
+        return self._post("/v1/recommend/batch", {"queries": list(queries)}, schema.BatchAnswer)
+
+    def why_not(
+        self, item: str, history: Sequence[str] | None = None, *, user: str | None = None, **options: Any
+    ) -> schema.WhyNotAnswer:
+        """Where an item stands, and what would lift it: options as of `recommend`, and `lifts`."""
+        return self._post("/v1/why-not", {"item": item, **_whom(history, user), **options}, schema.WhyNotAnswer)
+
+    def explain(
+        self, item: str, history: Sequence[str] | None = None, *, user: str | None = None, **options: Any
+    ) -> schema.ExplainAnswer:
+        """What each item of the history adds to the score of an item."""
+        return self._post("/v1/explain", {"item": item, **_whom(history, user), **options}, schema.ExplainAnswer)
+
+    def similar(self, item: str, **options: Any) -> schema.SimilarAnswer:
+        """Items most associated with an item."""
+        return self._post("/v1/similar", {"item": item, **options}, schema.SimilarAnswer)
+
+    def distance(
+        self, item: str, history: Sequence[str] | None = None, *, user: str | None = None, **options: Any
+    ) -> schema.DistanceAnswer:
+        """How far an item is from a history."""
+        return self._post("/v1/distance", {"item": item, **_whom(history, user), **options}, schema.DistanceAnswer)
+
+    def search(self, text: str, *, limit: int = 10) -> schema.Found:
+        """Items by words of their titles, or by their ids."""
+        query = {"q": text, "limit": str(limit), **self._model}
+        return self._call("GET", "/v1/items", schema.Found, params=query)
+
+    def items(self, ids: Sequence[str]) -> schema.IdsAnswer:
+        """Titles and popularity of items by their ids."""
+        return self._post("/v1/items", {"items": list(ids)}, schema.IdsAnswer)
+
+    def models(self) -> list[schema.ModelInfo]:
+        """The models that are served."""
+        return self._call("GET", "/v1/models", schema.Models).models
+
+    def reload(self, *, file: str | None = None) -> schema.Reloaded:
+        """Have the model's file read again, or another file of its folder."""
+        return self._post("/v1/admin/reload", {} if file is None else {"file": file}, schema.Reloaded)
+
+    def is_ready(self) -> bool:
+        """Whether the service can be reached, and answers."""
+        try:
+            return self._http.get("/readyz").is_success
+        except httpx.HTTPError:
+            return False
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._http.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _post(self, path: str, body: dict[str, Any], answer: type[T]) -> T:
+        content = msgspec.json.encode({**self._model, **body})
+        return self._call("POST", path, answer, content=content, headers={"Content-Type": "application/json"})
+
+    def _call(self, method: str, path: str, answer: type[T], **how: Any) -> T:
+        for left in range(self._retries, -1, -1):
+            response = self._http.request(method, path, **how)
+            if response.status_code != BUSY or not left:
+                break
+            time.sleep(min(LONGEST_WAIT, _seconds(response.headers.get("retry-after", ""))))
+        if response.is_success:
+            return msgspec.json.decode(response.content, type=answer)
+        raise ServiceError(response.status_code, _detail(response))
+
+
+def _whom(history: Sequence[str] | None, user: str | None) -> dict[str, Any]:
+    whom: dict[str, Any] = {} if history is None else {"history": list(history)}
+    return whom if user is None else {**whom, "user": user}
+
+
+def _seconds(text: str) -> float:
+    return float(text) if text.isdigit() else 1.0
+
+
+def _detail(response: httpx.Response) -> str:
+    try:
+        detail = response.json()["detail"]
+    except (ValueError, KeyError, TypeError):  # not from the service itself: a proxy, say
+        return response.reason_phrase
+    return str(detail)

@@ -1,0 +1,136 @@
+"""EXPORT: a model as tables for other programs, so that recommending is a JOIN, or as finished lists.
+
+export_model(model, "sqlite", "shop.sqlite")                 weights between items, and a query that sums them
+export_model(model, "parquet", "shop", lists=True, k=20)     the lists of all users
+
+A target is a file of this room, found by its name.
+"""
+
+import importlib.util
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import corml
+from corml import plugins
+from corml.errors import DataError, UsageError, ascii_line
+from corml.export import _contents
+from corml.export._tables import Job, Table, Target
+from corml.export._weights import check_adds_up
+from corml.progress import Progress, silent
+from corml.recommender import Recommender
+from corml.requests import list_length
+from corml.settings import nearest
+from corml.storage import atomic, scratch
+
+__all__ = ["Exported", "check_place", "export_model", "target", "targets"]
+
+ROOM = "corml.export"
+FORMAT = 1
+KEEP = 500  # pairs of an item
+
+
+@dataclass(frozen=True)
+class Exported:
+    """What was written: where, facts about it, and the query to ask it with; a target may have none."""
+
+    path: Path
+    facts: dict[str, Any]
+    query: str
+
+
+def targets() -> tuple[str, ...]:
+    """Names of all targets."""
+    return plugins.names(ROOM)
+
+
+def target(name: str) -> Target:
+    """A target by name; what it needs must be installed."""
+    if name not in targets():
+        raise UsageError(f"Cannot export to {ascii_line(name)}{nearest(name, targets())}")
+    found: Target = plugins.get(ROOM, name)
+    if found.package and importlib.util.find_spec(found.package) is None:
+        raise UsageError(
+            f"An export to {name} needs the package {found.package}: pip install 'corml[{found.package}]'."
+        )
+    return found
+
+
+def check_place(to: str, path: str | os.PathLike[str], *, force: bool) -> Path:
+    """Check, before any long work, that an export can be written there, and that nothing else is lost by it."""
+    place = Path(os.path.abspath(path))
+    if not place.is_dir():
+        atomic.target(place)
+    if not os.path.lexists(place):
+        return place
+    name = ascii_line(path, 200)
+    if not target(to).is_ours(place):
+        raise UsageError(f"{name} exists and is not an export to {to}: choose another name.")
+    if not force:
+        raise UsageError(f"{name} exists: choose another name, or replace it with force=True (--force).")
+    return place
+
+
+def export_model(
+    model: Recommender,
+    to: str,
+    path: str | os.PathLike[str],
+    *,
+    lists: bool = False,
+    pairs: int | None = KEEP,
+    k: int = 10,
+    digest: str | None = None,
+    force: bool = False,
+    progress: Progress = silent,
+) -> Exported:
+    """Write a model's weights between items, or the lists of all its users, and the query to ask them with.
+
+    `pairs` are kept for each item, the largest in size; None keeps all. `k` is the length of lists, also of those by
+    which the loss is measured. `digest` is that of the model's file. An export that is there is replaced with `force`.
+    """
+    chosen = target(to)
+    model.check_fitted()
+    list_length(k, model.items)
+    if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1):
+        raise UsageError(f"pairs (--pairs) must be a whole number from 1, or all; got {ascii_line(pairs)}.")
+    place = check_place(to, path, force=force)
+    what = "lists" if lists else "pairs"
+    if not lists:
+        check_adds_up(model)
+    elif not len(model.users_):
+        raise UsageError("This model file was saved without its users, so there are no lists to export: export pairs.")
+    query = chosen.queries.get(what, "")
+    facts = _facts(model, what, query, digest)
+    facts |= {"k": k} if lists else {"pairs_per_item": "all" if pairs is None else pairs}
+
+    def tables() -> Iterator[Table]:
+        yield _contents.items(model)
+        yield (
+            _contents.lists(model, k, facts, progress) if lists else _contents.pairs(model, pairs, k, facts, progress)
+        )
+        yield _contents.metadata(facts)
+
+    try:
+        with scratch.building(place) as built:
+            chosen.write(Job(model, tables()), built)
+    except UnicodeEncodeError as fault:
+        raise DataError(f"An id or title of the model is not text that can be written: {fault.reason}.") from None
+    return Exported(Path(path), facts, query)
+
+
+def _facts(model: Recommender, what: str, query: str, digest: str | None) -> dict[str, Any]:
+    """What is known before the work; nothing of the hour or the machine, so that equal exports are equal."""
+    return {
+        "format": FORMAT,
+        "corml": corml.__version__,
+        "contents": what,
+        "model": model.NAME,
+        "model_digest": digest,
+        "data_fingerprint": model.fitted_.fingerprint,
+        "settings": dict(model.settings_),
+        "items": len(model.items),
+        "users": int(model.train_.shape[0]),
+        "query": query,
+    }

@@ -1,0 +1,179 @@
+"""What each operation of a model does: a typed request in, a typed answer out. Nothing of HTTP."""
+
+from typing import Any
+
+from msgspec import UNSET
+
+from corml.recommender import Recommender
+from corml.service import schema
+from corml.service.lists import contributions, explained, known_items, labels, one_list, ranked_lists
+from corml.service.problems import Refusal
+from corml.service.served import Served, Shelf
+from corml.service.why_not import why_not as answer_why_not
+
+__all__ = ["batch", "distance", "explain", "ids", "item_of", "models", "recommend", "search", "similar", "why_not"]
+
+
+def recommend(shelf: Shelf, request: schema.Recommend) -> schema.ListAnswer:
+    """The k best items for a history or a known user, best first."""
+    served = shelf[request.model]
+    if request.explain and request.k > schema.MAX_EXPLAINED:
+        raise Refusal(422, f"A list that is explained has at most {schema.MAX_EXPLAINED} items: lower k.")
+    _check_whom(request)
+    found, model = one_list(served, request)
+    if request.explain and found.source == "personal":
+        explained(model, found, request)
+    return schema.ListAnswer(
+        model=served.name,
+        model_version=served.version,
+        source=found.source,
+        items=found.items,
+        reason=found.reason,
+        unknown=found.unknown,
+        history=found.history,
+    )
+
+
+def batch(shelf: Shelf, request: schema.Batch) -> schema.BatchAnswer:
+    """Up to 256 lists in one call, in the order of the queries."""
+    served = shelf[request.model]
+    for query in request.queries:
+        _check_whom(query)
+    by_position: dict[int, tuple[Recommender, list[int]]] = {}
+    for at, query in enumerate(request.queries):
+        model = served.at(query.novelty)
+        by_position.setdefault(id(model), (model, []))[1].append(at)
+    lists: dict[int, schema.OneList] = {}
+    for model, members in by_position.values():
+        lists |= zip(members, ranked_lists(served, model, [request.queries[at] for at in members]), strict=True)
+    return schema.BatchAnswer(
+        model=served.name, model_version=served.version, lists=[lists[at] for at in range(len(request.queries))]
+    )
+
+
+def why_not(shelf: Shelf, request: schema.WhyNot) -> schema.WhyNotAnswer:
+    """Where an item stands that is not in a list, what it lacks, and which items in the history would lift it."""
+    _check_whom(request)
+    return answer_why_not(shelf[request.model], request)
+
+
+def explain(shelf: Shelf, request: schema.Explain) -> schema.ExplainAnswer:
+    """What each item of a history adds to the score of an item; the contributions add up to the score."""
+    served = shelf[request.model]
+    _check_whom(request)
+    model, target = served.at(request.novelty), served.row(labels([request.item])[0])
+    rows, score = contributions(model, request, target)
+    item = model.items.labels[target]
+    return schema.ExplainAnswer(
+        model=served.name,
+        model_version=served.version,
+        item=item,
+        score=score,
+        contributions=rows,
+        title=model.titles_.get(item, UNSET),
+        unknown=known_items(model, request)[1],
+    )
+
+
+def similar(shelf: Shelf, request: schema.Similar) -> schema.SimilarAnswer:
+    """Items most associated with an item: the list of a history that is this item alone."""
+    served = shelf[request.model]
+    model, target = served.at(request.novelty), served.row(labels([request.item])[0])
+    item = model.items.labels[target]
+    query = schema.Query(history=[item], k=request.k, novelty=request.novelty)
+    found, _ = one_list(served, query)
+    return schema.SimilarAnswer(
+        model=served.name,
+        model_version=served.version,
+        item=item,
+        items=found.items,
+        title=model.titles_.get(item, UNSET),
+        reason=found.reason,
+    )
+
+
+def distance(shelf: Shelf, request: schema.Distance) -> schema.DistanceAnswer:
+    """How far an item is from a history, or from a known user, in the metric of a part of the model."""
+    served = shelf[request.model]
+    _check_whom(request)
+    model: Any = served.at(request.novelty)
+    target = served.row(labels([request.item])[0])
+    if not hasattr(model, "distance"):
+        raise Refusal(422, "This model has no metric: only corml and corml-dial do.")
+    known, unknown = known_items(model, request)
+    item = model.items.labels[target]
+    return schema.DistanceAnswer(
+        model=served.name,
+        model_version=served.version,
+        item=item,
+        part=request.part,
+        distance=float(model.distance(model.items.labels[known].tolist(), item, part=request.part)),
+        unknown=unknown,
+    )
+
+
+def search(shelf: Shelf, request: schema.Search) -> schema.Found:
+    """Items by words of their titles or by their ids, best known first; typing errors are forgiven."""
+    served = shelf[request.model]
+    rows, fuzzy = served.lookup.find(request.q, request.limit)
+    return schema.Found(
+        model=served.name, model_version=served.version, items=[item_of(served, row) for row in rows], fuzzy=fuzzy
+    )
+
+
+def ids(shelf: Shelf, request: schema.Ids) -> schema.IdsAnswer:
+    """Titles and popularity of items by their ids."""
+    served = shelf[request.model]
+    given = list(dict.fromkeys(labels(request.items)))
+    rows = served.rows(given).tolist()
+    return schema.IdsAnswer(
+        model=served.name,
+        model_version=served.version,
+        items=[item_of(served, row) for row in rows if row >= 0],
+        unknown=[label for label, row in zip(given, rows, strict=True) if row < 0],
+    )
+
+
+def models(shelf: Shelf, request: None) -> schema.Models:
+    """The models that are served, their versions, and what can be asked of them."""
+    return schema.Models(models=[_about(shelf, served) for served in shelf.all().values()])
+
+
+def _check_whom(whom: schema.Whom) -> None:
+    if whom.user is not UNSET and whom.history:
+        raise Refusal(422, "Say for whom once: either user or history.")
+
+
+def item_of(served: Served, row: int) -> schema.Item:
+    """An item by its number, with its title."""
+    state = served.model.fitted_
+    label = state.items.labels[row]
+    share = float(state.counts[row]) / max(state.train.shape[0], 1)
+    return schema.Item(item=label, popularity=share, title=state.titles.get(label, UNSET))
+
+
+def _about(shelf: Shelf, served: Served) -> schema.ModelInfo:
+    model, state = served.model, served.model.fitted_
+    metrics = state.evaluation.get("metrics", {})
+    return schema.ModelInfo(
+        name=served.name,
+        default=served.name == shelf.default,
+        version=served.version,
+        digest=served.digest,
+        kind=model.NAME,
+        items=len(state.items),
+        users=state.train.shape[0],
+        titles=bool(state.titles),
+        attributes={name: model.attributes_.kind(name) for name in model.attributes_.names},
+        novelty=served.is_dial,
+        explains=served.explains,
+        distances=hasattr(served.at(None), "distance"),
+        knows_users=len(state.users) > 0,
+        loaded=served.since,
+        settings={name: _plain(value) for name, value in model.settings_.items()},
+        metrics={name: float(value) for name, value in metrics.items()},
+    )
+
+
+def _plain(value: Any) -> Any:
+    return value if isinstance(value, str | int | float | bool | None) else str(value)

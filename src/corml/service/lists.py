@@ -1,0 +1,183 @@
+"""Lists as the API answers them: the short way for one history, the library's `recommend` for everything else."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+from msgspec import UNSET, UnsetType
+from numpy.typing import NDArray
+
+from corml.cited import Cited, cite
+from corml.errors import UnknownIdError, UsageError
+from corml.recommendations import FALLBACK, PERSONAL, Recommendations
+from corml.recommender import Recommender
+from corml.service.problems import Refusal
+from corml.service.schema import Contribution, Limited, OneList, Ranked, Whom, passed_on
+from corml.service.served import Served
+
+__all__ = ["contributions", "explained", "known_items", "labels", "one_list", "ranked", "ranked_lists"]
+
+
+def labels(given: Any) -> list[str]:
+    """Ids as text: 318 and "318" are one item."""
+    return [one if type(one) is str else str(one) for one in given]
+
+
+def one_list(served: Served, query: Limited) -> tuple[OneList, Recommender]:
+    """The list of a query, and the position of the dial it is from."""
+    model = served.at(query.novelty)
+    if query.user is UNSET:
+        short = _short(served, model, query)
+        if short is not None:
+            return short, model
+    return ranked_lists(served, model, [query])[0], model
+
+
+def _short(served: Served, model: Recommender, query: Limited) -> OneList | None:
+    """By item numbers alone; None where there is something to say about the list, or the model has no such way."""
+    if passed_on(query):
+        return None
+    history = labels(query.history)
+    rows = model.items.numbers(history)
+    distinct = sorted({row for row in rows if row >= 0})
+    if not distinct or query.k > len(model.items):
+        return None
+    seen = known = np.array(distinct)
+    allowed = None
+    if query.exclude is not UNSET:
+        excluded = served.rows(labels(query.exclude))
+        seen = np.concatenate([known, excluded[excluded >= 0]])
+    if query.only is not UNSET:
+        allowed = np.unique(served.rows(labels(query.only)))
+        allowed = allowed[allowed >= 0]
+    found = model.best_of_one(known, query.k, seen, allowed)
+    if found is None or found[0][-1] < 0:
+        return None
+    unknown = [label for label, row in zip(history, rows, strict=True) if row < 0] or UNSET
+    return OneList(source="personal", items=ranked(model, *found), unknown=unknown)
+
+
+def ranked(model: Recommender, columns: NDArray[np.int64], scores: NDArray[np.float32]) -> list[Ranked]:
+    """Item numbers as a list."""
+    state = model.fitted_
+    items, titles = state.items.labels[columns].tolist(), state.titles
+    shares = (state.counts[columns] / max(state.train.shape[0], 1)).tolist()
+    return [
+        Ranked(rank, item, score, share, titles.get(item, UNSET))
+        for rank, (item, score, share) in enumerate(zip(items, scores.tolist(), shares, strict=True), 1)
+    ]
+
+
+def ranked_lists(served: Served, model: Recommender, queries: Sequence[Limited]) -> list[OneList]:
+    """Lists of queries at one position by the library itself; those that ask alike are ranked at once."""
+    answers: dict[int, OneList] = {}
+    alike: dict[Any, list[int]] = {}
+    for at, query in enumerate(queries):
+        known = query.user is not UNSET
+        alike.setdefault((known, query.k, repr(sorted(passed_on(query).items()))), []).append(at)
+    for (known, k, _), members in alike.items():
+        group = [queries[at] for at in members]
+        lists = _recommended(model, group, known=known, k=k)
+        for row, at in enumerate(members):
+            answers[at] = _listed(model, lists, row, k)
+    return [answers[at] for at in range(len(queries))]
+
+
+def _recommended(model: Recommender, group: list[Limited], *, known: bool, k: int) -> Recommendations:
+    how: dict[str, Any] = passed_on(group[0])
+    if "exclude" not in how and any(query.exclude is not UNSET for query in group):
+        how["exclude"] = [[] if query.exclude is UNSET else labels(query.exclude) for query in group]
+    if "only" not in how and any(query.only is not UNSET for query in group):
+        everything = model.items.labels.tolist() if any(query.only is UNSET for query in group) else []
+        how["only"] = [everything if query.only is UNSET else labels(query.only) for query in group]
+    try:
+        if known:
+            return model.recommend(labels(query.user for query in group), k=k, **how)
+        return model.recommend(history=[labels(query.history) for query in group], k=k, **how)
+    except UnknownIdError:
+        raise Refusal(404, "The model does not know this user.") from None
+    except UsageError:
+        if how.keys() - {"seen"}:
+            raise Refusal(404, "Items have no such attributes or values: GET /v1/models lists attributes.") from None
+        raise Refusal(422, _cannot(known)) from None
+
+
+def _cannot(known: bool) -> str:
+    if known:
+        return "This model has no users: send the items of a history."
+    return "This model has no list for such a request: it may know its own users only, or nothing but histories."
+
+
+def _listed(model: Recommender, lists: Recommendations, row: int, k: int) -> OneList:
+    there = lists.items[row] != np.array(None)
+    items = lists.items[row][there].tolist()
+    columns = model.items.find(items)
+    personal = lists.sources[row] == PERSONAL
+    unknown = list(lists.unknown[row]) or UNSET
+    reason = lists.reasons[row] or UNSET
+    return OneList(
+        source="personal" if personal else "fallback",
+        items=ranked(model, columns, lists.scores[row][there]),
+        reason=reason,
+        unknown=unknown,
+    )
+
+
+# --- what each item of a history adds --------------------------------------------------------------------------------
+
+
+def cited(model: Recommender, whom: Whom) -> Cited:
+    """The items of a history or of a known user, each once, with their strengths; and unknown ids."""
+    if whom.user is UNSET:
+        return cite(model.fitted_, labels(whom.history))
+    try:
+        return cite(model.fitted_, labels([whom.user])[0])
+    except UnknownIdError:
+        raise Refusal(404, "The model does not know this user.") from None
+    except UsageError:
+        raise Refusal(422, _cannot(known=True)) from None
+
+
+def known_items(model: Recommender, whom: Whom) -> tuple[NDArray[np.int64], list[str] | UnsetType]:
+    """Item numbers of a history or of a known user, each once, and unknown ids."""
+    known = cited(model, whom)
+    return known.items, list(known.unknown) or UNSET
+
+
+def explained(model: Recommender, answer: OneList, whom: Whom) -> None:
+    """Add to each item of a list what each item of the history adds to its score."""
+    if answer.source == FALLBACK:  # popular items are nobody's: there is no history to add up
+        answer.history = []
+        return
+    known = cited(model, whom)
+    answer.history = model.items.labels[known.items].tolist()
+    for item in answer.items:
+        target = int(model.items.find([item.item])[0])
+        parts = parts_of(model, known, target)
+        item.parts = {name: values.tolist() for name, values in parts.items()}
+
+
+def parts_of(model: Recommender, known: Cited, target: int) -> Mapping[str, NDArray[np.float64]]:
+    """Contributions by part, with the strengths of a known user's items."""
+    try:
+        return known.multiplied(model.contributions(known.items, target))
+    except UsageError:
+        raise Refusal(422, "This model does not score item by item, so there is nothing to explain.") from None
+
+
+def contributions(model: Recommender, whom: Whom, target: int) -> tuple[list[Contribution], float]:
+    """What each item of a history adds to a score, largest first, and their sum."""
+    known = cited(model, whom)
+    parts = parts_of(model, known, target)
+    total = sum(parts.values(), np.zeros(len(known.items)))
+    items, titles = model.items.labels[known.items], model.titles_
+    rows = [
+        Contribution(
+            item=items[at],
+            contribution=float(total[at]),
+            parts={name: float(values[at]) for name, values in parts.items()},
+            title=titles.get(items[at], UNSET),
+        )
+        for at in np.argsort(-total, kind="stable").tolist()
+    ]
+    return rows, float(total.sum())

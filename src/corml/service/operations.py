@@ -1,0 +1,126 @@
+"""The one table of operations: routes, checks, limits, access and the OpenAPI description all come from it."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from corml.service import handlers, schema
+from corml.service.studio import schema as studio
+from corml.service.studio.about_data import about_data
+from corml.service.studio.atlas import map_of
+from corml.service.studio.personas import personas_of
+
+__all__ = ["ADMIN", "ANSWERED", "OPEN", "PUBLIC", "TABLE", "TOKEN", "Operation"]
+
+PUBLIC, TOKEN, ADMIN = "public", "token", "admin"  # who may call: anyone; who has the token; who has the admin's
+OPEN = {"/healthz", "/readyz", "/metrics"}  # answered however busy the service is
+ANSWERED = (400, 401, 404, 413, 415, 422, 429, 503, 504)  # problems that any operation with a body may answer with
+
+
+@dataclass(frozen=True, kw_only=True)
+class Operation:
+    """One row of the table. `work` is called with the models and the checked request.
+
+    An operation without `work` is one of the service itself, and `app` has it under its name.
+    """
+
+    name: str
+    method: str
+    path: str
+    answer: Any
+    request: Any = None
+    work: Callable[..., Any] | None = None
+    access: str = TOKEN
+    light: bool = False  # answered at once if the model is quick; the others in a thread, within a time
+    large: bool = False  # whether the body may be that of a batch
+    problems: tuple[int, ...] = ANSWERED
+    about: str = ""
+
+    @property
+    def summary(self) -> str:
+        """What it does, in a sentence."""
+        return self.about or (self.work.__doc__ or "").strip() if self.work else self.about
+
+
+def _post(name: str, path: str, request: Any, answer: Any, work: Callable[..., Any], **more: Any) -> Operation:
+    return Operation(name=name, method="POST", path=path, request=request, answer=answer, work=work, **more)
+
+
+_READ = (401, 404, 422, 429, 503, 504)  # of an operation without a body
+
+
+def _get(name: str, path: str, request: Any, answer: Any, work: Callable[..., Any] | None, **more: Any) -> Operation:
+    how = dict(method="GET", path=path, request=request, answer=answer, work=work, problems=_READ)
+    return Operation(name=name, **(how | more))
+
+
+TABLE = (
+    _post("recommend", "/v1/recommend", schema.Recommend, schema.ListAnswer, handlers.recommend, light=True),
+    _post("batch", "/v1/recommend/batch", schema.Batch, schema.BatchAnswer, handlers.batch, large=True),
+    _post("why_not", "/v1/why-not", schema.WhyNot, schema.WhyNotAnswer, handlers.why_not),
+    _post("explain", "/v1/explain", schema.Explain, schema.ExplainAnswer, handlers.explain, light=True),
+    _post("similar", "/v1/similar", schema.Similar, schema.SimilarAnswer, handlers.similar, light=True),
+    _post("distance", "/v1/distance", schema.Distance, schema.DistanceAnswer, handlers.distance),
+    Operation(
+        name="search",
+        method="GET",
+        path="/v1/items",
+        request=schema.Search,
+        answer=schema.Found,
+        work=handlers.search,
+        problems=_READ,
+    ),
+    _post("items", "/v1/items", schema.Ids, schema.IdsAnswer, handlers.ids, light=True),
+    Operation(
+        name="models", method="GET", path="/v1/models", answer=schema.Models, work=handlers.models, problems=_READ
+    ),
+    _get("map", "/v1/map", studio.OfModel, studio.MapAnswer, map_of),
+    _get("personas", "/v1/personas", studio.OfModel, studio.Personas, personas_of),
+    _get("data", "/v1/data", studio.OfModel, studio.Data, about_data),
+    _get("jobs", "/v1/jobs", None, studio.Jobs, None, about="Fits of this process: those of `corml studio`."),
+    Operation(
+        name="fit",
+        method="POST",
+        path="/v1/jobs",
+        request=studio.StartFit,
+        answer=studio.JobInfo,
+        problems=(*ANSWERED, 403, 409),
+        about="Fit another model on the data that `corml studio` has open, beside those that are there.",
+    ),
+    Operation(
+        name="reload",
+        method="POST",
+        path="/v1/admin/reload",
+        request=schema.Reload,
+        answer=schema.Reloaded,
+        access=ADMIN,
+        problems=(*ANSWERED, 403, 409),
+        about="Read a model's file again: it is checked and tested aside, and replaces the old version at once.",
+    ),
+    Operation(
+        name="health",
+        method="GET",
+        path="/healthz",
+        answer=schema.Health,
+        access=PUBLIC,
+        problems=(),
+        about="Whether the process is alive.",
+    ),
+    Operation(
+        name="ready",
+        method="GET",
+        path="/readyz",
+        answer=schema.Readiness,
+        access=PUBLIC,
+        problems=(503,),
+        about="Whether models are loaded and tested, and the service is not about to stop.",
+    ),
+    Operation(
+        name="metrics",
+        method="GET",
+        path="/metrics",
+        answer=str,
+        problems=(401, 429),
+        about="Figures for Prometheus.",
+    ),
+)

@@ -1,0 +1,144 @@
+"""Deadlines and limits of a connection, which uvicorn does not have: slow senders and slow readers are let go."""
+
+from asyncio import TimerHandle, Transport
+from functools import cache
+from typing import Any
+
+from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
+
+from corml.service.gate import BUSY, Load
+from corml.service.metrics import Meter
+from corml.service.options import Options
+from corml.service.problems import Refusal
+
+__all__ = ["protocol"]
+
+LONGEST_HEAD = 32 << 10  # bytes of the request line and headers
+
+_SLOW = Refusal(408, "The request did not arrive in time.")
+_LONG = Refusal(413, f"Address and headers have at most {LONGEST_HEAD:,} bytes.")
+_NO_HTTP = Refusal(400, "This is not HTTP.")
+
+
+def protocol(options: Options, meter: Meter, to_do: Load) -> type[HttpToolsProtocol]:
+    """The protocol of connections with these limits."""
+
+    class Limited(_Deadlines):
+        seconds, most = options.timeout, options.connections
+        rejected, load = meter.rejected, to_do
+
+    return Limited
+
+
+class _Deadlines(HttpToolsProtocol):
+    """A request arrives within a time, its head within a size, and what was answered is read within a time."""
+
+    seconds: float
+    most: int
+    rejected: Any
+    load: Load
+    _deadline: TimerHandle | None = None
+    _head = 0  # bytes of a head that has begun and is not complete
+    _in_head = False
+
+    def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
+        """Begin, if there are not too many already."""
+        super().connection_made(transport)
+        if len(self.connections) > self.most:
+            self.rejected.labels("connections").inc()
+            transport.abort()
+            return
+        self._expect_rest()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Forget the deadline."""
+        self._met()
+        super().connection_lost(exc)
+
+    def data_received(self, data: bytes) -> None:
+        """Read on, as long as a request is not late, and its head not long."""
+        super().data_received(data)
+        if self.transport.is_closing():
+            return
+        if self._in_head:
+            self._head += len(data)
+            if self._head > LONGEST_HEAD:
+                self._turn_away(_LONG, "size")
+        elif self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
+            return  # a whole request, that is being answered
+        if self._deadline is None and self.timeout_keep_alive_task is None:  # a part of one, or only empty lines
+            self._expect_rest()
+
+    def on_message_begin(self) -> None:
+        """A head begins."""
+        self._in_head, self._head = True, 0
+        super().on_message_begin()
+
+    def on_headers_complete(self) -> None:
+        """The head is there."""
+        self._in_head = False
+        super().on_headers_complete()
+
+    def on_message_complete(self) -> None:
+        """The whole request is there: its deadline is met."""
+        self._met()
+        super().on_message_complete()
+
+    def _start_asgi_task(self, cycle: Any, app: Any) -> None:
+        """Begin a request, if there is a place for it; the refusal of the others takes as little as can be."""
+        if self.load.admit(cycle.scope):
+            super()._start_asgi_task(cycle, app)
+            return
+        cycle.response_started = cycle.response_complete = True
+        self.transport.write(_as_bytes(BUSY, close=not cycle.keep_alive))
+        if not cycle.keep_alive:
+            self.transport.close()
+        self.on_response_complete()
+
+    def on_response_complete(self) -> None:
+        """Wait for the next request, or, if this was the last, for the answer to be read."""
+        super().on_response_complete()
+        if self.transport.is_closing() and self._deadline is None:
+            self._deadline = self.loop.call_later(self.seconds, self.transport.abort)
+
+    def timeout_keep_alive_handler(self) -> None:
+        """Close; who has not read the answer by now never will."""
+        if self.transport.get_write_buffer_size():
+            self.transport.abort()
+        else:
+            super().timeout_keep_alive_handler()
+
+    def send_400_response(self, msg: str) -> None:
+        """The same answer as everywhere, to what is no HTTP."""
+        self._write(_NO_HTTP)
+
+    def _expect_rest(self) -> None:
+        self._deadline = self.loop.call_later(self.seconds, self._late)
+
+    def _met(self) -> None:
+        if self._deadline is not None:
+            self._deadline.cancel()
+            self._deadline = None
+
+    def _late(self) -> None:
+        self._deadline = None
+        if not self.transport.is_closing():
+            self._turn_away(_SLOW, "slow")
+
+    def _turn_away(self, refusal: Refusal, reason: str) -> None:
+        self.rejected.labels(reason).inc()
+        self._write(refusal)
+
+    def _write(self, refusal: Refusal) -> None:
+        self.transport.write(_as_bytes(refusal, close=True))
+        self.transport.close()
+
+
+@cache
+def _as_bytes(refusal: Refusal, *, close: bool) -> bytes:
+    """A refusal as it is sent."""
+    body = refusal.body()
+    head = [*refusal.asgi_headers(), (b"content-length", str(len(body)).encode())]
+    head += [(b"connection", b"close")] if close else []
+    lines = b"".join(name + b": " + value + b"\r\n" for name, value in head)
+    return STATUS_LINE[refusal.status] + lines + b"\r\n" + body

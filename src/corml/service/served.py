@@ -1,0 +1,192 @@
+"""A model that is served: read, checked, tested and warm before anyone is answered by it."""
+
+import contextlib
+import itertools
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml import models
+from corml.errors import ModelFileError, UsageError
+from corml.recommender import Recommender
+from corml.service.lookup import Lookup
+from corml.service.problems import Refusal
+from corml.storage import container
+
+__all__ = ["Served", "Shelf", "load"]
+
+PROBES = 20  # histories of the self-test
+PROBE_ITEMS = (1, 5, 20)  # their lengths, in turns
+AGREE = 1e-5  # of the largest score: both ways to a score round differently
+MANY = 64  # histories of a batch that is ranked in another way than a single one
+QUICK = 0.004  # seconds: a model whose lists take longer is asked in a thread, so that others are answered meanwhile
+
+
+@dataclass(frozen=True, eq=False)
+class Served:
+    """One version of one model."""
+
+    name: str
+    model: Recommender
+    digest: str
+    quick: bool
+    lookup: Lookup
+    explains: bool  # whether its scores are sums over the history
+    loaded: float = field(default_factory=time.time)
+    report: object = None  # of the data's doctor, where the data were read by this process
+
+    @property
+    def version(self) -> str:
+        """The beginning of the file's digest: enough to tell versions apart."""
+        return self.digest[:16]
+
+    @property
+    def since(self) -> str:
+        """When it was loaded, as text."""
+        return datetime.fromtimestamp(self.loaded, UTC).isoformat(timespec="seconds")
+
+    @property
+    def is_dial(self) -> bool:
+        """Whether `novelty` can be chosen."""
+        return hasattr(self.model, "at")
+
+    def at(self, novelty: Any) -> Recommender:
+        """The model at a position of its dial; `novelty` is no float where none was given."""
+        if not isinstance(novelty, float | int):
+            position = self.model.at(0.5) if hasattr(self.model, "at") else self.model
+        elif hasattr(self.model, "at"):
+            position = self.model.at(novelty)
+        else:
+            raise Refusal(422, "This model is not a dial: leave novelty out, or fit corml-dial.")
+        assert isinstance(position, Recommender)
+        return position
+
+    def rows(self, labels: list[str]) -> NDArray[np.int64]:
+        """Item numbers; −1 where there is none."""
+        return self.model.items.find(labels)
+
+    def row(self, label: str) -> int:
+        """The number of an item that must be known."""
+        row = int(self.rows([label])[0])
+        if row < 0:
+            raise Refusal(404, "The model does not know this item.")
+        return row
+
+
+class Shelf:
+    """The versions that answer now, by name; one is replaced by setting one reference."""
+
+    def __init__(self, default: str) -> None:
+        self.default = default
+        self._models: dict[str, Served] = {}
+
+    def __getitem__(self, name: Any) -> Served:
+        """A model by name, or the default where none was given."""
+        served = self._models.get(name if isinstance(name, str) else self.default)
+        if served is None:
+            if isinstance(name, str) and self._models:
+                raise Refusal(404, "There is no model of this name: GET /v1/models lists them.")
+            raise Refusal(503, "The models are being loaded.", headers={"Retry-After": "1"}, reason="loading")
+        return served
+
+    def put(self, served: Served) -> Served | None:
+        """Answer by this version from now on; the one before is returned."""
+        before = self._models.get(served.name)
+        self._models = {**self._models, served.name: served}
+        return before
+
+    def all(self) -> Mapping[str, Served]:
+        """Every model, the default first."""
+        return dict(sorted(self._models.items(), key=lambda pair: (pair[0] != self.default, pair[0])))
+
+
+_loading = threading.Lock()  # two models at a time would need twice the memory
+
+
+def load(name: str, path: str) -> Served:
+    """Read a file, and believe it after it has answered some histories in two ways alike."""
+    with _loading:
+        contents = container.read(path)
+        model = models.from_contents(contents)
+        quick = _self_test(model) <= QUICK
+        _warm(model)
+        best_known = np.argsort(-model.counts_, kind="stable").tolist()
+        lookup = Lookup(model.items.labels.tolist(), model.titles_, best_known)
+        return Served(name, model, contents.digest, quick, lookup, _explains(model))
+
+
+def _warm(model: Recommender) -> None:
+    """Ask in every way there is, so that no kernel is compiled while somebody waits."""
+    labels, k = model.items.labels[:3].tolist(), min(3, len(model.items))
+    listed = {"exclude": labels[:1]}, {"only": labels}, {"seen": "allow"}
+    limits: tuple[dict[str, Any], ...] = ({}, *listed, {"diversity": 0.5}, {"boost": {labels[0]: 2.0}})
+    singles: tuple[list[list[str]], ...] = ([[]], [labels[:1]])
+    for history, how in [*itertools.product(singles, limits), ([labels[:1]] * MANY, {})]:
+        with contextlib.suppress(UsageError):
+            model.recommend(history=history, k=k, **how)
+    rows = model.items.find(labels)
+    model.best_of_one(rows[:1], k, rows[:1], rows)
+    if len(model.users_):
+        model.recommend([model.users_.labels[0]], k=k)
+
+
+def _explains(model: Recommender) -> bool:
+    try:
+        model.contributions(np.array([0]), 0)
+    except UsageError:
+        return False
+    return True
+
+
+def _self_test(model: Recommender) -> float:
+    """Lists of every position must be made of the scores of the whole catalogue; returns the seconds of a list."""
+    positions = [model.at(number / 4) for number in range(5)] if hasattr(model, "at") else [model]
+    times = []
+    for position in dict.fromkeys(positions):
+        took = [_test_one(position, history) for history in _probes(position)]
+        times.append(float(np.median(took)))  # the first one prepares and compiles
+    return max(times)
+
+
+def _probes(model: Recommender) -> list[list[str]]:
+    """Histories that depend on the catalogue alone: items drawn as they are used, so that rare ones are among them."""
+    rng = np.random.default_rng(0)
+    n, counts = len(model.items), model.counts_ + 1.0
+    sizes = [min(n, PROBE_ITEMS[probe % len(PROBE_ITEMS)]) for probe in range(PROBES)]
+    return [model.items.labels[rng.choice(n, size, replace=False, p=counts / counts.sum())].tolist() for size in sizes]
+
+
+def _test_one(model: Recommender, history: list[str]) -> float:
+    rows, width = model.items.find(history), min(10, len(model.items))
+    try:
+        begun = time.perf_counter()
+        short = model.best_of_one(rows, width, rows, None)
+        short_took = time.perf_counter() - begun
+        general = model.recommend(history=[history], k=width)
+        took = time.perf_counter() - begun
+        scores = model.scores([history])[0]
+    except UsageError:  # a model of known users only has no lists for histories
+        return 0.0
+    listed = [item for item in general.items[0] if item is not None]
+    _compare(scores, rows, model.items.find(listed), general.scores[0][: len(listed)])
+    if short is None:
+        return took
+    there = short[0] >= 0
+    _compare(scores, rows, short[0][there], short[1][there])
+    return short_took
+
+
+def _compare(scores: NDArray[Any], history: NDArray[Any], listed: NDArray[Any], values: NDArray[Any]) -> None:
+    """Whether a list has the best items that are not in the history, with their scores, up to rounding."""
+    margin = AGREE * max(1e-6, float(np.abs(scores).max()))
+    best = np.sort(np.delete(scores, history))[::-1][: len(listed)]
+    if not np.isfinite(values).all() or (np.abs(scores[listed] - values) > margin).any():
+        raise ModelFileError("It fails the self-test: listed scores are not those of the items. Fit again.")
+    if (np.abs(best - values) > margin).any():
+        raise ModelFileError("It fails the self-test: lists are not made of the best items. Fit again.")

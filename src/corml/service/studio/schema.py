@@ -1,0 +1,121 @@
+"""Requests and answers of the studio page."""
+
+from typing import Annotated, Any, Literal
+
+from msgspec import UNSET, Meta, Struct, UnsetType, field
+
+from corml.service.schema import Answer, Item, Request
+from corml.service.schema.fields import Name
+
+__all__ = [
+    "Data",
+    "Event",
+    "Finding",
+    "HowKnown",
+    "JobInfo",
+    "Jobs",
+    "MapAnswer",
+    "OfModel",
+    "Persona",
+    "Personas",
+    "StartFit",
+]
+
+
+class OfModel(Request, kw_only=True):
+    """Of which model."""
+
+    model: Name | UnsetType = UNSET
+
+
+class HowKnown(Struct, kw_only=True):
+    """How many items have how many people: a histogram whose bins grow by a constant factor."""
+
+    edges: Annotated[list[float], Meta(description="people, one more than there are bins")]
+    items: Annotated[list[int], Meta(description="items in each bin")]
+    median: float
+
+
+class MapAnswer(Answer, kw_only=True, omit_defaults=True):
+    """The best known items as columns, best known first, with their place on the map once it is made."""
+
+    state: Annotated[
+        Literal["ready", "making", "none"],
+        Meta(description="making: ask again soon; none: this model has no lists for histories, so there is no map"),
+    ]
+    items: list[str]
+    titles: Annotated[list[str], Meta(description="or ids, where there is no title")]
+    people: list[int]
+    x: Annotated[list[float], Meta(description="from -1 to 1; near is alike")] | UnsetType = UNSET
+    y: list[float] | UnsetType = UNSET
+    known: HowKnown
+
+
+class Persona(Struct, kw_only=True):
+    """A history to begin with: items that are near each other on the map. It is nobody in particular."""
+
+    items: list[Item]
+
+
+class Personas(Answer, kw_only=True):
+    """Up to six of them, from different regions of the map; none while it is being made."""
+
+    state: Literal["ready", "making", "none"]
+    personas: list[Persona]
+
+
+class Finding(Struct, kw_only=True):
+    """Something that looks wrong («warning») or is worth knowing («note»), and what to do about it."""
+
+    severity: str
+    what: str
+    advice: str
+
+
+class Data(Answer, kw_only=True):
+    """What a model learned from."""
+
+    facts: dict[str, Any]
+    findings: list[Finding]
+    known: HowKnown
+    curve: Annotated[
+        list[float],
+        Meta(description="share of all interactions that the best known 0, 1, … 100 % of the items have"),
+    ]
+    source: Annotated[dict[str, Any], Meta(description="where the data came from, as the model file has it")]
+    evaluation: Annotated[dict[str, Any], Meta(description="quality that was measured, and how")]
+
+
+class StartFit(Request, kw_only=True):
+    """Fit another model on the data that are open."""
+
+    kind: Annotated[str, Meta(max_length=64, description="which model: corml-dial, corml, ease, …")] = "corml-dial"
+    settings: Annotated[dict[str, float | str | bool], Meta(max_length=40)] = field(default_factory=dict)
+
+
+class Event(Struct, kw_only=True):
+    """Where a job is."""
+
+    state: Literal["working", "done", "failed"]
+    step: Annotated[Literal["read", "examine", "fit", "test"], Meta(description="which of the steps of a job")]
+    text: Annotated[str, Meta(description="the part of the step, or what went wrong")] = ""
+    done: int = 0
+    total: int = 0
+    seconds: Annotated[float, Meta(description="since the job began")] = 0.0
+
+
+class JobInfo(Struct, kw_only=True):
+    """A fit that was asked for."""
+
+    id: str
+    model: str
+    kind: str
+    last: Event
+
+
+class Jobs(Struct, kw_only=True):
+    """Fits of this process, the latest last."""
+
+    jobs: list[JobInfo]
+    can_fit: Annotated[bool, Meta(description="whether there are data open to fit on, as in `corml studio FILE`")]
+    notes: list[str]

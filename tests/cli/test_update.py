@@ -1,0 +1,180 @@
+"""corml update: new interactions for a model file."""
+
+import random
+import subprocess
+import sys
+import time
+
+import polars as pl
+import pytest
+
+import corml
+from corml.storage import container
+
+
+@pytest.fixture
+def mine(here, shop):
+    """A model file of one's own, fitted on ratings of 2 and more and measured; and new ratings."""
+    (here / "mine.corml").write_bytes((shop / "split.corml").read_bytes())
+    (here / "new.csv").write_text("user,item,rating,time\nu1,i24,5,9000\nann,i3,4,9001\nann,pot,5,9002\nu2,i7,1,9003\n")
+    return here
+
+
+def test_new_interactions_count_at_once(run, mine):
+    outcome = run("update", "mine.corml", "new.csv")
+    assert outcome.out == "wrote mine.corml: 3 interactions of 3 users added, 1 of them new\n"
+    assert (
+        "note: items the model does not know: 1, in 1 interactions; they are kept, and --refit learns them"
+        in outcome.err
+    )
+    lists = run("recommend", "mine.corml", "--user", "u1", "--user", "ann", "--user", "u2", "-k", "25", "--json").json
+    items = {one["user"]: {item["item"] for item in one["items"]} for one in lists}
+    assert "i24" not in items["u1"]
+    assert "i3" not in items["ann"]
+    assert "i7" not in items["u2"]  # rated below the threshold of the first load: only seen
+    assert {one["source"] for one in lists} == {"personal"}
+
+
+def test_everybody_who_is_known_gets_a_list(run, mine):
+    run("update", "mine.corml", "new.csv")
+    run("recommend", "mine.corml", "--all", "-o", "lists.parquet", "-k", "3")
+    users = pl.read_parquet("lists.parquet")["user"].unique().to_list()
+    assert len(users) == 41
+    assert "ann" in users
+
+
+def test_another_file_may_be_written_and_the_first_stays(run, mine):
+    before = (mine / "mine.corml").read_bytes()
+    outcome = run("update", "mine.corml", "new.csv", "--out", "next.corml", "--json").json
+    assert (mine / "mine.corml").read_bytes() == before
+    assert outcome["file"] == "next.corml"
+    assert outcome["refitted"] is False
+    assert outcome["users"] == 41
+    assert outcome["update"]["only_seen"] == 1
+    assert corml.read_model("next.corml").fitted_.added.records[0] == outcome["update"]
+
+
+def test_inspect_and_verify_tell_the_fit_from_what_was_added(run, mine, shop):
+    run("update", "mine.corml", "new.csv")
+    shown = run("inspect", "mine.corml").out
+    assert "added since, not learned from: interactions 3, new users 1, last on 20" in shown
+    assert "updates new_users" in " ".join(shown.split())
+    verified = run("verify", "mine.corml")
+    assert verified.code == 0
+    assert (
+        "note: the figures are those of the fit: nothing was learned from what was added since (updates: 1)"
+        in verified.err
+    )
+    assert "histories now" in verified.out
+    assert (
+        run("evaluate", "mine.corml", "-m", "ndcg@10", "--json").json
+        == run("evaluate", shop / "split.corml", "-m", "ndcg@10", "--json").json
+    )
+
+
+def test_histories_that_were_changed_do_not_verify(run, mine):
+    run("update", "mine.corml", "new.csv")
+    contents = container.read("mine.corml")
+    facts = {name: value for name, value in contents.meta.items() if name != "format"}
+    facts["now"]["fingerprint"] = "0" * 64
+    (mine / "mine.corml").write_bytes(container.pack(contents.arrays, facts))
+    outcome = run("verify", "mine.corml")
+    assert outcome.code == 3
+    assert "histories now" in outcome.err
+
+
+def test_a_refit_learns_from_everything_with_the_same_settings(run, mine):
+    run("update", "mine.corml", "new.csv")
+    outcome = run("update", "mine.corml", "--refit")
+    assert outcome.code == 0
+    assert "fitted again on 41 users x 26 items" in outcome.out
+    assert "note: the metrics of the earlier fit are not those of this one" in outcome.err
+    model = corml.read_model("mine.corml")
+    assert "pot" in model.items_
+    assert model.fitted_.added is None
+    assert model.fitted_.evaluation == {}
+    whole = corml.load(pl.concat([pl.read_csv(model.fitted_.source["from"][0]), pl.read_csv("new.csv")]), at_least=2)
+    assert model.fitted_.fingerprint == whole.fingerprint
+    assert [one["new_users"] for one in model.fitted_.source["updates"]] == [1]
+    assert run("verify", "mine.corml").code == 2
+    assert run("update", "mine.corml", "new.csv", "--refit").code == 0
+
+
+def test_columns_threshold_and_weights_of_the_first_load_are_used_again(run, here):
+    rows = ["who;what;kind;amount"] + [f"u{n % 7};i{n % 5};{'buy' if n % 3 else 'view'};1,5" for n in range(60)]
+    (here / "first.csv").write_text("\n".join(rows))
+    options = ["--user", "who", "--item", "what", "--event", "kind", "--weights", "view=1,buy=10", "--weight", "amount"]
+    assert run("fit", "first.csv", *options, "--decimal", ",", "--k-core", "2", "-o", "m.corml").code == 0
+    (here / "next.csv").write_text("who;what;kind;amount\nu1;i4;buy;2,5\nu0;i0;view;1,0\n")
+    outcome = run("update", "m.corml", "next.csv")
+    assert outcome.code == 0
+    assert "pairs were known before; their weights add up" in outcome.err
+    first, now = (corml.read_model("m.corml").fitted_ for _ in range(2))
+    weights = now.added.data.weighted.toarray() - first.weighted.toarray()
+    rows, columns = now.users.rows(["u1", "u0"]), now.items.rows(["i4", "i0"])
+    assert weights[rows, columns].tolist() == [25.0, 1.0]
+    assert weights.sum() == 26.0
+    pl.DataFrame({"who": ["u2"], "what": ["i1"], "kind": ["buy"], "amount": [1.0]}).write_parquet("next.parquet")
+    assert run("update", "m.corml", "next.parquet").code == 0  # another kind of file has another layout
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "sentence"),
+    [
+        (["mine.corml"], 2, "Say what to add: a file of interactions; or --refit"),
+        (["mine.corml", "none.csv"], 3, "none.csv"),
+        (["new.csv", "new.csv"], 2, "is the file to read"),
+        (["mine.corml", "new.csv", "--k-core", "2"], 2, "leave them out of an update"),
+        (["mine.corml", "new.csv", "--out", "other.csv"], 2, "exists and is not a model file"),
+        (["bare.corml", "new.csv"], 2, "saved without the histories of its users, so nothing can be added"),
+    ],
+)
+def test_what_cannot_be_meant_is_refused_and_the_file_stays(run, mine, words, code, sentence):
+    (mine / "other.csv").write_text("user,item\n")
+    corml.read_model("mine.corml").save("bare.corml", history=False)
+    before = (mine / "mine.corml").read_bytes()
+    outcome = run("update", *words)
+    assert outcome.code == code
+    assert sentence in outcome.err
+    assert (mine / "mine.corml").read_bytes() == before
+
+
+def test_a_gradient_model_says_what_becomes_of_its_vectors(run, mine, shop):
+    pytest.importorskip("torch")
+    quick = ["--set", "epochs=1", "--set", "size=4", "--at-least", "2"]
+    run("fit", shop / "ratings.csv", "--model", "bpr-mf", *quick, "-o", "bpr.corml")
+    outcome = run("update", "bpr.corml", "new.csv")
+    assert "the vectors that bpr-mf has of its users stay as they were until --refit" in outcome.err
+    assert "new users get the most popular items" in outcome.err
+    (one,) = run("recommend", "bpr.corml", "--user", "ann", "-k", "25", "--json").json
+    assert one["source"] == "fallback"
+    assert "i3" not in {item["item"] for item in one["items"]}
+
+
+# --- several processes, and kills ------------------------------------------------------------------------------------
+
+UPDATE = "import sys; from corml.cli._main import main; main(['update', 'mine.corml', sys.argv[1]])"
+
+
+def test_updates_at_the_same_time_are_all_kept(mine):
+    for number in range(2):
+        (mine / f"new{number}.csv").write_text(f"user,item,rating,time\nnew{number},i1,5,9000\n")
+    running = [subprocess.Popen([sys.executable, "-c", UPDATE, f"new{number}.csv"]) for number in range(2)]
+    assert [process.wait(60) for process in running] == [0] * 2
+    assert {"new0", "new1"} <= set(corml.read_model("mine.corml").users_)
+
+
+def test_killed_at_any_moment_the_old_file_stands(mine):
+    before, delays = (mine / "mine.corml").read_bytes(), random.Random(14)
+    began = time.monotonic()
+    assert subprocess.run([sys.executable, "-c", UPDATE, "new.csv"], check=True).returncode == 0
+    longest, after = time.monotonic() - began, (mine / "mine.corml").read_bytes()
+    killed = 0
+    for _ in range(3):
+        (mine / "mine.corml").write_bytes(before)
+        with subprocess.Popen([sys.executable, "-c", UPDATE, "new.csv"]) as process:
+            time.sleep(delays.uniform(0.3, 1) * longest)
+            killed += process.poll() is None
+            process.kill()
+        assert (mine / "mine.corml").read_bytes() in (before, after)
+    assert killed

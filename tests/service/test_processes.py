@@ -1,0 +1,244 @@
+"""Supervisor and worker, each inside the test, with the other side played or started by it."""
+
+import asyncio
+import os
+import signal
+import socket
+import threading
+import time
+
+import httpx
+import pytest
+
+from corml.errors import ModelFileError
+from corml.service.channel import Channel
+from corml.service.options import Options
+from corml.service.supervisor import Supervisor, beside, open_model
+from corml.service.worker import Worker
+from serving import TOKEN, wait_for
+
+
+def in_thread(work):
+    """Run beside the test; what goes wrong there is raised here."""
+    faults = []
+
+    def run():
+        try:
+            work()
+        except BaseException as fault:
+            faults.append(fault)
+
+    thread = threading.Thread(target=run)
+    thread.start()
+    return thread, faults
+
+
+# --- channel ---------------------------------------------------------------------------------------------------------
+
+
+def test_messages_arrive_in_order_with_their_files(tmp_path):
+    ours, theirs = (Channel(end) for end in socket.socketpair())
+    (tmp_path / "a").write_text("one")
+    file = os.open(tmp_path / "a", os.O_RDONLY)
+    assert ours.send({"number": 1})
+    assert ours.send({"number": 2}, [file, file])
+    assert ours.send({"number": 3, "text": "x" * 50_000})
+    heard = []
+    while len(heard) < 3:
+        heard += theirs.receive()
+    assert [one["number"] for one in heard] == [1, 2, 3]
+    assert [len(one["files"]) for one in heard] == [0, 2, 0]
+    assert os.read(heard[1]["files"][0], 10) == b"one"
+    for one in (*heard[1]["files"], file):
+        os.close(one)
+    ours.close()
+    assert theirs.receive() is None
+    assert not theirs.send({"number": 4})
+    theirs.close()
+
+
+# --- supervisor ------------------------------------------------------------------------------------------------------
+
+
+def test_a_supervisor_serves_reloads_replaces_and_stops(folder, tmp_path, capfd):
+    path = tmp_path / "m.corml"
+    path.write_bytes((folder / "dial.corml").read_bytes())
+    options = Options(models={"m": str(path)}, port=0, drain=0.05, token=TOKEN, log="json")
+    said = []
+    supervisor = Supervisor(options, announce=said.append)
+
+    def visit():
+        try:
+            assert wait_for(lambda: said, 60)
+            http = httpx.Client(base_url=supervisor.address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30)
+            first = http.get("/readyz").json()["models"]["m"]
+            (tmp_path / "other").write_bytes((folder / "dial-2.corml").read_bytes())
+            os.replace(tmp_path / "other", path)
+            os.kill(os.getpid(), signal.SIGHUP)
+            assert wait_for(lambda: http.get("/readyz").json()["models"]["m"] != first)
+            assert http.post("/v1/admin/reload", json={}).json()["changed"] is False
+            assert http.post("/v1/admin/reload", json={"file": "nothing"}).status_code == 422
+            path.write_bytes(b"nothing")
+            os.kill(os.getpid(), signal.SIGHUP)
+            (child,) = supervisor.children.values()
+            os.kill(child.process.pid, signal.SIGKILL)
+            http.close()
+        finally:
+            time.sleep(0.5)
+            os.kill(os.getpid(), signal.SIGTERM)
+
+    thread, faults = in_thread(visit)
+    assert supervisor.run() == 0
+    thread.join()
+    assert faults == []
+    assert said == [f"corml serves m at {said[0].rpartition(' ')[2]}"]
+    log = capfd.readouterr().err
+    assert '"event": "worker ended"' in log
+    assert '"event": "stopping"' in log
+
+
+def test_a_supervisor_ends_with_the_reason_of_a_worker_that_cannot_begin(tmp_path):
+    (tmp_path / "m.corml").write_bytes(b"nothing")
+    options = Options(models={"m": str(tmp_path / "m.corml")}, port=0)
+    with pytest.raises(ModelFileError, match="not a corml model file"):
+        Supervisor(options, quiet=True).run()
+
+
+def test_only_plain_names_lead_to_files_beside(tmp_path):
+    assert beside("/a/b.corml", "c.corml") == "/a/c.corml"
+    with pytest.raises(ValueError, match="not the name"):
+        beside("/a/b.corml", "../c.corml")
+    with pytest.raises(ModelFileError, match="regular"):
+        open_model(str(tmp_path))
+
+
+# --- worker ----------------------------------------------------------------------------------------------------------
+
+
+class Played:
+    """A worker in this thread; the test is its supervisor."""
+
+    def __init__(self, folder, **options):
+        self.listening = socket.create_server(("127.0.0.1", 0))
+        self.port = self.listening.getsockname()[1]
+        ours, theirs = socket.socketpair()
+        self.channel = Channel(ours)
+        settings = {"port": 0, "drain": 0.05, "token": TOKEN, **options}
+        self.options = Options(models={"m": str(folder / "dial.corml")}, **settings)
+        files = [os.dup(self.listening.fileno()), open_model(str(folder / "dial.corml"))]
+        start = {"options": self.options.plain(), "first": True, "quiet": False, "files": files}
+        self.worker = Worker(Channel(theirs), start)
+        self.http = httpx.Client(
+            base_url=f"http://127.0.0.1:{self.port}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30
+        )
+
+    def run(self, visit):
+        thread, faults = in_thread(lambda: self._visit(visit))
+        with asyncio.Runner() as runner:
+            code = runner.run(self.worker.run())
+        thread.join()
+        self.http.close()
+        self.channel.close()
+        self.worker.channel.close()
+        self.worker.service.pool.shutdown()
+        self.listening.close()
+        self.worker.listening.close()
+        assert faults == []
+        return code
+
+    def _visit(self, visit):
+        try:
+            visit()
+        finally:
+            self.channel.end.shutdown(socket.SHUT_RDWR)  # a worker ends when its supervisor is gone
+
+    def hear(self):
+        return self.channel.receive()[0]
+
+
+def test_a_worker_answers_reloads_and_ends(folder):
+    played = Played(folder, in_flight=2, timeout=0.5)
+
+    def visit():
+        assert "ready" in played.hear()
+        assert played.http.get("/readyz").status_code == 200
+        assert played.http.post("/v1/recommend", json={"history": ["i1"]}).json()["source"] == "personal"
+        reload_as("dial-2.corml", 200, ok=True)
+        reload_as("popularity.corml", 200, ok=True)
+        reload_as("broken", 422, ok=False)
+        busy()
+        slow()
+        long()
+
+    def reload_as(name, code, *, ok):
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(played.http.post("/v1/admin/reload", json={})))
+        asking.start()
+        asked = played.hear()
+        assert (asked["ask"], asked["model"]) == ("reload", "m")
+        file = open_model(str(folder / name)) if ok else os.open(os.devnull, os.O_RDONLY)
+        played.channel.send({"do": "load", "job": 1, "model": "m"}, [file])
+        os.close(file)
+        outcome = played.hear()
+        assert outcome["ok"] is ok
+        status = {"status": "done", "changed": True} if ok else {"status": "failed", "reason": outcome["reason"]}
+        played.channel.send({"do": "answer", "number": asked["number"], **status})
+        asking.join()
+        assert answers[0].status_code == code
+
+    def busy():
+        answers = []
+        asking = threading.Thread(target=lambda: answers.append(played.http.post("/v1/admin/reload", json={})))
+        asking.start()
+        played.channel.send({"do": "answer", "number": played.hear()["number"], "status": "busy"})
+        asking.join()
+        assert answers[0].status_code == 409
+
+    def slow():
+        for start in (
+            b"GET / HTTP/1.1\r\n",
+            b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+        ):
+            with socket.create_connection(("127.0.0.1", played.port), timeout=10) as line:
+                line.sendall(start)
+                assert line.recv(100).startswith(b"HTTP/1.1 408")
+
+    def long():
+        for start, code in ((b"GET /" + b"x" * 50_000, b"413"), (b"\xff\xff\r\n\r\n", b"400")):
+            with socket.create_connection(("127.0.0.1", played.port), timeout=10) as line:
+                line.sendall(start)
+                assert line.recv(100).startswith(b"HTTP/1.1 " + code)
+
+    assert played.run(visit) == 0
+
+
+def test_more_connections_than_agreed_are_closed(folder):
+    played = Played(folder, connections=3)
+
+    def visit():
+        played.hear()
+        lines = [socket.create_connection(("127.0.0.1", played.port), timeout=10) for _ in range(6)]
+        closed = 0
+        for line in lines:
+            line.settimeout(1)
+            try:
+                closed += line.recv(10) == b""
+            except ConnectionResetError:
+                closed += 1
+            except TimeoutError:
+                pass
+        for line in lines:
+            line.close()
+        assert closed == 3
+
+    assert played.run(visit) == 0
+
+
+def test_a_worker_that_cannot_load_says_so_and_ends(folder, tmp_path):
+    played = Played(folder)
+    os.close(played.worker.start["files"][1])
+    (tmp_path / "bad").write_bytes(b"nothing")
+    played.worker.start["files"][1] = os.open(tmp_path / "bad", os.O_RDONLY)
+    heard = []
+    assert played.run(lambda: heard.append(played.hear())) == 5
+    assert "not a corml model file" in heard[0]["failed"]

@@ -1,0 +1,386 @@
+"""`corml serve` as a process: start, reload under load, overload, slow and huge requests, killed workers, the end."""
+
+import contextlib
+import json
+import os
+import re
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import httpx
+import pytest
+
+import corml
+from corml.client import Client, ServiceError
+from serving import ADMIN, TOKEN, wait_for
+
+POST = b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
+HISTORY = ["i1", "i5", "canary-9c1d"]
+
+
+class Users:
+    """People who ask all the time, each on a connection of their own."""
+
+    def __init__(self, address, count, token=None, histories=(HISTORY,)):
+        self.address, self.token, self.histories = address, token, histories
+        self.answers, self.faults, self.ended = [], [], threading.Event()
+        self.threads = [threading.Thread(target=self._ask, args=(n,), daemon=True) for n in range(count)]
+        for thread in self.threads:
+            thread.start()
+
+    def _ask(self, number):
+        with Client(self.address, token=self.token, retries=0) as client:
+            while not self.ended.is_set():
+                history = self.histories[(number + len(self.answers)) % len(self.histories)]
+                try:
+                    answer = client.recommend(history, k=5)
+                except httpx.ConnectError:
+                    if self.stops_when_refused:
+                        return
+                    raise
+                except (httpx.HTTPError, ServiceError) as fault:
+                    self.faults.append((time.monotonic(), repr(fault)))
+                    continue
+                self.answers.append((time.monotonic(), history, answer))
+
+    stops_when_refused = False
+
+    def end(self):
+        self.ended.set()
+        for thread in self.threads:
+            thread.join(20)
+        return self.answers
+
+
+@pytest.fixture
+def own(folder, tmp_path):
+    """A copy of the models that a test may change."""
+    copy = tmp_path / "own"
+    shutil.copytree(folder, copy)
+    return copy
+
+
+def replace_file(source, target):
+    """As a careful writer does it."""
+    shutil.copy(source, f"{target}.new")
+    os.replace(f"{target}.new", target)
+
+
+def expected_lists(folder):
+    """What each version answers, by its version."""
+    versions = {}
+    for name in ("dial", "dial-2"):
+        model = corml.read_model(folder / f"{name}.corml")
+        answer = model.recommend(history=[["i1", "i5"]], k=5)
+        versions[name] = (answer.items[0].tolist(), answer.scores[0])
+    return versions
+
+
+# --- the beginning ---------------------------------------------------------------------------------------------------
+
+
+def refused(*words, **environment):
+    path = os.pathsep.join([str(Path(corml.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
+    kept = {name: value for name, value in os.environ.items() if not name.startswith("CORML_")}
+    command = [sys.executable, "-m", "corml", "serve", *map(str, words)]
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=60, env={**kept, "PYTHONPATH": path, **environment}
+    )
+    return done.returncode, done.stderr
+
+
+def test_a_damaged_file_is_not_served_at_all(own):
+    damaged = own / "plain.corml"
+    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
+    code, error = refused(damaged, "--port", "0")
+    assert code == 5
+    assert re.search(r"^error\[model\]: the file is damaged", error, re.M)
+
+
+# --- one program for many claims -------------------------------------------------------------------------------------
+
+
+def test_several_models_answer_side_by_side_under_their_names(shared):
+    with shared.client(token=TOKEN) as client:
+        assert {one.name: one.kind for one in client.models()} == {"dial": "corml-dial", "other": "corml"}
+        assert client.recommend(["i1"], k=2, model="other").model == "other"
+    with shared.client(token=TOKEN, model="other") as client:
+        assert client.recommend(["i1"], k=2).model == "other"
+        assert client.search("pulp").items[0].item == "i3"
+    with pytest.raises(ServiceError, match="401"), shared.client() as client:
+        client.models()
+
+
+def test_blas_has_as_many_threads_as_were_asked_for(shared):
+    (pid,) = shared.workers()
+    environment = Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    assert {b"OPENBLAS_NUM_THREADS=1", b"OMP_NUM_THREADS=1", b"CORML_THREADS=1"} <= set(environment)
+    everything = Path(f"/proc/{pid}/cmdline").read_bytes() + b"".join(environment)
+    everything += Path(f"/proc/{shared.process.pid}/cmdline").read_bytes()
+    assert TOKEN.encode() not in everything
+
+
+def connect(program):
+    return socket.create_connection(("127.0.0.1", program.port), timeout=20)
+
+
+def test_a_gigabyte_in_pieces_is_not_read(shared):
+    (pid,) = shared.workers()
+    before = shared.memory(pid)
+    with connect(shared) as line:
+        line.sendall(POST + b"Transfer-Encoding: chunked\r\n\r\n")
+        piece, sent, peak = b"10000\r\n" + b" " * 0x10000 + b"\r\n", 0, before
+        try:
+            while sent < 1 << 30:
+                line.sendall(piece)
+                sent += 0x10000
+                peak = max(peak, shared.memory(pid))
+        except OSError:
+            pass
+        try:
+            answer = line.recv(4096)
+        except OSError:
+            answer = b""
+    assert sent < 64 << 20  # the rest was never taken
+    assert answer[:12] in (b"HTTP/1.1 413", b"")  # or the line was cut while we were sending
+    assert peak - before < 8 << 20
+
+
+def test_long_heads_and_long_addresses_are_not_read(shared):
+    for start in (b"GET /" + b"x" * 100_000, b"GET /healthz HTTP/1.1\r\nX: " + b"y" * 100_000):
+        with connect(shared) as line:
+            line.sendall(start)
+            assert line.recv(4096).startswith(b"HTTP/1.1 413")
+
+
+def test_slow_senders_are_let_go_and_keep_nobody_waiting(shared):
+    starts = (
+        b"",
+        b"GET /v1/models HTTP/1.1\r\nHost: loc",
+        POST + b"Content-Length: 50\r\n\r\n{",
+        b"\r\n\r\n",
+    )
+    with contextlib.ExitStack() as stack:
+        lines = [stack.enter_context(connect(shared)) for _ in range(200)]
+        for number, line in enumerate(lines):
+            line.sendall(starts[number % len(starts)])
+        keep_nobody_waiting(shared, lines)
+
+
+def keep_nobody_waiting(shared, lines):
+    begun = time.monotonic()
+    with shared.client(token=TOKEN) as client:
+        for _ in range(20):  # nobody else is refused meanwhile
+            client.recommend(HISTORY, k=3)
+    assert time.monotonic() - begun < 5
+    time.sleep(1.5)
+    for number, line in enumerate(lines):
+        line.settimeout(5)
+        try:
+            answer = line.recv(4096)
+            if answer.startswith(b"HTTP/1.1 503"):  # too many at the same moment
+                continue
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 408"), (number, answer)
+            assert answer == b"" or line.recv(4096) == b""
+        except ConnectionResetError:
+            pass
+
+
+def test_what_is_no_http_is_refused_and_the_service_lives_on(shared):
+    import random
+
+    rng = random.Random(0)
+    good = POST + b"Content-Length: 2\r\n\r\n{}"
+    for number in range(150):
+        data = bytearray(good)
+        for _ in range(rng.randint(1, 12)):
+            data[rng.randrange(len(data))] = rng.randrange(256)
+        with connect(shared) as line:
+            line.settimeout(3)
+            try:
+                cut = rng.randrange(1, len(data))
+                line.sendall(data[:cut])
+                line.sendall(data[cut:] + b"\r\n\r\n")
+                line.shutdown(socket.SHUT_WR)
+                answer = line.recv(4096)
+            except OSError:
+                continue
+            assert answer == b"" or answer.startswith(b"HTTP/1.1 "), number
+            assert not answer.startswith(b"HTTP/1.1 5"), (bytes(data), answer)
+    with shared.client(token=TOKEN) as client:
+        assert len(client.recommend(HISTORY, k=3).items) == 3
+
+
+def test_overload_is_refused_quickly_and_what_is_accepted_is_answered(shared):
+    """Heavy questions from four times as many people as there are places: refusals are quick, and health answers."""
+    codes, refusals, health = [], [], []
+    ended = threading.Event()
+
+    def ask(number):
+        with httpx.Client(base_url=shared.address, headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30) as http:
+            query = {"queries": [{"history": HISTORY, "k": 50, "exclude": [str(n)]} for n in range(100)]}
+            while not ended.is_set():
+                begun = time.monotonic()
+                response = http.post("/v1/recommend/batch", json=query)
+                codes.append(response.status_code)
+                if response.status_code == 503:
+                    refusals.append(time.monotonic() - begun)
+                    assert response.headers["retry-after"] == "1"
+                    time.sleep(0.05)
+
+    with ThreadPoolExecutor(32) as pool:
+        asking = [pool.submit(ask, n) for n in range(32)]
+        with httpx.Client(base_url=shared.address) as http:
+            for _ in range(20):
+                begun = time.monotonic()
+                assert http.get("/healthz").status_code == 200
+                health.append(time.monotonic() - begun)
+                time.sleep(0.1)
+        ended.set()
+        [one.result() for one in asking]
+    assert set(codes) <= {200, 503, 504}
+    assert codes.count(200) > 0
+    assert codes.count(503) > 0
+    assert sorted(refusals)[len(refusals) // 2] < 1
+    assert sorted(health)[len(health) // 2] < 0.5
+
+
+def test_logs_of_the_whole_program_hold_no_secret(shared):
+    text = shared.log_text()
+    for secret in (TOKEN, ADMIN, "canary-9c1d"):
+        assert secret not in text
+    lines = [json.loads(line) for line in text.splitlines()]
+    assert {"worker ready", "request"} <= {line["event"] for line in lines}
+    assert not [line for line in lines if line["event"] == "failure"]
+
+
+# --- reloads ---------------------------------------------------------------------------------------------------------
+
+
+def test_reloads_under_load_lose_nothing_and_every_answer_is_of_the_version_it_names(own, folder, program):
+    running = program(own / "dial.corml", CORML_TOKEN=TOKEN)
+    client = running.client(token=TOKEN)
+    first = client.models()[0].version
+    users = Users(running.address, 4, TOKEN)
+    versions = {first: "dial"}
+    for turn in range(6):
+        source = ("dial-2", "dial")[turn % 2]
+        replace_file(folder / f"{source}.corml", own / "dial.corml")
+        if turn < 4:
+            answer = client.reload()
+            assert answer.changed
+            versions[answer.model_version] = source
+        else:
+            running.process.send_signal(signal.SIGHUP)
+            wanted = next(version for version, name in versions.items() if name == source)
+            assert wait_for(lambda wanted=wanted: client.models()[0].version == wanted)
+    assert not client.reload().changed
+    assert client.reload(file="dial-2.corml").changed  # another file of the folder, by its name
+    answers = users.end()
+    assert users.faults == []
+    assert len(versions) == 2
+    expected = expected_lists(folder)
+    seen = set()
+    for _, _, answer in answers:
+        items, scores = expected[versions[answer.model_version]]
+        seen.add(answer.model_version)
+        assert [item.item for item in answer.items] == items
+        assert [item.score for item in answer.items] == pytest.approx(scores.tolist(), abs=1e-6)
+    assert seen == set(versions)
+    client.close()
+
+
+def test_a_bad_file_never_replaces_a_good_one(own, folder, program):
+    running = program(own / "dial.corml", CORML_TOKEN=TOKEN)
+    client = running.client(token=TOKEN)
+    good, bytes_ = client.models()[0].version, (folder / "dial.corml").read_bytes()
+    other = (folder / "dial-2.corml").read_bytes()
+    bad = {
+        "cut": bytes_[: len(bytes_) // 2],
+        "flipped": bytes_[:-100] + bytes([bytes_[-100] ^ 1]) + bytes_[-99:],
+        "mixed": bytes_[: len(bytes_) // 2] + other[len(bytes_) // 2 :],
+        "newer": re.sub(rb'(\\"format\\": )\d', rb"\g<1>9", bytes_, count=1),
+        "empty": b"",
+    }
+    for name, content in bad.items():
+        (own / "new").write_bytes(content)
+        os.replace(own / "new", own / "dial.corml")
+        with pytest.raises(ServiceError, match="422: The old version goes on"):
+            client.reload()
+        assert client.models()[0].version == good, name
+    (own / "dial.corml").unlink()
+    with pytest.raises(ServiceError, match="cannot be opened"):
+        client.reload()
+    for name in ("nothing.corml", "link.corml"):
+        if name == "link.corml":
+            (own / name).symlink_to(folder / "dial-2.corml")
+        with pytest.raises(ServiceError, match="cannot be opened"):
+            client.reload(file=name)
+    running.process.send_signal(signal.SIGHUP)
+    (pid,) = running.workers()
+    os.kill(pid, signal.SIGKILL)  # even a new worker has the version that was good: its file is still open
+    assert wait_for(lambda: len(running.workers()) == 2)
+    assert wait_for(lambda: client.models()[0].version == good)
+    assert len(client.recommend(["i1"], k=3).items) == 3
+    client.close()
+
+
+# --- workers, and the end --------------------------------------------------------------------------------------------
+
+
+@pytest.mark.skipif(len(os.sched_getaffinity(0)) < 2, reason="two workers need two processors")
+def test_a_killed_worker_is_replaced_and_all_have_one_version(own, folder, program):
+    running = program(own / "dial.corml", "--workers", "2", CORML_TOKEN=TOKEN)
+    first, _ = running.workers()
+    users = Users(running.address, 4, TOKEN)
+    os.kill(first, signal.SIGKILL)
+    killed = time.monotonic()
+    assert wait_for(lambda: len(running.workers()) == 3)
+    assert time.monotonic() - killed < 15
+    replace_file(folder / "dial-2.corml", own / "dial.corml")
+    with running.client(token=TOKEN) as client:
+        version = client.reload().model_version
+        assert wait_for(lambda: len(running.events("reload")) == 2)
+        settled = time.monotonic()
+        time.sleep(0.3)
+        assert (
+            "corml_requests_total"
+            in httpx.get(f"{running.address}/metrics", headers={"Authorization": f"Bearer {TOKEN}"}).text
+        )
+    answers = users.end()
+    assert {answer.model_version for moment, _, answer in answers if moment > settled + 0.1} == {version}
+    assert len(users.faults) <= 4  # those that were in flight with the one that was killed
+    assert [line["code"] for line in running.events("worker ended")] == [-signal.SIGKILL]
+
+
+def test_the_end_is_announced_and_no_request_is_lost(folder, program):
+    running = program(folder / "dial.corml", CORML_TOKEN=TOKEN)
+    users = Users(running.address, 8, TOKEN)
+    Users.stops_when_refused = True
+    try:
+        assert wait_for(lambda: len(users.answers) > 20)
+        begun = time.monotonic()
+        running.process.send_signal(signal.SIGTERM)
+        assert wait_for(lambda: httpx.get(f"{running.address}/readyz").status_code == 503, 5)
+        assert running.process.wait(12) == 0
+        assert time.monotonic() - begun < 12
+        answers = users.end()
+    finally:
+        Users.stops_when_refused = False
+    assert users.faults == []
+    assert max(moment for moment, _, _ in answers) > begun
+
+
+def test_workers_end_when_their_supervisor_is_gone(folder, program):
+    running = program(folder / "plain.corml")
+    (pid,) = running.workers()
+    running.process.kill()
+    running.process.wait()
+    assert wait_for(lambda: not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text())
