@@ -1,9 +1,11 @@
 """What reading a table takes, asked for before it is taken. The figures are peaks measured on tables of many kinds.
 
-Two id columns as text, their numbers, keys of pairs and masks take PER_ROW; a rating or a time PER_VALUE more. Every
-distinct id is an object of Python and an entry of a dictionary.
+Two id columns as text, their numbers, keys of pairs and masks take PER_ROW; a rating or a time PER_VALUE more: KEPT
+times as much where the allocator of Polars keeps what was freed, because it was imported before corml. Every distinct
+id is an object of Python and an entry of a dictionary.
 """
 
+import os
 from typing import TYPE_CHECKING
 
 from corml import memory
@@ -16,9 +18,10 @@ if TYPE_CHECKING:
 
 __all__ = ["require_for_ids", "require_for_reading"]
 
-PER_ROW = 148
-PER_VALUE = 19
-PER_LABEL = 140
+PER_ROW = 92
+PER_VALUE = 12
+PER_LABEL = 337
+KEPT = 1.8
 INSTEAD = "load it in parts, convert it to Parquet with whole numbers as ids, or add memory."
 
 
@@ -37,7 +40,8 @@ def require_for_ids(table: Table, series: "Sequence[pl.Series]", before: int) ->
 
 
 def _rows(count: int, columns: int, table: Table) -> int:
-    return count * (PER_ROW + PER_VALUE * (columns - 2)) + table.extra(columns)
+    kept = 1.0 if "dirty_decay_ms:0" in os.environ.get("_RJEM_MALLOC_CONF", "") else KEPT
+    return int(kept * count * (PER_ROW + PER_VALUE * (columns - 2))) + table.extra(columns)
 
 
 def _distinct(column: "pl.Series") -> int:
