@@ -12,7 +12,7 @@ BOLD = {"holds": "holds", "not": "**does not hold**"}
 
 
 def tables() -> dict[str, str]:
-    return {"reproduced": "\n\n".join([*_paper(), *_pruned(), *_checks(), *_ablation(), _missing()])}
+    return {"reproduced": "\n\n".join([*_paper(), *_pruned(), *_checks(), *_ablation(), *_boards(), _missing()])}
 
 
 def _recorded(name: str) -> dict[str, dict[str, Any]]:
@@ -95,6 +95,25 @@ def _gain(row: dict[str, Any]) -> str:
     if row["variant"] == row["compared with"]:
         return ""
     return f"{row['gain %']:+.2f} ({row['standard error %']:.2f})".replace("-", "−")
+
+
+def _boards() -> list[str]:
+    """Published rows and ours on public splits, the best NDCG@20 first; ours are bold."""
+    parts = []
+    for data, record in _recorded("leaderboard").items():
+        rows = [["model", "from", "Recall@20", "NDCG@20", "processor s"]]
+        rows += [_place(row) for row in record["rows"] if not row.get("error")]
+        head = f"**`leaderboard`, LightGCN's split of {_title(data)}**, {record['date']}:"
+        parts.append(f"{head}\n\n" + "\n".join(markdown(rows)))
+    return parts
+
+
+def _place(row: dict[str, Any]) -> list[str]:
+    figures = [short(row[metric]) for metric in ("recall@20", "ndcg@20")]
+    cost = row.get("fit processor seconds")
+    if row["from"] == "ours":
+        return [f"**{row['model']}**", "ours", *(f"**{figure}**" for figure in figures), f"{cost:.0f}"]
+    return [row["model"], row["from"], *figures, ""]
 
 
 def _missing() -> str:
