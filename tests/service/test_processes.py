@@ -6,6 +6,7 @@ import signal
 import socket
 import threading
 import time
+from types import SimpleNamespace
 
 import httpx
 import pytest
@@ -13,7 +14,7 @@ import pytest
 from corml.errors import ModelFileError
 from corml.service.channel import Channel
 from corml.service.options import Options
-from corml.service.supervisor import Supervisor, beside, open_model
+from corml.service.supervisor import Child, Supervisor, beside, open_model
 from corml.service.worker import Worker
 from serving import TOKEN, wait_for
 
@@ -102,6 +103,17 @@ def test_a_supervisor_ends_with_the_reason_of_a_worker_that_cannot_begin(tmp_pat
     options = Options(models={"m": str(tmp_path / "m.corml")}, port=0)
     with pytest.raises(ModelFileError, match="not a corml model file"):
         Supervisor(options, quiet=True).run()
+
+
+def test_a_worker_that_is_ready_after_the_stop_is_not_announced():
+    said = []
+    supervisor = Supervisor(Options(models={"m": "m"}, port=0), quiet=True, announce=said.append)
+    supervisor.listening = supervisor._listen()
+    child = Child(0, SimpleNamespace(pid=1, terminate=lambda: None), None, ready=True)
+    supervisor.children = {0: child}
+    supervisor._stop()
+    supervisor._welcome(child, {})  # the socket whose address would be said is closed
+    assert said == []
 
 
 def test_only_plain_names_lead_to_files_beside(tmp_path):

@@ -157,7 +157,7 @@ class Supervisor:
             if "ready" in message:
                 child.ready = True
                 self._welcome(child, message["ready"])
-            elif "failed" in message and not self.announced:
+            elif "failed" in message and not self.announced and not self.stopping:
                 raise ERRORS.get(message["code"], ModelFileError)(message["failed"])
             elif "ask" in message:
                 self._asked(child, message)
@@ -166,7 +166,7 @@ class Supervisor:
 
     def _welcome(self, child: Child, versions: dict[str, str]) -> None:
         self.log.event("info", "worker ready", worker=child.process.pid, **versions)
-        if not self.announced and all(one.ready for one in self.children.values()):
+        if not self.announced and not self.stopping and all(one.ready for one in self.children.values()):
             self.announced = True
             self.announce(f"corml serves {', '.join(self.options.models)} at {self.address}")
 
