@@ -137,10 +137,16 @@ def growth(series: dict[str, Any]) -> str:
             rows.append([degree, f"{row['items']:,}", f"{row['interactions']:,}", *times, *sizes])
         exponent = one["exponents"]
         sentences.append(
-            f"With {degree} users of an item, processor time grows with interactions^{exponent['cpu seconds']:.2f}, "
+            f"With {_users(degree)}, processor time grows with interactions^{exponent['cpu seconds']:.2f}, "
             f"memory with interactions^{exponent['bytes']:.2f}."
         )
     return "\n".join([*markdown(rows), "", paragraph(" ".join(sentences))])
+
+
+def _users(series: str) -> str:
+    """A series of growth in words: its users of an item, and how the fits were made."""
+    degree, *how = series.split(", ")
+    return " and ".join([f"{degree} users of an item", *(f"`{setting}`" for setting in how)])
 
 
 def rival(result: dict[str, Any]) -> list[str]:
