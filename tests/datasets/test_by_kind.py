@@ -93,3 +93,9 @@ def test_a_bad_row_is_named_with_its_file(files, tmp_path):
         file.write(";y;1970-01-11;1\n")
     with pytest.raises(DataError, match=r"'orders\.csv', row 4: the user is an empty id"):
         corml.load(files, weights=WEIGHTS)
+
+
+@pytest.mark.parametrize("source", ["view=views.csv,buy=", "buy=", "view= ,buy=orders.csv"])
+def test_a_kind_without_a_file_is_not_passed_over(source):
+    with pytest.raises(UsageError, match=r"'(buy|view)' has no file: write, for example, buy=orders\.csv"):
+        corml.load(source)

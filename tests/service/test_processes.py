@@ -101,7 +101,7 @@ def test_a_supervisor_serves_reloads_replaces_and_stops(folder, tmp_path, capfd)
 def test_a_supervisor_ends_with_the_reason_of_a_worker_that_cannot_begin(tmp_path):
     (tmp_path / "m.corml").write_bytes(b"nothing")
     options = Options(models={"m": str(tmp_path / "m.corml")}, port=0)
-    with pytest.raises(ModelFileError, match="not a corml model file"):
+    with pytest.raises(ModelFileError, match=r"m\.corml.: the file is not a corml model file"):
         Supervisor(options, quiet=True).run()
 
 

@@ -101,7 +101,7 @@ def test_a_damaged_file_is_not_served_at_all(own):
     damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
     code, error = refused(damaged, "--port", "0")
     assert code == 5
-    assert re.search(r"^error\[model\]: the file is damaged", error, re.M)
+    assert re.search(r"^error\[model\]: '.*plain\.corml': the file is damaged", error, re.M)
 
 
 # --- one program for many claims -------------------------------------------------------------------------------------

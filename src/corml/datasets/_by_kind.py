@@ -21,7 +21,7 @@ __all__ = ["EVENT", "TablesByKind", "files_by_kind", "in_words", "options_by_kin
 EVENT = "event"  # the column that has the kinds
 SHARED = ("rating", "time")  # columns that count where every table has them
 _NEXT = re.compile(r",(?=[^,=/\\]+=)")
-_ONE = re.compile(r"([^,=/\\]+)=(.+)", re.DOTALL)
+_ONE = re.compile(r"([^,=/\\]+)=(.*)", re.DOTALL)
 
 
 def files_by_kind(source: Any) -> dict[str, Any] | None:
@@ -60,6 +60,9 @@ def _checked(pairs: Iterable[tuple[Any, Any]]) -> dict[str, Any]:
             "Files by kind are written view=views.parquet,buy=orders.csv, with names of kinds that have no comma, "
             f"= or slash; got {ascii_line(bad[0]) if bad else 'none'}."
         )
+    nameless = [kind for kind, one in files.items() if isinstance(one, str) and not one.strip()]
+    if nameless:
+        raise UsageError(f"{ascii_line(nameless[0])} has no file: write, for example, buy=orders.csv.")
     if len(files) < len(listed_pairs):
         raise UsageError(
             "Two files have the same kind: put them in one folder, or give a pattern such as buy=2024*.csv."

@@ -19,7 +19,7 @@ import uvicorn
 from threadpoolctl import threadpool_info
 
 from corml import memory
-from corml.errors import CormlError
+from corml.errors import CormlError, ascii_line
 from corml.service.app import application
 from corml.service.auth import Guard
 from corml.service.channel import Channel
@@ -71,8 +71,9 @@ class Worker:
             serving = asyncio.create_task(self.server.serve(sockets=[self.listening]))
         failure = await self._load_all()
         if failure is not None:
-            self.channel.send({"failed": str(failure), "code": failure.exit_code})
-            return failure.exit_code
+            model, fault = failure
+            self.channel.send({"failed": f"{ascii_line(model, 200)}: {fault}", "code": fault.exit_code})
+            return fault.exit_code
         self.channel.send({"ready": {name: one.version for name, one in self.service.shelf.all().items()}})
         await (serving or self.server.serve(sockets=[self.listening]))
         return 0
@@ -82,13 +83,14 @@ class Worker:
         self.service.load.draining = True
         self.server.should_exit = True
 
-    async def _load_all(self) -> CormlError | None:
+    async def _load_all(self) -> tuple[str, CormlError] | None:
+        """Load every model; the file that cannot be, and why."""
         names = self.options.models
         for name, file in zip(names, self.start["files"][1:], strict=True):
             try:
                 self.service.shelf.put(await asyncio.to_thread(_load_open_file, name, file))
             except CormlError as fault:
-                return fault
+                return names[name], fault
         return None
 
     # --- reloads -----------------------------------------------------------------------------------------------------
