@@ -227,6 +227,7 @@ class Fitted:
     kinds: Kinds | None = None  # of the pairs learned from, in the order of train
     negative: Negative | None = None  # what users said no to: seen, and subtracted from their histories
     attributes: Attributes | None = None  # what is known of the items, row by row
+    others: Interactions | None = None  # people that nothing was learned from, on the same items
     added: Added | None = None  # what came after the fit: nothing was learned from it
 
     @classmethod
@@ -248,6 +249,7 @@ class Fitted:
             kinds=train.kinds_by_row,
             negative=refused(train.negative),
             attributes=None if train.attributes is None else train.attributes.on(train.items),
+            others=train.others,
         )
 
     @property
@@ -262,7 +264,7 @@ class Fitted:
             return self.added.histories(self.items, learned=len(self.users))
         kept = ("users", "times", "weights", "seen", "seen_times", "kinds", "negative")
         about = {name: getattr(self, name) for name in kept}
-        return Histories(pairs=self.train, learned=len(self.users), **about)
+        return Histories(pairs=self.train, learned=len(self.users), **about).followed_by(self.others)
 
     @cached_property
     def closeness_by_users(self) -> "Closeness":

@@ -66,7 +66,7 @@ class FittedModel:
 
     @property
     def users_(self) -> Ids:
-        """The users that are known: those it learned from and those added since; none if a file was saved without."""
+        """The users that are known: those it learned from, and others; none if a file was saved without."""
         return self._state().histories.users
 
     @property

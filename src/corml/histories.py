@@ -1,13 +1,13 @@
 """What is known of users now: the histories of a fit, or those that have grown since."""
 
-from collections.abc import Mapping
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from corml.ids import Ids
 from corml.interactions import Interactions
@@ -20,7 +20,8 @@ __all__ = ["Added", "Histories", "refused"]
 class Histories:
     """Users, the items they are scored by, what they only saw and what they said no to, on the catalogue of a model.
 
-    The first `learned` users are those of the fit, in its order; after them come users that were added since.
+    The first `learned` users are those of the fit, in its order; after them come users that were added since, and
+    those of whom there was nothing to learn.
     """
 
     users: Ids
@@ -35,9 +36,9 @@ class Histories:
 
     @classmethod
     def of(cls, data: Interactions, *, learned: int) -> Self:
-        """The histories in some interactions."""
+        """The histories in some interactions: of their users, and then of the others."""
         seen = data.seen
-        return cls(
+        own = cls(
             users=data.users,
             learned=learned,
             pairs=data.matrix,
@@ -47,6 +48,26 @@ class Histories:
             seen_times=None if seen is None else seen.times_by_row,
             kinds=data.kinds_by_row,
             negative=refused(data.negative),
+        )
+        return own.followed_by(data.others)
+
+    def followed_by(self, others: Interactions | None) -> Self:
+        """The same with more users after these."""
+        if others is None:
+            return self
+        more = type(self).of(others, learned=0)
+        both, known = (self, more), [one.pairs.nnz for one in (self, more)]
+        only_seen = [0 if one.seen is None else one.seen.nnz for one in both]
+        return replace(
+            self,
+            users=Ids([*self.users.labels, *more.users.labels], kind="user"),
+            pairs=vstack([one.pairs for one in both], format="csr"),
+            times=_joined([one.times for one in both], known, np.nan),
+            weights=_joined([one.weights for one in both], known, 1),
+            kinds=Kinds.joined([one.kinds for one in both], known),
+            seen=_stacked([one.seen for one in both], [one.pairs for one in both]),
+            seen_times=_joined([one.seen_times for one in both], only_seen, np.nan),
+            negative=_noes([one.negative for one in both], [one.pairs for one in both]),
         )
 
     @property
@@ -79,6 +100,34 @@ class Added:
     def histories(self, items: Ids, *, learned: int) -> Histories:
         """The histories on the catalogue of the model."""
         return Histories.of(self.data.on(self.data.users, items), learned=learned)
+
+
+# --- one below the other ---------------------------------------------------------------------------------------------
+
+
+def _joined(columns: Sequence[NDArray[Any] | None], counts: Sequence[int], blank: float) -> Any:
+    """Columns of so many pairs one after the other; None if there are none at all."""
+    if all(column is None for column in columns):
+        return None
+    parts = zip(columns, counts, strict=True)
+    return np.concatenate([np.full(count, blank, np.float32) if column is None else column for column, count in parts])
+
+
+def _stacked(matrices: Sequence[csr_array | None], like: Sequence[csr_array]) -> csr_array | None:
+    """Matrices one below the other, each of the shape of another one; None if there are none at all."""
+    if all(matrix is None for matrix in matrices):
+        return None
+    rows = zip(matrices, like, strict=True)
+    return vstack([csr_array(one.shape, dtype=one.dtype) if matrix is None else matrix for matrix, one in rows], "csr")
+
+
+def _noes(parts: Sequence[Negative | None], like: Sequence[csr_array]) -> Negative | None:
+    matrix = _stacked([None if one is None else one.matrix for one in parts], like)
+    if matrix is None:
+        return None
+    counts = [0 if one is None else one.matrix.nnz for one in parts]
+    times = _joined([None if one is None else one.times for one in parts], counts, np.nan)
+    return Negative(matrix, times, Kinds.joined([None if one is None else one.kinds for one in parts], counts))
 
 
 def refused(data: Interactions | None) -> Negative | None:

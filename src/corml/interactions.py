@@ -37,7 +37,8 @@ class Interactions:
     are never recommended. `negative` are those of them that somebody said no to: what is like them scores lower. Both
     are no part of the fingerprint. `weights` are how strong each pair is, above 0 (of `negative`: how strong the no
     is); without them all pairs are alike. `kinds`, where known, name the last event of each pair. `attributes` are what
-    is known of items, of these and perhaps of others.
+    is known of items, of these and perhaps of others. `others` are people of whom nothing is learned, such as those
+    whom `k_core` left out: users of their own on the same items, with all that is known of them.
     """
 
     users: Ids
@@ -52,6 +53,7 @@ class Interactions:
     negative: "Interactions | None" = None
     kinds: Kinds | None = None
     attributes: "Attributes | None" = None
+    others: "Interactions | None" = None
 
     @classmethod
     def from_pairs(
@@ -87,6 +89,7 @@ class Interactions:
         assert self.weights is None or self.weights.shape == self.user.shape
         assert self.negative is None or self.negative.shape == self.shape
         assert self.kinds is None or self.kinds.codes.shape == self.user.shape
+        assert self.others is None or len(self.others.items) == len(self.items)
 
     def __len__(self) -> int:
         return len(self.user)
@@ -193,11 +196,23 @@ class Interactions:
         """Forget users and items without a pair; the others keep their order."""
         users, user_row = those_used(self.users, self.user)
         items, item_row = those_used(self.items, self.item)
-        return self._moved(users, items, user_row, item_row)
+        others = None if self.others is None else self.others.on(self.others.users, items)._of_known_people()
+        return replace(self._moved(users, items, user_row, item_row), others=others)
 
     def on(self, users: Ids, items: Ids) -> Self:
-        """The same pairs on other ids; pairs whose user or item is not among those are left out."""
-        return self._moved(users, items, users.find(self.users.labels), items.find(self.items.labels))
+        """The same pairs on other ids; pairs whose user or item is not among those are left out.
+
+        Those of `others` who are among these users have seen what is known of them.
+        """
+        moved = self._moved(users, items, users.find(self.users.labels), items.find(self.items.labels))
+        if self.others is None:
+            return moved
+        return replace(moved._having_seen(self.others), others=self.others.beyond(users, items))
+
+    def beyond(self, users: Ids, items: Ids) -> Self | None:
+        """What is known of people who are not among these users, on these items; None if that is nothing."""
+        rest = self.users.labels[users.find(self.users.labels) < 0]
+        return self.on(Ids(rest, kind="user"), items)._of_known_people()
 
     def _moved(self, users: Ids, items: Ids, user_row: Rows, item_row: Rows) -> Self:
         """The pairs where users and items have these rows; −1 leaves out."""
@@ -206,16 +221,47 @@ class Interactions:
         seen, negative = (
             None if one is None else one._moved(users, items, user_row, item_row) for one in (self.seen, self.negative)
         )
-        rows = replace(self, users=users, items=items, user=user, item=item, seen=None, negative=None)
+        rows = replace(self, users=users, items=items, user=user, item=item, seen=None, negative=None, others=None)
         everywhere = replace(rows, seen=seen if seen else None, negative=negative if negative else None)
         return everywhere if keep.all() else everywhere.where(keep)
 
     def with_seen(self, other: "Interactions") -> Self:
         """The same pairs to learn from; all of `other`, and what it has seen, is known too and never recommended.
 
-        Users and items are matched by id; what is of nobody here, or not in this catalogue, is left out.
+        Users and items are matched by id. People who are not among the users here are kept as `others`; what is not in
+        this catalogue is left out.
         """
-        known = [one for one in (self.seen, other, other.seen) if one is not None]
+        parts = [part for part in (other, other.others) if part is not None]
+        more = [label for part in parts for label in part.users.labels[self.users.find(part.users.labels) < 0]]
+        others = self.others
+        if more:
+            nobody = Interactions(Ids([], kind="user"), self.items, *np.zeros((2, 0), dtype=np.int32))
+            known = nobody if others is None else others
+            people = Ids(dict.fromkeys([*known.users.labels, *more]), kind="user")
+            others = known.on(people, self.items)._having_seen(*parts)._of_known_people()
+        return replace(self._having_seen(*parts), others=others)
+
+    def with_others(self, everyone: "Interactions") -> Self:
+        """The same pairs to learn from; what `everyone` has of people who are not among the users here is kept too.
+
+        It is what these people are scored by, and is never recommended to them.
+        """
+        plain = replace(everyone, titles={}, source={}, attributes=None, others=None)
+        return replace(self, others=plain.beyond(self.users, self.items))
+
+    def _of_known_people(self) -> Self | None:
+        """The same without users of whom nothing is known; None if that is all of them."""
+        known = self.user_degrees > 0
+        if self.seen is not None:
+            known |= self.seen.user_degrees > 0
+        if known.all():
+            return self if len(known) else None
+        return self.on(Ids(self.users.labels[known], kind="user"), self.items) if known.any() else None
+
+    def _having_seen(self, *parts: "Interactions") -> Self:
+        """The same, where what other parts know of these users and items is seen, too."""
+        known = [one for part in parts for one in (part, part.seen) if one is not None]
+        known += [] if self.seen is None else [self.seen]
         return replace(self, seen=_beside(self, [one.on(self.users, self.items) for one in known]))
 
     def with_negative(self, other: "Interactions") -> Self:

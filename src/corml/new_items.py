@@ -40,6 +40,7 @@ def widened(state: Fitted, table: Attributes | None) -> Fitted:
         counts=np.append(state.counts, np.zeros(len(new), dtype=state.counts.dtype)),
         attributes=about.on(items),
         titles={**state.titles, **(about.titles if table is None else table.titles)},
+        others=None if state.others is None else state.others.on(state.others.users, items),
         added=added,
         evaluation={},  # figures are of the catalogue they were measured on
     )

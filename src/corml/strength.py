@@ -1,5 +1,6 @@
 """Weights and moments of pairs: how they are kept, and what a model makes of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -40,6 +41,19 @@ class Kinds:
     def words(self) -> list[str]:
         """The name of each."""
         return [self.names[code] for code in self.codes]
+
+    @classmethod
+    def joined(cls, parts: "Sequence[Kinds | None]", counts: Sequence[int]) -> "Kinds | None":
+        """The kinds of so many pairs each, one part after the other; "" where a part does not know them."""
+        if all(part is None for part in parts):
+            return None
+        every = [
+            cls(("",), np.zeros(count, dtype=np.int32)) if part is None else part
+            for part, count in zip(parts, counts, strict=True)
+        ]
+        place = {name: code for code, name in enumerate(dict.fromkeys(name for part in every for name in part.names))}
+        codes = [np.array([place[name] for name in part.names], dtype=np.int32)[part.codes] for part in every]
+        return cls(tuple(place), np.concatenate(codes))
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,7 @@ Nothing is learned: H, vectors and counts stay those of the fit. Items the model
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any, Self
 
@@ -56,7 +56,7 @@ def present(state: Fitted) -> Interactions:
     negative = None if no is None else pairs(no.matrix, no.times, weights=known_weights(no.matrix.data), kinds=no.kinds)
     about: dict[str, Any] = {"titles": state.titles, "source": state.source, "attributes": state.attributes}
     strength: dict[str, Any] = {"weights": state.weights, "kinds": state.kinds, "negative": negative}
-    return pairs(state.train, state.times, seen=seen, **about, **strength)
+    return pairs(state.train, state.times, seen=seen, **about, **strength, others=state.others)
 
 
 def to_learn(state: Fitted) -> Interactions:
@@ -72,7 +72,9 @@ def updated(state: Fitted, new: Interactions, *, weighted: bool) -> Fitted:
     """The state with new interactions, and a record of them; nothing of what was learned is changed."""
     known = present(state)
     memory.require(
-        A_PAIR * (len(known) + len(new)), what="Adding interactions to a model", instead="free some memory first."
+        A_PAIR * sum(len(part) for one in (known, new) for part in _people(one)),
+        what="Adding interactions to a model",
+        instead="free some memory first.",
     )
     _check_loaded_alike(known.source, new.source)
     data, again, withdrawn = _joined(known, new if weighted else replace(new, weights=None), weighted=weighted)
@@ -85,13 +87,18 @@ def updated(state: Fitted, new: Interactions, *, weighted: bool) -> Fitted:
         "known_before": again,
         "withdrawn": withdrawn,
         "only_seen": 0 if new.seen is None else len(new.seen),
-        "users": len(np.unique(np.concatenate([new.user, [] if new.seen is None else new.seen.user]))),
-        "new_users": len(data.users) - len(known.users),
+        "users": sum(_users_of(part) for part in _people(new)),
+        "new_users": len(data.users) - sum(int((data.users.find(one.users) >= 0).sum()) for one in _people(known)),
         "unknown_items": int(unknown.sum()),
         "with_unknown_items": int(unknown[new.item].sum()),
     }
     earlier = () if state.added is None else state.added.records
     return replace(state, added=Added(data=data, records=(*earlier, record)))
+
+
+def _users_of(data: Interactions) -> int:
+    """How many users some data tell anything of."""
+    return len(np.unique(np.concatenate([data.user, [] if data.seen is None else data.seen.user])))
 
 
 def _check_loaded_alike(old: Mapping[str, Any], new: Mapping[str, Any]) -> None:
@@ -119,6 +126,15 @@ class _Words:
     sums: Floats  # weights before the transform; 0 of pairs that were only seen
     no: Floats  # how strongly it was said no to; 0 where it was not
     kinds: NDArray[np.int32]  # of the last event, a number into the names of both; −1 where there is none
+
+    @classmethod
+    def of_everyone(cls, data: Interactions, users: Ids, items: Ids, transform: str, names: Sequence[str]) -> Self:
+        """On other ids: of the users of some data, and of others who are users now."""
+        parts = [replace(part, others=None).on(users, items) for part in _people(data)]
+        words = [cls.of(part, transform, names) for part in parts]
+        columns = {one.name: np.concatenate([getattr(part, one.name) for part in words]) for one in fields(cls)}
+        order = np.argsort(columns["cells"])
+        return cls(**{name: column[order] for name, column in columns.items()})
 
     @classmethod
     def of(cls, data: Interactions, transform: str, names: Sequence[str]) -> Self:
@@ -149,6 +165,11 @@ class _Words:
         return said, type(self)(cells, learned, times, sums, no, kinds)
 
 
+def _people(data: Interactions) -> list[Interactions]:
+    """Some data, and what they know of others."""
+    return [data] if data.others is None else [data, data.others]
+
+
 def _names(*parts: Interactions | None) -> tuple[str, ...]:
     """The names of all kinds, where there are some; the last, "", is that of a pair whose kind is not known."""
     known = [part.kinds.names for part in parts if part is not None and part.kinds is not None]
@@ -167,11 +188,12 @@ def _joined(known: Interactions, new: Interactions, *, weighted: bool) -> tuple[
     """Both as one, how many pairs to learn from were known before, and how many are not to be learned from any more."""
     options = known.source.get("options", {})
     users, items = _both(known.users, new.users), _both(known.items, new.items)
-    source = _source(known, new)
-    known, new = known.on(users, items), new.on(users, items)
-    transform = str(options.get("transform") or "none")
-    names = _names(known, known.negative, new, new.negative)
-    words = _Words.of(known, transform, names), _Words.of(new, transform, names)
+    if new.others is not None:
+        users = _both(users, new.others.users)
+    source, transform = _source(known, new), str(options.get("transform") or "none")
+    everyone = [*_people(known), *_people(new)]
+    names = _names(*(part for one in everyone for part in (one, one.negative)))
+    words = [_Words.of_everyone(data, users, items, transform, names) for data in (known, new)]
     cells = np.union1d(words[0].cells, words[1].cells)
     (in_old, old), (in_new, fresh) = (one.on(cells) for one in words)
     later = in_new & ~(in_old & (fresh.times < old.times))
@@ -181,7 +203,7 @@ def _joined(known: Interactions, new: Interactions, *, weighted: bool) -> tuple[
     fade_old, fade_new = _fading(known, new, source.get("latest"), options.get("half_life"))
     adds_up = "half_life" not in options or "event" in options or "weight" in options
     sums = (np.add if adds_up else np.maximum)(old.sums * old.learned * fade_old, fresh.sums * fresh.learned * fade_new)
-    counted = known.weights is None and new.weights is None and not {"event", "weight", "half_life"} & options.keys()
+    counted = not {"event", "weight", "half_life"} & options.keys() and all(part.weights is None for part in everyone)
     strengths = np.maximum(SUMS[transform][1](sums[learned]), np.finfo(np.float32).tiny)  # however old, it counts
     weights = None if counted or not weighted else known_weights(strengths)
     times = None if known.times is None and new.times is None else np.fmax(old.times, fresh.times)
@@ -190,7 +212,8 @@ def _joined(known: Interactions, new: Interactions, *, weighted: bool) -> tuple[
     beside = {"titles": {**new.titles, **known.titles}, "source": source, "attributes": known.attributes}
     named = Kinds(names, np.where(kinds < 0, len(names) - 1, kinds).astype(np.int32)) if names else None
     made = _Pairs((users, items), cells, times, named)
-    data = made.interactions(learned, weights, no, beside)
+    others = None if known.others is None else known.others.beyond(users, items)
+    data = replace(made.interactions(learned, weights, no, beside), others=others)
     return data, int((in_old & fresh.learned).sum()), int((old.learned & ~learned).sum())
 
 

@@ -86,6 +86,8 @@ def _facts(data: Interactions) -> Iterator[tuple[str, Any]]:
             yield label, data.source[key]
     if data.seen is not None:
         yield "pairs only seen, not learned from", len(data.seen)
+    if data.others is not None:
+        yield "people not learned from, only known", len(data.others.users)
     if data.weights is not None:
         weights = data.weights.astype(np.float64)
         yield "weights", _quantiles(weights)

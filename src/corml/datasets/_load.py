@@ -161,8 +161,9 @@ def load(
     _explain(rows, pairs, origin, notes, may_be_none=as_update and len(rows.user) > 0)
     data = _interactions(rows, pairs)
     if not as_update:
-        data = _filters.thin(data.compact(), origin.options, notes).compact()
+        everyone, data = data, _filters.thin(data.compact(), origin.options, notes).compact()
         _suspect(data, notes)
+        data = data if len(data.users) == len(everyone.users) else data.with_others(everyone)
     about = _attributes(origin, notes)
     names = _sources.titles(origin, notes)
     if about is not None and titles is None:

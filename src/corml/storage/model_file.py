@@ -16,7 +16,7 @@ from corml.ids import Ids
 from corml.new_items import check_link
 from corml.parallel import threads
 from corml.settings import values_of
-from corml.storage import added, atomic
+from corml.storage import added, atomic, others
 from corml.storage.attributes import arrays_of, facts_of, read_attributes
 from corml.storage.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pieces
 from corml.storage.facts import from_plain, to_plain
@@ -81,6 +81,7 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
     if history:
         arrays |= encode_ids("users", state.users.labels) | encode_sparse("train", state.train, values=False)
         arrays |= _seen_arrays(state)
+        arrays |= others.encode_others(state.others)
         arrays |= {} if state.added is None else added.encode_added(state.added, state.users, state.items)
     if state.titles:
         arrays |= encode_ids("titles", [state.titles.get(label, "") for label in state.items.labels])
@@ -141,7 +142,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         raise ModelFileError(f"it names {len(labels):,} items and says {n_items:,}")
     users, train, used = _history(arrays, n_users, n_items)
     seen = _seen(arrays, train, history=len(users) > 0)
-    used |= (_SEEN | added.NAMES) & set(arrays)
+    used |= (_SEEN | others.NAMES | added.NAMES) & set(arrays)
     sizes = {"users": n_users, "items": n_items, None: None}
     state: dict[str, Any] = {}
     for name, array in {"counts": COUNTS, **model.state()}.items():
@@ -161,7 +162,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         check_link(state["link"], counts)
     _check_counts(counts, train, n_users, history=len(users) > 0)
     notes, data = meta["notes"], meta["data"]
-    items, titles = _ids(labels, "item"), _titles(arrays, labels)
+    titles, apart = _titles(arrays, labels), others.decode_others(arrays, users, items)
     return Fitted(
         users=users,
         items=items,
@@ -177,7 +178,10 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         training=_optional(Training, notes.get("training")),
         evaluation=meta["evaluation"],
         attributes=attributes,
-        added=added.decode_added(arrays, users, items, meta.get("now"), titles) if added.NAMES & set(arrays) else None,
+        others=apart,
+        added=added.decode_added(arrays, users, items, meta.get("now"), titles, apart)
+        if added.NAMES & set(arrays)
+        else None,
         **seen,
     )
 

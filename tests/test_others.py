@@ -1,0 +1,274 @@
+"""People that nothing is learned from: they are known, served, and never shown what they have."""
+
+from dataclasses import replace
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import corml
+from corml import Interactions, models
+from corml.datasets import examine
+from corml.errors import DataError, ModelFileError
+from corml.histories import Histories
+from corml.ids import Ids
+from corml.storage import container
+
+DAY = 86_400
+
+
+def rows(count=900, seed=5):
+    """Ratings with people who liked nothing, people with one item, and items that hardly anybody has."""
+    rng = np.random.default_rng(seed)
+    user = (rng.pareto(1.2, count) * 15).astype(int) % 120
+    item = (rng.pareto(1.2, count) * 12).astype(int) % 60
+    columns = {"rating": rng.integers(1, 6, count), "time": 1_700_000_000 + DAY * rng.integers(0, 100, count)}
+    events = {"event": rng.choice(["view", "buy", "return"], count)}
+    return pl.DataFrame({"user": [f"u{n}" for n in user], "item": [f"i{n}" for n in item], **columns, **events})
+
+
+def pairs(data):
+    """All that is known in some data: (user, item) by id."""
+    parts = [part for one in (data, data.others) if one is not None for part in (one, one.seen) if part is not None]
+    return {(part.users[u], part.items[i]) for part in parts for u, i in zip(part.user, part.item, strict=True)}
+
+
+def fitted(data):
+    return corml.CoRML(rank=4, adapt=False).fit(data)
+
+
+@pytest.fixture(scope="module")
+def frame():
+    return rows()
+
+
+@pytest.fixture(scope="module")
+def data(frame):
+    return corml.load(frame, at_least=4, k_core=3)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return fitted(data)
+
+
+@pytest.fixture(scope="module")
+def weighted(frame):
+    """With everything that a pair can have: weight, time, kind, and a no."""
+    events = {"event": "event", "weights": {"view": 1, "buy": 5}, "negative": {"return"}}
+    return corml.load(frame, rating=False, min_user=4, half_life="30d", **events)
+
+
+# --- data ------------------------------------------------------------------------------------------------------------
+
+
+def test_everybody_in_the_table_with_an_item_of_the_catalogue_is_known(frame, data):
+    known = frame.filter(pl.col("item").is_in(list(data.items)))
+    assert pairs(data) == set(known.select("user", "item").iter_rows())
+    assert set(data.others.users).isdisjoint(data.users)
+    assert data.others.items == data.items
+
+
+def test_those_who_were_left_out_keep_what_they_liked_and_what_they_saw(frame, data):
+    low = frame.group_by("user").agg(pl.col("rating").max()).filter(pl.col("rating") < 4)["user"].to_list()
+    degrees = dict(zip(data.others.users, data.others.user_degrees, strict=True))
+    kept = [user for user in low if user in degrees]
+    assert kept
+    assert all(degrees[user] == 0 for user in kept)
+    assert any(count > 0 for count in degrees.values())
+
+
+def test_what_is_learned_from_and_its_fingerprint_are_as_without_them(data, model):
+    alone = replace(data, others=None)
+    again = fitted(alone)
+    assert alone.fingerprint == data.fingerprint
+    assert (model.fitted_.arrays["H"] != again.fitted_.arrays["H"]).nnz == 0
+    assert model.train_.shape == again.train_.shape
+
+
+def test_a_table_whose_people_are_all_learned_from_has_no_others(frame):
+    assert corml.load(frame, rating=False).others is None
+
+
+def test_they_go_with_the_data_through_a_selection_a_compaction_and_other_items(data):
+    assert data.where(np.arange(len(data)) % 2 == 0).others is data.others
+    half = data.on(data.users, Ids(data.items.labels[::2]))
+    assert pairs(half.others) == {(user, item) for user, item in pairs(data.others) if item in half.items}
+    smaller = data.where(data.item != 0).compact()
+    assert pairs(smaller.others) == {(user, item) for user, item in pairs(data.others) if item != data.items[0]}
+
+
+def test_somebody_who_becomes_a_user_has_seen_what_is_known_of_them(data):
+    person = data.others.users[0]
+    more = data.on(Ids([*data.users, person], kind="user"), data.items)
+    mine = {item for user, item in pairs(data.others) if user == person}
+    row = more.users.rows([person])[0]
+    assert set(more.items.labels[more.seen.item[more.seen.user == row]]) == mine
+    assert person not in more.others.users
+    assert pairs(more) == pairs(data)
+
+
+def test_people_of_other_data_become_others_who_have_only_seen_it(data):
+    elsewhere = Interactions.from_pairs(
+        ["new", "new", data.users[0], "far"], [*data.items[:2], data.items[0], "nothing"]
+    )
+    more = data.with_seen(elsewhere)
+    assert set(more.others.users) == {*data.others.users, "new"}
+    assert {item for user, item in pairs(more.others) if user == "new"} == set(data.items[:2])
+    assert more.others.user_degrees[more.others.users.rows(["new"])[0]] == 0
+    assert pairs(more) == pairs(data) | {("new", item) for item in data.items[:2]} | {(data.users[0], data.items[0])}
+
+
+def test_people_who_were_held_out_whole_are_protected(data):
+    split = corml.split(data, "new-users", seed=1)
+    lists = fitted(split.train.with_seen(data)).recommend(list(data.users), k=len(data.items))
+    assert not {(user, item) for user, items in lists.items() for item in items} & pairs(data)
+
+
+def test_the_doctor_counts_them(data):
+    assert dict(examine(data).facts)["people not learned from, only known"] == len(data.others.users)
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+
+
+def test_who_was_left_out_is_scored_by_what_they_liked(data, model):
+    row = int(np.argmax(data.others.user_degrees))
+    person, liked = data.others.users[row], data.others.items.labels[data.others.item[data.others.user == row]]
+    lists = model.recommend([person], k=5, seen="learned")
+    assert lists[person] == model.recommend(history=[list(liked)], k=5)["history 1"]
+    assert lists.sources == ("personal",)
+
+
+def test_who_liked_nothing_gets_popular_items_that_they_have_not_seen(data, model):
+    person = data.others.users[int(np.argmin(data.others.user_degrees))]
+    lists = model.recommend([person], k=len(data.items))
+    mine = {item for user, item in pairs(data.others) if user == person}
+    assert lists.sources == ("fallback",)
+    assert set(lists[person]) == set(data.items) - mine
+
+
+@pytest.mark.parametrize("name", ["corml", "ease", "popularity", "gf-cf", "item-knn", "slim"])
+def test_no_model_shows_anybody_what_they_have(data, frame, name):
+    model = models.get(name)().fit(data)
+    lists = model.recommend(sorted(set(frame["user"])), k=len(data.items))
+    assert not {(user, item) for user, items in lists.items() for item in items} & pairs(data)
+
+
+@settings(max_examples=25, deadline=None)
+@given(
+    seed=st.integers(0, 10**6),
+    at_least=st.sampled_from([None, 3, 5]),
+    k_core=st.integers(0, 3),
+    least=st.integers(0, 3),
+)
+def test_whoever_is_in_a_table_is_never_shown_what_the_table_says_they_have(seed, at_least, k_core, least):
+    table = rows(150, seed)
+    try:
+        data = corml.load(table, at_least=at_least, k_core=k_core, min_user=least, min_item=least)
+    except DataError:
+        return  # nothing remains to learn from
+    lists = corml.Popularity().fit(data).recommend(sorted(set(table["user"])), k=60)
+    shown = {(user, item) for user, items in lists.items() for item in items}
+    assert not shown & set(table.select("user", "item").iter_rows())
+
+
+def test_a_model_with_vectors_of_users_protects_them_too(data):
+    pytest.importorskip("torch")
+    model = models.get("bpr-mf")(epochs=1).fit(data)
+    lists = model.recommend(list(data.others.users), k=len(data.items))
+    assert set(lists.sources) == {"fallback"}
+    assert not {(user, item) for user, items in lists.items() for item in items} & pairs(data)
+
+
+def test_with_items_nobody_has_they_are_still_known(data, model):
+    table = pl.DataFrame({"item": [*data.items, "fresh"], "genre": [f"g{n % 3}" for n in range(len(data.items) + 1)]})
+    wider = model.with_new_items(table)
+    assert wider.fitted_.others.items == wider.items_
+    lists = wider.recommend(list(data.others.users), k=len(wider.items_))
+    assert not {(user, item) for user, items in lists.items() for item in items} & pairs(data)
+
+
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def same(first, second):
+    """Whether two know the same of the same people."""
+    one, other = (Histories.of(replace(data, others=None), learned=0) for data in (first, second))
+    assert first.users == second.users
+    for name in ("times", "weights", "seen_times"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
+    assert (one.pairs != other.pairs).nnz == 0
+    assert (one.seen is None and other.seen is None) or (one.seen != other.seen).nnz == 0
+    assert (one.kinds is None and other.kinds is None) or one.kinds.words() == other.kinds.words()
+    assert (one.negative is None and other.negative is None) or (one.negative.matrix != other.negative.matrix).nnz == 0
+
+
+def test_a_model_file_keeps_all_that_is_known_of_them(weighted, tmp_path):
+    assert weighted.others.seen is not None
+    assert weighted.others.negative is not None
+    assert weighted.others.weights is not None
+    model = fitted(weighted)
+    model.save(tmp_path / "m.corml")
+    again = corml.read_model(tmp_path / "m.corml")
+    same(again.fitted_.others, weighted.others)
+    everybody = list(model.users_)
+    assert list(again.users_) == everybody
+    assert again.recommend(everybody, k=5).rows() == model.recommend(everybody, k=5).rows()
+
+
+def test_a_model_file_without_histories_has_nobody(model, tmp_path):
+    model.save(tmp_path / "m.corml", history=False)
+    assert corml.read_model(tmp_path / "m.corml").fitted_.others is None
+
+
+def test_a_split_file_keeps_them(weighted, tmp_path):
+    corml.split(weighted, "ratio", seed=1).save(tmp_path / "s.split")
+    same(corml.read_split(tmp_path / "s.split").train.others, weighted.others)
+
+
+def test_a_file_in_which_somebody_is_also_a_user_is_refused(data, model, tmp_path):
+    path = tmp_path / "m.corml"
+    model.save(path)
+    contents = container.read(path)
+    arrays = {**contents.arrays, **container.encode_ids("others.users", [data.users[0], *data.others.users[1:]])}
+    path.write_bytes(container.pack(arrays, {name: fact for name, fact in contents.meta.items() if name != "format"}))
+    with pytest.raises(ModelFileError, match="also among its users"):
+        corml.read_model(path)
+
+
+# --- updates ---------------------------------------------------------------------------------------------------------
+
+
+def test_who_comes_back_is_a_user_with_all_that_was_known(data, model, tmp_path):
+    row = int(np.argmax(data.others.user_degrees))
+    person = data.others.users[row]
+    liked = set(data.others.items.labels[data.others.item[data.others.user == row]])
+    fresh = next(item for item in data.items if (person, item) not in pairs(data))
+    new = model.update(Interactions.from_pairs([person, "stranger"], [fresh, fresh]))
+    now = new.fitted_.added.data
+    mine = now.items.labels[now.item[now.user == now.users.rows([person])[0]]]
+    assert set(mine) == liked | {fresh}
+    assert set(now.others.users) == set(data.others.users) - {person}
+    assert new.fitted_.added.records[0]["new_users"] == 1  # the stranger
+    new.save(tmp_path / "m.corml")
+    again = corml.read_model(tmp_path / "m.corml")
+    same(again.fitted_.added.data.others, now.others)
+    assert list(again.users_) == list(new.users_)
+    assert sorted(new.users_) == sorted([*model.users_, "stranger"])
+
+
+def test_people_of_an_update_with_nothing_to_learn_are_known_after_it(model, data):
+    item = data.items[0]
+    table = pl.DataFrame({"user": ["a", "low"], "item": [item, item], "rating": [5, 1]})
+    new = model.update(corml.load(table, at_least=4))
+    assert item not in new.recommend(["low"], k=len(data.items))["low"]
+
+
+def test_a_refit_keeps_them_apart(model, data):
+    fresh = next(item for item in data.items if (data.users[0], item) not in pairs(data))
+    again = model.update(Interactions.from_pairs([data.users[0]], [fresh])).refitted()
+    assert again.train_.shape == model.train_.shape
+    same(again.fitted_.others, data.others)
