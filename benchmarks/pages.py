@@ -14,6 +14,7 @@ import _tables_models
 import _tables_reproduce
 import _tables_speed
 import _tables_strength
+import _tables_tuning
 from _record import ROOT
 
 Tables = dict[str, str]
@@ -28,6 +29,7 @@ PAGES: dict[str, Callable[[], Tables]] = {
     "docs/deploy.md": _tables_speed.deploy,
     "docs/reproduce.md": _tables_reproduce.tables,
     "docs/weights.md": _tables_strength.tables,
+    "docs/tuning.md": _tables_tuning.tables,
 }
 
 
