@@ -7,6 +7,7 @@ import msgspec
 import pytest
 
 from corml.client import ServiceError
+from corml.service import gate
 from corml.service.app import PAGES
 from corml.service.metrics import Meter
 from corml.service.openapi import description
@@ -248,6 +249,11 @@ def test_an_address_that_calls_too_often_is_told_to_wait(make_inside):
 def test_other_names_are_not_answered(inside, host):
     assert inside.http.get("/v1/models", headers={"Host": host}).status_code == 421
     assert inside.http.get("/v1/models", headers={"Host": "TestServer:8000"}).status_code == 200
+
+
+def test_a_refusal_that_is_raised_again_and_again_keeps_nothing_of_the_requests(inside):
+    inside.http.get("/v1/models", headers={"Host": "evil.example"})
+    assert gate._HOST.__traceback__ is None
 
 
 # --- overload and errors ---------------------------------------------------------------------------------------------

@@ -95,6 +95,7 @@ class Gate:
             self._admit(scope, headers)
             await self.app(scope, receive, answered)
         except Refusal as refusal:
+            refusal.__traceback__ = None  # some are raised again and again, and every time it would grow
             await self._refuse(answered, refusal)
         except HTTPException as fault:
             await self._refuse(answered, _of_starlette(fault))
