@@ -400,3 +400,14 @@ def test_a_model_computed_directly_says_so(subject):
     assert parts_of(subject, "solver", Note) == [
         Note("Popularity <b>: computed directly, without steps that could stop too early.")
     ]
+
+
+@pytest.mark.parametrize(("models", "metrics", "widths"), [(10, 5, [6]), (10, 8, [6, 6]), (3, 8, [4]), (6, 6, [6, 2])])
+def test_the_table_of_all_metrics_is_never_wider_than_a_printed_page(outcome, models, metrics, widths):
+    names = [f"ndcg@{k}" for k in range(1, metrics + 1)]
+    about = of({f"m{n}": outcome({name: (n + 1) / 20 for name in names}) for n in range(models)})
+    tables = [part.table for part in parts_of(about, "metrics", Tables)]
+    assert [len(table.columns) for table in tables] == widths
+    cells = [cell for table in tables for row in table.rows for cell in row[1:]]
+    assert len(cells) == models * metrics
+    assert sum(cell.best for cell in cells) == metrics  # the last model is the best by all of them
