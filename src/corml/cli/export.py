@@ -16,6 +16,7 @@ from corml.storage import container
 __all__ = ["export"]
 
 ALL = "all"
+SLOW_PAGE = 32 << 20  # bytes
 
 
 def export(
@@ -35,7 +36,7 @@ def export(
     force: bool = typer.Option(False, "--force", help="Replace an export that is there."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Export a model as tables, so that recommending is a JOIN, or as a page that runs it.
+    """Export a model as tables for a JOIN, or as one page.
 
     Pairs: what each item of a history adds to the score of another item, and a query that takes a history and returns
     the best items. Negative weights are kept as well. How much of the model's lists is kept is measured and written
@@ -67,10 +68,8 @@ def export(
         show_json({"file": place, "bytes": size, **done.facts})
         return
     wrote(place, f"{_counted(done.facts)}, {memory.size(size)}")
-    for line in _remarks(done.facts):
+    for line in _remarks(done.facts, size):
         tell(line)
-    if done.facts["contents"] == "model":
-        tell("note: open it in a browser; it needs no server and no network, and has no users in it")
     if done.query:
         tell("note: ask it with this query, which is in the export as well:")
         say(done.query)
@@ -92,8 +91,12 @@ def _counted(facts: dict[str, Any]) -> str:
     return f"{facts['items']:,} items, {facts['pairs']:,} pairs"
 
 
-def _remarks(facts: dict[str, Any]) -> Iterator[str]:
-    """What was dropped, and how much that changes the lists."""
+def _remarks(facts: dict[str, Any], size: int) -> Iterator[str]:
+    """What was dropped, and how much that changes the lists; what to do with a page."""
+    if facts["contents"] == "model":
+        yield "note: open it in a browser; it needs no server and no network, and has no users in it"
+        if size > SLOW_PAGE:
+            yield "note: a page of this size takes seconds to open; the weights of corml are sparse, its pages smaller"
     if facts.get("lists_shorter_than_k"):
         yield f"note: {facts['lists_shorter_than_k']:,} lists are shorter than {facts['k']}"
     if facts.get("pairs_dropped"):

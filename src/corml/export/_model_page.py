@@ -39,7 +39,7 @@ def arrays_and_scoring(model: Recommender) -> tuple[Arrays, dict[str, Any]]:
         return _metric([model.scoring])
     weights = csr_array(vstack(list(rows_of_weights(model)), format="csr"))
     nothing = {"rank": 0, "filter_norm": 0, "score_factor": 0, "clips": False, "noise": 0}
-    arrays = {"degrees": np.zeros(0), "vectors": np.zeros(0, dtype=np.float32), **_packed(weights, 0)}
+    arrays: Arrays = {"degrees": np.zeros(0), "vectors": np.zeros(0, dtype=np.float32), **_packed(weights, 0)}
     return arrays, {**nothing, "metric": False, "parts": ["weight"], "positions": [{"item_norm": 0}]}
 
 
