@@ -140,7 +140,7 @@ def test_ids_that_are_no_text_are_refused(tmp_path):
 def test_modules_become_functions_in_the_order_in_which_they_need_each_other():
     modules = {
         "app.js": 'import * as b from "./b.js";\nimport { one, two as zwei } from "./lib/c.js"; // both\nb.go(zwei);',
-        "b.js": 'import * as c from "./lib/c.js";\nexport const go = 1;\nexport async function f() {}\nexport class K {}',
+        "b.js": 'import * as c from "./lib/c.js";\nexport const go = 1;\nexport function f() {}\nexport class K {}',
         "lib/c.js": "var a=1,b=2;export{a as one,b as two};",
     }
     script = bundle("app.js", modules.__getitem__)
