@@ -363,3 +363,10 @@ def test_axe_finds_nothing_in_either_theme(new_page, dial, scheme):
         page.evaluate(axe)
         found = page.evaluate("() => axe.run({resultTypes: ['violations']})")["violations"]
         assert not [(name, one["id"], one["nodes"][0]["html"]) for one in found]
+
+
+def test_measured_figures_are_in_sight_on_a_phone(new_page, dial):
+    web = new_page(dial, width=390, height=844)
+    page = web.open("v=quality", wait=".measured")
+    for box in page.locator(".measured td b").evaluate_all("all => all.map(one => one.getBoundingClientRect().right)"):
+        assert box <= 390
