@@ -15,11 +15,11 @@ SOURCE = Path(corml.__file__).parent
 ROWS = [
     {"__main__"},
     {"cli", "client"},
+    {"export"},
     {"report", "service"},
     {"experiments"},
     {"tuning"},
     {"evaluation"},
-    {"export"},
     {"models"},
     {"method", "baselines", "splits", "datasets"},
     {"neural"},

@@ -54,12 +54,27 @@ def test_a_position_of_a_dial_is_chosen(run, shop, here):
         assert run(*words).json["settings"]["item_norm"] == norm
 
 
+def test_a_page_is_named_as_the_model_file_and_needs_no_query(run, shop, here, monkeypatch):
+    done = run("export", shop / "all.corml", "--to", "html")
+    assert done.code == 0
+    assert done.out.startswith("wrote all.html: 25 items, the whole model, ")
+    assert "needs no server and no network, and has no users in it" in done.err
+    text = (here / "all.html").read_text("utf-8")
+    assert "<title>all · corml studio</title>" in text
+    assert container.read(shop / "all.corml").digest in text
+    facts = run("export", shop / "all.corml", "--to", "html", "--force", "--json").json
+    assert (facts["contents"], facts["bytes"]) == ("model", (here / "all.html").stat().st_size)
+    monkeypatch.setattr("corml.cli.export.SLOW_PAGE", 1000)
+    assert "takes seconds to open" in run("export", shop / "all.corml", "--to", "html", "--force").err
+
+
 def test_bad_requests_are_refused_in_one_sentence(run, shop, here):
     model = shop / "all.corml"
     for words, code, sentence in [
         (("--to", "sqllite"), 2, "did you mean 'sqlite'"),
         (("--to", "sqlite", "--pairs", "0"), 2, "--pairs must be a whole number from 1, or all"),
         (("--to", "sqlite", "-k", "0"), 2, "k must be a whole number"),
+        (("--to", "html", "--lists"), 2, "An export to html has the whole model: leave --lists and --pairs out."),
         (("--to", "sqlite", "--out", model), 2, "exists and is not an export"),
         (("--to", "sqlite", "--novelty", "1"), 2, "has no dial"),
         (("--to", "sqlite", "--out", "-"), 2, "not text for standard output"),
@@ -70,4 +85,5 @@ def test_bad_requests_are_refused_in_one_sentence(run, shop, here):
         assert sentence in done.err
     run("fit", shop / "ratings.csv", "--model", "popularity", "-o", "popular.corml")
     assert "not sums over the history" in run("export", "popular.corml", "--to", "sqlite").err
+    assert "cannot run in a page" in run("export", "popular.corml", "--to", "html").err
     assert sorted(path.name for path in here.iterdir()) == ["popular.corml"]

@@ -5,6 +5,10 @@ import json
 import os
 import sqlite3
 
+from corml.export import target, targets
+
+TABLES = tuple(name for name in targets() if not target(name).whole)
+
 
 @contextlib.contextmanager
 def asking(to, path):

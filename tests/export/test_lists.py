@@ -2,14 +2,14 @@
 
 import numpy as np
 import pytest
-from asking import asking, stored_facts
+from asking import TABLES, asking, stored_facts
 
 import corml
 from corml.errors import UsageError
-from corml.export import _contents, export_model, targets
+from corml.export import _contents, export_model
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 @pytest.mark.parametrize("name", ["corml", "popularity"])
 def test_every_list_is_the_models_own(small, tmp_path, to, name, monkeypatch):
     monkeypatch.setattr(_contents, "PIECE", 7)  # sixty users in nine parts

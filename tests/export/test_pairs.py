@@ -4,11 +4,11 @@ import itertools
 
 import numpy as np
 import pytest
-from asking import ask, asking, stored_facts
+from asking import TABLES, ask, asking, stored_facts
 
 from corml import Interactions, models
 from corml.errors import UsageError
-from corml.export import export_model, target, targets
+from corml.export import export_model, target
 
 LINEAR = [
     ("corml", {}),
@@ -48,7 +48,7 @@ def agree(rows, model, history, k, tolerance=1e-5):
     assert {row["source"] for row in rows} <= {expected.sources[0]}
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 @pytest.mark.parametrize(("name", "settings"), LINEAR, ids=IDS)
 def test_with_all_pairs_the_query_gives_the_models_lists_and_scores(small, tmp_path, to, name, settings):
     model = small(name, **settings)
@@ -60,7 +60,7 @@ def test_with_all_pairs_the_query_gives_the_models_lists_and_scores(small, tmp_p
     assert done.facts["pairs_dropped"] == 0
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 def test_ids_may_be_any_text_and_stay_what_they_are(tmp_path, to):
     odd = [
         "007",
@@ -94,7 +94,7 @@ def table(to, name):
     return f"read_parquet('{name}/*.parquet')" if to == "parquet" else name
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 @pytest.mark.parametrize("keep", [1, 8])
 def test_the_pairs_of_an_item_are_its_largest_in_size_negative_ones_too(small, tmp_path, to, keep):
     model = small("ease", l2=1.0)
@@ -119,7 +119,7 @@ def test_of_equal_weights_no_more_are_kept_than_asked_for(tmp_path):
     assert [row["kept"] for row in counts] == [2] * 5
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 def test_the_written_overlap_is_what_the_query_gives(small, tmp_path, to):
     """Sixty users are all in the sample: asking for each of them must give the share that the export says."""
     model = small("corml")
@@ -137,7 +137,7 @@ def test_the_written_overlap_is_what_the_query_gives(small, tmp_path, to):
     assert int(facts["overlap_users"]) == 60
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 def test_an_export_says_what_it_is_of_and_what_is_not_in_it(small, tmp_path, to):
     model = small("ease")
     done = export_model(model, to, tmp_path / "facts", pairs=4, digest="ab" * 32)
@@ -154,7 +154,7 @@ def test_an_export_says_what_it_is_of_and_what_is_not_in_it(small, tmp_path, to)
     assert float(facts["weight_kept"]) == pytest.approx(kept["s"] / np.abs(W).sum(), abs=1e-3)
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 def test_items_have_titles_and_popularity(small, tmp_path, to):
     model = small("ease")
     export_model(model, to, tmp_path / "items", pairs=1)

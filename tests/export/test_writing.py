@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from asking import stored_facts
+from asking import TABLES, stored_facts
 
 from corml import export
 from corml.errors import DataError, UsageError
@@ -41,7 +41,7 @@ def digest(path):
     return hashlib.sha256(b"".join(one.read_bytes() for one in files)).hexdigest()
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 def test_a_killed_export_leaves_what_was_there_and_the_next_one_tidies_up(small, tmp_path, to):
     model, path = small("ease"), tmp_path / "shop"
     model.save(tmp_path / "m.corml")
@@ -61,7 +61,7 @@ def test_a_killed_export_leaves_what_was_there_and_the_next_one_tidies_up(small,
     assert stored_facts(to, path)["pairs_per_item"] == "3"
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 def test_an_export_that_fails_leaves_what_was_there(small, tmp_path, to, monkeypatch):
     model, path = small("ease"), tmp_path / "shop"
     export_model(model, to, path, pairs=2)
@@ -85,7 +85,7 @@ def test_equal_exports_are_equal_to_the_last_byte(small, tmp_path, to):
     assert digest(tmp_path / "one") == digest(tmp_path / "two")
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 def test_an_export_is_replaced_only_when_asked_for(small, tmp_path, to):
     export_model(small("ease"), to, tmp_path / "shop", pairs=2)
     before = digest(tmp_path / "shop")
@@ -94,7 +94,7 @@ def test_an_export_is_replaced_only_when_asked_for(small, tmp_path, to):
     assert digest(tmp_path / "shop") == before
 
 
-@pytest.mark.parametrize("to", targets())
+@pytest.mark.parametrize("to", TABLES)
 def test_what_is_no_export_is_never_replaced(small, tmp_path, to):
     import sqlite3
 
@@ -126,12 +126,15 @@ def test_a_folder_that_is_not_there_is_named(small, tmp_path):
 
 
 def test_targets_are_found_by_name_and_say_what_they_need(monkeypatch):
-    assert targets() == ("duckdb", "parquet", "sqlite")
+    assert targets() == ("duckdb", "html", "parquet", "sqlite")
     with pytest.raises(UsageError, match="Cannot export to 'sqllite'; did you mean 'sqlite'"):
         export.target("sqllite")
     missing = replace(export.target("duckdb"), package="no_such_package")
     monkeypatch.setattr(export.plugins, "get", lambda room, name: missing)
     with pytest.raises(UsageError, match=r"needs the package no_such_package: pip install 'corml\[no_such_package\]'"):
+        export.target("duckdb")
+    monkeypatch.setattr(export.plugins, "get", lambda room, name: replace(missing, extra="serve"))
+    with pytest.raises(UsageError, match=r"needs the package no_such_package: pip install 'corml\[serve\]'"):
         export.target("duckdb")
 
 

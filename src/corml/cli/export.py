@@ -1,4 +1,4 @@
-"""corml export: a model as tables for a database or a warehouse, with a query that recommends."""
+"""corml export: a model as tables for a database or a warehouse, with a query that recommends, or as a page."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,11 +16,12 @@ from corml.storage import container
 __all__ = ["export"]
 
 ALL = "all"
+SLOW_PAGE = 32 << 20  # bytes
 
 
 def export(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
-    to: str = typer.Option(..., "--to", metavar="NAME", help="What to write: sqlite, duckdb or parquet."),
+    to: str = typer.Option(..., "--to", metavar="NAME", help="What to write: sqlite, duckdb, parquet or html."),
     out: str = typer.Option(
         None, "--out", "-o", metavar="FILE", help="The file or, for parquet, folder (default: named as the model)."
     ),
@@ -35,17 +36,21 @@ def export(
     force: bool = typer.Option(False, "--force", help="Replace an export that is there."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Export a model as tables: recommending is a JOIN.
+    """Export a model as tables for a JOIN, or as one page.
 
     Pairs: what each item of a history adds to the score of another item, and a query that takes a history and returns
     the best items. Negative weights are kept as well. How much of the model's lists is kept is measured and written
     into the export. Models whose scores are not sums over the history have lists only.
+
+    Html: one page with the whole model inside and the studio to play with it. It opens from a file, without a server
+    or a network, and has no users in it. For catalogues of up to 5,000 items.
 
     \b
     Examples:
       corml export shop.corml --to sqlite
       corml export shop.corml --to duckdb --pairs 1000 --out shop.duckdb --force
       corml export shop.corml --to parquet --lists -k 20 --out lists
+      corml export shop.corml --to html --out shop.html
     """
     place = out or Path(model).stem + target(to).ending
     if place == STDOUT:
@@ -55,6 +60,7 @@ def export(
     contents = container.read(model)
     loaded = turned(models.from_contents(contents), novelty)
     how: dict[str, Any] = {"lists": lists, "pairs": keep, "k": k, "digest": contents.digest, "force": force}
+    how["name"] = Path(model).stem
     with progress() as show:
         done = export_model(loaded, to, place, **how, progress=show)
     size = sum(file.stat().st_size for file in [done.path, *done.path.rglob("*")] if file.is_file())
@@ -62,7 +68,7 @@ def export(
         show_json({"file": place, "bytes": size, **done.facts})
         return
     wrote(place, f"{_counted(done.facts)}, {memory.size(size)}")
-    for line in _remarks(done.facts):
+    for line in _remarks(done.facts, size):
         tell(line)
     if done.query:
         tell("note: ask it with this query, which is in the export as well:")
@@ -78,13 +84,19 @@ def _number_or_all(text: str) -> int | None:
 
 
 def _counted(facts: dict[str, Any]) -> str:
+    if facts["contents"] == "model":
+        return f"{facts['items']:,} items, the whole model"
     if facts["contents"] == "lists":
         return f"{facts['lists']:,} lists of {facts['k']}"
     return f"{facts['items']:,} items, {facts['pairs']:,} pairs"
 
 
-def _remarks(facts: dict[str, Any]) -> Iterator[str]:
-    """What was dropped, and how much that changes the lists."""
+def _remarks(facts: dict[str, Any], size: int) -> Iterator[str]:
+    """What was dropped, and how much that changes the lists; what to do with a page."""
+    if facts["contents"] == "model":
+        yield "note: open it in a browser; it needs no server and no network, and has no users in it"
+        if size > SLOW_PAGE:
+            yield "note: a page of this size takes seconds to open; the weights of corml are sparse, its pages smaller"
     if facts.get("lists_shorter_than_k"):
         yield f"note: {facts['lists_shorter_than_k']:,} lists are shorter than {facts['k']}"
     if facts.get("pairs_dropped"):

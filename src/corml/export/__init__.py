@@ -1,7 +1,8 @@
-"""EXPORT: a model as tables for other programs, so that recommending is a JOIN, or as finished lists.
+"""EXPORT: a model as tables for other programs, so that recommending is a JOIN, as finished lists, or as a page.
 
 export_model(model, "sqlite", "shop.sqlite")                 weights between items, and a query that sums them
 export_model(model, "parquet", "shop", lists=True, k=20)     the lists of all users
+export_model(model, "html", "shop.html")                     the model itself, in a page that runs it
 
 A target is a file of this room, found by its name.
 """
@@ -52,9 +53,8 @@ def target(name: str) -> Target:
         raise UsageError(f"Cannot export to {ascii_line(name)}{nearest(name, targets())}")
     found: Target = plugins.get(ROOM, name)
     if found.package and importlib.util.find_spec(found.package) is None:
-        raise UsageError(
-            f"An export to {name} needs the package {found.package}: pip install 'corml[{found.package}]'."
-        )
+        extra = found.extra or found.package
+        raise UsageError(f"An export to {name} needs the package {found.package}: pip install 'corml[{extra}]'.")
     return found
 
 
@@ -82,6 +82,7 @@ def export_model(
     pairs: int | None = KEEP,
     k: int = 10,
     digest: str | None = None,
+    name: str = "",
     force: bool = False,
     progress: Progress = silent,
 ) -> Exported:
@@ -89,6 +90,7 @@ def export_model(
 
     `pairs` are kept for each item, the largest in size; None keeps all. `k` is the length of lists, also of those by
     which the loss is measured. `digest` is that of the model's file. An export that is there is replaced with `force`.
+    A page (`to="html"`) has the whole model, under a `name`; that of the page if none is given.
     """
     chosen = target(to)
     model.check_fitted()
@@ -96,14 +98,11 @@ def export_model(
     if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1):
         raise UsageError(f"pairs (--pairs) must be a whole number from 1, or all; got {ascii_line(pairs)}.")
     place = check_place(to, path, force=force)
-    what = "lists" if lists else "pairs"
-    if not lists:
-        check_adds_up(model)
-    elif not len(model.users_):
-        raise UsageError("This model file was saved without its users, so there are no lists to export: export pairs.")
+    what = _contents_of(chosen, to, model, lists=lists, pairs=pairs)
     query = chosen.queries.get(what, "")
     facts = _facts(model, what, query, digest)
-    facts |= {"k": k} if lists else {"pairs_per_item": "all" if pairs is None else pairs}
+    if not chosen.whole:
+        facts |= {"k": k} if lists else {"pairs_per_item": "all" if pairs is None else pairs}
 
     def tables() -> Iterator[Table]:
         yield _contents.items(model)
@@ -114,10 +113,26 @@ def export_model(
 
     try:
         with scratch.building(place) as built:
-            chosen.write(Job(model, tables()), built)
+            chosen.write(Job(model, tables(), name or place.stem, facts), built)
     except UnicodeEncodeError as fault:
         raise DataError(f"An id or title of the model is not text that can be written: {fault.reason}.") from None
     return Exported(Path(path), facts, query)
+
+
+def _contents_of(chosen: Target, to: str, model: Recommender, *, lists: bool, pairs: int | None) -> str:
+    """What an export has: «pairs», «lists» or the «model»; what cannot be had is refused."""
+    if chosen.whole:
+        if lists or pairs not in (KEEP, None):
+            raise UsageError(f"An export to {to} has the whole model: leave lists (--lists) and pairs (--pairs) out.")
+        return "model"
+    if lists:
+        if not len(model.users_):
+            raise UsageError(
+                "This model file was saved without its users, so there are no lists to export: export pairs."
+            )
+        return "lists"
+    check_adds_up(model)
+    return "pairs"
 
 
 def _facts(model: Recommender, what: str, query: str, digest: str | None) -> dict[str, Any]:

@@ -32,6 +32,8 @@ class Job:
 
     model: Recommender
     tables: Iterator[Table]
+    name: str  # of the model, for people
+    facts: Mapping[str, Any]  # about the export, as far as they are known before it is made
 
 
 @dataclass(frozen=True)
@@ -40,7 +42,7 @@ class Target:
 
     `queries` are ready queries by what is exported, "pairs" or "lists", where there are any. `write` makes a file, or a
     folder, at a path where there is nothing. `is_ours` tells whether what stands at a path is such an export, which may
-    be replaced.
+    be replaced. One that writes the `whole` model has neither pairs nor lists.
     """
 
     ending: str
@@ -48,3 +50,5 @@ class Target:
     write: Callable[[Job, Path], None]
     is_ours: Callable[[Path], bool]
     package: str = ""  # that has to be installed for it
+    extra: str = ""  # of corml, which brings the package; named as the package if left out
+    whole: bool = False

@@ -17,7 +17,7 @@ from corml.parallel import each, threads
 from corml.recommender import Recommender
 from corml.topn import band_of
 
-__all__ = ["Band", "bands", "check_adds_up"]
+__all__ = ["Band", "adds_up", "bands", "check_adds_up", "rows_of_weights"]
 
 TRIED, LENGTH = 8, 6  # histories that are scored as a whole and item by item, and their items
 TOLERANCE = 1e-4  # of the largest score: far more than rounding, far less than a score that is not a sum
@@ -34,16 +34,18 @@ class Band:
 
 
 def check_adds_up(model: Recommender) -> None:
-    """Refuse a model whose scores are not sums over the history; one that says so is tried."""
-    explains = type(model).contributions is not Recommender.contributions
-    if not explains or not _adds_up(model):
+    """Refuse a model whose scores are not sums over the history."""
+    if not adds_up(model):
         raise UsageError(
             f"This {model.NAME} model has no weights between items, because its scores are not sums over the history: "
             "export its lists (--lists) instead."
         )
 
 
-def _adds_up(model: Recommender) -> bool:
+def adds_up(model: Recommender) -> bool:
+    """Whether scores are sums over the history; a model that says so is tried."""
+    if type(model).contributions is Recommender.contributions:
+        return False
     count = len(model.items)
     rng = np.random.default_rng(2026)
     for _ in range(TRIED):
@@ -77,6 +79,15 @@ def _band(model: Recommender, firsts: Sequence[int], height: int, keep: int | No
     if keep is not None and keep < count:
         W[sizes < _nth_largest(sizes, keep)] = 0
     return Band(first, _at_most(csr_array(W), keep), not_zero, total)
+
+
+def rows_of_weights(model: Recommender) -> Iterator[csr_array]:
+    """All weights, in bands of rows, and what an item adds to its own score."""
+    count = len(model.items)
+    height, _ = band_of(count, count)
+    for first in range(0, count, height):
+        items = np.arange(first, min(first + height, count))
+        yield csr_array(_scores(model, _histories(items, count, rows=len(items))))
 
 
 def _nth_largest(sizes: NDArray[np.float32], n: int) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 // The page as a whole: header, views, keys.
 
 import { html, render, useEffect, useLayoutEffect, useRef, useState } from "./vendor/preact-htm.js";
-import { setToken } from "./calls.js";
+import { alone, setToken } from "./calls.js";
 import { DataView, QualityView } from "./data.js";
 import { copyLink, exportCsv, exportJson } from "./export.js";
 import { FitDialog, FitView, Progress } from "./fit.js";
@@ -38,7 +38,7 @@ function App() {
 
 function Opening() {
   return html`<main id="main" class="alone">${state.fault
-    ? html`<section class="card job"><h1>The service does not answer</h1><p class="fault" role="alert">${state.fault}</p><div class="actions"><button class="strong" onClick=${() => { store.set({ fault: null }); store.open(); }}>Try again</button></div></section>`
+    ? html`<section class="card job"><h1>${alone ? "This page cannot be opened" : "The service does not answer"}</h1><p class="fault" role="alert">${state.fault}</p><div class="actions"><button class="strong" onClick=${() => { store.set({ fault: null }); store.open(); }}>Try again</button></div></section>`
     : html`<p class="boot">corml studio opens…</p>`}</main>`;
 }
 
@@ -57,7 +57,7 @@ function Header() {
       ${state.event && model && html`<span class="working">${state.event.state === "failed" ? html`<span class="fault">${state.event.text}</span>` : html`<span class="quiet">Fitting ${state.event.job.model}</span><${Progress} event=${state.event} />`}</span>`}
       ${model && state.view === "explore" && html`<span class="took" title="From a change to its list">${state.took !== null ? `${Math.round(state.took)} ms` : ""}</span>
         ${state.canFit && html`<button disabled=${state.event?.state === "working"} onClick=${() => store.set({ dialog: "fit" })}>Refit</button>`}
-        <button class=${state.other ? "on" : ""} aria-pressed=${String(Boolean(state.other))} onClick=${() => store.compare(!state.other)}>Compare</button>
+        ${store.canCompare() && html`<button class=${state.other ? "on" : ""} aria-pressed=${String(Boolean(state.other))} onClick=${() => store.compare(!state.other)}>Compare</button>`}
         <button onClick=${copyLink}>Copy link</button>
         <${ExportMenu} />`}
       <button class="icon" aria-label="Light or dark" onClick=${turnTheme}>◐</button>
@@ -89,7 +89,7 @@ function Help() {
     <p>Open a row to see <b>H</b>, pairs of titles the model learned, and <b>G</b>, the taste that many share. The <b>dial</b> moves lists from well known to rare titles. On the <b>map</b> near is alike.</p>
     <h3>Keys</h3>
     <dl>${KEYS.map(([keys, words]) => html`<div key=${keys}><dt>${keys.split(" ").map((one) => html`<kbd key=${one}>${one}</kbd>`)}</dt><dd>${words}</dd></div>`)}</dl>
-    <p class="quiet">The state is in the address behind “#”, which browsers keep to themselves: histories reach no log. The API is described at <a href="docs">/docs</a>.</p>
+    <p class="quiet">The state is in the address behind “#”, which browsers keep to themselves: histories reach no log. ${alone ? "The model is inside this page, which needs no network and sends nothing." : html`The API is described at <a href="docs">/docs</a>.`}</p>
     <div class="actions"><button class="strong" autofocus onClick=${() => dialog.current.close()}>Close</button></div>
   </dialog>`;
 }
@@ -129,7 +129,7 @@ const ACTIONS = {
   p: () => turnDial(-1),
   j: () => walk(1),
   k: () => walk(-1),
-  c: () => store.compare(!state.other),
+  c: () => { if (store.canCompare()) store.compare(!state.other); },
   x: () => { const id = document.activeElement?.closest("[data-id]")?.dataset.id ?? state.open; if (id) store.hide(id); },
   l: copyLink,
   t: turnTheme,

@@ -1,5 +1,7 @@
 // Calls of the service. Everything the page knows comes through here, so that another source of answers can take its place.
 
+export const alone = false; // whether the page answers itself, without a service
+
 const TOKEN = "corml-token";
 let token = null;
 try { token = sessionStorage.getItem(TOKEN); } catch { /* no storage: asked for again */ }

@@ -1,6 +1,7 @@
 // The list as a file, and the page as a link.
 
 import { contributions } from "./bars.js";
+import { alone } from "./calls.js";
 import { current, say, state, titleOf } from "./store.js";
 
 function save(name, kind, text) {
@@ -32,7 +33,7 @@ export function exportJson() {
 export async function copyLink() {
   try {
     await navigator.clipboard.writeText(location.href);
-    say("The link is copied. It holds the whole state, and opens wherever this service runs.");
+    say(`The link is copied. It holds the whole state, and opens wherever this ${alone ? "page is" : "service runs"}.`);
   } catch {
     say("Copy the address of this page: it holds the whole state.");
   }

@@ -98,6 +98,9 @@ export const hide = (id) => change({ never: [...new Set([...state.never, id])], 
 export const show = (id) => change({ never: state.never.filter((one) => one !== id) });
 export const clear = () => change({ history: [], open: null, panel: null, before: null, hover: null });
 
+// Another model, or another setting of the same one.
+export const canCompare = () => state.models.length > 1 || Boolean(current()?.novelty) || state.diverse || Boolean(state.other);
+
 export function compare(on) {
   const model = state.models.find((one) => one.name !== state.model)?.name ?? state.model;
   const novelty = model === state.model ? (state.novelty > 0.5 ? 0 : 1) : state.novelty;

@@ -7,11 +7,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.interactions import Interactions
-from corml.service.served import Served, Shelf
+from corml.recommender import Recommender
+from corml.service.served import Shelf
 from corml.service.studio import schema
 from corml.service.studio.atlas import how_known
 
-__all__ = ["about_data"]
+__all__ = ["about_data", "data_of"]
 
 STEPS = 100  # of the curve
 
@@ -19,11 +20,16 @@ STEPS = 100  # of the curve
 def about_data(shelf: Shelf, request: schema.OfModel) -> schema.Data:
     """Facts and findings about the data of a model, how popularity is spread, and quality that was measured."""
     served = shelf[request.model]
-    state = served.model.fitted_
-    report: Any = served.report or _examined(served)
+    return data_of(served.model, served.name, served.version, served.report)
+
+
+def data_of(model: Recommender, name: str, version: str, report: Any = None) -> schema.Data:
+    """The same of a model by itself; without a report of the doctor, the pairs in the model are examined."""
+    state = model.fitted_
+    report = report or _examined(model)
     return schema.Data(
-        model=served.name,
-        model_version=served.version,
+        model=name,
+        model_version=version,
         facts=dict(report.facts),
         findings=[schema.Finding(**asdict(finding)) for finding in report.findings],
         known=how_known(state.counts),
@@ -33,11 +39,11 @@ def about_data(shelf: Shelf, request: schema.OfModel) -> schema.Data:
     )
 
 
-def _examined(served: Served) -> Any:
+def _examined(model: Recommender) -> Any:
     """By the pairs in the model file; one without histories has only its sizes."""
     from corml.datasets import Report, examine  # with all that reads files: only where somebody asks
 
-    state = served.model.fitted_
+    state = model.fitted_
     pairs = state.train.tocoo()
     if not len(state.users) or not pairs.nnz:
         return Report([("users", state.train.shape[0]), ("items", len(state.items))], [])

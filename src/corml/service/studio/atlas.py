@@ -17,7 +17,7 @@ from corml.recommender import Recommender
 from corml.service.served import Served, Shelf
 from corml.service.studio import schema
 
-__all__ = ["SHOWN", "Atlas", "Chart", "atlas", "how_known", "map_of"]
+__all__ = ["SHOWN", "Atlas", "Chart", "atlas", "best_known", "chart_of", "how_known", "map_of"]
 
 SHOWN = 20_000  # items on a map at most, the best known ones
 NEAREST = 15
@@ -47,7 +47,7 @@ class Atlas:
         """The map of a model, begun if nobody asked before; None inside if the model cannot have one."""
         with self._lock:
             if served.digest not in self._charts:
-                self._charts[served.digest] = self._pool.submit(_make, served.at(None))
+                self._charts[served.digest] = self._pool.submit(chart_of, served.at(None))
                 while len(self._charts) > KEPT:
                     self._charts.popitem(last=False)
             self._charts.move_to_end(served.digest)
@@ -101,7 +101,8 @@ def how_known(counts: NDArray[np.int64]) -> schema.HowKnown:
     return schema.HowKnown(edges=edges.tolist(), items=items.tolist(), median=float(np.median(counts)))
 
 
-def _make(model: Recommender) -> Chart | None:
+def chart_of(model: Recommender) -> Chart | None:
+    """Make the map of a model; None if it cannot have one."""
     rows = best_known(model)
     try:
         nearest = _nearest(model, rows)

@@ -11,7 +11,7 @@ from corml.service.served import Shelf
 from corml.service.studio import schema
 from corml.service.studio.atlas import Chart, atlas
 
-__all__ = ["personas_of"]
+__all__ = ["histories_of", "personas_of"]
 
 PEOPLE = 6
 LIKED = 4  # items of each
@@ -23,7 +23,7 @@ def personas_of(shelf: Shelf, request: schema.OfModel) -> schema.Personas:
     """Six histories from different regions of the map; they are nobody's."""
     served = shelf[request.model]
     state, chart = atlas.state(served)
-    histories = [] if chart is None else _histories(chart)
+    histories = [] if chart is None else histories_of(chart)
     return schema.Personas(
         model=served.name,
         model_version=served.version,
@@ -32,7 +32,8 @@ def personas_of(shelf: Shelf, request: schema.OfModel) -> schema.Personas:
     )
 
 
-def _histories(chart: Chart) -> list[list[int]]:
+def histories_of(chart: Chart) -> list[list[int]]:
+    """Item numbers of each persona."""
     famous = min(FAMOUS, len(chart.rows))
     region = _regions(chart.points[:famous].astype(np.float64), PEOPLE)
     histories = [_history(chart, region, number) for number in range(PEOPLE)]
