@@ -28,10 +28,43 @@ def tables() -> dict[str, str]:
 
 
 def deploy() -> dict[str, str]:
-    """The table of docs/deploy.md."""
+    """The tables of docs/deploy.md."""
+    names = ("movielens-small", "gowalla")
     return {
-        "service": service([one for name in ("movielens-small", "gowalla") if (one := read(f"speed/service-{name}"))])
+        "service": service([one for name in names if (one := read(f"speed/service-{name}"))]),
+        "stress": stress([must(f"speed/stress-{name}") for name in names]),
     }
+
+
+def studio() -> dict[str, str]:
+    """The paragraph of docs/studio.md."""
+    record = must("speed/studio-pinterest")
+    dial, history = record["dial"], record["history"]
+    text = (
+        f"On {TITLES[record['data']]}, {record['items']:,} items, half of the lists were painted within "
+        f"{dial['p50 ms']:.0f} ms after the dial was moved and within {history['p50 ms']:.0f} ms after a title was added, "
+        f"90 of 100 within {dial['p90 ms']:.0f} and {history['p90 ms']:.0f} ms: chromium and the studio on the same two "
+        "cores (`benchmarks/studio.py`)."
+    )
+    return {"paint": paragraph(text)}
+
+
+def stress(records: list[dict[str, Any]]) -> str:
+    """What reloads and too many people cost."""
+    rows = [["one worker", *(f"{TITLES[one['data']]}, {one['items']:,} items" for one in records)]]
+
+    def row(name: str, part: str, *figures: str) -> None:
+        rows.append([name, *(" / ".join(f"{one[part][figure]:,.0f}" for figure in figures) for one in records)])
+
+    row("16 connections: answers a second / p99, ms", "steady", "answers a second", "p99 ms")
+    row("the same with 20 reloads a minute", "with reloads", "answers a second", "p99 ms")
+    row("64 connections", "peak", "answers a second", "p99 ms")
+    row("512 connections, refused ones wait as they are told", "overload", "answers a second", "p99 ms")
+    row("… refusals: p99, ms / health: p99, ms", "overload", "p99 ms of a refusal", "p99 ms of health")
+    row("512 connections, refused ones ask again after 50 ms", "overload, impatient", "answers a second", "p99 ms")
+    failures = sum(one[part]["failures"] for one in records for part in ("steady", "with reloads", "overload"))
+    note = f"Answers that failed: {failures}. The program that asks has the other core (`benchmarks/service_stress.py`)."
+    return "\n".join([*markdown(rows), "", small(note)])
 
 
 def service(records: list[dict[str, Any]]) -> str:

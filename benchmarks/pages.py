@@ -27,6 +27,7 @@ PAGES: dict[str, Callable[[], Tables]] = {
     "docs/items.md": _tables_items.tables,
     "docs/speed.md": _tables_speed.tables,
     "docs/deploy.md": _tables_speed.deploy,
+    "docs/studio.md": _tables_speed.studio,
     "docs/reproduce.md": _tables_reproduce.tables,
     "docs/weights.md": _tables_strength.tables,
     "docs/tuning.md": _tables_tuning.tables,
