@@ -42,9 +42,9 @@ def studio() -> dict[str, str]:
     dial, history = record["dial"], record["history"]
     text = (
         f"On {TITLES[record['data']]}, {record['items']:,} items, half of the lists were painted within "
-        f"{dial['p50 ms']:.0f} ms after the dial was moved and within {history['p50 ms']:.0f} ms after a title was added, "
-        f"90 of 100 within {dial['p90 ms']:.0f} and {history['p90 ms']:.0f} ms: chromium and the studio on the same two "
-        "cores (`benchmarks/studio.py`)."
+        f"{dial['p50 ms']:.0f} ms after the dial was moved and within {history['p50 ms']:.0f} ms after a title was "
+        f"added, 90 of 100 within {dial['p90 ms']:.0f} and {history['p90 ms']:.0f} ms: chromium and the studio on the "
+        "same two cores (`benchmarks/studio.py`)."
     )
     return {"paint": paragraph(text)}
 
@@ -63,8 +63,8 @@ def stress(records: list[dict[str, Any]]) -> str:
     row("… refusals: p99, ms / health: p99, ms", "overload", "p99 ms of a refusal", "p99 ms of health")
     row("512 connections, refused ones ask again after 50 ms", "overload, impatient", "answers a second", "p99 ms")
     failures = sum(one[part]["failures"] for one in records for part in ("steady", "with reloads", "overload"))
-    note = f"Answers that failed: {failures}. The program that asks has the other core (`benchmarks/service_stress.py`)."
-    return "\n".join([*markdown(rows), "", small(note)])
+    note = f"Answers that failed: {failures}. The program that asks has the other core"
+    return "\n".join([*markdown(rows), "", small(f"{note} (`benchmarks/service_stress.py`).")])
 
 
 def service(records: list[dict[str, Any]]) -> str:
