@@ -272,3 +272,59 @@ def test_a_refit_keeps_them_apart(model, data):
     again = model.update(Interactions.from_pairs([data.users[0]], [fresh])).refitted()
     assert again.train_.shape == model.train_.shape
     same(again.fitted_.others, data.others)
+
+
+# --- one below the other ---------------------------------------------------------------------------------------------
+
+
+def rows_of(histories, first, last, catalogue):
+    """Everything that is known of some users, pair by pair."""
+    pairs, seen, no = histories.pairs, histories.seen, histories.negative
+    kinds = histories.kinds.words()
+    return {
+        (user - first, "liked", catalogue[pairs.indices[at]]): (histories.times[at], histories.weights[at], kinds[at])
+        for user in range(first, last)
+        for at in range(pairs.indptr[user], pairs.indptr[user + 1])
+    } | {
+        (user - first, name, catalogue[matrix.indices[at]]): (times[at], matrix.data[at])
+        for name, matrix, times in (("seen", seen, histories.seen_times), ("no", no.matrix, no.times))
+        for user in range(first, last)
+        for at in range(matrix.indptr[user], matrix.indptr[user + 1])
+    }
+
+
+def test_histories_are_those_of_the_users_and_then_of_the_others(weighted):
+    both = fitted(weighted).fitted_.histories
+    own = Histories.of(replace(weighted, others=None), learned=0)
+    more = Histories.of(weighted.others, learned=0)
+    users, everybody, items = len(weighted.users), len(both.users), weighted.items
+    assert both.learned == users
+    assert rows_of(both, 0, users, items) == rows_of(own, 0, users, items)
+    assert rows_of(both, users, everybody, items) == rows_of(more, 0, everybody - users, items)
+
+
+@pytest.mark.parametrize("bare", ["users", "others"])
+def test_what_only_one_of_both_knows_is_blank_for_the_other(data, bare):
+    def without(part):
+        return replace(part, times=None, seen=None, negative=None, kinds=None, weights=None)
+
+    strong = np.full(len(data), 2, dtype=np.float32), np.full(len(data.others), 2, dtype=np.float32)
+    rich = replace(data, weights=strong[0]), replace(data.others, weights=strong[1])
+    own, others = (without(rich[0]), rich[1]) if bare == "users" else (rich[0], without(rich[1]))
+    both = Histories.of(replace(own, others=others), learned=0)
+    first = slice(0, len(data)) if bare == "users" else slice(len(data), None)
+    rest = slice(len(data), None) if bare == "users" else slice(0, len(data))
+    assert np.isnan(both.times[first]).all()
+    assert not np.isnan(both.times[rest]).any()
+    assert (both.weights[first] == 1).all()
+    assert (both.weights[rest] == 2).all()
+    assert both.seen.shape == both.pairs.shape
+    assert both.seen.nnz == len((rich[1] if bare == "users" else rich[0]).seen)
+
+
+def test_somebody_with_strengths_and_noes_is_scored_by_them(weighted):
+    model = fitted(weighted)
+    person = weighted.others.users[int(np.argmax(weighted.others.negative.user_degrees * weighted.others.user_degrees))]
+    alone = weighted.others.on(Ids([person], kind="user"), weighted.items)
+    assert len(alone.negative) > 0
+    assert model.recommend([person], k=5).rows() == model.recommend(history=alone, k=5).rows()
