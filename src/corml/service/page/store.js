@@ -55,6 +55,7 @@ export function set(patch) {
 // --- items -----------------------------------------------------------------------------------------------------------
 
 export const modelOf = (name) => state.models.find((one) => one.name === name) || null;
+export const jobOf = (name) => state.jobs.find((one) => one.model === name) || null; // the fit that made a model
 export const current = () => modelOf(state.model);
 export const titleOf = (id) => known.get(id)?.title ?? id;
 export const peopleOf = (id) => known.get(id)?.people ?? null;

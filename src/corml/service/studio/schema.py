@@ -19,6 +19,7 @@ __all__ = [
     "Persona",
     "Personas",
     "StartFit",
+    "Weighing",
 ]
 
 
@@ -86,11 +87,30 @@ class Data(Answer, kw_only=True):
     evaluation: Annotated[dict[str, Any], Meta(description="quality that was measured, and how")]
 
 
+class Weighing(Struct, kw_only=True):
+    """How strong events are: by their kind, and by their age."""
+
+    weights: Annotated[dict[str, float], Meta(description="of each kind of event in the data")]
+    negative: Annotated[list[str], Meta(description="kinds that say no: their weight pushes down")]
+    half_life: Annotated[str | None, Meta(description="after this time an event counts half; null: age says nothing")]
+    times: Annotated[bool, Meta(description="whether the times of events are known, so that a half-life can be given")]
+
+
 class StartFit(Request, kw_only=True):
-    """Fit another model on the data that are open."""
+    """Fit another model on the data that are open, which are read anew if their events shall weigh something else."""
 
     kind: Annotated[str, Meta(max_length=64, description="which model: corml-dial, corml, ease, …")] = "corml-dial"
     settings: Annotated[dict[str, float | str | bool], Meta(max_length=40)] = field(default_factory=dict)
+    weights: (
+        Annotated[
+            dict[str, Annotated[float, Meta(ge=0, le=1e9)]],
+            Meta(max_length=1000, description="of every kind of event; as they were read if left out"),
+        ]
+        | UnsetType
+    ) = UNSET
+    half_life: (
+        Annotated[str, Meta(max_length=40, description="such as 90d; null: age says nothing")] | None | UnsetType
+    ) = UNSET
 
 
 class Event(Struct, kw_only=True):
@@ -104,13 +124,15 @@ class Event(Struct, kw_only=True):
     seconds: Annotated[float, Meta(description="since the job began")] = 0.0
 
 
-class JobInfo(Struct, kw_only=True):
+class JobInfo(Struct, kw_only=True, omit_defaults=True):
     """A fit that was asked for."""
 
     id: str
     model: str
     kind: str
+    settings: Annotated[dict[str, Any], Meta(description="those that were given")]
     last: Event
+    weighing: Annotated[Weighing, Meta(description="of the data, where they have kinds of events")] | UnsetType = UNSET
 
 
 class Jobs(Struct, kw_only=True):
