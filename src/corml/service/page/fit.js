@@ -77,7 +77,7 @@ export function FitDialog() {
     <label>Model <select value=${kind} onChange=${(event) => choose(event.target.value)}>${KINDS.map(([name, words]) => html`<option key=${name} value=${name} selected=${name === kind}>${words}</option>`)}</select></label>
     <label>Settings <textarea rows="3" placeholder="mix=0.8, rank=64" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
     <p class="quiet">NAME=VALUE, one a line or with commas; empty takes the defaults.</p>
-    ${weighing && html`<${Weights} weighing=${weighing} change=${(patch) => setWeighing({ ...weighing, ...patch })} />`}
+    ${weighing && html`<${Weights} weighing=${weighing} change=${(patch) => { setWeighing({ ...weighing, ...patch }); setFault(""); }} />`}
     ${fault && html`<p class="fault" role="alert">${fault}</p>`}
     <div class="actions"><button class="strong" onClick=${begin}>Fit</button><button onClick=${() => dialog.current.close()}>Cancel</button></div>
   </dialog>`;
