@@ -133,7 +133,10 @@ def test_a_refit_with_other_weights_reads_the_events_anew(start, shop, tmp_path)
         second = refit(weights=other, half_life="10d")
         assert second["weighing"]["weights"] == other
         assert read_with(second["model"])["half_life"] == "10d"
-        for options in ({"event": "kind", "weights": other, "negative": ["return"], "half_life": "10d"}, WEIGHED_IN_PYTHON):
+        for options in (
+            {"event": "kind", "weights": other, "negative": ["return"], "half_life": "10d"},
+            WEIGHED_IN_PYTHON,
+        ):
             model = corml.models.make("ease").fit(corml.load(path, **options))
             name = second["model"] if "half_life" in options else first["model"]
             listed = api.post("v1/recommend", json={"history": ["i1", "i2"], "model": name}).json()["items"]

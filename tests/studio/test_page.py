@@ -3,9 +3,12 @@
 import csv
 import io
 import json
+import shutil
 from importlib import resources
 
 import pytest
+
+import corml
 
 LIKED = ["2571", "541", "608"]  # The Matrix, Blade Runner, Fargo
 HISTORY = "h=" + ",".join(LIKED)
@@ -367,6 +370,24 @@ def test_the_quality_view_has_the_figures_of_the_file_or_says_how_to_get_some(we
     page.locator("select[aria-label=Model]").select_option("ease")
     page.wait_for_selector(".unmeasured")
     assert "corml fit" in page.locator("pre").inner_text()
+
+
+def test_a_study_beside_the_model_file_is_in_the_quality_view(new_page, start, models, tmp_path):
+    data = corml.load("movielens-small", at_least=4, k_core=20)
+    shutil.copy(models / "ease.corml", tmp_path / "shop.corml")
+    study = corml.compare(["ease", "popularity"], corml.split(data, "ratio", seed=2026), metrics=["ndcg@10", "mrr@10"])
+    study.save(tmp_path / "results.json")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "results.json").write_text("{}")
+    web = new_page(start(tmp_path / "shop.corml").address)
+    page = web.open("v=quality", wait=".study")
+    assert page.locator(".verdict").inner_text().startswith("ease is best by ndcg@10")
+    rows = page.locator(".study tbody tr")
+    assert rows.locator("th").evaluate_all("all => all.map(one => one.firstChild.data)") == ["ease", "popularity"]
+    assert f"{study['ease'].means['ndcg@10']:.4f}" in rows.first.inner_text()
+    assert "more than chance" in rows.nth(1).inner_text()
+    assert "notes/results.json is no study of corml" in page.locator("p.all").inner_text()
+    web.keep("quality-study")
 
 
 # --- for everybody ---------------------------------------------------------------------------------------------------

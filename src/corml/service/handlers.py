@@ -12,7 +12,19 @@ from corml.service.problems import Refusal
 from corml.service.served import Served, Shelf
 from corml.service.why_not import why_not as answer_why_not
 
-__all__ = ["batch", "distance", "explain", "ids", "item_of", "models", "name_of_models", "recommend", "search", "similar", "why_not"]
+__all__ = [
+    "batch",
+    "distance",
+    "explain",
+    "ids",
+    "item_of",
+    "models",
+    "name_of_models",
+    "recommend",
+    "search",
+    "similar",
+    "why_not",
+]
 
 
 def recommend(shelf: Shelf, request: schema.Recommend) -> schema.ListAnswer:

@@ -81,6 +81,8 @@ def _responses(one: Operation) -> dict[str, Any]:
     problems = {str(code): {"description": STATUSES[code], "content": problem} for code in sorted(one.problems)}
     answered = {"200": {"description": "Answered", "content": content}}
     if one.name_of is not None:
-        answered["200"]["headers"] = {"ETag": {"description": "What this version is called.", "schema": {"type": "string"}}}
+        answered["200"]["headers"] = {
+            "ETag": {"description": "What this version is called.", "schema": {"type": "string"}}
+        }
         answered["304"] = {"description": "Still the version that If-None-Match names"}
     return answered | problems

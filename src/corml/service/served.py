@@ -39,6 +39,7 @@ class Served:
     lookup: Lookup
     explains: bool  # whether its scores are sums over the history
     loaded: float = field(default_factory=time.time)
+    path: str = ""  # of the file, beside which results may lie
     report: object = None  # of the data's doctor, where the data were read by this process
 
     @property
@@ -109,8 +110,11 @@ class Shelf:
 _loading = threading.Lock()  # two models at a time would need twice the memory
 
 
-def load(name: str, path: str) -> Served:
-    """Read a file, and believe it after it has answered some histories in two ways alike."""
+def load(name: str, path: str, *, known_as: str | None = None) -> Served:
+    """Read a file, and believe it after it has answered some histories in two ways alike.
+
+    `known_as` is where it lies, if it is read by way of an open file.
+    """
     with _loading:
         contents = container.read(path)
         model = models.from_contents(contents)
@@ -118,7 +122,7 @@ def load(name: str, path: str) -> Served:
         _warm(model)
         best_known = np.argsort(-model.counts_, kind="stable").tolist()
         lookup = Lookup(model.items.labels.tolist(), model.titles_, best_known)
-        return Served(name, model, contents.digest, quick, lookup, _explains(model))
+        return Served(name, model, contents.digest, quick, lookup, _explains(model), path=known_as or path)
 
 
 def _warm(model: Recommender) -> None:

@@ -113,7 +113,7 @@ class Studio:
         job.tell("test", "ready", state="done")
 
     def _opened(self, job: Job, anew: Mapping[str, Any]) -> tuple[Interactions, Report]:
-        """The data as they were first read, or read again in another way: what is kept of them are pairs, not events."""
+        """The data as they were first read, or read again in another way: only pairs are kept of them, not events."""
         first = self.data is None
         if self.data is not None and self.report is not None and not anew:
             return self.data, self.report

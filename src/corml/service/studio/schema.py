@@ -9,6 +9,7 @@ from corml.service.schema.fields import Name
 
 __all__ = [
     "Data",
+    "Evaluated",
     "Event",
     "Finding",
     "HowKnown",
@@ -19,6 +20,8 @@ __all__ = [
     "Persona",
     "Personas",
     "StartFit",
+    "StudyRow",
+    "StudyTable",
     "Weighing",
 ]
 
@@ -73,6 +76,46 @@ class Finding(Struct, kw_only=True):
     advice: str
 
 
+class StudyRow(Struct, kw_only=True):
+    """A model in a study; the difference is that to the reference, over the same people."""
+
+    label: str
+    kind: Annotated[str, Meta(description="which model it is; empty for lists of another program")]
+    tuned: bool
+    failed: bool
+    mean: Annotated[float | None, Meta(description="of the primary metric; null if it failed")]
+    interval: tuple[float, float] | None
+    means: Annotated[dict[str, float], Meta(description="by metric")]
+    difference: float | None
+    difference_interval: tuple[float, float] | None
+    p: Annotated[float | None, Meta(description="of a paired t-test, corrected by Holm's method")]
+    chance: Annotated[bool | None, Meta(description="whether the difference could be chance: p is not below the level")]
+
+
+class StudyTable(Struct, kw_only=True):
+    """A study of `corml compare` that lies beside the model file, the best model first."""
+
+    file: Annotated[str, Meta(description="its name, seen from the folder of the model file")]
+    primary: Annotated[str, Meta(description="the metric that decides, named beforehand")]
+    metrics: list[str]
+    users: int
+    splits: int
+    confidence: Annotated[float, Meta(description="of the intervals")]
+    level: Annotated[float, Meta(description="of the tests")]
+    reference: Annotated[str | None, Meta(description="the row that differences are taken to")]
+    best: str | None
+    verdict: Annotated[str, Meta(description="who wins, and whether that could be chance")]
+    rows: list[StudyRow]
+
+
+class Evaluated(Struct, kw_only=True):
+    """An evaluation of `corml evaluate --json` that lies beside the model file."""
+
+    file: str
+    evaluation: dict[str, Any]
+    flatters: Annotated[bool, Meta(description="whether the model learned from the held-out items, too")]
+
+
 class Data(Answer, kw_only=True):
     """What a model learned from."""
 
@@ -84,7 +127,12 @@ class Data(Answer, kw_only=True):
         Meta(description="share of all interactions that the best known 0, 1, … 100 % of the items have"),
     ]
     source: Annotated[dict[str, Any], Meta(description="where the data came from, as the model file has it")]
-    evaluation: Annotated[dict[str, Any], Meta(description="quality that was measured, and how")]
+    evaluation: Annotated[dict[str, Any], Meta(description="quality that was measured, and how; in the model file")]
+    evaluations: Annotated[list[Evaluated], Meta(description="those in files beside the model's")]
+    studies: Annotated[list[StudyTable], Meta(description="those in files beside the model's")]
+    ignored: Annotated[
+        list[str], Meta(description="files beside the model's that are no such results, or of other data")
+    ]
 
 
 class Weighing(Struct, kw_only=True):
@@ -109,7 +157,7 @@ class StartFit(Request, kw_only=True):
         | UnsetType
     ) = UNSET
     half_life: (
-        Annotated[str, Meta(max_length=40, description="such as 90d; null: age says nothing")] | None | UnsetType
+        Annotated[str, Meta(max_length=40, description="such as 90d; null: age says nothing")] | UnsetType | None
     ) = UNSET
 
 
