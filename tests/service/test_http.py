@@ -113,6 +113,15 @@ def test_a_user_nobody_knows_gets_what_is_popular_and_the_answer_repeats_nothing
     assert CANARY not in response.text
 
 
+@pytest.mark.parametrize("path", ["/v1/recommend", "/v1/recommend/batch", "/v1/why-not"])
+def test_a_share_of_all_lists_is_refused_in_a_sentence(inside, path):
+    query = {"history": ["i1"], "max_share": 0.1}
+    body = {"queries": [query]} if path.endswith("batch") else query | ({"item": "i2"} if "why" in path else {})
+    answer = inside.post(path, body)
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("max_share is about the lists of all users at once")
+
+
 def test_whole_numbers_may_be_written_with_a_point(inside):
     plain = inside.post("/v1/recommend", b'{"history": ["i1", 183], "k": 3}').json()
     assert inside.post("/v1/recommend", b'{"history": ["i1", 183.0], "k": 3.0}').json() == plain

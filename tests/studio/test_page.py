@@ -180,6 +180,19 @@ def test_what_would_lift_a_title_lifts_it_to_the_rank_that_was_promised(web):
     assert page.locator(".chip").count() == 4
 
 
+def test_a_title_that_only_diversity_keeps_out_is_told_so(web, api):
+    plain, diverse = asked(api, history=LIKED), asked(api, history=LIKED, diversity=0.9)
+    out = next(item for item in plain["items"] if item["item"] not in [one["item"] for one in diverse["items"]])
+    page = web.open(f"{HISTORY}&d=0.9")
+    page.fill("#search", out["title"])
+    page.wait_for_selector(".found li")
+    page.keyboard.press("Shift+Enter")
+    heading = page.locator(".panel h3")
+    heading.get_by_text("is kept out by diversity").wait_for()
+    assert f"by score it is number {out['rank']}" in heading.inner_text()
+    web.keep("why-not-diversity")
+
+
 def test_typing_errors_are_forgiven_and_nothing_found_is_said(web):
     page = web.open()
     page.fill("#search", "gladiater")

@@ -183,8 +183,7 @@ function failed(fault) {
 export async function askWhyNot(item) {
   set({ panel: { kind: "why", item } });
   try {
-    const { diversity, ...query } = ask(state); // ranks are those by score
-    const answer = await api.whyNot({ ...query, item, lifts: 4 });
+    const answer = await api.whyNot({ ...ask(state), item, lifts: 4 });
     remember([answer]);
     remember(answer.lifts.map((lift) => ({ ...lift, popularity: 0 })).filter((lift) => !known.has(lift.item)));
     if (state.panel?.item === item) set({ panel: { kind: "why", item, answer } });
