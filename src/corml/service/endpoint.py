@@ -27,7 +27,7 @@ from corml.service.turns import Turns
 __all__ = ["Endpoint", "Service"]
 
 JSON = b"application/json"
-_encode = msgspec.json.Encoder().encode
+_encode_text = msgspec.json.Encoder().encode
 
 Reload = Callable[[str, str | None], Awaitable[bool]]  # name, file: whether the version changed
 
@@ -160,6 +160,22 @@ class Endpoint:
             if len(finite) < len(one.items):
                 self.service.meter.nonfinite.inc(len(one.items) - len(finite))
                 one.items, one.reason = finite, "scores that are no numbers were left out"
+
+
+def _encode(answer: Any) -> bytes:
+    """As JSON; a title with half of a character has a sign for it there, as UTF-8 cannot have it."""
+    try:
+        return _encode_text(answer)
+    except UnicodeEncodeError:
+        return _encode_text(_mended(msgspec.to_builtins(answer)))
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_mended(name): _mended(one) for name, one in value.items()}
+    return [_mended(one) for one in value] if isinstance(value, list) else value
 
 
 def _kept(name: str | None) -> list[tuple[bytes, bytes]]:

@@ -118,11 +118,20 @@ def load(name: str, path: str, *, known_as: str | None = None) -> Served:
     with _loading:
         contents = container.read(path)
         model = models.from_contents(contents)
+        _check_ids(model)
         quick = _self_test(model) <= QUICK
         _warm(model)
         best_known = np.argsort(-model.counts_, kind="stable").tolist()
         lookup = Lookup(model.items.labels.tolist(), model.titles_, best_known)
         return Served(name, model, contents.digest, quick, lookup, _explains(model), path=known_as or path)
+
+
+def _check_ids(model: Recommender) -> None:
+    """Ids come and go as JSON in UTF-8, which has no place for half of a character; no file that we read has any."""
+    try:
+        "\n".join(model.items.labels).encode()
+    except UnicodeEncodeError:
+        raise ModelFileError("It has an item whose id is no text in UTF-8, which no request can name.") from None
 
 
 def _warm(model: Recommender) -> None:

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from corml.ids import LONGEST_ID
 from corml.service.options import NAME
 
 __all__ = [
@@ -35,11 +36,11 @@ __all__ = [
     "Version",
 ]
 
-LONGEST_ID = 2048  # characters; a body is limited in bytes anyway
 _DAY, _HOUR = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", r"([01]\d|2[0-3]):[0-5]\d"
 MOMENT = rf"^(now|{_DAY}([T ]{_HOUR}(:[0-5]\d)?(Z|[+-]{_HOUR})?)?)(?!\n)$"
 MAX_EXPLAINED = 50  # items of a list that is explained
 
+# Any id that data may have: they are measured in bytes, and have no more characters than these.
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)] | int
 History = Annotated[list[Id], Meta(max_length=1000, description="items of the person, each by its id")]
 
