@@ -2,23 +2,17 @@
 
 import json
 import re
-from dataclasses import replace
 
 import msgspec
-import numpy as np
 import pytest
 
-import corml
 from corml.client import ServiceError
-from corml.errors import ModelFileError
 from corml.service import gate
 from corml.service.app import PAGES
 from corml.service.metrics import Meter
 from corml.service.openapi import description
 from corml.service.operations import ADMIN as FOR_ADMIN
 from corml.service.operations import PUBLIC, TABLE
-from corml.service.served import Shelf, load
-from corml.service.studio.atlas import atlas
 from serving import ADMIN, TOKEN
 from traversals import TRAVERSALS
 
@@ -139,39 +133,6 @@ def test_huge_numbers_are_ids_like_others(inside):
     assert answer["unknown"] == ["9" * 300, "-1"]
 
 
-def test_every_id_that_data_may_have_can_be_asked_about(make_inside, tmp_path):
-    odd = ["x" * 2048, "é" * 1024, "𝄞" * 512, "a/b?c=d#e", "..", "line\nfeed", "\0", '"', " spaces ", "<b>", "318.0"]
-    labels = odd + [f"i{n}" for n in range(20)]
-    chosen = np.random.default_rng(0).integers(len(labels), size=(60, 6))
-    users = np.repeat(np.arange(60), 6)
-    data = corml.Interactions.from_pairs(users, [labels[at] for at in chosen.ravel()])
-    corml.models.make("ease").fit(data).save(tmp_path / "odd.corml")
-    shelf = Shelf("odd")
-    shelf.put(load("odd", str(tmp_path / "odd.corml")))
-    inside = make_inside(shelf)
-    for label in odd:
-        assert [one.item for one in inside.client.items([label]).items] == [label]
-        answer = inside.client.recommend([label, "i1"], k=3, exclude=[odd[0]], explain=True)
-        assert answer.history == [label, "i1"]
-        assert answer.unknown is msgspec.UNSET
-        assert inside.client.why_not(label, ["i1"], lifts=1).item == label
-    assert inside.post("/v1/items", {"items": ["x" * 2049]}).status_code == 422
-
-
-def test_half_of_a_character_is_no_id_and_has_a_sign_in_a_title(make_inside, data, tmp_path):
-    titled = replace(data, titles={"i1": "lone \ud800 surrogate", "i2": "pair \ud834\udd1e"})
-    corml.models.make("ease").fit(titled).save(tmp_path / "titled.corml")
-    shelf = Shelf("titled")
-    shelf.put(load("titled", str(tmp_path / "titled.corml")))
-    found = make_inside(shelf).client.items(["i1", "i2"]).items
-    assert [one.title for one in found] == ["lone \ufffd surrogate", "pair 𝄞"]
-    users, items = data.users.labels[data.user], data.items.labels[data.item]
-    named = corml.Interactions.from_pairs(users, [label.replace("i1", "\ud8001") for label in items])
-    corml.models.make("ease").fit(named).save(tmp_path / "named.corml")
-    with pytest.raises(ModelFileError, match="no text in UTF-8"):
-        load("named", str(tmp_path / "named.corml"))
-
-
 @pytest.mark.parametrize(
     "headers",
     [{"Content-Type": "text/plain"}, {"Content-Type": ""}, {"Content-Encoding": "gzip"}, {"Content-Encoding": "br"}],
@@ -218,71 +179,6 @@ def test_items_by_id_keep_any_characters_out_of_paths(inside):
     answer = inside.client.items(["i3", "a/b", "i3", "i4"])
     assert [item.title for item in answer.items] == ["Pulp Fiction (1994)", "Le Café <b>noir</b>"]
     assert answer.unknown == ["a/b"]
-
-
-# --- answers that may be kept ----------------------------------------------------------------------------------------
-
-
-@pytest.fixture
-def mapped(guarded):
-    """The application with the map of its default model made; answers need the token."""
-    atlas.of(guarded.service.shelf["dial"]).result(60)
-    return guarded
-
-
-def ask(inside, path, known=None, method="GET", token=TOKEN):
-    headers = {} if known is None else {"If-None-Match": known}
-    return inside.http.request(method, path, headers={**headers, "Authorization": f"Bearer {token}"})
-
-
-@pytest.mark.parametrize("path", ["/v1/map", "/v1/personas", "/v1/models"])
-def test_an_answer_of_one_version_is_sent_once(mapped, path):
-    first = ask(mapped, path)
-    assert first.headers["cache-control"] == "private, no-cache"
-    name = first.headers["etag"]
-    assert re.fullmatch('"[0-9a-f]{32}"', name)
-    for known in (name, f"W/{name}", f'"other", {name}', "*"):
-        again = ask(mapped, path, known)
-        assert (again.status_code, again.content, again.headers["etag"]) == (304, b"", name)
-    for known in ('"other"', name.strip('"'), ""):
-        assert ask(mapped, path, known).content == first.content
-    assert ask(mapped, path, name, "HEAD").status_code == 304
-    assert ask(mapped, path, name, token="wrong-" + TOKEN).status_code == 401
-
-
-def test_another_model_or_version_has_another_name(mapped, folder):
-    atlas.of(mapped.service.shelf["plain"]).result(60)
-    paths = ["/v1/map", "/v1/map?model=plain", "/v1/models"]
-    before = [ask(mapped, path).headers["etag"] for path in paths]
-    assert len(set(before)) == 3
-    shelf = mapped.service.shelf = Shelf("dial")
-    shelf.put(load("dial", str(folder / "dial-2.corml")))
-    atlas.of(shelf["dial"]).result(60)
-    assert ask(mapped, "/v1/map", before[0]).status_code == 200
-    assert ask(mapped, "/v1/models", before[2]).status_code == 200
-
-
-def test_a_map_that_is_being_made_is_not_kept(mapped, monkeypatch):
-    name = ask(mapped, "/v1/map").headers["etag"]
-    monkeypatch.setattr(type(atlas), "state", lambda self, served: ("making", None))
-    answer = ask(mapped, "/v1/map", name)
-    assert (answer.status_code, answer.json()["state"]) == (200, "making")
-    assert answer.headers["cache-control"] == "no-store"
-    assert "etag" not in answer.headers
-
-
-def test_an_answer_that_a_reload_overtook_has_no_name(mapped, folder, monkeypatch):
-    """Or the new version's map would be kept under the old one's name."""
-    old, new = mapped.service.shelf["plain"], load("plain", str(folder / "dial-2.corml"))
-    shelf = mapped.service.shelf = Shelf("plain")
-    shelf.put(old)
-    atlas.of(old).result(60)
-    atlas.of(new).result(60)
-    state = atlas.state
-    monkeypatch.setattr(atlas, "state", lambda served: (state(served), shelf.put(new))[0])
-    answer = ask(mapped, "/v1/map")
-    assert answer.json()["model_version"] == new.version
-    assert "etag" not in answer.headers
 
 
 # --- who may call ----------------------------------------------------------------------------------------------------
