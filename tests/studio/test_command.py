@@ -2,6 +2,7 @@
 
 import glob
 import json
+import re
 import tempfile
 import time
 
@@ -187,6 +188,14 @@ def test_the_form_has_a_weight_for_each_kind_and_shows_both_weighings_side_by_si
         "view 1 · buy 50 · return 1 · half-life 30d",
     ]
     web.keep("compare-weights")
+    page.set_viewport_size({"width": 390, "height": 844})  # with one button more than a service has
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_role("button", name="Data").click()
+    page.wait_for_selector(".findings")
+    facts = dict(
+        page.locator(".all tr").evaluate_all("all => all.map(row => [...row.cells].map(one => one.innerText))")
+    )
+    assert re.fullmatch(r"view \d+\.\d\d % · buy \d+\.\d\d %", facts["Share of the weight by last event"])
 
 
 def test_data_without_kinds_have_no_weights_to_choose(new_page, start, ratings):

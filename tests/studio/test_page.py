@@ -193,6 +193,22 @@ def test_a_title_that_only_diversity_keeps_out_is_told_so(web, api):
     web.keep("why-not-diversity")
 
 
+def test_what_is_found_lies_over_everything_else(web):
+    page = web.open(HISTORY)
+    page.fill("#search", "star")
+    page.wait_for_selector(".found li")
+    covered = page.evaluate(
+        """() => {
+          const found = document.querySelector(".found"), box = found.getBoundingClientRect();
+          return [...document.querySelectorAll(".bar")].map((bar) => bar.getBoundingClientRect())
+            .filter((bar) => bar.left < box.right && bar.top > box.top && bar.bottom < box.bottom)
+            .map((bar) => found.contains(document.elementFromPoint(bar.left + 4, bar.top + 4)));
+        }"""
+    )
+    assert covered
+    assert all(covered)
+
+
 def test_typing_errors_are_forgiven_and_nothing_found_is_said(web):
     page = web.open()
     page.fill("#search", "gladiater")

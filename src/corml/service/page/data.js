@@ -32,9 +32,12 @@ export function DataView() {
 
 const words = (value) => (value && typeof value === "object" && !Array.isArray(value) ? Object.entries(value).map(([key, one]) => `${key}: ${one}`).join(", ") : String(value));
 
+const SHARES = /^(density|share |weight of the |noes beside )/; // facts that are parts of a whole
+
 function fact(name, value) {
-  if (value && typeof value === "object") return Object.entries(value).map(([key, number]) => `${key} ${count(number)}`).join(" · ");
-  if (name === "density" || name.startsWith("share") || name.startsWith("weight of")) return `${(100 * value).toFixed(2)} %`;
+  if (value && typeof value === "object") return Object.entries(value).map(([key, one]) => `${key} ${fact(name, one)}`).join(" · ");
+  if (SHARES.test(name) && typeof value === "number") return `${(100 * value).toFixed(2)} %`;
+  if (typeof value === "number" && !Number.isInteger(value) && value < 100) return String(Number(value.toPrecision(3))); // weights
   return typeof value === "number" ? count(value) : String(value).replace("T", " ").replace("+00:00", " UTC");
 }
 

@@ -152,6 +152,7 @@ function Joins({ list, other }) {
         const end = right.get(id), width = box.width;
         line.setAttribute("d", `M0 ${y} C${width / 2} ${y} ${width / 2} ${end} ${width} ${end}`);
         line.dataset.id = id;
+        line.classList.toggle("on", state.hover?.id === id); // drawn again, it keeps what is pointed at
         svg.append(line);
       }
     };
