@@ -10,6 +10,7 @@ from corml.service.served import Shelf, load
 from corml.service.studio import schema
 from corml.service.studio.about_data import about_data
 from corml.service.studio.beside import LARGEST
+from corml.service.worker import _load_open_file
 from support import random_interactions
 
 
@@ -136,3 +137,11 @@ def test_a_study_with_other_content_than_ours_is_no_study(place, study, change):
     answer = about(place)
     assert answer.studies == []
     assert answer.ignored == ["results.json is no study of corml"]
+
+
+def test_a_worker_that_gets_an_open_file_still_knows_where_it_lies(place, study):
+    study.save(place / "results.json")
+    file = os.open(place / "shop.corml", os.O_RDONLY)
+    shelf = Shelf("shop")
+    shelf.put(_load_open_file("shop", file, str(place / "shop.corml")))
+    assert [table.file for table in about_data(shelf, schema.OfModel()).studies] == ["results.json"]
