@@ -19,20 +19,20 @@ test: check
 
 # What a change breaks first, in under a minute: everything but training, documents and whole programs.
 quick: $(NEURAL)
-	$(BIN)/ruff check src tests examples benchmarks
+	$(BIN)/ruff check src tests examples benchmarks deploy
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not thorough"
 
 test-long: $(NEURAL)
 	$(BIN)/python -m pytest -m "slow or not slow" --long
 
 check: $(NEURAL)
-	$(BIN)/ruff check src tests examples benchmarks
-	$(BIN)/ruff format --check src tests examples
+	$(BIN)/ruff check src tests examples benchmarks deploy
+	$(BIN)/ruff format --check src tests examples deploy
 	$(BIN)/mypy
 
 format: $(READY)
-	$(BIN)/ruff check --fix src tests examples
-	$(BIN)/ruff format src tests examples
+	$(BIN)/ruff check --fix src tests examples deploy
+	$(BIN)/ruff format src tests examples deploy
 
 $(READY): pyproject.toml constraints.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \

@@ -7,9 +7,9 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from corml.service import served
 
 import corml
+from corml.service import served
 
 CATALOGUES = {"small": (200, 4), "large": (5_000, 64)}  # items and rank
 

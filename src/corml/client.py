@@ -56,7 +56,10 @@ class Client:
     def recommend(
         self, history: Sequence[str] | None = None, *, user: str | None = None, **options: Any
     ) -> schema.ListAnswer:
-        """The k best items: `k`, `novelty`, `exclude`, `only`, `seen`, `diversity`, `boost`, `max_per`, `explain`."""
+        """The k best items.
+
+        Options: `k`, `novelty`, `exclude`, `only`, `seen`, `now`, `diversity`, `boost`, `max_per`, `explain`.
+        """
         return self._post("/v1/recommend", {**_whom(history, user), **options}, schema.ListAnswer)
 
     def batch(self, queries: Sequence[Mapping[str, Any]]) -> schema.BatchAnswer:
@@ -66,7 +69,7 @@ class Client:
     def why_not(
         self, item: str, history: Sequence[str] | None = None, *, user: str | None = None, **options: Any
     ) -> schema.WhyNotAnswer:
-        """Where an item stands, and what would lift it: options as of `recommend`, and `lifts`."""
+        """Where an item stands, which rules keep it out, what would lift it: options as of `recommend`, and `lifts`."""
         return self._post("/v1/why-not", {"item": item, **_whom(history, user), **options}, schema.WhyNotAnswer)
 
     def explain(

@@ -23,7 +23,7 @@ from corml.errors import UsageError, ascii_line
 from corml.ids import canonical, is_one_id, labels_of
 from corml.settings import nearest
 
-__all__ = ["Choice", "choice", "holding", "moment"]
+__all__ = ["FROM", "UNTIL", "Choice", "available", "choice", "holding", "moment"]
 
 FROM, UNTIL = "available_from", "available_until"
 DAY = timedelta(days=1)

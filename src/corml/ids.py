@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
 
-__all__ = ["Ids", "as_bytes", "canonical", "fault_of", "is_one_id", "labels_of", "numbered", "those_used"]
+__all__ = ["LONGEST_ID", "Ids", "as_bytes", "canonical", "fault_of", "is_one_id", "labels_of", "numbered", "those_used"]
 
 LONGEST_ID = 2048  # bytes of UTF-8
 

@@ -117,8 +117,8 @@ def make_inside(shelf):
     """The application with options; closed with the test."""
     made = []
 
-    def make(**options):
-        made.append(Inside(shelf, **options))
+    def make(other=None, **options):
+        made.append(Inside(other or shelf, **options))
         return made[-1]
 
     yield make

@@ -71,7 +71,8 @@ def test_answers_are_as_described(make_inside, request, operation, token, mode):
     def check(case):
         response = send(inside, case, token)
         codes.add(response.status_code)
-        case.validate_response(response, checks=CHECKS if token else CHECKS[:4])
+        too_large = response.status_code == 413  # refused as well, by its size, which no schema can say
+        case.validate_response(response, checks=CHECKS if token and not too_large else CHECKS[:4])
 
     check()
     if operation.access == PUBLIC:

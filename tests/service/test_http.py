@@ -51,7 +51,9 @@ def test_every_operation_answers(inside, operation):
     assert response.status_code == 200, response.text
     if operation.answer is not str:
         msgspec.json.decode(response.content, type=operation.answer)
-    assert response.headers["cache-control"] == "no-store"
+    kept = "etag" in response.headers
+    assert response.headers["cache-control"] == ("private, no-cache" if kept else "no-store")
+    assert not kept or operation.name in ("map", "personas", "models")
 
 
 @pytest.mark.parametrize(
@@ -107,6 +109,15 @@ def test_a_user_nobody_knows_gets_what_is_popular_and_the_answer_repeats_nothing
     assert (answer["source"], len(answer["items"])) == ("fallback", 10)
     assert answer["reason"] == "most popular items: the model does not know this user"
     assert CANARY not in response.text
+
+
+@pytest.mark.parametrize("path", ["/v1/recommend", "/v1/recommend/batch", "/v1/why-not"])
+def test_a_share_of_all_lists_is_refused_in_a_sentence(inside, path):
+    query = {"history": ["i1"], "max_share": 0.1}
+    body = {"queries": [query]} if path.endswith("batch") else query | ({"item": "i2"} if "why" in path else {})
+    answer = inside.post(path, body)
+    assert answer.status_code == 422
+    assert answer.json()["detail"].startswith("max_share is about the lists of all users at once")
 
 
 def test_whole_numbers_may_be_written_with_a_point(inside):

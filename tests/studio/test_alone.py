@@ -95,19 +95,22 @@ def test_lists_are_those_of_the_service(alone, api, history):
 
 
 def test_why_not_is_that_of_the_service(alone, api):
-    page = alone.open()
-    for history, item, way in itertools.product(
-        (LIKED, [], ["no-such-item"]), ("3578", "260", LIKED[0]), ({}, {"novelty": 1, "k": 3}, {"exclude": ["260"]})
-    ):
+    page, verdicts = alone.open(), set()
+    listed = api.post("v1/recommend", json={"history": LIKED, "k": 10, "model": "dial"}).json()["items"]
+    ways = ({}, {"novelty": 1, "k": 3}, {"exclude": ["260"]}, {"diversity": 0.9}, {"diversity": 0.3, "k": 5})
+    items = ("3578", "260", LIKED[0], listed[3]["item"], listed[9]["item"])
+    for history, item, way in itertools.product((LIKED, [], ["no-such-item"]), items, ways):
         query = {"history": history, "item": item, "lifts": 4, "model": "dial", **way}
         theirs = api.post("v1/why-not", json=query).json()
         mine = ask(page, "whyNot", query)
+        verdicts.add(theirs["verdict"])
         theirs.pop("unknown", None)
         for lift in mine["lifts"]:
             lift.pop("popularity")
         for one in mine["contributions"]:
             one.pop("popularity")
         same(mine, theirs, str(query))
+    assert verdicts == {"listed", "below", "seen", "excluded", "rules"}
 
 
 def test_everything_else_the_studio_asks_for_is_that_of_the_service(alone, api):

@@ -2,12 +2,14 @@
 
 import glob
 import json
+import re
 import tempfile
 import time
 
 import httpx
 import pytest
 
+import corml
 from corml.cli._main import main
 from corml.cli.studio import is_model_file, name_of
 from support import random_interactions
@@ -20,6 +22,24 @@ def ratings(tmp_path_factory):
     pairs = (f"{data.users[u]},{data.items[i]}" for u, i in zip(data.user, data.item, strict=True))
     path.write_text("user,item\n" + "\n".join(pairs) + "\n")
     return path
+
+
+@pytest.fixture(scope="module")
+def shop(tmp_path_factory):
+    """Views, purchases and returns, with times: everybody looks at much, and buys a little of it."""
+    data = random_interactions(4, 60, 30, 9)
+    kinds = ["view", "view", "view", "buy", "view", "return"]
+    rows = [
+        f"{data.users[u]},{data.items[i]},{kinds[at % 6]},{1_700_000_000 + 3600 * at}"
+        for at, (u, i) in enumerate(zip(data.user, data.item, strict=True))
+    ]
+    path = tmp_path_factory.mktemp("shop") / "shop.csv"
+    path.write_text("user,item,kind,time\n" + "\n".join(rows) + "\n")
+    return path
+
+
+WEIGHED = ("--event", "kind", "--weights", "view=1,buy=5", "--negative", "return")
+WEIGHED_IN_PYTHON = {"event": "kind", "weights": {"view": 1, "buy": 5}, "negative": ["return"]}
 
 
 def events(address, number):
@@ -89,6 +109,105 @@ def test_the_page_follows_a_fit_and_opens_the_model_beside(new_page, start, rati
     page.locator("dialog .strong").click()
     page.wait_for_selector(".two ol >> nth=1")
     assert page.locator("select[aria-label='Model of list b']").input_value() == "ease-2"
+
+
+def test_a_refit_with_other_weights_reads_the_events_anew(start, shop, tmp_path):
+    path = tmp_path / "shop.csv"
+    path.write_text(shop.read_text())
+    running = start(path, *WEIGHED, "--model", "ease")
+    assert events(running.address, 1)[-1]["state"] == "done"
+    with httpx.Client(base_url=running.address, timeout=60) as api:
+
+        def refit(**more):
+            begun = api.post("v1/jobs", json={"kind": "ease", **more})
+            assert begun.status_code == 200, begun.text
+            assert events(running.address, begun.json()["id"])[-1]["state"] == "done"
+            return api.get("v1/jobs").json()["jobs"][-1]
+
+        def read_with(model):
+            return api.get("v1/data", params={"model": model}).json()["source"]["options"]
+
+        (first,) = api.get("v1/jobs").json()["jobs"]
+        weights = {"view": 1.0, "buy": 5.0, "return": 1.0}
+        assert first["weighing"] == {"weights": weights, "negative": ["return"], "half_life": None, "times": True}
+        other = {"view": 0.5, "buy": 20, "return": 3}
+        second = refit(weights=other, half_life="10d")
+        assert second["weighing"]["weights"] == other
+        assert read_with(second["model"])["half_life"] == "10d"
+        for options in (
+            {"event": "kind", "weights": other, "negative": ["return"], "half_life": "10d"},
+            WEIGHED_IN_PYTHON,
+        ):
+            model = corml.models.make("ease").fit(corml.load(path, **options))
+            name = second["model"] if "half_life" in options else first["model"]
+            listed = api.post("v1/recommend", json={"history": ["i1", "i2"], "model": name}).json()["items"]
+            ours = model.recommend(history=[["i1", "i2"]], k=10)
+            assert [one["item"] for one in listed] == ours.items[0].tolist()
+            assert [one["score"] for one in listed] == pytest.approx(ours.scores[0].tolist(), rel=1e-4)
+        same = refit(weights=weights, half_life=None)  # nothing else than at first: fitted on the data that are open
+        versions = {one["name"]: one["version"] for one in api.get("v1/models").json()["models"]}
+        assert versions[same["model"]] == versions[first["model"]] != versions[second["model"]]
+
+        for wrong, sentence in (
+            ({"weights": {"view": 1}}, "each kind"),
+            ({"weights": {"view": 0, "buy": 0, "return": 1}}, "Nothing would be left"),
+            ({"half_life": "soon"}, "half-life must be a length of time"),
+        ):
+            refused = api.post("v1/jobs", json={"kind": "ease", **wrong})
+            assert (refused.status_code, sentence in refused.json()["detail"]) == (422, True), refused.text
+
+        path.write_text(shop.read_text() + "u1,i1,buy,1800000000\n")
+        changed = refit(weights={**weights, "buy": 7})
+        found = api.get("v1/data", params={"model": changed["model"]}).json()["findings"]
+        assert "the file has changed" in found[0]["what"]
+    assert running.stop()[0] == 0
+
+
+def test_the_form_has_a_weight_for_each_kind_and_shows_both_weighings_side_by_side(new_page, start, shop):
+    running = start(shop, *WEIGHED, "--model", "ease", "--set", "l2=20")
+    web = new_page(running.address)
+    page = web.open(wait=".row")
+    page.wait_for_selector(".persona")
+    page.locator(".persona").first.click()
+    page.get_by_role("button", name="Refit").click()
+    form = page.locator("dialog")
+    assert form.locator("select").input_value() == "ease"
+    assert form.locator("textarea").input_value() == "l2=20"
+    assert form.get_by_label("view").input_value() == "1"
+    assert form.get_by_label("return says no").input_value() == "1"
+    form.get_by_label("buy").fill("")
+    page.locator("dialog .strong").click()
+    page.get_by_text("must be a number of 0 or more").wait_for()
+    form.get_by_label("buy").fill("50")
+    form.get_by_label("Half-life").fill("30d")
+    web.keep("refit-weights")
+    page.locator("dialog .strong").click()
+    page.wait_for_selector(".two ol >> nth=1")
+    assert page.locator(".weighed").all_inner_texts() == [
+        "view 1 · buy 5 · return 1",
+        "view 1 · buy 50 · return 1 · half-life 30d",
+    ]
+    web.keep("compare-weights")
+    page.set_viewport_size({"width": 390, "height": 844})  # with one button more than a service has
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    page.get_by_role("button", name="Data").click()
+    page.wait_for_selector(".findings")
+    facts = dict(
+        page.locator(".all tr").evaluate_all("all => all.map(row => [...row.cells].map(one => one.innerText))")
+    )
+    assert re.fullmatch(r"view \d+\.\d\d % · buy \d+\.\d\d %", facts["Share of the weight by last event"])
+
+
+def test_data_without_kinds_have_no_weights_to_choose(new_page, start, ratings):
+    running = start(ratings, "--model", "ease")
+    page = new_page(running.address).open(wait=".row")
+    page.get_by_role("button", name="Refit").click()
+    page.wait_for_selector("dialog textarea")
+    assert page.locator(".weights").count() == 0
+    with httpx.Client(base_url=running.address) as api:
+        for wrong in ({"weights": {"buy": 2}}, {"half_life": "3d"}):
+            assert api.post("v1/jobs", json={"kind": "ease", **wrong}).status_code == 422
+        assert api.post("v1/jobs", json={"kind": "ease", "half_life": None}).status_code == 200
 
 
 @pytest.mark.parametrize(

@@ -3,9 +3,12 @@
 import csv
 import io
 import json
+import shutil
 from importlib import resources
 
 import pytest
+
+import corml
 
 LIKED = ["2571", "541", "608"]  # The Matrix, Blade Runner, Fargo
 HISTORY = "h=" + ",".join(LIKED)
@@ -175,6 +178,35 @@ def test_what_would_lift_a_title_lifts_it_to_the_rank_that_was_promised(web):
         "rank => document.querySelector('.panel h3 span')?.textContent.includes(rank + ' ')", arg=promised
     )
     assert page.locator(".chip").count() == 4
+
+
+def test_a_title_that_only_diversity_keeps_out_is_told_so(web, api):
+    plain, diverse = asked(api, history=LIKED), asked(api, history=LIKED, diversity=0.9)
+    out = next(item for item in plain["items"] if item["item"] not in [one["item"] for one in diverse["items"]])
+    page = web.open(f"{HISTORY}&d=0.9")
+    page.fill("#search", out["title"])
+    page.wait_for_selector(".found li")
+    page.keyboard.press("Shift+Enter")
+    heading = page.locator(".panel h3")
+    heading.get_by_text("is kept out by diversity").wait_for()
+    assert f"by score it is number {out['rank']}" in heading.inner_text()
+    web.keep("why-not-diversity")
+
+
+def test_what_is_found_lies_over_everything_else(web):
+    page = web.open(HISTORY)
+    page.fill("#search", "star")
+    page.wait_for_selector(".found li")
+    covered = page.evaluate(
+        """() => {
+          const found = document.querySelector(".found"), box = found.getBoundingClientRect();
+          return [...document.querySelectorAll(".bar")].map((bar) => bar.getBoundingClientRect())
+            .filter((bar) => bar.left < box.right && bar.top > box.top && bar.bottom < box.bottom)
+            .map((bar) => found.contains(document.elementFromPoint(bar.left + 4, bar.top + 4)));
+        }"""
+    )
+    assert covered
+    assert all(covered)
 
 
 def test_typing_errors_are_forgiven_and_nothing_found_is_said(web):
@@ -367,6 +399,24 @@ def test_the_quality_view_has_the_figures_of_the_file_or_says_how_to_get_some(we
     page.locator("select[aria-label=Model]").select_option("ease")
     page.wait_for_selector(".unmeasured")
     assert "corml fit" in page.locator("pre").inner_text()
+
+
+def test_a_study_beside_the_model_file_is_in_the_quality_view(new_page, start, models, tmp_path):
+    data = corml.load("movielens-small", at_least=4, k_core=20)
+    shutil.copy(models / "ease.corml", tmp_path / "shop.corml")
+    study = corml.compare(["ease", "popularity"], corml.split(data, "ratio", seed=2026), metrics=["ndcg@10", "mrr@10"])
+    study.save(tmp_path / "results.json")
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "results.json").write_text("{}")
+    web = new_page(start(tmp_path / "shop.corml").address)
+    page = web.open("v=quality", wait=".study")
+    assert page.locator(".verdict").inner_text().startswith("ease is best by ndcg@10")
+    rows = page.locator(".study tbody tr")
+    assert rows.locator("th").evaluate_all("all => all.map(one => one.firstChild.data)") == ["ease", "popularity"]
+    assert f"{study['ease'].means['ndcg@10']:.4f}" in rows.first.inner_text()
+    assert "more than chance" in rows.nth(1).inner_text()
+    assert "notes/results.json is no study of corml" in page.locator("p.all").inner_text()
+    web.keep("quality-study")
 
 
 # --- for everybody ---------------------------------------------------------------------------------------------------

@@ -7,7 +7,7 @@ import sys
 import tempfile
 import threading
 import webbrowser
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -104,11 +104,11 @@ def _check(source: str, model: str, values: list[str], out: str | None) -> None:
 
 
 def _reader(source: str, loading: dict[str, Any]) -> Callable[..., Interactions]:
-    def read(note: Callable[[str], None], progress: Progress) -> Interactions:
+    def read(note: Callable[[str], None], progress: Progress, anew: Mapping[str, Any]) -> Interactions:
         name = source.replace("_", "-")
         if name in datasets.known() and not os.path.exists(source) and not datasets.get(name).bundled:
             fetch(name)
-        return corml.load(source, **loading, notify=lambda text: note(in_flags(text)))
+        return corml.load(source, **{**loading, **anew}, notify=lambda text: note(in_flags(text)))
 
     return read
 

@@ -13,6 +13,7 @@ from starlette.types import Receive, Scope, Send
 
 from corml.service import schema
 from corml.service.auth import Guard
+from corml.service.etag import CACHED, is_named
 from corml.service.gate import Load
 from corml.service.logs import Log
 from corml.service.metrics import Meter
@@ -26,7 +27,7 @@ from corml.service.turns import Turns
 __all__ = ["Endpoint", "Service"]
 
 JSON = b"application/json"
-_encode = msgspec.json.Encoder().encode
+_encode_text = msgspec.json.Encoder().encode
 
 Reload = Callable[[str, str | None], Awaitable[bool]]  # name, file: whether the version changed
 
@@ -64,7 +65,13 @@ class Endpoint:
         address = scope["client"][0] if scope.get("client") else ""
         self.service.guard.check(self.operation.access, headers.get(b"authorization"), address)
         facts["received"] = len(body)
-        answer = await self._answer(self._request(scope, headers, body))
+        request = self._request(scope, headers, body)
+        name = self._name(request)
+        if name is not None and is_named(headers.get(b"if-none-match"), name):
+            await send({"type": "http.response.start", "status": 304, "headers": _kept(name)})
+            await send({"type": "http.response.body", "body": b""})
+            return
+        answer = await self._answer(request)
         if isinstance(answer, bytes):
             content, kind = answer, b"text/plain; version=0.0.4; charset=utf-8"
         else:
@@ -73,7 +80,8 @@ class Endpoint:
             facts["model_version"] = getattr(answer, "model_version", None)
             content, kind = _encode(answer), JSON
         size = str(len(content)).encode()
-        head = [(b"content-type", kind), (b"content-length", size), (b"cache-control", b"no-store")]
+        still = name == self._name(request)  # not so where a reload came in between
+        head = [(b"content-type", kind), (b"content-length", size), *_kept(name if still else None)]
         await send({"type": "http.response.start", "status": 200, "headers": head})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
 
@@ -116,6 +124,11 @@ class Endpoint:
             raise Refusal(415, "Send JSON, uncompressed, with the header Content-Type: application/json.")
         return from_json(body, self.decoder)
 
+    def _name(self, request: Any) -> str | None:
+        """The ETag of the answer, if it has one."""
+        name_of = self.operation.name_of
+        return None if name_of is None else name_of(self.service.shelf, request)
+
     async def _answer(self, request: Any) -> Any:
         work, service = self.operation.work, self.service
         if work is None:
@@ -147,6 +160,29 @@ class Endpoint:
             if len(finite) < len(one.items):
                 self.service.meter.nonfinite.inc(len(one.items) - len(finite))
                 one.items, one.reason = finite, "scores that are no numbers were left out"
+
+
+def _encode(answer: Any) -> bytes:
+    """As JSON; a title with half of a character has a sign for it there, as UTF-8 cannot have it."""
+    try:
+        return _encode_text(answer)
+    except UnicodeEncodeError:
+        return _encode_text(_mended(msgspec.to_builtins(answer)))
+
+
+def _mended(value: Any) -> Any:
+    if isinstance(value, str):
+        return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+    if isinstance(value, dict):
+        return {_mended(name): _mended(one) for name, one in value.items()}
+    return [_mended(one) for one in value] if isinstance(value, list) else value
+
+
+def _kept(name: str | None) -> list[tuple[bytes, bytes]]:
+    """Headers that say for how long an answer may be kept."""
+    if name is None:
+        return [(b"cache-control", b"no-store")]
+    return [(b"etag", name.encode()), (b"cache-control", CACHED)]
 
 
 def _is_light(request: Any) -> bool:

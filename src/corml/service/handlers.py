@@ -6,12 +6,25 @@ from msgspec import UNSET
 
 from corml.recommender import Recommender
 from corml.service import schema
+from corml.service.etag import named
 from corml.service.lists import contributions, explained, known_items, labels, one_list, ranked_lists
 from corml.service.problems import Refusal
 from corml.service.served import Served, Shelf
 from corml.service.why_not import why_not as answer_why_not
 
-__all__ = ["batch", "distance", "explain", "ids", "item_of", "models", "recommend", "search", "similar", "why_not"]
+__all__ = [
+    "batch",
+    "distance",
+    "explain",
+    "ids",
+    "item_of",
+    "models",
+    "name_of_models",
+    "recommend",
+    "search",
+    "similar",
+    "why_not",
+]
 
 
 def recommend(shelf: Shelf, request: schema.Recommend) -> schema.ListAnswer:
@@ -137,6 +150,12 @@ def ids(shelf: Shelf, request: schema.Ids) -> schema.IdsAnswer:
 def models(shelf: Shelf, request: None) -> schema.Models:
     """The models that are served, their versions, and what can be asked of them."""
     return schema.Models(models=[_about(shelf, served) for served in shelf.all().values()])
+
+
+def name_of_models(shelf: Shelf, request: None) -> str:
+    """The ETag of the list of models."""
+    parts = [part for served in shelf.all().values() for part in (served.name, served.digest, served.since)]
+    return named(shelf.default, *parts)
 
 
 def _check_whom(whom: schema.Whom) -> None:

@@ -7,6 +7,7 @@ import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
+from corml import filters
 from corml.cited import Cited, cite
 from corml.errors import UnknownIdError, UsageError
 from corml.recommendations import FALLBACK, PERSONAL, Recommendations
@@ -15,7 +16,7 @@ from corml.service.problems import Refusal
 from corml.service.schema import Contribution, Limited, OneList, Ranked, Whom, passed_on
 from corml.service.served import Served
 
-__all__ = ["contributions", "explained", "known_items", "labels", "one_list", "ranked", "ranked_lists"]
+__all__ = ["available", "contributions", "explained", "known_items", "labels", "one_list", "ranked", "ranked_lists"]
 
 
 def labels(given: Any) -> list[str]:
@@ -85,6 +86,8 @@ def ranked_lists(served: Served, model: Recommender, queries: Sequence[Limited])
 
 def _recommended(model: Recommender, group: list[Limited], *, known: bool, k: int) -> Recommendations:
     how: dict[str, Any] = passed_on(group[0])
+    if "now" in how:
+        available(model, how["now"])
     if "exclude" not in how and any(query.exclude is not UNSET for query in group):
         how["exclude"] = [[] if query.exclude is UNSET else labels(query.exclude) for query in group]
     if "only" not in how and any(query.only is not UNSET for query in group):
@@ -100,6 +103,16 @@ def _recommended(model: Recommender, group: list[Limited], *, known: bool, k: in
         if how.keys() - {"seen"}:
             raise Refusal(404, "Items have no such attributes or values: GET /v1/models lists attributes.") from None
         raise Refusal(422, _cannot(known)) from None
+
+
+def available(model: Recommender, now: Any) -> NDArray[np.bool_]:
+    """Which items can be had at a moment, if the model knows of any when that is."""
+    if not {name.lower() for name in model.attributes_.names} & {filters.FROM, filters.UNTIL}:
+        raise Refusal(404, f"No item has a time {filters.FROM} or {filters.UNTIL}: leave now out.")
+    try:
+        return filters.available(model.attributes_, now)
+    except (UsageError, ValueError, OverflowError):
+        raise Refusal(422, "There is no such moment: write now, 2024-01-31, 2024-01-31T18:00 or seconds.") from None
 
 
 def _cannot(known: bool) -> str:

@@ -79,4 +79,10 @@ def _responses(one: Operation) -> dict[str, Any]:
         content = {"application/json": {"schema": {"$ref": REFERENCE.format(name=one.answer.__name__)}}}
     problem = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(name="Problem")}}}
     problems = {str(code): {"description": STATUSES[code], "content": problem} for code in sorted(one.problems)}
-    return {"200": {"description": "Answered", "content": content}, **problems}
+    answered = {"200": {"description": "Answered", "content": content}}
+    if one.name_of is not None:
+        answered["200"]["headers"] = {
+            "ETag": {"description": "What this version is called.", "schema": {"type": "string"}}
+        }
+        answered["304"] = {"description": "Still the version that If-None-Match names"}
+    return answered | problems

@@ -7,7 +7,7 @@ from typing import Any
 from corml.service import handlers, schema
 from corml.service.studio import schema as studio
 from corml.service.studio.about_data import about_data
-from corml.service.studio.atlas import map_of
+from corml.service.studio.atlas import map_of, name_of_map
 from corml.service.studio.personas import personas_of
 
 __all__ = ["ADMIN", "ANSWERED", "OPEN", "PUBLIC", "TABLE", "TOKEN", "Operation"]
@@ -33,6 +33,7 @@ class Operation:
     access: str = TOKEN
     light: bool = False  # answered at once if the model is quick; the others in a thread, within a time
     large: bool = False  # whether the body may be that of a batch
+    name_of: Callable[..., str | None] | None = None  # the ETag of the answer; None while it may still change
     problems: tuple[int, ...] = ANSWERED
     about: str = ""
 
@@ -71,11 +72,9 @@ TABLE = (
         problems=_READ,
     ),
     _post("items", "/v1/items", schema.Ids, schema.IdsAnswer, handlers.ids, light=True),
-    Operation(
-        name="models", method="GET", path="/v1/models", answer=schema.Models, work=handlers.models, problems=_READ
-    ),
-    _get("map", "/v1/map", studio.OfModel, studio.MapAnswer, map_of),
-    _get("personas", "/v1/personas", studio.OfModel, studio.Personas, personas_of),
+    _get("models", "/v1/models", None, schema.Models, handlers.models, name_of=handlers.name_of_models),
+    _get("map", "/v1/map", studio.OfModel, studio.MapAnswer, map_of, name_of=name_of_map),
+    _get("personas", "/v1/personas", studio.OfModel, studio.Personas, personas_of, name_of=name_of_map),
     _get("data", "/v1/data", studio.OfModel, studio.Data, about_data),
     _get("jobs", "/v1/jobs", None, studio.Jobs, None, about="Fits of this process: those of `corml studio`."),
     Operation(

@@ -13,6 +13,10 @@ __all__ = ["from_json", "from_query"]
 _NOT_JSON, _DEEP = "The body is not JSON in UTF-8.", "The JSON is nested too deep."
 DEEPEST = 8  # levels of JSON that are looked into
 _SAFE = ("Expected", "Object missing required field")  # sentences that speak of our schema alone
+_ELSEWHERE = {  # options of the library that are about more than a request, so that nobody takes them for misspelt
+    "max_share": "max_share is about the lists of all users at once, and a request has few of them: "
+    "make the lists with corml recommend --all --max-share, or with recommend in Python.",
+}
 _UNKNOWN, _CHOICE = "Object contains unknown field", "Invalid enum value"
 
 
@@ -67,6 +71,9 @@ def _sentence(fault: Exception) -> str:
     """The reason and the place, without names and values that somebody sent."""
     text, _, place = str(fault).partition(" - at `")
     if text.startswith(_UNKNOWN):
+        name = text.removeprefix(_UNKNOWN).strip(" `")
+        if name in _ELSEWHERE:
+            return _ELSEWHERE[name]
         text = _UNKNOWN
     elif text.startswith(_CHOICE):
         text = _CHOICE

@@ -39,6 +39,7 @@ class Served:
     lookup: Lookup
     explains: bool  # whether its scores are sums over the history
     loaded: float = field(default_factory=time.time)
+    path: str = ""  # of the file, beside which results may lie
     report: object = None  # of the data's doctor, where the data were read by this process
 
     @property
@@ -109,16 +110,28 @@ class Shelf:
 _loading = threading.Lock()  # two models at a time would need twice the memory
 
 
-def load(name: str, path: str) -> Served:
-    """Read a file, and believe it after it has answered some histories in two ways alike."""
+def load(name: str, path: str, *, known_as: str | None = None) -> Served:
+    """Read a file, and believe it after it has answered some histories in two ways alike.
+
+    `known_as` is where it lies, if it is read by way of an open file.
+    """
     with _loading:
         contents = container.read(path)
         model = models.from_contents(contents)
+        _check_ids(model)
         quick = _self_test(model) <= QUICK
         _warm(model)
         best_known = np.argsort(-model.counts_, kind="stable").tolist()
         lookup = Lookup(model.items.labels.tolist(), model.titles_, best_known)
-        return Served(name, model, contents.digest, quick, lookup, _explains(model))
+        return Served(name, model, contents.digest, quick, lookup, _explains(model), path=known_as or path)
+
+
+def _check_ids(model: Recommender) -> None:
+    """Ids come and go as JSON in UTF-8, which has no place for half of a character; no file that we read has any."""
+    try:
+        "\n".join(model.items.labels).encode()
+    except UnicodeEncodeError:
+        raise ModelFileError("It has an item whose id is no text in UTF-8, which no request can name.") from None
 
 
 def _warm(model: Recommender) -> None:

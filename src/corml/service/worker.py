@@ -88,7 +88,7 @@ class Worker:
         names = self.options.models
         for name, file in zip(names, self.start["files"][1:], strict=True):
             try:
-                self.service.shelf.put(await asyncio.to_thread(_load_open_file, name, file))
+                self.service.shelf.put(await asyncio.to_thread(_load_open_file, name, file, names[name]))
             except CormlError as fault:
                 return names[name], fault
         return None
@@ -129,7 +129,7 @@ class Worker:
         before = self.service.shelf[name]
         outcome: dict[str, Any] = {"loaded": message["job"], "model": name}
         try:
-            served = await asyncio.to_thread(_load_open_file, name, file)
+            served = await asyncio.to_thread(_load_open_file, name, file, self.options.models[name])
         except CormlError as fault:
             outcome |= {"ok": False, "reason": str(fault)}
         except Exception as fault:  # whatever an unsound file makes of the code that reads it
@@ -150,9 +150,9 @@ def _facts(outcome: dict[str, Any]) -> dict[str, Any]:
     return {name: outcome[name] for name in ("model", "version", "reason") if name in outcome}
 
 
-def _load_open_file(name: str, file: int) -> Any:
+def _load_open_file(name: str, file: int, known_as: str) -> Any:
     try:
-        return load(name, f"/dev/fd/{file}")
+        return load(name, f"/dev/fd/{file}", known_as=known_as)
     except CormlError as fault:
         raise type(fault)(str(fault).replace(f"'/dev/fd/{file}'", "the file")) from None
     finally:

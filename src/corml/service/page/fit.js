@@ -43,10 +43,13 @@ const KINDS = [["corml-dial", "CoRML with a dial"], ["corml", "CoRML"], ["ease",
 
 export function FitDialog() {
   const dialog = useRef(null);
-  const [kind, setKind] = useState("corml");
-  const [text, setText] = useState("");
+  const shown = store.jobOf(state.model) ?? state.jobs[0]; // begin with what the model on show was fitted with
+  const [kind, setKind] = useState(KINDS.some(([name]) => name === shown?.kind) ? shown.kind : "corml");
+  const [text, setText] = useState(kind === shown?.kind ? written(shown.settings) : "");
+  const [weighing, setWeighing] = useState(shown?.weighing);
   const [fault, setFault] = useState("");
   useEffect(() => { if (!dialog.current.open) dialog.current.showModal(); }, []);
+  const choose = (name) => { setKind(name); setText(name === shown?.kind ? written(shown.settings) : ""); }; // others have other settings
   const begin = async () => {
     const settings = {};
     for (const line of text.split(/[\n,;]+/).map((one) => one.trim()).filter(Boolean)) {
@@ -54,8 +57,15 @@ export function FitDialog() {
       if (!value) { setFault(`Write a setting as NAME=VALUE; “${line}” is none.`); return; }
       settings[name] = value;
     }
+    const body = { kind, settings };
+    if (weighing) {
+      const bad = Object.entries(weighing.weights).find(([, weight]) => String(weight).trim() === "" || !(Number(weight) >= 0));
+      if (bad) { setFault(`The weight of “${bad[0]}” must be a number of 0 or more.`); return; }
+      body.weights = Object.fromEntries(Object.entries(weighing.weights).map(([name, weight]) => [name, Number(weight)]));
+      if (weighing.times) body.half_life = weighing.half_life?.trim() || null;
+    }
     try {
-      await store.fit({ kind, settings });
+      await store.fit(body);
       store.set({ dialog: null });
     } catch (error) {
       setFault(error.message);
@@ -64,10 +74,22 @@ export function FitDialog() {
   return html`<dialog ref=${dialog} aria-labelledby="fit-heading" onClose=${() => store.set({ dialog: null })}>
     <h2 id="fit-heading">Fit another model</h2>
     <p class="quiet">On the same data. It appears beside the present one when it is ready.</p>
-    <label>Model <select value=${kind} onChange=${(event) => setKind(event.target.value)}>${KINDS.map(([name, words]) => html`<option key=${name} value=${name} selected=${name === kind}>${words}</option>`)}</select></label>
+    <label>Model <select value=${kind} onChange=${(event) => choose(event.target.value)}>${KINDS.map(([name, words]) => html`<option key=${name} value=${name} selected=${name === kind}>${words}</option>`)}</select></label>
     <label>Settings <textarea rows="3" placeholder="mix=0.8, rank=64" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
     <p class="quiet">NAME=VALUE, one a line or with commas; empty takes the defaults.</p>
+    ${weighing && html`<${Weights} weighing=${weighing} change=${(patch) => { setWeighing({ ...weighing, ...patch }); setFault(""); }} />`}
     ${fault && html`<p class="fault" role="alert">${fault}</p>`}
     <div class="actions"><button class="strong" onClick=${begin}>Fit</button><button onClick=${() => dialog.current.close()}>Cancel</button></div>
   </dialog>`;
 }
+
+function Weights({ weighing, change }) {
+  const { weights, negative, half_life, times } = weighing;
+  return html`<fieldset class="weights"><legend>What an event weighs</legend>
+    <div>${Object.entries(weights).map(([name, weight]) => html`<label key=${name}><span>${name || "(no kind)"}${negative.includes(name) && html` <span class="quiet">says no</span>`}</span>
+      <input type="number" min="0" step="any" inputmode="decimal" value=${weight} onInput=${(event) => change({ weights: { ...weights, [name]: event.target.value } })} /></label>`)}
+    ${times && html`<label><span>Half-life</span><input placeholder="none" value=${half_life ?? ""} onInput=${(event) => change({ half_life: event.target.value })} /></label>`}</div>
+    <p class="quiet">The file is read anew with them. An event that weighs 0 is only seen${times ? "; after a half-life, such as 90d or 2w, one counts half" : ""}.</p></fieldset>`;
+}
+
+const written = (settings) => Object.entries(settings ?? {}).map(([name, value]) => `${name}=${value}`).join("\n");

@@ -110,13 +110,22 @@ function TwoLists() {
   </div>`;
 }
 
+// What events weighed, where that is what sets the two apart.
+function weighed(name) {
+  const [mine, ...all] = [name, state.model, state.other.model].map((one) => store.jobOf(one)?.weighing);
+  if (!mine || JSON.stringify(all[0]) === JSON.stringify(all[1])) return null;
+  const weights = Object.entries(mine.weights).map(([kind, weight]) => `${kind || "(no kind)"} ${weight}`);
+  return [...weights, ...(mine.half_life ? [`half-life ${mine.half_life}`] : [])].join(" · ");
+}
+
 function Heading({ side, id, change }) {
-  const model = modelOf(side.model);
+  const model = modelOf(side.model), weights = weighed(side.model);
   return html`<div class="setting">
     ${state.models.length > 1
       ? html`<select aria-label=${`Model of list ${id}`} value=${side.model} onChange=${(event) => change({ model: event.target.value })}>
           ${state.models.map((one) => html`<option key=${one.name} value=${one.name} selected=${one.name === side.model}>${one.name}</option>`)}</select>`
       : html`<b class="only">${side.model}</b>`}
+    ${weights && html`<span class="quiet weighed">${weights}</span>`}
     ${model?.novelty ? html`<${Dial} side=${side} model=${model} id=${`dial-${id}`} onChange=${(novelty) => change({ novelty })} />`
       : html`<span class="quiet">${model?.kind}, no dial</span>`}
     ${state.diverse && html`<${Diversity} value=${side.diversity} id=${`diversity-${id}`} onChange=${(diversity) => change({ diversity })} />`}
@@ -143,6 +152,7 @@ function Joins({ list, other }) {
         const end = right.get(id), width = box.width;
         line.setAttribute("d", `M0 ${y} C${width / 2} ${y} ${width / 2} ${end} ${width} ${end}`);
         line.dataset.id = id;
+        line.classList.toggle("on", state.hover?.id === id); // drawn again, it keeps what is pointed at
         svg.append(line);
       }
     };

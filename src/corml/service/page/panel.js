@@ -22,10 +22,13 @@ const VERDICTS = {
   seen: "is in the history, so it is not recommended again",
   excluded: "is never shown: you said so",
   "not in only": "is not among the titles that may be shown",
+  "not available": "is not available at this moment",
 };
+const RULES = { diversity: "diversity", max_per: "the limit per category", boost: "what was boosted" };
 
 function headline(answer) {
   if (answer.verdict === "listed") return `is number ${answer.rank} of the list`;
+  if (answer.verdict === "rules") return `is kept out by ${answer.rules.map((name) => RULES[name] ?? name).join(" and ")}; by score it is number ${count(answer.rank)}`;
   if (answer.verdict === "below") return `would be number ${count(answer.rank)} of ${count(answer.of)}`;
   return VERDICTS[answer.verdict];
 }
@@ -39,13 +42,13 @@ function WhyNot({ answer, close }) {
   const personal = answer.source === "personal";
   return html`<div class="heading"><h3>${titleOf(answer.item)} <span>${headline(answer)}</span></h3>${close}</div>
     ${personal && html`<${Bar} added=${added} total=${answer.score} scale=${1.08 * Math.max(positive(added), answer.needed ?? 0, 1e-12)} marker=${answer.needed} />
-      <p class="quiet">Score ${score(answer.score)}; the list ends at ${score(answer.needed ?? 0)}${lacks > 0 && answer.verdict === "below" ? html`: it lacks <b>${score(lacks)}</b>` : ""}.
+      <p class="quiet">Score ${score(answer.score)}${answer.needed === undefined ? "" : `; the list ends at ${score(answer.needed)}`}${lacks > 0 && answer.verdict === "below" ? html`: it lacks <b>${score(lacks)}</b>` : ""}.
         ${added.length ? ` ${speaking} of ${added.length} titles speak for it noticeably.` : ""} ${people(answer.support)} have it.</p>`}
     ${!personal && html`<p class="quiet">Without a history the best known titles are listed; ${people(answer.support)} have this one.</p>`}
     ${answer.lifts.length > 0 && html`<p class="lead">What would lift it, added to the history:</p>
       <ul class="lifts">${answer.lifts.map((lift) => html`<li key=${lift.item}>
         <span class="name">${lift.title ?? lift.item}</span>
-        <span class="then">→ number ${count(lift.rank_then)}</span>
+        <span class=${"then" + (lift.listed_then === false ? " out" : "")}>→ number ${count(lift.rank_then)}${lift.listed_then === false && lift.rank_then <= state.k ? " by score" : ""}</span>
         <button aria-label=${`Add ${lift.title ?? lift.item}`} onClick=${() => store.add(lift.item)}>Add</button></li>`)}</ul>`}
     <div class="actions">
       ${answer.verdict !== "seen" && html`<button onClick=${() => store.add(answer.item)}>Add it to the history</button>`}

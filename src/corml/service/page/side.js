@@ -100,7 +100,7 @@ function Chips() {
         ${share.has(id) && html`<span class="meter" aria-hidden="true"><span style=${{ width: `${100 * Math.max(0, share.get(id))}%`, background: colourOf(id) }}></span></span>`}
       </li>`)}
     </ul>
-    ${share.size > 0 && html`<p class="quiet hint">The share is what each title gives to the whole list. Point at one to see where.</p>`}`;
+    ${share.size > 0 && html`<p class="quiet hint shares">The share is what each title gives to the whole list. Point at one to see where.</p>`}`;
 }
 
 function Never() {

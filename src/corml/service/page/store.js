@@ -55,6 +55,7 @@ export function set(patch) {
 // --- items -----------------------------------------------------------------------------------------------------------
 
 export const modelOf = (name) => state.models.find((one) => one.name === name) || null;
+export const jobOf = (name) => state.jobs.find((one) => one.model === name) || null; // the fit that made a model
 export const current = () => modelOf(state.model);
 export const titleOf = (id) => known.get(id)?.title ?? id;
 export const peopleOf = (id) => known.get(id)?.people ?? null;
@@ -182,8 +183,7 @@ function failed(fault) {
 export async function askWhyNot(item) {
   set({ panel: { kind: "why", item } });
   try {
-    const { diversity, ...query } = ask(state); // ranks are those by score
-    const answer = await api.whyNot({ ...query, item, lifts: 4 });
+    const answer = await api.whyNot({ ...ask(state), item, lifts: 4 });
     remember([answer]);
     remember(answer.lifts.map((lift) => ({ ...lift, popularity: 0 })).filter((lift) => !known.has(lift.item)));
     if (state.panel?.item === item) set({ panel: { kind: "why", item, answer } });

@@ -96,7 +96,10 @@ class Lift(Struct, kw_only=True, omit_defaults=True):
 
     item: str
     gain: Annotated[float, Meta(description="what it adds to the score")]
-    rank_then: Annotated[int, Meta(description="the rank with this item in the history as well")]
+    rank_then: Annotated[
+        int, Meta(description="the rank with this item in the history as well; by score where it is not listed then")
+    ]
+    listed_then: Annotated[bool, Meta(description="whether the list of then has it, by all rules")]
     title: str | UnsetType = UNSET
 
 
@@ -105,13 +108,39 @@ class WhyNotAnswer(Answer, kw_only=True, omit_defaults=True):
 
     item: str
     verdict: Annotated[
-        Literal["listed", "below", "seen", "not seen", "excluded", "not in only"],
-        Meta(description="listed: it is in the list; below: it ranks lower; else it may not be listed at all"),
+        Literal["listed", "below", "rules", "seen", "not seen", "excluded", "not in only", "not available"],
+        Meta(
+            description="listed: it is in the list; below: it ranks lower; rules: only rules of lists keep it out; "
+            "else it may not be listed at all"
+        ),
     ]
-    rank: Annotated[int, Meta(description="among the items that may be listed, and itself")]
+    rank: Annotated[
+        int, Meta(description="in the list, or else by (boosted) score among the items that may be listed, and itself")
+    ]
     of: int
-    score: float
-    needed: Annotated[float, Meta(description="the score of the last item of the list")] | UnsetType = UNSET
+    score: Annotated[float, Meta(description="the model's own, before any boost")]
+    boost: Annotated[float, Meta(description="what the score is multiplied by")] | UnsetType = UNSET
+    needed: (
+        Annotated[
+            float,
+            Meta(
+                description="the score to pass: that of the last item of the list, or of the last one of a value that "
+                "`max_per` limits; a boost of the item is taken into account. There is none with diversity"
+            ),
+        ]
+        | UnsetType
+    ) = UNSET
+    rules: (
+        Annotated[list[str], Meta(description="the fewest rules without which it would be listed, all left out")]
+        | UnsetType
+    ) = UNSET
+    full: (
+        Annotated[
+            dict[str, list[str]],
+            Meta(description="values of the item, by attribute, that the list has as many of as `max_per` allows"),
+        ]
+        | UnsetType
+    ) = UNSET
     popularity: Share
     support: Annotated[int, Meta(description="users the model learned from that have the item")]
     lifts: list[Lift]

@@ -4,6 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
+from corml.ids import LONGEST_ID
 from corml.service.options import NAME
 
 __all__ = [
@@ -23,6 +24,7 @@ __all__ = [
     "Name",
     "Never",
     "Novelty",
+    "Now",
     "Parts",
     "Range",
     "Reason",
@@ -34,9 +36,11 @@ __all__ = [
     "Version",
 ]
 
-LONGEST_ID = 2048  # characters; a body is limited in bytes anyway
+_DAY, _HOUR = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", r"([01]\d|2[0-3]):[0-5]\d"
+MOMENT = rf"^(now|{_DAY}([T ]{_HOUR}(:[0-5]\d)?(Z|[+-]{_HOUR})?)?)(?!\n)$"
 MAX_EXPLAINED = 50  # items of a list that is explained
 
+# Any id that data may have: they are measured in bytes, and have no more characters than these.
 Id = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)] | int
 History = Annotated[list[Id], Meta(max_length=1000, description="items of the person, each by its id")]
 
@@ -74,6 +78,10 @@ WHOLE = rf"^{NAME}(?!\n)$"  # as to Python, $ stands before a last line feed too
 Name = Annotated[str, Meta(pattern=WHOLE, description="a model by its name; the first one if left out")]
 Length = Annotated[int, Meta(ge=1, le=200, description="items of the list")]
 Novelty = Annotated[float, Meta(ge=0, le=1, description="for a dial: 0 is the most popular, 1 the most novel")]
+Now = Annotated[
+    Annotated[str, Meta(pattern=MOMENT)] | float,
+    Meta(description='leave out what is not available at this moment: "now", a date, or seconds since 1970'),
+]
 Share = Annotated[float, Meta(description="share of the users that the model learned from")]
 Unknown = Annotated[list[str], Meta(description="ids that the model does not know, and that were ignored")]
 Version = Annotated[str, Meta(description="which file answered: the beginning of its digest")]

@@ -22,6 +22,7 @@ from corml.service.schema.fields import (
     Name,
     Never,
     Novelty,
+    Now,
     Range,
     Seen,
     User,
@@ -64,6 +65,7 @@ class Limited(Whom, kw_only=True):
     exclude: Never | UnsetType = UNSET
     only: Choice | UnsetType = UNSET
     seen: Seen | UnsetType = UNSET
+    now: Now | UnsetType = UNSET
 
 
 class Query(Limited, kw_only=True):
@@ -88,7 +90,7 @@ class Batch(Request, kw_only=True):
     model: Name | UnsetType = UNSET
 
 
-class WhyNot(Limited, kw_only=True):
+class WhyNot(Query, kw_only=True):
     """Why an item is not in the list of this query, and what would bring it there."""
 
     item: Asked

@@ -4,6 +4,8 @@
     atlas       the map, made in the background once for each model file
     personas    histories to begin with, from regions of the map
     about_data  facts, findings and popularity
+    beside      studies and evaluations in files beside a model's
+    weighing    how strong kinds of events are, and what may be asked for instead
     jobs        a fit under way, and its progress as events
     process     `corml studio`: one process that fits, serves and shows
 

@@ -3,6 +3,7 @@
 from dataclasses import asdict
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -11,6 +12,7 @@ from corml.recommender import Recommender
 from corml.service.served import Shelf
 from corml.service.studio import schema
 from corml.service.studio.atlas import how_known
+from corml.service.studio.beside import beside
 
 __all__ = ["about_data", "data_of"]
 
@@ -20,13 +22,17 @@ STEPS = 100  # of the curve
 def about_data(shelf: Shelf, request: schema.OfModel) -> schema.Data:
     """Facts and findings about the data of a model, how popularity is spread, and quality that was measured."""
     served = shelf[request.model]
-    return data_of(served.model, served.name, served.version, served.report)
+    return data_of(served.model, served.name, served.version, served.report, served.path)
 
 
-def data_of(model: Recommender, name: str, version: str, report: Any = None) -> schema.Data:
-    """The same of a model by itself; without a report of the doctor, the pairs in the model are examined."""
+def data_of(model: Recommender, name: str, version: str, report: Any = None, path: str = "") -> schema.Data:
+    """The same of a model by itself; without a report of the doctor, the pairs in the model are examined.
+
+    Results are looked for beside `path`, where the model's file lies.
+    """
     state = model.fitted_
     report = report or _examined(model)
+    found = beside(path, state)
     return schema.Data(
         model=name,
         model_version=version,
@@ -36,6 +42,9 @@ def data_of(model: Recommender, name: str, version: str, report: Any = None) -> 
         curve=_curve(state.counts),
         source=_plain(state.source),
         evaluation=_plain(state.evaluation),
+        evaluations=[msgspec.structs.replace(one, evaluation=_plain(one.evaluation)) for one in found.evaluations],
+        studies=found.studies,
+        ignored=found.ignored,
     )
 
 

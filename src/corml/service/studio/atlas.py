@@ -14,10 +14,11 @@ from corml.errors import UsageError
 from corml.linalg.layout import layout
 from corml.recommendations import PERSONAL
 from corml.recommender import Recommender
+from corml.service.etag import named
 from corml.service.served import Served, Shelf
 from corml.service.studio import schema
 
-__all__ = ["SHOWN", "Atlas", "Chart", "atlas", "best_known", "chart_of", "how_known", "map_of"]
+__all__ = ["SHOWN", "Atlas", "Chart", "atlas", "best_known", "chart_of", "how_known", "map_of", "name_of_map"]
 
 SHOWN = 20_000  # items on a map at most, the best known ones
 NEAREST = 15
@@ -84,6 +85,13 @@ def map_of(shelf: Shelf, request: schema.OfModel) -> schema.MapAnswer:
         y=UNSET if points is None else points[:, 1].tolist(),
         known=how_known(fitted.counts),
     )
+
+
+def name_of_map(shelf: Shelf, request: schema.OfModel) -> str | None:
+    """The ETag of a map, and of what is made of it alone; none while it is being made."""
+    served = shelf[request.model]
+    state, _ = atlas.state(served)
+    return None if state == "making" else named(served.name, served.digest, state)
 
 
 def best_known(model: Recommender) -> NDArray[np.int64]:

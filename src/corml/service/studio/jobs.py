@@ -2,10 +2,11 @@
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Protocol
 
 import msgspec
+from msgspec import UNSET
 from starlette.types import Receive, Scope, Send
 
 from corml.service.operations import TOKEN
@@ -21,8 +22,9 @@ ALIVE = 10.0  # seconds after which something is said even if nothing is new, so
 class Job:
     """One fit: whoever works tells it where it is, whoever watches reads the last word."""
 
-    def __init__(self, number: int, model: str, kind: str) -> None:
-        self.id, self.model, self.kind = str(number), model, kind
+    def __init__(self, number: int, model: str, kind: str, settings: Mapping[str, Any] | None = None) -> None:
+        self.id, self.model, self.kind, self.settings = str(number), model, kind, dict(settings or {})
+        self.weighing: schema.Weighing | None = None  # of its data, once they are read
         self.begun = time.monotonic()
         self.last = schema.Event(state="working", step="read")
         self.stopped = False
@@ -43,7 +45,10 @@ class Job:
 
     def info(self) -> schema.JobInfo:
         """As the API has it."""
-        return schema.JobInfo(id=self.id, model=self.model, kind=self.kind, last=self.last)
+        weighing = UNSET if self.weighing is None else self.weighing
+        return schema.JobInfo(
+            id=self.id, model=self.model, kind=self.kind, settings=self.settings, last=self.last, weighing=weighing
+        )
 
 
 class Jobs(Protocol):

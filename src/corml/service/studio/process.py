@@ -7,14 +7,14 @@ import signal
 import socket
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from corml import models
-from corml.datasets import Report, examine
+from corml.datasets import Finding, Report, examine
 from corml.errors import CormlError, UsageError
 from corml.interactions import Interactions
 from corml.progress import Progress
@@ -28,11 +28,13 @@ from corml.service.problems import Refusal
 from corml.service.served import Shelf, load
 from corml.service.studio import schema
 from corml.service.studio.jobs import Job
+from corml.service.studio.weighing import read_anew, weighing_of
 from corml.service.worker import SWITCH, Server
 
 __all__ = ["Studio"]
 
-Read = Callable[[Callable[[str], None], Progress], Interactions]  # takes: what to do with remarks, and progress
+# Reads the data; takes what to do with remarks, progress, and options of reading that are other than the first time.
+Read = Callable[[Callable[[str], None], Progress, Mapping[str, Any]], Interactions]
 PATIENCE = 3.0  # seconds that a fit has to stop at the end
 
 
@@ -75,18 +77,21 @@ class Studio:
         except CormlError as fault:
             raise Refusal(422, str(fault)) from None
         name = f"{request.kind}-{number}"
-        return self._begin(name, request.kind, dict(request.settings), self.folder / f"{name}.corml")
+        anew = read_anew(request, None if self.data is None else weighing_of(self.data))
+        return self._begin(name, request.kind, dict(request.settings), self.folder / f"{name}.corml", anew)
 
-    def _begin(self, name: str, kind: str, settings: dict[str, Any], out: Path) -> Job:
-        job = Job(len(self.jobs) + 1, name, kind)
+    def _begin(
+        self, name: str, kind: str, settings: dict[str, Any], out: Path, anew: Mapping[str, Any] | None = None
+    ) -> Job:
+        job = Job(len(self.jobs) + 1, name, kind, settings)
         self.jobs.append(job)
-        threading.Thread(target=self._work, args=(job, settings, out), name="fit", daemon=True).start()
+        threading.Thread(target=self._work, args=(job, out, anew or {}), name="fit", daemon=True).start()
         return job
 
-    def _work(self, job: Job, settings: dict[str, Any], out: Path) -> None:
+    def _work(self, job: Job, out: Path, anew: Mapping[str, Any]) -> None:
         """Everything between a file and a model that answers; what goes wrong is told, never lost."""
         try:
-            self._fit(job, settings, out)
+            self._fit(job, out, anew)
         except KeyboardInterrupt:  # the end of the process
             return
         except CormlError as fault:
@@ -96,21 +101,32 @@ class Studio:
         if job.last.state == "failed":
             self.announce(f"failed: {job.last.text}")
 
-    def _fit(self, job: Job, settings: dict[str, Any], out: Path) -> None:
-        if self.data is None:
-            assert self._read is not None
-            job.tell("read", "reading the data")
-            data = self._read(self.notes.append, lambda stage, done, total: job.tell("read", stage, done, total))
-            job.tell("examine", f"{data.shape[0]:,} people, {data.shape[1]:,} items, {len(data):,} interactions")
-            self.report = examine(data)
-            self.data = data
+    def _fit(self, job: Job, out: Path, anew: Mapping[str, Any]) -> None:
+        data, report = self._opened(job, anew)
+        job.weighing = weighing_of(data)
         job.tell("fit", "planning")
-        model = models.make(job.kind, settings)
-        model.fit(self.data, progress=lambda stage, done, total: job.tell("fit", stage, done, total))
+        model = models.make(job.kind, job.settings)
+        model.fit(data, progress=lambda stage, done, total: job.tell("fit", stage, done, total))
         job.tell("test", "writing the model and testing its lists")
         model.save(str(out))
-        self.shelf.put(replace(load(job.model, str(out)), report=self.report))
+        self.shelf.put(replace(load(job.model, str(out)), report=report))
         job.tell("test", "ready", state="done")
+
+    def _opened(self, job: Job, anew: Mapping[str, Any]) -> tuple[Interactions, Report]:
+        """The data as they were first read, or read again in another way: only pairs are kept of them, not events."""
+        first = self.data is None
+        if self.data is not None and self.report is not None and not anew:
+            return self.data, self.report
+        assert self._read is not None
+        job.tell("read", "reading the data")
+        note = self.notes.append if first else lambda text: None  # the model file has its own remarks
+        data = self._read(note, lambda stage, done, total: job.tell("read", stage, done, total), anew)
+        job.tell("examine", f"{data.shape[0]:,} people, {data.shape[1]:,} items, {len(data):,} interactions")
+        report = examine(data)
+        if self.data is not None:
+            return data, _with_change(report, self.data, data)
+        self.data, self.report = data, report
+        return data, report
 
     # --- serving -----------------------------------------------------------------------------------------------------
 
@@ -150,6 +166,16 @@ class Studio:
             loop.add_signal_handler(number, lambda: setattr(server, "should_exit", True))
         loop.call_later(0.1, ready)
         await server.serve(sockets=[listening])
+
+
+def _with_change(report: Report, first: Interactions, now: Interactions) -> Report:
+    """A report that says so where the file is no longer the one that was first read."""
+    rows, before = now.source.get("rows"), first.source.get("rows")
+    if rows == before:
+        return report
+    what = f"the file has changed since the first model was fitted: {rows:,} rows, and {before:,} then"
+    changed = Finding("warning", what, "start corml studio again, to fit both on the same data")
+    return replace(report, findings=[changed, *report.findings])
 
 
 async def _no_reload(name: str, file: str | None) -> bool:
