@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import corml
-from corml.cli import recommend as command
+from corml.parts import sizes
 
 
 def test_lists_are_printed_with_titles(run, shop):
@@ -32,7 +32,7 @@ def test_json_says_what_the_model_says(run, shop):
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv", "json"])
 def test_everybodys_lists_go_to_a_file_in_pieces_as_in_one(run, here, shop, monkeypatch, ending):
-    monkeypatch.setattr(command, "PIECE", 7)
+    monkeypatch.setattr(sizes, "PIECE", 7)
     outcome = run("recommend", shop / "all.corml", "--all", "-o", f"lists.{ending}", "-k", "3", "--json")
     assert outcome.json == {"file": f"lists.{ending}", "lists": 40}
     model = corml.read_model(shop / "all.corml")
