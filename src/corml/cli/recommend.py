@@ -152,9 +152,10 @@ def recommend(
     for name, given in named.items():
         tell_unknown((item for item in given or () if item not in loaded.items_), f"--{name}")
     if kind == FOLDER:
-        requested = [*listed, *(loaded.users_.labels if all_users else [])] if listed else None
+        whom = [*listed, *(loaded.users_.labels if all_users else [])] if listed else None
         with progress() as show:
-            _tell_of_parts(loaded.recommend_to(out, requested, k=k, progress=show, **limits), out, as_json)
+            made = loaded.recommend_to(out, whom, k=k, progress=show, **limits)
+        _tell_of_parts(made, out, as_json)
         _tell_strangers(loaded, listed)
         return
     if histories:

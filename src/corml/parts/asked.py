@@ -43,8 +43,8 @@ def options_of(model: "Recommender", given: Mapping[str, Any]) -> dict[str, Any]
     options = {name: value for name, value in options.items() if _differ(value, known[name])}
     if "max_share" in options:
         raise UsageError(
-            "max_share (--max-share) is a rule for all lists together, and lists in parts are never all there: leave it "
-            "out, or write one file, such as --out lists.parquet."
+            "max_share (--max-share) is a rule for all lists together, and lists in parts are never all there: "
+            "leave it out, or write one file, such as --out lists.parquet."
         )
     for name in ("exclude", "only"):
         if any(isinstance(one, list) for one in _as_list(_plain(options.get(name)))):

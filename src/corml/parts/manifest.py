@@ -67,7 +67,7 @@ class Manifest:
         others = {one for one in os.listdir(self.folder) if not one.startswith(".")} - {NAME}
         if there is None:
             if others:
-                raise UsageError(f"{name} has other files and no {NAME} of lists: choose a new folder, or an empty one.")
+                raise UsageError(f"{name} has other files and no {NAME} of lists: choose a new or an empty folder.")
             self.save()
             return
         if {key: there.get(key) for key in self._facts()} != self._facts():

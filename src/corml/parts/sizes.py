@@ -1,7 +1,7 @@
 """How many users go into a part, and how many of them are ranked at a time: by the length of the lists alone.
 
-Never by memory, threads or the number of users: a run that goes on elsewhere must find the same parts. A part is a whole
-number of pieces, so that lists in parts are ranked in the blocks of a single file, and are the same to the last bit.
+Never by memory, threads or the number of users: a run that goes on elsewhere must find the same parts. A part is a
+whole number of pieces, so that lists are ranked in the blocks of a single file, and are the same to the last bit.
 """
 
 __all__ = ["users_at_a_time", "users_of_a_part"]

@@ -77,7 +77,7 @@ def fingerprint(model: "Recommender") -> str:
     digest = hashlib.sha256(json.dumps(facts, default=str, sort_keys=True).encode())
     for name, array in sorted(_arrays(model, state, history=len(state.users) > 0).items()):
         digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
-        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8))
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
     return digest.hexdigest()
 
 
