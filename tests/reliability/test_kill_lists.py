@@ -53,7 +53,8 @@ def contents(folder):
 def state_of(folder):
     """Names and times of the files, as far as they can be read while they change."""
     try:
-        return {entry.name: entry.stat().st_mtime_ns for entry in os.scandir(folder)}
+        with os.scandir(folder) as entries:
+            return {entry.name: entry.stat().st_mtime_ns for entry in entries}
     except FileNotFoundError:
         return {}
 
@@ -75,7 +76,7 @@ def kill_some(model, tmp_path, kills):
         with begin(model, folder) as process:
             end = time.monotonic() + 60
             while state_of(folder) == before and process.poll() is None and time.monotonic() < end:
-                pass
+                time.sleep(0.001)
             time.sleep(delays.uniform(0, 0.15))
             process.send_signal(signal.SIGKILL)
         landed += process.returncode == -signal.SIGKILL
