@@ -25,7 +25,7 @@ ROWS = [
     {"neural"},
     {"metrics"},
     {"recommender"},
-    {"cited", "neighbours"},
+    {"cited", "neighbours", "parts"},
     {"rerank"},
     {"requests"},
     {"topn"},

@@ -92,9 +92,9 @@ def _lines(tell: Callable[[str], None], every: float) -> Progress:
 
 
 def _kind(stage: str) -> str:
-    """The stage without its details: all epochs are one, and all trials."""
+    """The stage without its details: all epochs are one, all trials, and lists at any speed."""
     first = stage.partition(" ")[0]
-    return first if first in ("epoch", "trial") else stage
+    return first if first in ("epoch", "trial", "lists") else stage
 
 
 def _tell(text: str) -> None:

@@ -33,6 +33,7 @@ from corml.topn import Lists, block_of, top_k
 
 if TYPE_CHECKING:
     from corml.linalg.closeness import Closeness
+    from corml.parts import ListParts
 
 __all__ = ["FitCall", "Recommender", "check_is_data"]
 
@@ -281,6 +282,26 @@ class Recommender(FittedModel, ABC):
             known = {"users": request.users, "seen": limits.seen, "allowed": limits.allowed}
             ranked = top_k(self, request.matrix, width, **known, progress=report)
         return requests.answer(self, request, limits, *ranked, k=k)
+
+    def recommend_to(
+        self,
+        folder: str | os.PathLike[str],
+        users: Labels | str | None = None,
+        *,
+        k: int = 10,
+        progress: Asked = None,
+        **options: Any,
+    ) -> "ListParts":
+        """Write the lists of users, by default of all, into a folder: Parquet files of some users each.
+
+        Memory does not grow with the number of users. A call that was stopped, at any moment, goes on when it is made
+        again: parts that are finished are kept, and the files are in the end those of a call that was not stopped.
+        Another model, or other options, are refused in the same folder. `options` are those of `recommend`, but for
+        `history`, a list of items for each user, and `max_share`, which is about all lists together.
+        """
+        from corml.parts import write_lists  # files and hashes that other requests do without
+
+        return write_lists(self, folder, users, k=k, options=options, progress=progress)
 
     def closeness(self) -> "Closeness":
         """How close two items are, for diverse lists: by their training users, unless the model has a metric."""

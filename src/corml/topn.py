@@ -1,7 +1,7 @@
 """Rank the catalogue for many histories in blocks; users × items never exists as a whole."""
 
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, Protocol
 
 import numpy as np
@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from corml.parallel import each
 from corml.progress import Progress
 
-__all__ = ["Lists", "Scorer", "band_of", "block_of", "top_k"]
+__all__ = ["Lists", "Scorer", "band_of", "block_of", "top_bands", "top_k"]
 
 ALIVE_BYTES = 1 << 29  # scores alive at once
 BLOCK_BYTES = 1 << 27  # scores of a block
@@ -65,6 +65,23 @@ def top_k(
     history, or one for all. Bands of rows are ranked
     in threads, so the model and `progress` may be called from any of them.
     """
+    bands = list(top_bands(model, X, k, users=users, seen=seen, allowed=allowed, progress=progress))
+    if not bands:
+        return np.zeros((0, k), dtype=np.int64), np.zeros((0, k), dtype=np.float32)
+    return np.concatenate([columns for columns, _ in bands]), np.concatenate([scores for _, scores in bands])
+
+
+def top_bands(
+    model: Scorer,
+    X: csr_array,
+    k: int,
+    *,
+    users: NDArray[np.int64] | None = None,
+    seen: csr_array | None = None,
+    allowed: csr_array | None = None,
+    progress: Progress | None = None,
+) -> Iterator[Lists]:
+    """The lists of `top_k` band by band, in the order of the rows, for who does not keep them as they are."""
     from corml.linalg.topk import TopK
 
     height, width = model.block_shape(X)
@@ -86,10 +103,7 @@ def top_k(
             report(1)
         return best.columns, best.scores
 
-    bands = list(each(ranked, len(starts[0]), max_threads=max(1, ALIVE_BYTES // (4 * height * width))))
-    if not bands:
-        return np.zeros((0, k), dtype=np.int64), np.zeros((0, k), dtype=np.float32)
-    return np.concatenate([columns for columns, _ in bands]), np.concatenate([scores for _, scores in bands])
+    yield from each(ranked, len(starts[0]), max_threads=max(1, ALIVE_BYTES // (4 * height * width)))
 
 
 def _counter(progress: Progress | None, total: int) -> Callable[[int], None]:

@@ -97,6 +97,15 @@ def test_the_time_left_of_training_is_that_of_all_epochs_even_after_a_pause(monk
     assert capsys.readouterr().err == "epoch 102, valid 0.1: 1010 of 2000, about 990 s left\n"
 
 
+def test_lists_are_one_stage_at_any_speed_and_their_time_left_is_that_of_this_run(monkeypatch, capsys):
+    clock = iter([0.0, 0.0, 0.0, 10.0])
+    monkeypatch.setattr(console_progress.time, "monotonic", lambda: next(clock))
+    with _console.progress() as show:
+        show("lists", 900_001, 1_000_000)  # nine parts of ten were there
+        show("lists at 1,000 users/s", 910_000, 1_000_000)
+    assert capsys.readouterr().err == "lists at 1,000 users/s: 910000 of 1000000, about 90 s left\n"
+
+
 @pytest.fixture
 def kernel(tmp_path, monkeypatch):
     """A kernel nobody has compiled yet."""

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 
 import corml
-from corml.cli import recommend as command
+from corml.parts import sizes
 
 
 def test_lists_are_printed_with_titles(run, shop):
@@ -32,7 +32,7 @@ def test_json_says_what_the_model_says(run, shop):
 
 @pytest.mark.parametrize("ending", ["parquet", "csv", "tsv", "json"])
 def test_everybodys_lists_go_to_a_file_in_pieces_as_in_one(run, here, shop, monkeypatch, ending):
-    monkeypatch.setattr(command, "PIECE", 7)
+    monkeypatch.setattr(sizes, "PIECE", 7)
     outcome = run("recommend", shop / "all.corml", "--all", "-o", f"lists.{ending}", "-k", "3", "--json")
     assert outcome.json == {"file": f"lists.{ending}", "lists": 40}
     model = corml.read_model(shop / "all.corml")
@@ -45,6 +45,53 @@ def test_everybodys_lists_go_to_a_file_in_pieces_as_in_one(run, here, shop, monk
     frame = readers[ending](here / f"lists.{ending}")
     assert frame.columns == ["user", "rank", "item", "score", "title", "source", "reason"]
     assert [list(row) for row in frame.select("user", "item").iter_rows()] == expected
+
+
+def test_a_folder_gets_the_lists_of_one_file_in_parts(run, here, shop, monkeypatch):
+    monkeypatch.setattr(sizes, "PIECE", 7)
+    monkeypatch.setattr(sizes, "PIECES", 2)
+    question = ["recommend", shop / "all.corml", "--all", "-k", "3", "--exclude", "i1"]
+    assert run(*question, "-o", "one.parquet").code == 0
+    assert run(*question, "-o", "lists/").out == "wrote lists/: 40 lists in 3 parts\n"
+    assert sorted(path.name for path in (here / "lists").glob("part-*")) == [f"part-0000{n}.parquet" for n in range(3)]
+    assert pl.read_parquet("lists/*.parquet").equals(pl.read_parquet("one.parquet"))
+
+
+def test_the_same_command_goes_on_with_the_parts_that_are_missing(run, here, shop, monkeypatch):
+    monkeypatch.setattr(sizes, "PIECE", 7)
+    monkeypatch.setattr(sizes, "PIECES", 2)
+    question = ["recommend", shop / "all.corml", "--all", "-k", "3", "--only", "i1,i2", "--json", "-o"]
+    facts = {"folder": "lists/", "lists": 40, "parts": 3, "found": 0, "with_reason": 40}
+    assert run(*question, "lists/").json == facts | {"rows": (rows := pl.read_parquet("lists/*.parquet").height)}
+    before = {path.name: path.read_bytes() for path in (here / "lists").iterdir()}
+    (here / "lists" / "part-00001.parquet").unlink()
+    again = run(*question, "lists")  # it is there: no slash is needed
+    assert again.json == facts | {"folder": "lists", "rows": rows, "found": 2}
+    assert "note: 40 lists are short or not personal; the column reason says why" in again.err
+    assert "note: 2 of the 3 parts were there and are as they were written" in again.err
+    assert {path.name: path.read_bytes() for path in (here / "lists").iterdir()} == before
+
+
+def test_users_of_a_folder_may_be_listed_and_strangers_are_named(run, here, shop):
+    outcome = run("recommend", shop / "all.corml", "-u", "u3", "-u", "nobody", "-o", "lists/", "-k", "2")
+    assert pl.read_parquet("lists/*.parquet")["user"].to_list() == ["u3", "u3", "nobody", "nobody"]
+    assert "1 of the 2 users are not known to the model: 'nobody'" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "fragment"),
+    [
+        (["--all", "--max-share", "5%"], 2, "--max-share is a rule for all lists together"),
+        (["--history", "i1"], 2, "Lists in a folder are for known users"),
+        (["--all", "-k", "4"], 2, "has lists made with k '3', and these would be with k '4'"),
+        (["--all", "--seen", "allow", "-k", "3"], 2, "made without seen, and these would be with seen 'allow'"),
+    ],
+)
+def test_what_a_folder_of_lists_cannot_have_is_refused(run, here, shop, words, code, fragment):
+    assert run("recommend", shop / "all.corml", "--all", "-k", "3", "-o", "lists/").code == 0
+    outcome = run("recommend", shop / "all.corml", *words, "-o", "lists/")
+    assert outcome.code == code
+    assert fragment in outcome.err
 
 
 def test_the_bundled_sample_gives_everybody_a_list(run, here):

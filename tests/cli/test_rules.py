@@ -5,7 +5,7 @@ import pytest
 
 import corml
 from corml import rerank
-from corml.cli import recommend as command
+from corml.parts import sizes
 
 
 @pytest.fixture
@@ -34,7 +34,7 @@ def test_rules_mean_what_they_mean_in_python(run, shop, items):
 
 
 def test_a_share_holds_over_all_users_however_many_are_asked_for_at_a_time(run, here, shop, monkeypatch):
-    monkeypatch.setattr(command, "PIECE", 7)
+    monkeypatch.setattr(sizes, "PIECE", 7)
     monkeypatch.setattr(rerank, "BAND", 9)
     assert run("recommend", shop / "all.corml", "--all", "-k", "3", "--max-share", "20%", "-o", "lists.csv").code == 0
     frame = pl.read_csv(here / "lists.csv")

@@ -11,7 +11,9 @@ import pytest
 import corml
 from corml import CoRML, Popularity, Split, evaluate, metrics
 from corml.errors import UsageError
+from corml.evaluation import measure
 from corml.evaluation.run import DEFAULT_METRICS
+from corml.linalg.closeness import Closeness
 
 EVERYTHING = [f"{name}@{k}" for name, k in itertools.product(metrics.names(), (5, 10, 20))]
 
@@ -116,3 +118,25 @@ def test_importing_evaluation_stays_light():
     code = f"import sys, corml.evaluation; print(sorted({heavy} & set(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+@pytest.mark.parametrize("users", [1, 7])
+@pytest.mark.parametrize("rules", [None, corml.ListRules(diversity=0.4)])
+def test_users_measured_some_at_a_time_have_the_same_values_to_the_last_bit(model, split, monkeypatch, users, rules):
+    whole = evaluate(model, split, EVERYTHING, rules=rules)
+    monkeypatch.setattr(measure, "BLOCK", users)
+    monkeypatch.setattr("corml.metrics._lists.COUNTED", users)
+    parts = evaluate(model, split, EVERYTHING, rules=rules)
+    assert len(whole.users) > 7
+    assert parts.means == whole.means
+    assert parts.intervals == whole.intervals
+    for label, values in whole.per_user.items():
+        assert parts.per_user[label].tobytes() == values.tobytes()
+
+
+def test_closeness_of_items_is_made_once_for_all_users(model, split, monkeypatch):
+    made, by_users = [], Closeness.by_users
+    monkeypatch.setattr(measure, "BLOCK", 5)
+    monkeypatch.setattr(Closeness, "by_users", lambda train: made.append(1) or by_users(train))
+    evaluate(model, split, ["diversity@5", "diversity@10"])
+    assert len(made) == 1

@@ -1,5 +1,6 @@
 """corml recommend: lists for known users, for all users, or for any history."""
 
+import os
 from collections.abc import Iterator, Sequence
 from typing import Any
 
@@ -12,13 +13,15 @@ from corml.cli._tables import ending, put, table_bytes
 from corml.cli._where import excluded, only_these
 from corml.cli._work import ids, tell_unknown, text_target, turned
 from corml.errors import UsageError, ascii_line, quoted
+from corml.parts import ListParts, check_folder, users_at_a_time
 from corml.recommendations import Recommendations
 from corml.recommender import Recommender
+from corml.requests import list_length
 from corml.seen import SeenRule
 
 __all__ = ["recommend"]
 
-PIECE = 10_000  # users at a time, so that there is progress to show
+FOLDER = "a folder"  # kind of output: Parquet in parts
 FEW = 20  # lists whose reasons are printed one by one
 
 
@@ -85,7 +88,12 @@ def recommend(
         None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
     ),
     out: str = typer.Option(
-        None, "--out", "-o", metavar="FILE", help="Write .parquet, .csv, .tsv or .json; - prints CSV."
+        None,
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write .parquet, .csv, .tsv or .json; - prints CSV. A folder, lists/, gets Parquet files of some users "
+        "each, and the same command goes on if it was stopped.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     rules: dict[str, Any] = {},
@@ -104,17 +112,22 @@ def recommend(
       corml recommend shop.corml --user u1 --only-where "genre=Comedy" --only-where "price<=20"
       corml recommend shop.corml --user u1 --new-items arrivals.csv --only-where "genre=Comedy"
       corml recommend shop.corml --all --out lists.parquet
+      corml recommend shop.corml --all -k 20 --out lists/
       corml recommend shop.corml --all --out - | gzip > lists.csv.gz
       corml recommend shop.corml --all --seen only --exclude-recent 2w --out again.csv
       corml recommend shop.corml --all --diversity .3 --max-per genre=2 --max-share 5% --out lists.parquet
     """
-    kind = ending(out, (".parquet", ".csv", ".tsv", ".json")) if out else ""
-    if out:
+    kind = _kind_of(out) if out else ""
+    if kind == FOLDER:
+        check_folder(out)
+    elif out:
         text_target(out, model, users, items, new_items)
     listed = [*user, *(ids("@" + users) or [] if users else [])]
     histories = [*(ids(text) or [] for text in history), *([item] if item else [])]
     if bool(listed or all_users) == bool(histories):
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history or --item with item ids.")
+    if histories and kind == FOLDER:
+        raise UsageError("Lists in a folder are for known users: write those of histories into one file.")
     SeenRule(seen, exclude_recent)
     named = {"exclude": ids(exclude), "only": ids(only)}
     loaded = corml.read_model(model)
@@ -138,6 +151,13 @@ def recommend(
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
     for name, given in named.items():
         tell_unknown((item for item in given or () if item not in loaded.items_), f"--{name}")
+    if kind == FOLDER:
+        whom = [*listed, *(loaded.users_.labels if all_users else [])] if listed else None
+        with progress() as show:
+            made = loaded.recommend_to(out, whom, k=k, progress=show, **limits)
+        _tell_of_parts(made, out, as_json)
+        _tell_strangers(loaded, listed)
+        return
     if histories:
         with progress():
             lists = [loaded.recommend(history=histories, k=k, **limits)]
@@ -150,6 +170,25 @@ def recommend(
         _tell_strangers(loaded, requested)
 
 
+def _kind_of(out: str) -> str:
+    """What to write: by the ending of a file's name, or into a folder, which is there or is written with a slash."""
+    if out.endswith(("/", os.sep)) or os.path.isdir(out):
+        return FOLDER
+    return ending(out, (".parquet", ".csv", ".tsv", ".json"))
+
+
+def _tell_of_parts(made: ListParts, out: str, as_json: bool) -> None:
+    if made.with_reason:
+        tell(f"note: {made.with_reason:,} lists are short or not personal; the column reason says why")
+    if made.found:
+        tell(f"note: {made.found:,} of the {made.parts:,} parts were there and are as they were written")
+    if as_json:
+        counts = {name: value for name, value in vars(made).items() if name != "folder"}
+        show_json({"folder": out, **counts})
+    else:
+        wrote(out, f"{made.lists:,} lists in {made.parts:,} parts")
+
+
 def _for_users(
     loaded: Recommender, requested: Sequence[str], k: int, limits: dict[str, Any]
 ) -> Iterator[Recommendations]:
@@ -159,9 +198,10 @@ def _for_users(
         if limits["max_share"] is not None:  # a share is one of all lists
             yield loaded.recommend(requested, k=k, **limits, progress=show)
             return
-        for at in range(0, len(requested), PIECE):
-            yield loaded.recommend(requested[at : at + PIECE], k=k, **limits)
-            show("recommend", min(at + PIECE, len(requested)), len(requested))
+        piece = users_at_a_time(list_length(k, loaded.items))
+        for at in range(0, len(requested), piece):
+            yield loaded.recommend(requested[at : at + piece], k=k, **limits)
+            show("recommend", min(at + piece, len(requested)), len(requested))
 
 
 def _deliver(lists: list[Recommendations], out: str | None, kind: str, as_json: bool) -> None:

@@ -1,7 +1,7 @@
 """Evaluate a model, or the lists of another program, on a part of a split."""
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +21,7 @@ from corml.metrics import Metric, parse_all
 from corml.progress import Asked, Progress
 from corml.rules import ListRules
 from corml.splits import Split
-from corml.topn import top_k
+from corml.topn import top_bands
 
 if TYPE_CHECKING:
     from corml.evaluation.external_lists import ExternalLists
@@ -67,7 +67,7 @@ def evaluate(
         if rules is not None and rules.any:
             best = _by_rules(model, history, longest, known, job, rules, report)
         else:
-            best, _ = top_k(model, history, longest, users=known, seen=job.mask, progress=report)
+            best = _by_score(model, history, longest, known, job, report)
     return _result(job, best, parsed, bootstrap, name=model.NAME, rules=str(rules or ""))
 
 
@@ -98,6 +98,17 @@ def evaluate_lists(
     return _result(job, best, parsed, bootstrap, name=name, notes=notes)
 
 
+def _by_score(
+    model: "Recommender", history: csr_array, k: int, known: NDArray[np.int64], job: task.Task, progress: Progress
+) -> NDArray[np.int32]:
+    """Lists of a task; of many users only the item numbers are kept, in half the bytes."""
+    best, first = np.empty((len(job.users), k), dtype=np.int32), 0
+    for columns, _ in top_bands(model, history, k, users=known, seen=job.mask, progress=progress):
+        best[first : first + len(columns)] = columns
+        first += len(columns)
+    return best
+
+
 def _by_rules(
     model: "Recommender",
     history: csr_array,
@@ -106,17 +117,17 @@ def _by_rules(
     job: task.Task,
     rules: ListRules,
     progress: Progress,
-) -> NDArray[np.int64]:
+) -> NDArray[np.int32]:
     """Lists of a task by rules."""
     from corml.rerank import Ranking, ranked  # with a kernel that plain lists do without
 
     ranking = Ranking.of(model, history, known, job.mask, rules=rules)
-    return ranked(ranking, k, rules, job.users.tolist(), progress).columns
+    return ranked(ranking, k, rules, job.users.tolist(), progress).columns.astype(np.int32)
 
 
 def _result(
     job: task.Task,
-    best: NDArray[np.int64],
+    best: NDArray[np.integer[Any]],
     metrics: Sequence[Metric],
     bootstrap: Bootstrap,
     *,

@@ -6,8 +6,9 @@
     catalogue    coverage, gini
 
 A metric is a function of `Lists` and a length K that gives one number per user, or a single one where it is about all
-lists together. Its docstring says in words what it measures, then its formula, then which way is better: that is what
-`describe()` gives and the command line prints.
+lists together. The number of a user comes from that user's list alone: users are measured some at a time. Its docstring
+says in words what it measures, then its formula, then which way is better: that is what `describe()` gives and the
+command line prints.
 """
 
 from corml.metrics._catalogue import Described, Metric, describe, direction, names, parse, parse_all

@@ -1,8 +1,7 @@
 """What a metric sees: ranked lists, what in them was right, and how common each item is."""
 
-from dataclasses import dataclass
-from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,8 @@ __all__ = ["Lists", "Values", "Whole"]
 
 Whole = NDArray[np.integer[Any]]
 Values = NDArray[np.float64]
+
+COUNTED = 1 << 16  # lists counted at a time
 
 
 @dataclass(frozen=True, eq=False)
@@ -34,10 +35,15 @@ class Lists:
     degrees: Whole
     n_users: int
     train: csr_array | None = None
+    _shared: dict[str, "Closeness"] = field(default_factory=dict, repr=False)  # by all parts of the lists
 
     def __post_init__(self) -> None:
         assert self.items.shape == self.hits.shape
         assert self.relevant.shape == self.items.shape[:1]
+
+    def of(self, users: slice) -> Self:
+        """The lists of some of the users."""
+        return replace(self, items=self.items[users], hits=self.hits[users], relevant=self.relevant[users])
 
     @property
     def n_items(self) -> int:
@@ -46,8 +52,11 @@ class Lists:
 
     def counts(self, k: int) -> Whole:
         """How many of the lists have each item of the catalogue among their first k."""
-        shown = self.items[:, :k]
-        return np.bincount(shown[shown >= 0], minlength=self.n_items)
+        counts = np.zeros(self.n_items, dtype=np.int64)
+        for first in range(0, len(self.items), COUNTED):
+            shown = self.items[first : first + COUNTED, :k]
+            counts += np.bincount(shown[shown >= 0], minlength=self.n_items)
+        return counts
 
     def average(self, worth: Values, k: int) -> Values:
         """Mean worth (one number per item) of the items actually in each list; 0 for an empty list."""
@@ -61,11 +70,13 @@ class Lists:
         rare: Values = -np.log2(np.maximum(self.degrees, 1) / max(self.n_users, 1))
         return rare + 0.0  # an item of all users has 0, not −0
 
-    @cached_property
+    @property
     def closeness(self) -> "Closeness":
         """Cosine of the training users of two items."""
         from corml.linalg.closeness import Closeness  # a kernel that other metrics do without
 
         if self.train is None:
             raise UsageError("These lists come without training interactions, which tell how close two items are.")
-        return Closeness.by_users(self.train)
+        if "users" not in self._shared:
+            self._shared["users"] = Closeness.by_users(self.train)
+        return self._shared["users"]

@@ -1,6 +1,8 @@
 """A fitted model as one file: ids, settings, arrays, where the data came from and how good it was."""
 
+import hashlib
 import importlib.metadata
+import json
 import os
 import platform
 from collections.abc import Mapping
@@ -27,7 +29,7 @@ from corml.storage.negative import arrays_of_negative, decode_negative, encode_n
 if TYPE_CHECKING:
     from corml.recommender import Recommender
 
-__all__ = ["environment", "restore", "save_model"]
+__all__ = ["environment", "fingerprint", "restore", "save_model"]
 
 PACKAGES = ("corml", "numpy", "scipy", "numba")
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
@@ -66,6 +68,17 @@ def save_model(
         **facts_of(state.attributes),
     }
     atomic.replace(path, *pieces(_arrays(model, state, history=history), facts))
+
+
+def fingerprint(model: "Recommender") -> str:
+    """Hash of everything that decides a list: ids, histories, settings and arrays; the same before and after a save."""
+    state: Fitted = model.fitted_
+    facts = {"model": model.NAME, "settings": dict(state.resolved), **facts_of(state.attributes)}
+    digest = hashlib.sha256(json.dumps(facts, default=str, sort_keys=True).encode())
+    for name, array in sorted(_arrays(model, state, history=len(state.users) > 0).items()):
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
 
 
 def _updates(state: Fitted, *, history: bool) -> dict[str, Any]:
