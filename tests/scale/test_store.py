@@ -44,7 +44,17 @@ def files_of(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("options", [{}, {"at_least": 4}, {"rating": False}, {"time": False}, {"at_least": 3, "rating_strength": True}, {"rating": False, "weight": "rating", "transform": "log1p"}], ids=str)  # fmt: skip
+OPTIONS = [
+    {},
+    {"at_least": 4},
+    {"rating": False},
+    {"time": False},
+    {"at_least": 3, "rating_strength": True},
+    {"rating": False, "weight": "rating", "transform": "log1p"},
+]
+
+
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
 def test_a_store_of_many_parts_is_what_load_reads(parts, tmp_path, options):
     store = corml.build_store([parts / "*.csv*", parts / "*.parquet"], tmp_path / "s", memory=SMALL, **options)
     loaded, read = corml.load(tmp_path / "whole.parquet", **options), store.interactions()
@@ -81,13 +91,13 @@ def test_both_orientations_are_the_same_matrix(parts, tmp_path):
 
 
 IDS = st.sampled_from(["1", "01", "1.0", "ü", "a b", "x\ty", 'q"q', "l\nl", "NA", "-", "日本", "u" * 300])
-ROWS = st.lists(
-    st.tuples(IDS, IDS, st.sampled_from([0, 1, 2.5, 4, 5]), st.integers(0, 9)), min_size=1, max_size=60
-)
+ROWS = st.lists(st.tuples(IDS, IDS, st.sampled_from([0, 1, 2.5, 4, 5]), st.integers(0, 9)), min_size=1, max_size=60)
 
 
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
-@given(rows=ROWS, cuts=st.integers(1, 5), at_least=st.sampled_from([None, 2, 4]), timed=st.booleans(), text=st.booleans())
+@given(
+    rows=ROWS, cuts=st.integers(1, 5), at_least=st.sampled_from([None, 2, 4]), timed=st.booleans(), text=st.booleans()
+)
 def test_any_small_table(rows, cuts, at_least, timed, text, tmp_path_factory):
     folder = tmp_path_factory.mktemp("any")
     frame = pl.DataFrame(rows, schema=["user", "item", "rating", "time"], orient="row")
@@ -184,7 +194,7 @@ def test_dates_that_only_all_rows_could_explain_need_a_format(tmp_path):
 def test_kinds_of_files_that_cannot_be_cut_are_refused(tmp_path, name):
     if name != "nothing.csv":
         (tmp_path / name).write_text("{}")
-    with pytest.raises(CormlError, match="cannot be read in pieces|There is no file"):
+    with pytest.raises(CormlError, match=r"cannot be read in pieces|There is no file"):
         corml.build_store(tmp_path / name, tmp_path / "s")
 
 
@@ -226,7 +236,7 @@ def test_a_flipped_bit_is_found_wherever_it_is(store):
         whole = path.read_bytes()
         at = len(whole) // 2
         path.write_bytes(whole[:at] + bytes([whole[at] ^ 4]) + whole[at + 1 :])
-        with pytest.raises(DataError, match="damaged|cannot be read|not a store"):
+        with pytest.raises(DataError, match=r"damaged|cannot be read|not a store"):
             corml.Store(store.path, verify=True)
         path.write_bytes(whole)
     corml.Store(store.path, verify=True)

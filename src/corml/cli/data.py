@@ -211,7 +211,9 @@ def store(
         made = corml.build_store(names, out, memory=memory, progress=show, notify=note, **loading)
     users, items = made.shape
     if as_json:
-        show_json({"folder": out, "users": users, "items": items, "interactions": len(made), "fingerprint": made.fingerprint})
+        show_json(
+            {"folder": out, "users": users, "items": items, "interactions": len(made), "fingerprint": made.fingerprint}
+        )
         return
     wrote(out, f"{len(made):,} interactions of {users:,} users with {items:,} items")
 

@@ -163,7 +163,9 @@ def _of_text(path: Path, options: Options, notes: Notes, start: Position, cut: C
             first = next(_pieces(file, path, Position(), cut.bytes, quotes=True), (b"", Position()))
             content = Content(first[0], kind_of(path.name), shown(path), path.name)
             if looks_like_lists(content, options):
-                raise UsageError(f"{content.where} has a user and items on each line: a store needs a row for each pair.")
+                raise UsageError(
+                    f"{content.where} has a user and items on each line: a store needs a row for each pair."
+                )
             top = _text.TextTable(content, options, notes)
             if not start.at:
                 yield top, first[1]
@@ -183,7 +185,9 @@ def _opened(path: Path) -> IO[bytes]:
     return cast("IO[bytes]", gzip.open(path)) if path.name.lower().endswith(".gz") else open(path, "rb")
 
 
-def _pieces(file: IO[bytes], path: Path, start: Position, size: int, *, quotes: bool) -> Iterator[tuple[bytes, Position]]:
+def _pieces(
+    file: IO[bytes], path: Path, start: Position, size: int, *, quotes: bool
+) -> Iterator[tuple[bytes, Position]]:
     """Whole lines of about so many bytes, each piece with the position after it."""
     held, at, line = b"", start.at, start.line
     while True:
@@ -194,7 +198,9 @@ def _pieces(file: IO[bytes], path: Path, start: Position, size: int, *, quotes: 
             return
         if not end:
             if len(held) > PATIENCE * size + _text.SAMPLE_BYTES:
-                raise DataError(f"{shown(path)}, line {line + 1:,}: no line ends outside of quotes for a long way: is a quote open?")
+                raise DataError(
+                    f"{shown(path)}, line {line + 1:,}: no line ends outside of quotes for a long way: is a quote open?"
+                )
             continue
         piece, held = held[:end], held[end:]
         at, line = at + len(piece), line + piece.count(b"\n")

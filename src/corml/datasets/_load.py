@@ -77,9 +77,9 @@ def load(
     Parameters
     ----------
     source
-        A path, a folder or a pattern of files (`events/**/*.parquet`), "-" for standard input, a data frame (pandas,
-        polars, pyarrow), a store, or a name such as "movielens-small" or "gowalla". Or several of these, each of one kind of
-        events: {"view": "views.parquet", "buy": "orders.csv"}, as text "view=views.parquet,buy=orders.csv".
+        A path, a folder or a pattern of files (`events/**/*.parquet`), a store, "-" for standard input, a data frame
+        (pandas, polars, pyarrow), or a name such as "movielens-small" or "gowalla". Or several of these, each of one
+        kind of events: {"view": "views.parquet", "buy": "orders.csv"}, as text "view=views.parquet,buy=orders.csv".
     user, item, rating, time
         Columns by name or, counted from 0, by position; None finds them by their usual names, False (for rating and
         time) does without.

@@ -42,7 +42,9 @@ REFUSED = (
     *("event", "weights", "negative", "half_life"),
 )
 # what str.isspace() calls a blank; an id of nothing else is none
-BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(map(chr, range(0x2000, 0x200B)))
+BLANKS = "\t\n\v\f\r\x1c\x1d\x1e\x1f \x85\xa0\u1680\u2028\u2029\u202f\u205f\u3000" + "".join(
+    map(chr, range(0x2000, 0x200B))
+)
 
 
 @dataclass(frozen=True)
@@ -73,7 +75,9 @@ class Stream:
         own = list(first.names)
         self._names = own + [key for key in partition(self.files[0]) if key not in own]
         self._roles = roles(self._names, first.named, self.options, first.where)
-        chosen = [f"{role}={ascii_line(self._names[at])[1:-1]}" for role, at in vars(self._roles).items() if at is not None]
+        chosen = [
+            f"{role}={ascii_line(self._names[at])[1:-1]}" for role, at in vars(self._roles).items() if at is not None
+        ]
         notes.add("columns: " + ", ".join(chosen))
 
     @property
@@ -101,9 +105,8 @@ class Stream:
         """What rows of some users, numbered, come to: pairs to learn from and pairs that were only seen."""
         quantity = known["quantity"]
         strength = None if quantity is None else Strength(quantity, True, None)
-        users, items = ([""] * 0, _Counted(shape[1]))
         return merge(
-            Rows(users, items, *codes, known["rating"], known["time"], len(codes[0]), 0, strength=strength),
+            Rows([], _Counted(shape[1]), *codes, known["rating"], known["time"], len(codes[0]), 0, strength=strength),
             self.options,
         )
 
@@ -119,7 +122,9 @@ class Stream:
     def _batch(self, table: "_Aligned", end: Position) -> Batch:
         columns = table.read(self._roles.positions())
         _refuse_unclear(columns, self._roles, self.options, table.where)
-        fine = None if columns.faults or self.options.null_ids else _fine(columns, self._roles, self.options, table.where)
+        fine = (
+            None if columns.faults or self.options.null_ids else _fine(columns, self._roles, self.options, table.where)
+        )
         if fine is not None:
             return Batch(*fine, len(columns), 0, 0, end)
         return _checked(table, self._settled(), self._notes, end)
@@ -253,7 +258,11 @@ def _fine(
 ) -> "tuple[pl.Series, pl.Series, Floats | None, Floats | None, Floats | None] | None":
     """The columns of a batch in which every row is fine; None if one is not."""
     series = dict(zip(chosen.positions(), columns.series, strict=True))
-    ids = [_texts(series[at], role, where, trim=options.trim) for role, at in vars(chosen).items() if role in ("user", "item")]
+    ids = [
+        _texts(series[at], role, where, trim=options.trim)
+        for role, at in vars(chosen).items()
+        if role in ("user", "item")
+    ]
     rating = time = quantity = None
     bad = [np.zeros(1, dtype=bool)]
     if chosen.rating is not None:
@@ -280,8 +289,9 @@ def _texts(series: "pl.Series", role: str, where: str, *, trim: bool) -> "pl.Ser
     if series.dtype.is_integer() or not len(text):
         return text
     text = text.str.strip_chars() if trim else text
-    longest, shortest = text.str.len_bytes().max(), text.str.strip_chars(BLANKS).str.len_bytes().min()
-    return text if shortest and longest is not None and int(longest) <= LONGEST_ID else None  # type: ignore[call-overload]
+    longest = int(text.str.len_bytes().to_numpy().max())
+    shortest = int(text.str.strip_chars(BLANKS).str.len_bytes().to_numpy().min())
+    return text if shortest and longest <= LONGEST_ID else None
 
 
 def _checked(table: Table, options: Options, notes: Notes, end: Position) -> Batch:

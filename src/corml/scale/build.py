@@ -86,7 +86,7 @@ def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress) -> None
     for inner in FOLDERS:
         (folder / inner).mkdir(exist_ok=True)
     write_items(folder, work, catalogue)
-    written = write_user_parts(folder, work, catalogue, progress)
+    seen, others = write_user_parts(folder, work, catalogue, progress)
     item_starts = write_item_blocks(folder, catalogue, plan.memory, progress)
     manifest = Manifest(
         options=plan.options,
@@ -100,8 +100,14 @@ def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress) -> None
         timed=catalogue.timed,
         user_starts=catalogue.user_starts,
         item_starts=item_starts,
-        **written,
-        counts={"rows": counts["read"], "bad_rows": counts["bad"], "without_id": counts["without_id"], **catalogue.counts},
+        seen=seen,
+        others=others,
+        counts={
+            "rows": counts["read"],
+            "bad_rows": counts["bad"],
+            "without_id": counts["without_id"],
+            **catalogue.counts,
+        },
         files=_hashed(folder, progress),
     )
     atomic.replace(folder / MANIFEST, manifest.text().encode())

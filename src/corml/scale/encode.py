@@ -1,8 +1,8 @@
 """From files to merged pairs, in three stages of small tasks; each task leaves one file, and is done if that is there.
 
-    split      a batch of rows: ids numbered within the batch, rows ordered by the bucket of their user
-    number     items numbered over all batches, in order of first appearance: the one stage that needs their order
-    merge      a bucket: users numbered, rows merged into pairs by the rules of `load`
+split      a batch of rows: ids numbered within the batch, rows ordered by the bucket of their user
+number     items numbered over all batches, in order of first appearance: the one stage that needs their order
+merge      a bucket: users numbered, rows merged into pairs by the rules of `load`
 """
 
 from collections.abc import Iterator
@@ -117,10 +117,11 @@ def _divided(batch: Batch, buckets: int) -> dict[str, NDArray[Any]]:
     of_row = bucket[user]
     order = np.argsort(of_row, kind="stable")
     names = users.labels.take(by_bucket)
-    arrays = {
-        "users": names.data, "user_starts": names.starts, "user_buckets": starts, "row_buckets": _starts(of_row, buckets),
-        "items": items.labels.data, "item_starts": items.labels.starts, "user": place[user[order]], "item": item[order]
-    }  # fmt: skip
+    arrays: dict[str, NDArray[Any]] = {
+        **{"users": names.data, "user_starts": names.starts, "user_buckets": starts, "user": place[user[order]]},
+        **{"items": items.labels.data, "item_starts": items.labels.starts, "item": item[order]},
+        "row_buckets": _starts(of_row, buckets),
+    }
     values = {name: getattr(batch, name) for name in VALUES}
     return arrays | {name: column[order] for name, column in values.items() if column is not None}
 
@@ -183,9 +184,7 @@ def _merged(stream: Stream, work: Work, pieces: list[tuple[int, int]], bucket: i
     return {"arrays": arrays, **counts}
 
 
-def _gathered(
-    work: Work, pieces: list[tuple[int, int]], bucket: int
-) -> tuple[Labels, dict[str, NDArray[Any]]]:
+def _gathered(work: Work, pieces: list[tuple[int, int]], bucket: int) -> tuple[Labels, dict[str, NDArray[Any]]]:
     """The labels of a bucket, batch after batch, and its rows; `user` counts through these labels."""
     labels: list[Labels] = []
     columns: dict[str, list[NDArray[Any]]] = {}
@@ -207,7 +206,10 @@ def _gathered(
 def as_csr(pairs: Pairs, users: int, items: int) -> dict[str, NDArray[Any]]:
     """Pairs as rows of users with sorted items."""
     order = np.argsort(pairs.user.astype(np.int64) * items + pairs.item, kind="stable")
-    arrays = {"indptr": _starts(pairs.user, users), "indices": pairs.item[order].astype(np.int32)}
+    arrays: dict[str, NDArray[Any]] = {
+        "indptr": _starts(pairs.user, users),
+        "indices": pairs.item[order].astype(np.int32),
+    }
     if pairs.time is not None:
         arrays["times"] = pairs.time[order]
     if pairs.weights is not None:

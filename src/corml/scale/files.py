@@ -31,10 +31,12 @@ class Piece:
 
     def __init__(self, path: Path) -> None:
         try:
-            self._file = safe_open(path, framework="numpy")
+            self._file: Any = safe_open(path, framework="numpy")
         except (OSError, SafetensorError) as fault:
             name = ascii_line(path.parent.parent.parent, 200)
-            raise DataError(f"A piece of {name} is damaged ({fault}): delete the folder and make the store again.") from fault
+            raise DataError(
+                f"A piece of {name} is damaged ({fault}): delete the folder and make the store again."
+            ) from fault
         self.names: set[str] = set(self._file.keys())
 
     def __enter__(self) -> "Piece":
@@ -95,4 +97,6 @@ def read_json(path: Path) -> Any:
     except FileNotFoundError:
         return None
     except (OSError, ValueError) as fault:
-        raise DataError(f"{ascii_line(path, 200)} cannot be read ({fault}): delete the folder and start again.") from fault
+        raise DataError(
+            f"{ascii_line(path, 200)} cannot be read ({fault}): delete the folder and start again."
+        ) from fault

@@ -5,6 +5,7 @@ steps of MurmurHash3 so that all bits depend on all others. Equal hashes are com
 ever taken for one. A label costs its bytes, 8 for its start, 8 for its hash and 8 or more in the table of numbers.
 """
 
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -40,7 +41,7 @@ class Labels:
     def texts(self) -> list[str]:
         """The labels as Python's own texts."""
         whole, ends = self.data.tobytes(), self.starts.tolist()
-        return [whole[a:b].decode() for a, b in zip(ends[:-1], ends[1:], strict=True)]
+        return [whole[a:b].decode() for a, b in pairwise(ends)]
 
     def take(self, rows: NDArray[np.integer[Any]]) -> "Labels":
         """Some of the labels, in this order."""
@@ -146,7 +147,7 @@ def _hash(data: Bytes, starts: Starts, found: Hashes) -> None:
 def _same(data: Bytes, a: int, b: int, known: Bytes, c: int, d: int) -> bool:
     if b - a != d - c:
         return False
-    for step in range(b - a):  # noqa: SIM110
+    for step in range(b - a):
         if data[a + step] != known[c + step]:
             return False
     return True

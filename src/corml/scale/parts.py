@@ -84,18 +84,18 @@ def write_items(folder: Path, work: Work, catalogue: Catalogue) -> None:
 # --- by user ---------------------------------------------------------------------------------------------------------
 
 
-def write_user_parts(folder: Path, work: Work, catalogue: Catalogue, progress: Progress) -> dict[str, int]:
-    """Write the parts of by_user, users, seen and others; give the sizes of the last two."""
-    counts = {"seen": 0, "others": 0}
+def write_user_parts(folder: Path, work: Work, catalogue: Catalogue, progress: Progress) -> tuple[int, int]:
+    """Write the parts of by_user, users, seen and others; give the pairs that users have seen, and how many others."""
+    seen = others = 0
     buckets = len(catalogue.user_starts) - 1
     for bucket in range(buckets):
         with Piece(work.merged(bucket)) as merged:
             _write_user_part(folder, merged, bucket, catalogue)
             if catalogue.seen:
-                seen, others = _write_seen(folder, merged, bucket, catalogue)
-                counts = {"seen": counts["seen"] + seen, "others": counts["others"] + others}
+                more_seen, more_others = _write_seen(folder, merged, bucket, catalogue)
+                seen, others = seen + more_seen, others + more_others
         progress("by user", bucket + 1, buckets)
-    return counts
+    return seen, others
 
 
 def _write_user_part(folder: Path, merged: Piece, part: int, catalogue: Catalogue) -> None:
@@ -117,21 +117,17 @@ def _write_user_part(folder: Path, merged: Piece, part: int, catalogue: Catalogu
 def _write_seen(folder: Path, merged: Piece, part: int, catalogue: Catalogue) -> tuple[int, int]:
     """Write what users, and people who are none, have seen; give how many pairs, and how many people."""
     degrees = np.diff(merged["indptr"])
-    if "seen_indices" not in merged.names:
-        empty = {"indptr": np.zeros(len(degrees) + 1, dtype=np.int64), "indices": np.zeros(0, dtype=np.int32)}
-        seen = empty | ({"times": np.zeros(0)} if catalogue.timed else {})
-    else:
-        kinds = ("indptr", "indices", "times") if catalogue.timed else ("indptr", "indices")
-        seen = {name: merged[f"seen_{name}"] for name in kinds}
-    owner = np.repeat(np.arange(len(degrees)), np.diff(seen["indptr"]))
-    items = catalogue.rank[seen["indices"]]
-    of_users = _rows(owner, items, seen.get("times"), degrees > 0)
+    counts, items, times = np.zeros(len(degrees), dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0)
+    if "seen_indices" in merged.names:  # else this bucket has none
+        counts, items = np.diff(merged["seen_indptr"]), catalogue.rank[merged["seen_indices"]]
+        times = merged["seen_times"] if catalogue.timed else times
+    owner, known = np.repeat(np.arange(len(degrees)), counts), times if catalogue.timed else None
+    of_users = _rows(owner, items, known, degrees > 0)
     without = np.bincount(owner[items >= 0], minlength=len(degrees)) * (degrees == 0) > 0
-    of_others = _rows(owner, items, seen.get("times"), without)
     last = folder / labels_name("others", part)
-    if not last.exists():
+    if not last.exists():  # written after all else of this part
         _put(folder, "seen", part, of_users)
-        _put(folder, "others", part, of_others)
+        _put(folder, "others", part, _rows(owner, items, known, without))
         put_labels(last, Labels(merged["users"], merged["user_starts"]).take(np.flatnonzero(without)).texts())
     return len(of_users["indices"]), int(without.sum())
 

@@ -1,13 +1,13 @@
 """Where things stand in the folder of a store.
 
-    manifest.json                      what it is, written last: a folder without it is not finished
-    items.parquet                      ids of items, in order of first appearance
-    users/part-00000.parquet           ids of users, a part for each bucket
-    by_user/indptr-00000.npy …         users × items in rows (CSR): indptr, indices, weights and times where given
-    by_item/indptr-00000.npy …         items × users likewise, a part for each block of items
-    seen/…                             pairs that were seen and are not learned from, in the same parts as by_user
-    others/…                           people without a pair to learn from, and what they have seen
-    work/                              pieces of a store that is being made
+manifest.json                      what it is, written last: a folder without it is not finished
+items.parquet                      ids of items, in order of first appearance
+users/part-00000.parquet           ids of users, a part for each bucket
+by_user/indptr-00000.npy …         users × items in rows (CSR): indptr, indices, weights and times where given
+by_item/indptr-00000.npy …         items × users likewise, a part for each block of items
+seen/…                             pairs that were seen and are not learned from, in the same parts as by_user
+others/…                           people without a pair to learn from, and what they have seen
+work/                              pieces of a store that is being made
 """
 
 import os

@@ -130,7 +130,7 @@ class Store:
         memory.require(needed, what=f"Holding all of {name}", instead=instead)
         ids = Ids(self._all(self.user_labels()), kind="user"), Ids(self.item_labels().to_list(), kind="item")
         user, item, times, weights = self._pairs("by_user", len(ids[0]))
-        seen = Interactions(*ids, *self._pairs("seen", len(ids[0]))[:3]) if about.seen else None
+        seen = self._seen("seen", *ids) if about.seen else None
         others = self._others(ids[1]) if about.others else None
         facts = {"from": os.fspath(self.path), "options": {}, "notes": [], "store": about.fingerprint, **about.counts}
         return Interactions(*ids, user, item, times, source=facts, weights=weights, seen=seen, others=others)
@@ -139,9 +139,12 @@ class Store:
         parts = range(len(self.manifest.user_starts) - 1)
         labels = self._all(self._labels(labels_name("others", part)) for part in parts)
         people, nothing = Ids(labels, kind="user"), np.zeros(0, dtype=np.int32)
-        seen = Interactions(people, items, *self._pairs("others", len(people))[:3])
         times = np.zeros(0) if self.manifest.timed else None
-        return Interactions(people, items, nothing, nothing, times, seen=seen)
+        return Interactions(people, items, nothing, nothing, times, seen=self._seen("others", people, items))
+
+    def _seen(self, folder: str, people: Ids, items: Ids) -> Interactions:
+        user, item, times, _ = self._pairs(folder, len(people))
+        return Interactions(people, items, user, item, times)
 
     def _all(self, parts: "Iterator[pl.Series]") -> list[str]:
         return [label for part in parts for label in part.to_list()]
@@ -167,7 +170,8 @@ class Store:
         for part, (first, end) in enumerate(pairwise(starts)):
             chunk = self._chunk(folder, part, first, width)
             if len(chunk) != end - first:
-                raise DataError(f"{folder}, part {part}, of {ascii_line(self.path, 200)} has {len(chunk):,} rows, not {end - first:,}.")
+                name = ascii_line(self.path, 200)
+                raise DataError(f"{folder}, part {part}, of {name} has {len(chunk):,} rows, not {end - first:,}.")
             yield chunk
 
     def _chunk(self, folder: str, part: int, first: int, width: int) -> Chunk:
