@@ -30,8 +30,9 @@ class Piece:
     """Such a file, opened: arrays, or stretches of them, are read when they are asked for."""
 
     def __init__(self, path: Path) -> None:
+        opener: Any = safe_open  # its methods have no types
         try:
-            self._file: Any = safe_open(path, framework="numpy")
+            self._file = opener(path, framework="numpy")
         except (OSError, SafetensorError) as fault:
             name = ascii_line(path.parent.parent.parent, 200)
             raise DataError(
