@@ -145,6 +145,17 @@ def test_columns_named_by_folders_are_read(tmp_path):
     assert contents(store.interactions()) == contents(corml.load(tmp_path / "in"))
 
 
+def test_a_part_may_be_all_rows_without_a_user(tmp_path):
+    (tmp_path / "a.csv").write_text("user,item\n" + "null,1\n" * 5000)
+    (tmp_path / "b.csv").write_text("user,item\n" + "a,1\nb,2\n" * 5000)
+    notes = []
+    options = {"null_ids": "drop"}
+    store = corml.build_store(tmp_path / "*.csv", tmp_path / "s", memory=SMALL, notify=notes.append, **options)
+    assert contents(store.interactions()) == contents(corml.load(tmp_path / "*.csv", **options))
+    assert "rows without a user or an item left out: 5,000 of 15,000" in notes
+    assert len(notes) == 3  # the columns, the first batch, all batches
+
+
 # --- what is refused -------------------------------------------------------------------------------------------------
 
 

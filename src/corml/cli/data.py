@@ -8,13 +8,14 @@ import typer
 
 import corml
 from corml import datasets
-from corml.cli._console import STDOUT, in_flags, progress, say, show_json, show_table, wrote
+from corml.cli._console import STDOUT, in_flags, progress, say, show_json, show_table, tell, wrote
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, put
 from corml.cli._work import check_split, load, make_split, note, target, text_target
 from corml.cli._work import fetch as fetch_files
-from corml.errors import UsageError
+from corml.errors import ResourceError, UsageError
 from corml.interactions import Interactions
+from corml.store import is_store
 
 __all__ = ["data"]
 
@@ -103,7 +104,14 @@ def info(
       corml data info ratings.csv
       corml data info movielens-small --at-least 4
     """
-    report = datasets.examine(load(source, loading))
+    try:
+        report = datasets.examine(load(source, loading))
+    except ResourceError as fault:
+        if not is_store(source):
+            raise
+        tell(f"note: {fault}")
+        _show_manifest(source, as_json=as_json)
+        return
     if as_json:
         show_json(report.to_dict())
         return
@@ -216,6 +224,17 @@ def store(
         )
         return
     wrote(out, f"{len(made):,} interactions of {users:,} users with {items:,} items")
+
+
+def _show_manifest(source: str, *, as_json: bool) -> None:
+    """What a store says of itself, where it is too large to be examined."""
+    known = corml.Store(source).manifest
+    facts = {"users": known.users, "items": known.items, "interactions": known.interactions}
+    facts |= {"parts": len(known.user_starts) - 1, "seen": known.seen, "others": known.others, **known.counts}
+    if as_json:
+        show_json(facts)
+        return
+    show_table(["fact", "value"], ([name.replace("_", " "), f"{value:,}"] for name, value in facts.items()))
 
 
 def _fact(label: str, value: Any) -> Any:

@@ -28,6 +28,7 @@ from corml.datasets._sniff import Roles, roles
 from corml.datasets._strength import Strength, check_options
 from corml.errors import DataError, UsageError, ascii_line
 from corml.ids import LONGEST_ID
+from corml.store import is_store
 
 if TYPE_CHECKING:
     import polars as pl
@@ -71,6 +72,7 @@ class Stream:
         self.options = _options(given)
         self.files = _files(sources)
         self._cut, self._notes = cut, notes
+        self._said = {"columns"}
         first, _ = next(blocks(self.files[0], self.options, notes, Position(), cut))
         own = list(first.names)
         self._names = own + [key for key in partition(self.files[0]) if key not in own]
@@ -122,24 +124,32 @@ class Stream:
     def _batch(self, table: "_Aligned", end: Position) -> Batch:
         columns = table.read(self._roles.positions())
         _refuse_unclear(columns, self._roles, self.options, table.where)
-        fine = (
-            None if columns.faults or self.options.null_ids else _fine(columns, self._roles, self.options, table.where)
-        )
+        fine = None
+        if not columns.faults and self.options.null_ids is None:
+            fine = _fine(columns, self._roles, self.options, table.where)
         if fine is not None:
             return Batch(*fine, len(columns), 0, 0, end)
-        return _checked(table, self._settled(), self._notes, end)
+        notes = Notes()
+        batch = _checked(table, self._settled(), notes, end)
+        self._say_once(notes)
+        return batch
+
+    def _say_once(self, notes: Notes) -> None:
+        """Pass on the first remark of each kind: there may be thousands of batches."""
+        for line in notes.lines:
+            if line.partition(":")[0] not in self._said:
+                self._said.add(line.partition(":")[0])
+                self._notes.add(f"first of the batches with such rows: {line}")
 
     def _settled(self) -> Options:
-        """The options of all files, with the columns of the first; how many rows may be bad is seen at the end."""
+        """The options of all files, with the columns of the first."""
         options, names = self.options, self._names
-        skips = options.skip_bad_rows or options.max_bad_rows is not None
         return replace(
             options,
             user=self._roles.user,
             item=self._roles.item,
             rating=False if self._roles.rating is None else options.rating,
             time=False if self._roles.time is None else names[self._roles.time],
-            max_bad_rows=1.0 if skips else None,
         )
 
 
@@ -217,6 +227,8 @@ def _files(sources: Sequence[str | os.PathLike[str]]) -> list[Path]:
     paths: list[Path] = []
     for source in sources:
         name = os.fspath(source)
+        if is_store(name):
+            raise UsageError(f"{shown(name)} is a store already: name the files it was made of.")
         if is_pattern(name) and not os.path.exists(name):
             paths += files_like(name)
         elif os.path.isdir(name):
@@ -298,7 +310,7 @@ def _checked(table: Table, options: Options, notes: Notes, end: Position) -> Bat
     """A batch with rows that are not fine, as `load` reads it."""
     import polars as pl
 
-    rows = gather(table, options, notes)
+    rows = gather(table, options, notes, part=True)
     user, item = (
         pl.Series(labels, dtype=pl.String).gather(codes)
         for labels, codes in ((rows.users, rows.user), (rows.items, rows.item))

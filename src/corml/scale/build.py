@@ -64,12 +64,12 @@ def build_store(
     if (folder / MANIFEST).is_file():
         return _finished(folder, plan)
     with _alone(folder, plan), shown(progress) as show:
-        _build(stream, plan, folder, show)
+        _build(stream, plan, folder, show, notes)
     shutil.rmtree(folder / WORK)
     return Store(folder)
 
 
-def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress) -> None:
+def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress, notes: Notes) -> None:
     work = Work(folder / WORK)
     work.prepare()
     split_files(stream, plan, work, progress)
@@ -78,6 +78,9 @@ def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress) -> None
     stream.refuse_too_many(counts["bad"], counts["read"])
     if counts["read"] == counts["bad"] + counts["without_id"]:
         raise DataError("The files have no interactions: they have no rows.")
+    for name, what in (("bad", "bad rows skipped"), ("without_id", "rows without a user or an item left out")):
+        if counts[name]:
+            notes.add(f"{what}: {counts[name]:,} of {counts['read']:,}")
     number_items(work, progress)
     merge_buckets(stream, plan, work, progress)
     catalogue = Catalogue.of(work, plan.buckets)

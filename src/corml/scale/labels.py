@@ -57,7 +57,8 @@ def of_series(series: "pl.Series") -> Labels:
     starts = np.zeros(len(series) + 1, dtype=np.int64)
     np.cumsum(series.str.len_bytes().to_numpy(), out=starts[1:])
     joined = str(series.str.join("").item()) if len(series) else ""
-    return Labels(np.frombuffer(joined.encode(), dtype=np.uint8), starts)
+    writable = bytearray(joined, "utf-8")  # for an array that is not, Numba compiles everything once more
+    return Labels(np.frombuffer(writable, dtype=np.uint8), starts)
 
 
 def concatenated(parts: list[Labels]) -> Labels:
