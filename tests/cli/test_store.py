@@ -21,7 +21,7 @@ def test_a_store_is_made_and_taken_by_other_commands(run, rows):
     facts = run("data", "info", "shop.store/", "--json").json["facts"]
     assert (facts["users"], facts["items"], facts["interactions"]) == (*loaded.shape, len(loaded))
     run("fit", "shop.store", "--out", "m.corml", "--model", "popularity", "--split", "ratio")
-    assert "ndcg@10" in run("evaluate", "m.corml").out.lower()
+    assert "40 users of the test part" in run("evaluate", "m.corml").out
     assert "wrote shop.store" in run("data", "store", "part-0.csv", "part-[12].csv", "shop.store", "--at-least", 3).out
 
 

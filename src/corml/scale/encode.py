@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from corml.datasets import Batch, Pairs, Position, Stream
 from corml.errors import DataError, ascii_line
 from corml.progress import Progress
+from corml.scale.by_pair import by_pair
 from corml.scale.files import Piece, put_json, put_piece, read_json
 from corml.scale.labels import Labels, Numbering, buckets_of, concatenated, hashes, of_series
 from corml.scale.plan import Plan
@@ -173,9 +174,10 @@ def merge_buckets(stream: Stream, plan: Plan, work: Work, progress: Progress) ->
 def _merged(stream: Stream, work: Work, pieces: list[tuple[int, int]], bucket: int, items: int) -> dict[str, Any]:
     labels, columns = _gathered(work, pieces, bucket)
     users = Numbering()
-    user = users.add(labels, hashes(labels))[columns.pop("user")]
-    values = {name: columns.get(name) for name in VALUES}
-    codes = user.astype(np.int64), columns["item"].astype(np.int64)
+    user = users.add(labels, hashes(labels))[columns["user"]]
+    order = by_pair(user, columns["item"], len(users))  # rows of a pair stay as they were: the last is the last
+    values = {name: columns[name][order] if name in columns else None for name in VALUES}
+    codes = user[order].astype(np.int64), columns["item"][order].astype(np.int64)
     pairs = stream.merge((len(users), items), codes, **values)
     arrays = {"users": users.labels.data, "user_starts": users.labels.starts, **as_csr(pairs, len(users), items)}
     if pairs.seen is not None:
