@@ -11,7 +11,6 @@ work/                              pieces of a store that is being made
 """
 
 import os
-from pathlib import Path
 
 __all__ = ["ITEMS", "MANIFEST", "PLAN", "WORK", "array_name", "is_store", "labels_name"]
 
@@ -33,5 +32,5 @@ def is_store(path: object) -> bool:
     """Whether a folder is a store, or one that is being made."""
     if not isinstance(path, str | os.PathLike):
         return False
-    folder = Path(path)
-    return (folder / PLAN).is_file() or (folder / MANIFEST).is_file()
+    # of a name that no file can have os.path says no, where pathlib raises
+    return any(os.path.isfile(os.path.join(os.fspath(path), name)) for name in (PLAN, MANIFEST))
