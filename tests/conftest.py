@@ -16,6 +16,7 @@ THOROUGH = (
     "neural",
     "reliability",
     "report",
+    "scale",
     "service",
     "studio",
     "tuning",

@@ -41,6 +41,7 @@ RUN = [
     "docs/notebook.md",
     "docs/command-line.md",
     "docs/models.md",
+    "docs/scale.md",
     "docs/seen.md",
     "docs/items.md",
     "docs/lists.md",

@@ -30,7 +30,9 @@ if TYPE_CHECKING:
     from corml.models import read_model
     from corml.recommendations import Recommendations
     from corml.rules import ListRules
+    from corml.scale import build_store
     from corml.splits import Split, read_split, split
+    from corml.store import Store
     from corml.tuning import Tuned, tune
 
 __version__ = "0.1.0"
@@ -46,9 +48,11 @@ _HOMES = {
     "Recommendations": "corml.recommendations",
     "Result": "corml.evaluation",
     "Split": "corml.splits",
+    "Store": "corml.store",
     "Study": "corml.experiments",
     "Tuned": "corml.tuning",
     "Workspace": "corml.method.sparse.fit_cache",
+    "build_store": "corml.scale",
     "compare": "corml.experiments",
     "evaluate": "corml.evaluation",
     "load": "corml.datasets",
@@ -73,10 +77,12 @@ __all__ = [
     "Recommendations",
     "Result",
     "Split",
+    "Store",
     "Study",
     "Tuned",
     "Workspace",
     "baselines",
+    "build_store",
     "charts",
     "compare",
     "datasets",

@@ -25,6 +25,7 @@ __all__ = [
     "joined_split",
     "load",
     "make_split",
+    "note",
     "over",
     "pairs_of_split",
     "recorded_data_and_split",
@@ -44,13 +45,13 @@ __all__ = [
 def load(source: str, loading: dict[str, Any]) -> Interactions:
     """Load interactions, fetching a known data set first, and pass on the remarks of the loader."""
     _fetch_if_missing(source)
-    return corml.load(source, **loading, notify=_note)
+    return corml.load(source, **loading, notify=note)
 
 
 def fetch(name: str) -> list[Path]:
     """Fetch a known data set with progress."""
     with progress() as show:
-        return datasets.fetch(name, progress=lambda done, total: show("fetch", done, total or done), notify=_note)
+        return datasets.fetch(name, progress=lambda done, total: show("fetch", done, total or done), notify=note)
 
 
 def _fetch_if_missing(source: str) -> None:
@@ -61,7 +62,8 @@ def _fetch_if_missing(source: str) -> None:
         fetch(name)
 
 
-def _note(text: str) -> None:
+def note(text: str) -> None:
+    """Pass on a remark of the loader."""
     tell(f"note: {in_flags(text)}")
 
 

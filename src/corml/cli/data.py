@@ -6,14 +6,16 @@ from typing import Any
 
 import typer
 
+import corml
 from corml import datasets
-from corml.cli._console import STDOUT, in_flags, say, show_json, show_table, wrote
+from corml.cli._console import STDOUT, in_flags, progress, say, show_json, show_table, tell, wrote
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, put
-from corml.cli._work import check_split, load, make_split, target, text_target
+from corml.cli._work import check_split, load, make_split, note, target, text_target
 from corml.cli._work import fetch as fetch_files
-from corml.errors import UsageError
+from corml.errors import ResourceError, UsageError
 from corml.interactions import Interactions
+from corml.store import is_store
 
 __all__ = ["data"]
 
@@ -102,7 +104,14 @@ def info(
       corml data info ratings.csv
       corml data info movielens-small --at-least 4
     """
-    report = datasets.examine(load(source, loading))
+    try:
+        report = datasets.examine(load(source, loading))
+    except ResourceError as fault:
+        if not is_store(source):
+            raise
+        tell(f"note: {fault}")
+        _show_manifest(source, as_json=as_json)
+        return
     if as_json:
         show_json(report.to_dict())
         return
@@ -181,6 +190,51 @@ def split(
         if name not in parts and value:
             say(f"{value:,} {name}")
     wrote(out, f"split {result.fingerprint[:16]}…")
+
+
+@data.command()
+@with_loading
+def store(
+    sources: list[str] = typer.Argument(
+        ..., metavar="DATA... FOLDER", help="Files, folders or patterns with interactions, and the folder to write."
+    ),
+    memory: str = typer.Option("1GB", "--memory", metavar="SIZE", help="About how much the data may take on the way."),
+    as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    loading: dict[str, Any] = {},
+) -> None:
+    """Make a store of files that are larger than memory.
+
+    Parquet, CSV and TSV files are read piece by piece, never whole. If it is stopped, the same command goes on. A store
+    is a folder; every command that reads interactions takes it.
+
+    \b
+    Examples:
+      corml data store events/*.parquet shop.store
+      corml data store ratings.csv shop.store --at-least 4 --memory 256MB
+    """
+    *names, out = sources
+    if not names:
+        raise UsageError("Name the data first and then the folder to write: corml data store DATA... FOLDER.")
+    with progress() as show:
+        made = corml.build_store(names, out, memory=memory, progress=show, notify=note, **loading)
+    users, items = made.shape
+    if as_json:
+        show_json(
+            {"folder": out, "users": users, "items": items, "interactions": len(made), "fingerprint": made.fingerprint}
+        )
+        return
+    wrote(out, f"{len(made):,} interactions of {users:,} users with {items:,} items")
+
+
+def _show_manifest(source: str, *, as_json: bool) -> None:
+    """What a store says of itself, where it is too large to be examined."""
+    known = corml.Store(source).manifest
+    facts = {"users": known.users, "items": known.items, "interactions": known.interactions}
+    facts |= {"parts": len(known.user_starts) - 1, "seen": known.seen, "others": known.others, **known.counts}
+    if as_json:
+        show_json(facts)
+        return
+    show_table(["fact", "value"], ([name.replace("_", " "), f"{value:,}"] for name, value in facts.items()))
 
 
 def _fact(label: str, value: Any) -> Any:

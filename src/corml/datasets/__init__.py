@@ -3,9 +3,10 @@
 Each public file of this room is a data set that `load` knows by name. Files with an underscore are the machinery, in
 the order data takes: `_packed` (bytes), a file for each kind of table (`_text`, `_frames`, `_json`, `_excel`, `_lists`,
 `_databases`, `_folders`, `_by_kind`), `_columns` and `_times`, `_rows`, `_pairs`, `_filters`; `_items` is the table of
-items.
+items. `_blocks` and `_stream` read what is too large to hold.
 """
 
+from corml.datasets._blocks import Cut, Position
 from corml.datasets._by_kind import files_by_kind, in_words
 from corml.datasets._doctor import Finding, Report, examine
 from corml.datasets._download import fetch
@@ -13,13 +14,22 @@ from corml.datasets._item_lists import load_item_lists
 from corml.datasets._items import load_items
 from corml.datasets._known import Known, Remote, folder, get, known, present
 from corml.datasets._load import load
+from corml.datasets._options import Notes
+from corml.datasets._pairs import Pairs
+from corml.datasets._stream import Batch, Stream
 from corml.datasets._write import write
 
 __all__ = [
+    "Batch",
+    "Cut",
     "Finding",
     "Known",
+    "Notes",
+    "Pairs",
+    "Position",
     "Remote",
     "Report",
+    "Stream",
     "examine",
     "fetch",
     "files_by_kind",

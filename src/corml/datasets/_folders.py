@@ -17,7 +17,7 @@ from corml.errors import DataError, ascii_line, quoted
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["FolderTable", "files_in", "files_like", "is_pattern", "joined"]
+__all__ = ["FolderTable", "files_in", "files_like", "is_pattern", "joined", "partition"]
 
 HIVE_NULL = "__HIVE_DEFAULT_PARTITION__"
 
@@ -62,7 +62,7 @@ class FolderTable:
         self._first = opener(self._paths[0], notes)
         self.named = self._first.named
         own = list(self._first.names)
-        self.names = own + [key for key in _partition(self._paths[0]) if key not in own]
+        self.names = own + [key for key in partition(self._paths[0]) if key not in own]
         notes.add(f"files: {len(self._paths):,}, from {shown(self._paths[0])} to {shown(self._paths[-1])}")
 
     @property
@@ -94,7 +94,7 @@ class FolderTable:
         """Read the columns of one file, those that its folders name as well."""
         import polars as pl
 
-        own, keys = list(table.names), _partition(path)
+        own, keys = list(table.names), partition(path)
         missing = [name for name in wanted if name not in own and name not in keys]
         if missing:
             raise DataError(
@@ -110,7 +110,7 @@ class FolderTable:
         return replace(read, series=[series[name] for name in wanted])
 
 
-def _partition(path: Path) -> dict[str, str | None]:
+def partition(path: Path) -> dict[str, str | None]:
     """What the folders of a file say: date=2024-01-31 is a column date."""
     pairs = [part.partition("=") for part in path.parent.parts if "=" in part]
     return {key: None if value == HIVE_NULL else unquote(value) for key, _, value in pairs if key}

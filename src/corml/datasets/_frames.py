@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-__all__ = ["FrameTable", "column", "from_frame", "from_npz", "from_parquet", "from_pieces"]
+__all__ = ["FrameTable", "column", "damage", "from_frame", "from_npz", "from_parquet", "from_pieces", "plain_names"]
 
 ARRAYS = ("user", "item", "rating", "time", "weight")  # of an NPZ file
 
@@ -37,10 +37,8 @@ class FrameTable:
     def __init__(self, names: Sequence[str], get: "Callable[[int], pl.Series]", where: str, rows: int = 0) -> None:
         self.where = where
         self.rows = rows
-        self.names = [bare(name) for name in names]
+        self.names = plain_names(names, where)
         self._get = get
-        if len(set(self.names)) < len(self.names):
-            raise DataError(f"{where} has two columns of one name; its columns are {listed(self.names)}: rename one.")
 
     def extra(self, columns: int) -> int:
         """Nothing: columns come as they are."""
@@ -51,16 +49,24 @@ class FrameTable:
         return Columns([self._get(at) for at in positions], "row")
 
 
+def plain_names(names: Sequence[str], where: str) -> list[str]:
+    """Column names without what surrounds them; no two may be the same then."""
+    plain = [bare(name) for name in names]
+    if len(set(plain)) < len(plain):
+        raise DataError(f"{where} has two columns of one name; its columns are {listed(plain)}: rename one.")
+    return plain
+
+
 def from_parquet(content: Content) -> FrameTable:
     """Read a Parquet file, column by column as they are needed."""
     import polars as pl
 
-    with _damage(content.where):
+    with damage(content.where):
         names = list(pl.read_parquet_schema(io.BytesIO(content.data)))
         rows = pl.scan_parquet(io.BytesIO(content.data)).select(pl.len()).collect().item()
 
     def get(at: int) -> pl.Series:
-        with _damage(content.where):
+        with damage(content.where):
             return pl.read_parquet(io.BytesIO(content.data), columns=[names[at]]).to_series()
 
     return FrameTable(names, get, content.where, rows)
@@ -150,7 +156,8 @@ def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":
 
 
 @contextmanager
-def _damage(where: str) -> Iterator[None]:
+def damage(where: str) -> Iterator[None]:
+    """Turn what a reader of Parquet says about a broken file into a sentence."""
     import polars as pl
 
     try:

@@ -11,15 +11,17 @@ import corml.datasets._filters as _filters
 import corml.datasets._sources as _sources
 from corml.attributes import Attributes
 from corml.datasets._by_kind import files_by_kind, options_by_kind
+from corml.datasets._frames import FrameTable
 from corml.datasets._items import attributes_of, own_items, table_of_items
 from corml.datasets._options import Column, Notes, Options
 from corml.datasets._pairs import Pairs, merge
 from corml.datasets._rows import Rows, gather
 from corml.datasets._sources import Source
 from corml.datasets._strength import check_options
-from corml.errors import DataError, UsageError
+from corml.errors import DataError, UsageError, ascii_line
 from corml.ids import Ids, canonical, labels_of
 from corml.interactions import Interactions
+from corml.store import Store, is_store
 
 __all__ = ["load"]
 
@@ -75,9 +77,9 @@ def load(
     Parameters
     ----------
     source
-        A path, a folder or a pattern of files (`events/**/*.parquet`), "-" for standard input, a data frame (pandas,
-        polars, pyarrow), or a name such as "movielens-small" or "gowalla". Or several of these, each of one kind of
-        events: {"view": "views.parquet", "buy": "orders.csv"}, as text "view=views.parquet,buy=orders.csv".
+        A path, a folder or a pattern of files (`events/**/*.parquet`), a store, "-" for standard input, a data frame
+        (pandas, polars, pyarrow), or a name such as "movielens-small" or "gowalla". Or several of these, each of one
+        kind of events: {"view": "views.parquet", "buy": "orders.csv"}, as text "view=views.parquet,buy=orders.csv".
     user, item, rating, time
         Columns by name or, counted from 0, by position; None finds them by their usual names, False (for rating and
         time) does without.
@@ -155,6 +157,8 @@ def load(
             "leave them out of an update."
         )
     notes = Notes(notify)
+    if is_store(source):
+        return _stored(source, given, notes, as_update=as_update)
     origin = _sources.find(source, given, notes)
     rows = gather(origin.table, origin.options, notes)
     pairs = merge(rows, origin.options)
@@ -164,16 +168,39 @@ def load(
         everyone, data = data, _filters.thin(data.compact(), origin.options, notes).compact()
         _suspect(data, notes)
         data = data if len(data.users) == len(everyone.users) else data.with_others(everyone)
+    data = _with_items(data, origin, notes)
+    return replace(data, source=_provenance(origin, given, rows, pairs, notes))
+
+
+def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> Interactions:
+    """Everything in a store, thinned and named as asked; what its rows meant was settled when it was made."""
+    others = sorted(given.given().keys() - {"k_core", "min_user", "min_item", "titles", "items"})
+    if others or as_update:
+        what = f"{others[0]}= (--{others[0].replace('_', '-')})" if others else "as_update"
+        raise UsageError(
+            f"{ascii_line(source, 200)} is a store, of which rows cannot be read again: leave {what} out, "
+            "or give it when the store is made."
+        )
+    store = Store(source)
+    data = store.interactions()
+    facts = {**data.source, "options": given.given()}
+    if max(given.min_user, given.min_item, given.k_core) > 1:
+        people = [*data.users, *(data.others.users if data.others is not None else ())]
+        everyone = data.on(Ids(people, kind="user"), data.items)
+        data = _filters.thin(everyone.compact(), given, notes).compact().with_others(everyone)
+    table = FrameTable(["item"], lambda _: store.item_labels(), "The store", store.items)
+    data = _with_items(data, Source(table, os.fspath(source), given), notes)
+    return replace(data, source={**facts, "notes": list(notes.lines)})
+
+
+def _with_items(data: Interactions, origin: Source, notes: Notes) -> Interactions:
+    """The same with what is known of its items: attributes and titles."""
     about = _attributes(origin, notes)
     names = _sources.titles(origin, notes)
-    if about is not None and titles is None:
+    if about is not None and origin.options.titles is None:
         names = {**names, **about.titles}
-    return replace(
-        data,
-        titles={label: names[label] for label in data.items.labels if label in names} if names else {},
-        attributes=about,
-        source=_provenance(origin, given, rows, pairs, notes),
-    )
+    titles = {label: names[label] for label in data.items.labels if label in names} if names else {}
+    return replace(data, titles=titles, attributes=about)
 
 
 def _attributes(origin: Source, notes: Notes) -> Attributes | None:

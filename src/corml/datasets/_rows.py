@@ -35,13 +35,13 @@ class Rows:
     strength: Strength | None = None
 
 
-def gather(table: Table, options: Options, notes: Notes) -> Rows:
-    """Read the columns that matter and keep the rows that are whole."""
+def gather(table: Table, options: Options, notes: Notes, *, part: bool = False) -> Rows:
+    """Read the columns that matter and keep the rows that are whole; of a `part` of a table there may be none."""
     chosen = roles(table.names, table.named, options, table.where)
     _say(chosen, table, options, notes)
     before = _cost.require_for_reading(table, len(chosen.positions()))
     columns = table.read(chosen.positions())
-    if not len(columns) and not columns.faults:
+    if not len(columns) and not columns.faults and not part:
         raise DataError(f"{table.where} has no interactions: it has no rows.")
     _cost.require_for_ids(table, columns.series, before)
     series = dict(zip(chosen.positions(), columns.series, strict=True))
@@ -68,8 +68,8 @@ def gather(table: Table, options: Options, notes: Notes) -> Rows:
         checks.append(_of_weights(check))
     if chosen.event is not None:
         by_kind = kinds(series[chosen.event], options, table.where)
-    present = _with_ids([users, items], options, notes)
-    good = _good(table, columns, [_among(check, present) for check in checks], options, notes)
+    present = _with_ids([users, items], notes, part=part)
+    good = _good(table, columns, [_among(check, present) for check in checks], options, notes, part=part)
     read, bad = len(good) + len(columns.faults), len(columns.faults) + int((~good).sum())
     good &= present
     strength = of_rows(quantity, by_kind, time, options)
@@ -93,7 +93,7 @@ def _with_way_out(check: Check, name: str) -> Check:
     )
 
 
-def _with_ids(columns: list[Coded], options: Options, notes: Notes) -> NDArray[np.bool_]:
+def _with_ids(columns: list[Coded], notes: Notes, *, part: bool) -> NDArray[np.bool_]:
     """Mask of the rows that are not to be left out for want of an id; say how many are."""
     present = np.ones(len(columns[0].codes), dtype=bool)
     for coded in columns:
@@ -101,7 +101,7 @@ def _with_ids(columns: list[Coded], options: Options, notes: Notes) -> NDArray[n
             present &= ~coded.dropped
     if not present.all():
         notes.add(f"null ids: {int((~present).sum()):,} of {len(present):,} rows without a user or an item left out")
-    if len(present) and not present.any():
+    if len(present) and not present.any() and not part:
         raise DataError("Every row lacks a user or an item: name the right columns as user= (--user), item= (--item).")
     return present
 
@@ -115,7 +115,10 @@ def _of_weights(check: Check) -> Check:
     return Check(check.bad, lambda row: check.what(row).replace("the rating", "the weight", 1))
 
 
-def _good(table: Table, columns: Columns, checks: list[Check], options: Options, notes: Notes) -> NDArray[np.bool_]:
+def _good(
+    table: Table, columns: Columns, checks: list[Check], options: Options, notes: Notes, *, part: bool
+) -> NDArray[np.bool_]:
+    """Mask of the rows that can be read; refuse the others, or too many of them, which a part alone does not tell."""
     bad: NDArray[np.bool_] = np.logical_or.reduce([check.bad for check in checks])
     total, count = len(bad) + len(columns.faults), int(bad.sum()) + len(columns.faults)
     if not count:
@@ -125,7 +128,7 @@ def _good(table: Table, columns: Columns, checks: list[Check], options: Options,
     if not options.skip_bad_rows and options.max_bad_rows is None:
         more = f" ({count - 1:,} more bad row{'s' * (count > 2)} follow{'s' * (count == 2)})" if count > 1 else ""
         raise DataError(f"{first}{more}: correct it, or pass skip_bad_rows=True (--skip-bad-rows).")
-    if count > allowed * total or count == total:
+    if (count > allowed * total or count == total) and not part:
         raise DataError(
             f"{count:,} of {total:,} rows are bad, more than {100 * allowed:g}%, the first at {first}: "
             "correct them, or allow a larger share with max_bad_rows= (--max-bad-rows)."

@@ -53,6 +53,26 @@ class TextTable:
         self._check_names()
 
     @property
+    def header(self) -> bool:
+        """Whether the first row names the columns."""
+        return self._header
+
+    @property
+    def skipped(self) -> int:
+        """Blank and comment lines above the first row."""
+        return self._skip
+
+    @property
+    def separator(self) -> str:
+        """What divides the columns, as an option would give it."""
+        return self._given_separator
+
+    @property
+    def may_quote(self) -> bool:
+        """Whether a quote in this file may hold a separator or a line end."""
+        return self._separator != STAND_IN
+
+    @property
     def rows(self) -> int:
         """Lines, which are rows but for some."""
         return self._data.count(b"\n") + 1
@@ -107,6 +127,7 @@ class TextTable:
             )
         if given is None and separator != _sniff.NATURAL.get(kind):
             notes.add(f"separator: {ascii_line(separator)}")
+        self._given_separator = separator
         return self._stand_in(separator) if len(separator.encode()) > 1 else separator
 
     def _stand_in(self, separator: str) -> str:

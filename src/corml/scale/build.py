@@ -1,0 +1,187 @@
+"""`build_store`: from merged pairs to a store, and the whole way there.
+
+Killed at any moment, the same call goes on: a file of the work or of the store is whole or not there, the manifest is
+written last, and nothing depends on when, where or how often it was interrupted.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from corml import memory as _memory
+from corml.console_progress import shown
+from corml.datasets import Notes, Stream
+from corml.errors import DataError, UsageError, ascii_line
+from corml.progress import Asked, Progress
+from corml.scale.encode import Work, merge_buckets, number_items, split_files
+from corml.scale.files import put_json, read_json
+from corml.scale.parts import Catalogue, write_item_blocks, write_items, write_user_parts
+from corml.scale.plan import Plan, cut_for
+from corml.storage import atomic
+from corml.store import MANIFEST, PLAN, WORK, Manifest, Store, digest
+
+__all__ = ["build_store"]
+
+FOLDERS = ("users", "by_user", "by_item", "seen", "others")
+
+
+def build_store(
+    sources: str | os.PathLike[str] | Sequence[str | os.PathLike[str]],
+    out: str | os.PathLike[str],
+    *,
+    memory: str | int = "1GB",
+    progress: Asked = None,
+    notify: Callable[[str], object] | None = None,
+    **options: Any,
+) -> Store:
+    """Make a store of files that together may be larger than memory.
+
+    Parameters
+    ----------
+    sources
+        Files, folders or patterns of files: Parquet, CSV or TSV, the text also as .gz. Rows count in this order.
+    out
+        The folder to write. If it has an unfinished store of the same files and options, that is finished.
+    memory
+        About how much memory the data may take on the way, beside the program; the smaller, the more parts it has.
+    progress
+        True shows bars, a function is called with (stage, done, total).
+    notify
+        Called with each remark, such as the columns that were chosen.
+    options
+        Of `load`: which columns, `at_least`, `weight` and others; those that it cannot be made with are refused.
+
+    """
+    given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    budget = _memory.read_size(memory) if isinstance(memory, str) else int(memory)
+    notes, folder = Notes(notify), Path(out)
+    stream = Stream(given, options, cut_for(budget), notes)
+    plan = Plan.of(stream, budget)
+    _refuse_inside(plan, folder)
+    if (folder / MANIFEST).is_file():
+        return _finished(folder, plan)
+    with _alone(folder, plan), shown(progress) as show:
+        _build(stream, plan, folder, show, notes)
+    shutil.rmtree(folder / WORK)
+    return Store(folder)
+
+
+def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress, notes: Notes) -> None:
+    work = Work(folder / WORK)
+    work.prepare()
+    split_files(stream, plan, work, progress)
+    read = [read_json(work.source(file)) for file in range(len(plan.files))]
+    counts = {name: sum(one[name] for one in read) for name in ("read", "bad", "without_id")}
+    stream.refuse_too_many(counts["bad"], counts["read"])
+    if counts["read"] == counts["bad"] + counts["without_id"]:
+        raise DataError("The files have no interactions: they have no rows.")
+    for name, what in (("bad", "bad rows skipped"), ("without_id", "rows without a user or an item left out")):
+        if counts[name]:
+            notes.add(f"{what}: {counts[name]:,} of {counts['read']:,}")
+    number_items(work, progress)
+    merge_buckets(stream, plan, work, progress)
+    catalogue = Catalogue.of(work, plan.buckets)
+    if not catalogue.interactions:
+        raise DataError("There are 0 positives after the threshold of ratings: lower at_least= (--at-least).")
+    for inner in FOLDERS:
+        (folder / inner).mkdir(exist_ok=True)
+    write_items(folder, work, catalogue)
+    seen, others = write_user_parts(folder, work, catalogue, progress)
+    item_starts = write_item_blocks(folder, catalogue, plan.memory, progress)
+    manifest = Manifest(
+        options=plan.options,
+        columns=stream.columns,
+        memory=plan.memory,
+        sources=[_source(file, known) for file, known in zip(plan.files, read, strict=True)],
+        users=catalogue.users,
+        items=catalogue.items,
+        interactions=catalogue.interactions,
+        weighted=catalogue.weighted,
+        timed=catalogue.timed,
+        user_starts=catalogue.user_starts,
+        item_starts=item_starts,
+        seen=seen,
+        others=others,
+        counts={
+            "rows": counts["read"],
+            "bad_rows": counts["bad"],
+            "without_id": counts["without_id"],
+            **catalogue.counts,
+        },
+        files=_hashed(folder, progress),
+    )
+    atomic.replace(folder / MANIFEST, manifest.text().encode())
+
+
+def _source(file: tuple[str, int, int], known: dict[str, Any]) -> dict[str, Any]:
+    return {"name": file[0], "size": file[1], "sha256": known["sha256"], "rows": known["read"]}
+
+
+def _hashed(folder: Path, progress: Progress) -> dict[str, dict[str, Any]]:
+    """Size and hash of every file of the store."""
+    paths = [path for inner in FOLDERS for path in (folder / inner).iterdir() if not path.name.startswith(".")]
+    paths += [path for path in folder.iterdir() if path.is_file() and path.suffix == ".parquet"]
+    hashed = {}
+    for done, path in enumerate(sorted(paths), start=1):
+        name = path.relative_to(folder).as_posix()
+        hashed[name] = {"size": path.stat().st_size, "sha256": digest(path)}
+        progress("hash", done, len(paths))
+    return hashed
+
+
+# --- the folder ------------------------------------------------------------------------------------------------------
+
+
+def _refuse_inside(plan: Plan, folder: Path) -> None:
+    for name, _, _ in plan.files:
+        if Path(name).resolve().is_relative_to(folder.resolve()):
+            raise UsageError(f"{ascii_line(name, 200)} lies in the folder to write: choose another folder.")
+
+
+def _finished(folder: Path, plan: Plan) -> Store:
+    """The store that is there, if it was made of the same; what a kill left of its work is removed."""
+    store = Store(folder)
+    known = store.manifest
+    same = known.options == plan.options and known.memory == plan.memory and len(known.sources) == len(plan.files)
+    written = (folder / MANIFEST).stat().st_mtime_ns
+    for source, (name, size, moment) in zip(known.sources, plan.files, strict=False):
+        same = same and (source["name"], source["size"]) == (name, size)
+        same = same and (moment < written or digest(Path(name)) == source["sha256"])
+    if not same:
+        raise _other(folder)
+    shutil.rmtree(folder / WORK, ignore_errors=True)
+    return store
+
+
+def _other(folder: Path) -> UsageError:
+    return UsageError(
+        f"{ascii_line(folder, 200)} has a store of other files, options or another budget: choose another folder, "
+        "or delete it."
+    )
+
+
+@contextmanager
+def _alone(folder: Path, plan: Plan) -> Iterator[None]:
+    """Hold the folder for this plan: no other process may work in it, and no other plan continue it."""
+    foreign = folder.is_dir() and not (folder / WORK).is_dir() and any(folder.iterdir())
+    if foreign or (folder.exists() and not folder.is_dir()):
+        raise UsageError(f"{ascii_line(folder, 200)} exists and is not a store: choose another name.")
+    try:
+        (folder / WORK).mkdir(parents=True, exist_ok=True)
+        lock = os.open(folder / WORK / "lock", os.O_RDWR | os.O_CREAT, 0o666)
+    except OSError as fault:
+        raise DataError(f"Could not write {ascii_line(folder, 200)}: {fault.strerror or fault}.") from fault
+    try:
+        if atomic.lock(lock) is False:
+            raise UsageError(f"Another process is making {ascii_line(folder, 200)}: wait until it is done.")
+        known = read_json(folder / PLAN)
+        if known is not None and known != plan.facts():
+            raise _other(folder)
+        if known is None:
+            put_json(folder / PLAN, plan.facts())
+        yield
+    finally:
+        os.close(lock)

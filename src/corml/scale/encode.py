@@ -1,0 +1,219 @@
+"""From files to merged pairs, in three stages of small tasks; each task leaves one file, and is done if that is there.
+
+split      a batch of rows: ids numbered within the batch, rows ordered by the bucket of their user
+number     items numbered over all batches, in order of first appearance: the one stage that needs their order
+merge      a bucket: users numbered, rows merged into pairs by the rules of `load`
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.datasets import Batch, Pairs, Position, Stream
+from corml.errors import DataError, ascii_line
+from corml.progress import Progress
+from corml.scale.by_pair import by_pair
+from corml.scale.files import Piece, put_json, put_piece, read_json
+from corml.scale.labels import Labels, Numbering, buckets_of, concatenated, hashes, of_series
+from corml.scale.plan import Plan
+from corml.store import digest
+
+__all__ = ["Work", "as_csr", "merge_buckets", "number_items", "split_files"]
+
+VALUES = ("rating", "time", "quantity")
+
+
+@dataclass(frozen=True)
+class Work:
+    """The files of the work on a store."""
+
+    folder: Path
+
+    def prepare(self) -> None:
+        """Make the folders."""
+        for inner in ("source", "split", "number", "merged"):
+            (self.folder / inner).mkdir(parents=True, exist_ok=True)
+
+    def source(self, file: int) -> Path:
+        """What is known of a file after it was read."""
+        return self.folder / "source" / f"{file:06d}.json"
+
+    def split(self, file: int, piece: int) -> Path:
+        """The rows of a batch."""
+        return self.folder / "split" / f"{file:06d}-{piece:06d}.safetensors"
+
+    def number(self, file: int, piece: int) -> Path:
+        """The items of these rows."""
+        return self.folder / "number" / f"{file:06d}-{piece:06d}.safetensors"
+
+    def merged(self, bucket: int) -> Path:
+        """The pairs of a bucket."""
+        return self.folder / "merged" / f"{bucket:05d}.safetensors"
+
+    @property
+    def catalogue(self) -> Path:
+        """All items that occur."""
+        return self.folder / "items.safetensors"
+
+    def pieces(self) -> Iterator[tuple[int, int]]:
+        """All batches in order, once every file was read."""
+        for file in range(len(list((self.folder / "source").glob("*.json")))):
+            yield from ((file, piece) for piece in range(read_json(self.source(file))["pieces"]))
+
+
+# --- split -----------------------------------------------------------------------------------------------------------
+
+
+def split_files(stream: Stream, plan: Plan, work: Work, progress: Progress) -> None:
+    """Read every file to its end, from where it was left."""
+    total = sum(size for _, size, _ in plan.files)
+    for file, (name, _, _) in enumerate(plan.files):
+        if work.source(file).exists():
+            continue
+        _check_unchanged(plan, file)
+        piece, position, counts = _resumed(work, file)
+        for batch in stream.batches(file, position):
+            facts = {"read": batch.read, "bad": batch.bad, "without_id": batch.without_id}
+            end = {"at": batch.end.at, "line": batch.end.line}
+            put_piece(work.split(file, piece), _divided(batch, plan.buckets), **facts, **end)
+            piece, counts = piece + 1, {key: counts[key] + facts[key] for key in facts}
+            progress("read", min(stream.bytes_before(file, batch.end), total), total)
+        hashed = digest(Path(name))
+        _check_unchanged(plan, file)
+        put_json(work.source(file), {"pieces": piece, "sha256": hashed, **counts})
+    progress("read", total, total)
+
+
+def _check_unchanged(plan: Plan, file: int) -> None:
+    if not plan.unchanged(file):
+        name = ascii_line(plan.files[file][0], 200)
+        raise DataError(f"{name} changed while the store was being made: delete the store and make it again.")
+
+
+def _resumed(work: Work, file: int) -> tuple[int, Position, dict[str, int]]:
+    """How many batches of a file are there, where the next begins, and what was counted."""
+    piece, position, counts = 0, Position(), {"read": 0, "bad": 0, "without_id": 0}
+    while work.split(file, piece).exists():
+        with Piece(work.split(file, piece)) as known:
+            facts = known.facts
+        position = Position(facts["at"], facts["line"])
+        counts = {key: counts[key] + facts[key] for key in counts}
+        piece += 1
+    return piece, position, counts
+
+
+def _divided(batch: Batch, buckets: int) -> dict[str, NDArray[Any]]:
+    """The rows of a batch by bucket, in their order; users numbered within their bucket, items within the batch."""
+    users, items = Numbering(), Numbering()
+    user, item = (_numbered(ids, column) for ids, column in ((users, batch.user), (items, batch.item)))
+    bucket = buckets_of(users.hashes, buckets).astype(np.uint16)
+    by_bucket = np.argsort(bucket, kind="stable")
+    starts = _starts(bucket, buckets)
+    place = np.empty(len(users), dtype=np.int32)
+    place[by_bucket] = np.arange(len(users)) - starts[bucket[by_bucket]]
+    of_row = bucket[user]
+    order = np.argsort(of_row, kind="stable")
+    names = users.labels.take(by_bucket)
+    arrays: dict[str, NDArray[Any]] = {
+        **{"users": names.data, "user_starts": names.starts, "user_buckets": starts, "user": place[user[order]]},
+        **{"items": items.labels.data, "item_starts": items.labels.starts, "item": item[order]},
+        "row_buckets": _starts(of_row, buckets),
+    }
+    values = {name: getattr(batch, name) for name in VALUES}
+    return arrays | {name: column[order] for name, column in values.items() if column is not None}
+
+
+def _numbered(ids: Numbering, column: Any) -> NDArray[np.int32]:
+    labels = of_series(column)
+    return ids.add(labels, hashes(labels))
+
+
+def _starts(codes: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """Where each group begins among codes in order, and the end."""
+    starts = np.zeros(count + 1, dtype=np.int64)
+    np.cumsum(np.bincount(codes, minlength=count), out=starts[1:])
+    return starts
+
+
+# --- number ----------------------------------------------------------------------------------------------------------
+
+
+def number_items(work: Work, progress: Progress) -> None:
+    """Number items in order of first appearance in the rows, and write those of each row."""
+    if work.catalogue.exists():
+        return
+    known, pieces = Numbering(), list(work.pieces())
+    for done, (file, piece) in enumerate(pieces, start=1):
+        with Piece(work.split(file, piece)) as rows:
+            labels = Labels(rows["items"], rows["item_starts"])
+            codes = known.add(labels, hashes(labels))
+            if not work.number(file, piece).exists():
+                put_piece(work.number(file, piece), {"item": codes[rows["item"]]})
+        progress("number items", done, len(pieces))
+    put_piece(work.catalogue, {"items": known.labels.data, "item_starts": known.labels.starts})
+
+
+# --- merge -----------------------------------------------------------------------------------------------------------
+
+
+def merge_buckets(stream: Stream, plan: Plan, work: Work, progress: Progress) -> None:
+    """Make pairs of the rows of each bucket."""
+    with Piece(work.catalogue) as catalogue:
+        items = len(catalogue["item_starts"]) - 1
+    pieces = list(work.pieces())
+    for bucket in range(plan.buckets):
+        if not work.merged(bucket).exists():
+            put_piece(work.merged(bucket), **_merged(stream, work, pieces, bucket, items))
+        progress("merge", bucket + 1, plan.buckets)
+
+
+def _merged(stream: Stream, work: Work, pieces: list[tuple[int, int]], bucket: int, items: int) -> dict[str, Any]:
+    labels, columns = _gathered(work, pieces, bucket)
+    users = Numbering()
+    user = users.add(labels, hashes(labels))[columns["user"]]
+    order = by_pair(user, columns["item"], len(users))  # rows of a pair stay as they were: the last is the last
+    values = {name: columns[name][order] if name in columns else None for name in VALUES}
+    codes = user[order].astype(np.int64), columns["item"][order].astype(np.int64)
+    pairs = stream.merge((len(users), items), codes, **values)
+    arrays = {"users": users.labels.data, "user_starts": users.labels.starts, **as_csr(pairs, len(users), items)}
+    if pairs.seen is not None:
+        arrays |= {f"seen_{name}": array for name, array in as_csr(pairs.seen, len(users), items).items()}
+    counts = {name: int(getattr(pairs, name)) for name in ("duplicates", "conflicts", "filtered")}
+    return {"arrays": arrays, **counts}
+
+
+def _gathered(work: Work, pieces: list[tuple[int, int]], bucket: int) -> tuple[Labels, dict[str, NDArray[Any]]]:
+    """The labels of a bucket, batch after batch, and its rows; `user` counts through these labels."""
+    labels: list[Labels] = []
+    columns: dict[str, list[NDArray[Any]]] = {}
+    met = 0
+    for file, piece in pieces:
+        with Piece(work.split(file, piece)) as rows, Piece(work.number(file, piece)) as numbered:
+            first, last = rows["user_buckets"][bucket : bucket + 2]
+            start, end = rows["row_buckets"][bucket : bucket + 2]
+            ends = rows.between("user_starts", first, last + 1)
+            labels.append(Labels(rows.between("users", ends[0], ends[-1]), ends - ends[0]))
+            columns.setdefault("user", []).append(rows.between("user", start, end) + met)
+            columns.setdefault("item", []).append(numbered.between("item", start, end))
+            for name in rows.names & set(VALUES):
+                columns.setdefault(name, []).append(rows.between(name, start, end))
+        met += int(last - first)
+    return concatenated(labels), {name: np.concatenate(parts) for name, parts in columns.items()}
+
+
+def as_csr(pairs: Pairs, users: int, items: int) -> dict[str, NDArray[Any]]:
+    """Pairs as rows of users with sorted items."""
+    order = np.argsort(pairs.user.astype(np.int64) * items + pairs.item, kind="stable")
+    arrays: dict[str, NDArray[Any]] = {
+        "indptr": _starts(pairs.user, users),
+        "indices": pairs.item[order].astype(np.int32),
+    }
+    if pairs.time is not None:
+        arrays["times"] = pairs.time[order]
+    if pairs.weights is not None:
+        arrays["weights"] = pairs.weights[order]
+    return arrays

@@ -1,0 +1,103 @@
+"""Arrays in files that are whole or not there. What a kill leaves behind has another name and is removed later."""
+
+import io
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+from safetensors.numpy import save
+
+from corml.errors import DataError, ascii_line
+from corml.storage import atomic
+
+__all__ = ["Piece", "put_array", "put_json", "put_labels", "put_piece", "read_json"]
+
+Arrays = Mapping[str, NDArray[Any]]
+
+
+def put_piece(path: Path, arrays: Arrays, **facts: int) -> None:
+    """Write some arrays and numbers as one file."""
+    whole = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    atomic.replace(path, save(whole, metadata={"facts": json.dumps(facts)}))
+
+
+class Piece:
+    """Such a file, opened: arrays, or stretches of them, are read when they are asked for."""
+
+    def __init__(self, path: Path) -> None:
+        opener: Any = safe_open  # its methods have no types
+        try:
+            self._file = opener(path, framework="numpy")
+        except (OSError, SafetensorError) as fault:
+            name = ascii_line(path.parent.parent.parent, 200)
+            raise DataError(
+                f"A piece of {name} is damaged ({fault}): delete the folder and make the store again."
+            ) from fault
+        self.names: set[str] = set(self._file.keys())
+
+    def __enter__(self) -> "Piece":
+        self._file.__enter__()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, fault: BaseException | None, at: TracebackType | None) -> None:
+        self._file.__exit__(kind, fault, at)
+
+    @property
+    def facts(self) -> dict[str, int]:
+        """The numbers that were written with the arrays."""
+        known: dict[str, int] = json.loads(self._file.metadata()["facts"])
+        return known
+
+    def __getitem__(self, name: str) -> NDArray[Any]:
+        array: NDArray[Any] = self._file.get_tensor(name)
+        return array
+
+    def get(self, name: str) -> NDArray[Any] | None:
+        """An array, or None if there is none of this name."""
+        return self[name] if name in self.names else None
+
+    def between(self, name: str, start: int, end: int) -> NDArray[Any]:
+        """A stretch of an array."""
+        if start == end:  # of nothing safetensors makes an error
+            return self[name][:0]
+        stretch: NDArray[Any] = self._file.get_slice(name)[int(start) : int(end)]
+        return stretch
+
+
+def put_array(path: Path, array: NDArray[Any]) -> None:
+    """Write an array as .npy, which can be mapped."""
+    header = io.BytesIO()
+    array = np.ascontiguousarray(array)
+    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
+    atomic.replace(path, header.getvalue(), array.view(np.uint8).data if array.size else b"")
+
+
+def put_labels(path: Path, labels: list[str]) -> None:
+    """Write ids as a Parquet file with the column `id`."""
+    import polars as pl
+
+    written = io.BytesIO()
+    pl.DataFrame({"id": pl.Series(labels, dtype=pl.String)}).write_parquet(written)
+    atomic.replace(path, written.getbuffer())
+
+
+def put_json(path: Path, known: Any) -> None:
+    """Write facts as JSON."""
+    atomic.replace(path, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode())
+
+
+def read_json(path: Path) -> Any:
+    """Read facts; None if the file is not there."""
+    try:
+        return json.loads(path.read_text(encoding="utf-8"))
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError) as fault:
+        raise DataError(
+            f"{ascii_line(path, 200)} cannot be read ({fault}): delete the folder and start again."
+        ) from fault

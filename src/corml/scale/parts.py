@@ -1,0 +1,213 @@
+"""From merged pairs to the files of a store: users × items by buckets of users, items × users by blocks of items.
+
+Items without a pair to learn from are left out, as `load` leaves them out; so are users, who become `others` if they
+have seen something.
+"""
+
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.compiled import njit
+from corml.progress import Progress
+from corml.scale.encode import Work
+from corml.scale.files import Piece, put_array, put_labels
+from corml.scale.labels import Labels
+from corml.scale.plan import item_blocks
+from corml.store import ITEMS, array_name, labels_name
+
+__all__ = ["Catalogue", "write_item_blocks", "write_items", "write_user_parts"]
+
+Ints = NDArray[np.int32]
+Longs = NDArray[np.int64]
+LIMIT = 2**31 - 1
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What all buckets together come to."""
+
+    degrees: Longs  # of the items that are left, in their order
+    rank: Ints  # for each item that occurs, its number among these; −1 if it is left out
+    user_starts: list[int]
+    weighted: bool
+    timed: bool
+    seen: bool
+    counts: dict[str, int]
+
+    @property
+    def users(self) -> int:
+        """How many users have a pair to learn from."""
+        return self.user_starts[-1]
+
+    @property
+    def items(self) -> int:
+        """How many items have a pair to learn from."""
+        return len(self.degrees)
+
+    @property
+    def interactions(self) -> int:
+        """How many pairs to learn from there are."""
+        return int(self.degrees.sum())
+
+    @classmethod
+    def of(cls, work: Work, buckets: int) -> "Catalogue":
+        """Count through the buckets."""
+        with Piece(work.catalogue) as known:
+            degrees = np.zeros(len(known["item_starts"]) - 1, dtype=np.int64)
+        starts, names, counts = [0], set(), dict.fromkeys(("filtered", "duplicates", "conflicts"), 0)
+        for bucket in range(buckets):
+            with Piece(work.merged(bucket)) as merged:
+                degrees += np.bincount(merged["indices"], minlength=len(degrees))
+                starts.append(starts[-1] + int(np.count_nonzero(np.diff(merged["indptr"]))))
+                names |= merged.names
+                counts = {name: counts[name] + merged.facts[name] for name in counts}
+        assert starts[-1] <= LIMIT, "users are numbered by 32 bits"
+        left = degrees > 0
+        rank = np.where(left, np.cumsum(left) - 1, -1).astype(np.int32)
+        return cls(degrees[left], rank, starts, "weights" in names, "times" in names, "seen_indices" in names, counts)
+
+
+def write_items(folder: Path, work: Work, catalogue: Catalogue) -> None:
+    """Write the ids of the items that are left."""
+    if (folder / ITEMS).exists():
+        return
+    with Piece(work.catalogue) as known:
+        labels = Labels(known["items"], known["item_starts"])
+    put_labels(folder / ITEMS, labels.take(np.flatnonzero(catalogue.rank >= 0)).texts())
+
+
+# --- by user ---------------------------------------------------------------------------------------------------------
+
+
+def write_user_parts(folder: Path, work: Work, catalogue: Catalogue, progress: Progress) -> tuple[int, int]:
+    """Write the parts of by_user, users, seen and others; give the pairs that users have seen, and how many others."""
+    seen = others = 0
+    buckets = len(catalogue.user_starts) - 1
+    for bucket in range(buckets):
+        with Piece(work.merged(bucket)) as merged:
+            _write_user_part(folder, merged, bucket, catalogue)
+            if catalogue.seen:
+                more_seen, more_others = _write_seen(folder, merged, bucket, catalogue)
+                seen, others = seen + more_seen, others + more_others
+        progress("by user", bucket + 1, buckets)
+    return seen, others
+
+
+def _write_user_part(folder: Path, merged: Piece, part: int, catalogue: Catalogue) -> None:
+    last = folder / labels_name("users", part)
+    if last.exists():  # written after all else of this part
+        return
+    indptr, indices = merged["indptr"], merged["indices"]
+    known = np.flatnonzero(np.diff(indptr))
+    arrays = {"indptr": np.append(indptr[known], indptr[-1]), "indices": catalogue.rank[indices]}
+    if catalogue.timed:
+        arrays["times"] = merged["times"]
+    if catalogue.weighted:  # where all weights of a bucket are 1 it has none
+        weights = merged.get("weights")
+        arrays["weights"] = np.ones(len(indices), dtype=np.float32) if weights is None else weights
+    _put(folder, "by_user", part, arrays)
+    put_labels(last, Labels(merged["users"], merged["user_starts"]).take(known).texts())
+
+
+def _write_seen(folder: Path, merged: Piece, part: int, catalogue: Catalogue) -> tuple[int, int]:
+    """Write what users, and people who are none, have seen; give how many pairs, and how many people."""
+    degrees = np.diff(merged["indptr"])
+    counts, items, times = np.zeros(len(degrees), dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0)
+    if "seen_indices" in merged.names:  # else this bucket has none
+        counts, items = np.diff(merged["seen_indptr"]), catalogue.rank[merged["seen_indices"]]
+        times = merged["seen_times"] if catalogue.timed else times
+    owner, known = np.repeat(np.arange(len(degrees)), counts), times if catalogue.timed else None
+    of_users = _rows(owner, items, known, degrees > 0)
+    without = np.bincount(owner[items >= 0], minlength=len(degrees)) * (degrees == 0) > 0
+    last = folder / labels_name("others", part)
+    if not last.exists():  # written after all else of this part
+        _put(folder, "seen", part, of_users)
+        _put(folder, "others", part, _rows(owner, items, known, without))
+        put_labels(last, Labels(merged["users"], merged["user_starts"]).take(np.flatnonzero(without)).texts())
+    return len(of_users["indices"]), int(without.sum())
+
+
+def _rows(owner: Longs, items: Ints, times: NDArray[Any] | None, people: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """The entries of some people on the items that are left, in rows of these people."""
+    keep = people[owner] & (items >= 0)
+    indptr = np.zeros(int(people.sum()) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owner[keep], minlength=len(people))[people], out=indptr[1:])
+    arrays: dict[str, NDArray[Any]] = {"indptr": indptr, "indices": items[keep]}
+    return arrays if times is None else {**arrays, "times": times[keep]}
+
+
+def _put(folder: Path, inner: str, part: int, arrays: dict[str, NDArray[Any]]) -> None:
+    for name, array in arrays.items():
+        put_array(folder / array_name(inner, name, part), array)
+
+
+# --- by item ---------------------------------------------------------------------------------------------------------
+
+
+def write_item_blocks(folder: Path, catalogue: Catalogue, memory: int, progress: Progress) -> list[int]:
+    """Write the parts of by_item, each in one walk through by_user; give where they begin."""
+    starts = item_blocks(catalogue.degrees.tolist(), memory)
+    for part, (low, high) in enumerate(pairwise(starts)):
+        if not (folder / array_name("by_item", "indptr", part)).exists():  # written after all else of this part
+            _write_item_block(folder, catalogue, part, (low, high))
+        progress("by item", part + 1, len(starts) - 1)
+    return starts
+
+
+def _write_item_block(folder: Path, catalogue: Catalogue, part: int, block: tuple[int, int]) -> None:
+    indptr = np.concatenate([[0], np.cumsum(catalogue.degrees[block[0] : block[1]])])
+    size, free = int(indptr[-1]), indptr[:-1].copy()
+    arrays: dict[str, NDArray[Any]] = {"indices": np.empty(size, dtype=np.int32)}
+    if catalogue.weighted:
+        arrays["weights"] = np.empty(size, dtype=np.float32)
+    if catalogue.timed:
+        arrays["times"] = np.empty(size)
+    for bucket, first in enumerate(catalogue.user_starts[:-1]):
+        rows, columns = (_mapped(folder, what, bucket) for what in ("indptr", "indices"))
+        at, to = _turned(rows, columns, *block, first, free, arrays["indices"])
+        for name in arrays.keys() - {"indices"}:
+            arrays[name][to] = _mapped(folder, name, bucket)[at]
+    _put(folder, "by_item", part, {**arrays, "indptr": indptr})
+
+
+def _mapped(folder: Path, what: str, part: int) -> NDArray[Any]:
+    # "c", not "r": for an array that must not be written to, Numba compiles everything once more
+    array: NDArray[Any] = np.load(folder / array_name("by_user", what, part), mmap_mode="c", allow_pickle=False)
+    return array
+
+
+def _turned(
+    indptr: Longs, indices: Ints, low: int, high: int, first: int, free: Longs, users: Ints
+) -> tuple[Longs, Longs]:
+    """Put the users of a part into the rows of a block; give which entries went where."""
+    at, to = np.empty((2, int(_inside(indices, low, high))), dtype=np.int64)
+    _turn(indptr, indices, low, high, first, free, users, at, to)
+    return at, to
+
+
+@njit(cache=True, nogil=True)
+def _inside(indices: Ints, low: int, high: int) -> int:
+    count = 0
+    for item in indices:
+        count += low <= item < high
+    return count
+
+
+@njit(cache=True, nogil=True)
+def _turn(
+    indptr: Longs, indices: Ints, low: int, high: int, first: int, free: Longs, users: Ints, at: Longs, to: Longs
+) -> None:
+    count = 0
+    for row in range(len(indptr) - 1):
+        for entry in range(indptr[row], indptr[row + 1]):
+            item = indices[entry] - low
+            if 0 <= item < high - low:
+                users[free[item]] = first + row
+                at[count], to[count] = entry, free[item]
+                free[item] += 1
+                count += 1

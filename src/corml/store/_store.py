@@ -1,0 +1,213 @@
+"""`Store`: interactions on disk, opened."""
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml import memory
+from corml.errors import DataError, ascii_line
+from corml.ids import Ids
+from corml.interactions import Interactions
+from corml.store._layout import ITEMS, array_name, labels_name
+from corml.store._manifest import Manifest, digest
+
+if TYPE_CHECKING:
+    import polars as pl
+
+__all__ = ["Chunk", "Store"]
+
+PER_LABEL = 337  # bytes of an id in memory, while it is read
+PER_PAIR = 24  # of a pair, with what is needed to put the parts together
+PER_VALUE = 16  # of a weight or a time likewise
+
+
+@dataclass(frozen=True)
+class Chunk:
+    """Some consecutive rows of a sparse matrix, mapped from disk: row i of it is row `first` + i of the whole."""
+
+    first: int
+    width: int
+    indptr: NDArray[np.int64]
+    indices: NDArray[np.int32]
+    weights: NDArray[np.float32] | None
+    times: NDArray[np.float64] | None
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def matrix(self) -> csr_array:
+        """The rows as a matrix; with ones where there are no weights."""
+        values = np.ones(len(self.indices), dtype=np.float32) if self.weights is None else self.weights
+        matrix = csr_array((values, self.indices, self.indptr), shape=(len(self), self.width))
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
+
+
+class Store:
+    """Interactions in a folder, as `corml data store` makes it.
+
+    Parameters
+    ----------
+    path
+        The folder.
+    verify
+        Compare the hash of every file with the manifest now. Otherwise each is compared when it is first read.
+
+    """
+
+    def __init__(self, path: str | os.PathLike[str], *, verify: bool = False) -> None:
+        self.path = Path(path)
+        self.manifest = Manifest.read(self.path)
+        self._compared: set[str] = set()
+        if verify:
+            self.verify()
+
+    def __repr__(self) -> str:
+        return f"Store({self.users:,} users x {self.items:,} items, {len(self):,} pairs)"
+
+    def __len__(self) -> int:
+        return self.manifest.interactions
+
+    @property
+    def users(self) -> int:
+        """How many users there are."""
+        return self.manifest.users
+
+    @property
+    def items(self) -> int:
+        """How many items there are."""
+        return self.manifest.items
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of users and of items."""
+        return self.users, self.items
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of all its files; the fingerprint of `interactions()` is another, of the pairs alone."""
+        return self.manifest.fingerprint
+
+    def verify(self) -> None:
+        """Compare the hash of every file with the manifest."""
+        for name in self.manifest.files:
+            self._compare(name)
+
+    def chunks(self) -> Iterator[Chunk]:
+        """Users × items, some users at a time, in order."""
+        return self._chunks("by_user", self.manifest.user_starts, self.items)
+
+    def item_chunks(self) -> Iterator[Chunk]:
+        """Items × users, some items at a time, in order."""
+        return self._chunks("by_item", self.manifest.item_starts, self.users)
+
+    def item_labels(self) -> "pl.Series":
+        """The ids of all items, in order."""
+        return self._labels(ITEMS)
+
+    def user_labels(self) -> "Iterator[pl.Series]":
+        """The ids of users, those of one chunk at a time."""
+        return (self._labels(labels_name("users", part)) for part in range(len(self.manifest.user_starts) - 1))
+
+    def interactions(self) -> Interactions:
+        """Everything as ordinary interactions, where they fit into memory.
+
+        They are those that `load` gives for the same files and options; only the order of users and of rows differs.
+        """
+        about = self.manifest
+        values = PER_VALUE * (about.weighted + about.timed)
+        needed = PER_LABEL * (self.users + self.items + about.others) + (PER_PAIR + values) * (len(self) + about.seen)
+        name = ascii_line(self.path, 200)
+        instead = "add memory, or go through it in pieces with Store.chunks()."
+        memory.require(needed, what=f"Holding all of {name}", instead=instead)
+        ids = Ids(self._all(self.user_labels()), kind="user"), Ids(self.item_labels().to_list(), kind="item")
+        user, item, times, weights = self._pairs("by_user", len(ids[0]))
+        seen = self._seen("seen", *ids) if about.seen else None
+        others = self._others(ids[1]) if about.others else None
+        facts = {"from": os.fspath(self.path), "options": {}, "notes": [], "store": about.fingerprint, **about.counts}
+        return Interactions(*ids, user, item, times, source=facts, weights=weights, seen=seen, others=others)
+
+    def _others(self, items: Ids) -> Interactions:
+        parts = range(len(self.manifest.user_starts) - 1)
+        labels = self._all(self._labels(labels_name("others", part)) for part in parts)
+        people, nothing = Ids(labels, kind="user"), np.zeros(0, dtype=np.int32)
+        times = np.zeros(0) if self.manifest.timed else None
+        return Interactions(people, items, nothing, nothing, times, seen=self._seen("others", people, items))
+
+    def _seen(self, folder: str, people: Ids, items: Ids) -> Interactions:
+        user, item, times, _ = self._pairs(folder, len(people))
+        return Interactions(people, items, user, item, times)
+
+    def _all(self, parts: "Iterator[pl.Series]") -> list[str]:
+        return [label for part in parts for label in part.to_list()]
+
+    def _pairs(
+        self, folder: str, people: int
+    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64] | None, NDArray[np.float32] | None]:
+        """All pairs of a folder, in rows of its people."""
+        chunks = [self._chunk(folder, part, 0, self.items) for part in range(len(self.manifest.user_starts) - 1)]
+        degrees = np.concatenate([np.diff(chunk.indptr) for chunk in chunks])
+        if len(degrees) != people:
+            raise DataError(f"{folder} of {ascii_line(self.path, 200)} has rows for other users: make the store again.")
+        times = [chunk.times for chunk in chunks if chunk.times is not None]
+        weights = [chunk.weights for chunk in chunks if chunk.weights is not None]
+        return (
+            np.repeat(np.arange(people, dtype=np.int32), degrees),
+            np.concatenate([chunk.indices for chunk in chunks]),
+            np.concatenate(times) if times else None,
+            np.concatenate(weights) if weights else None,
+        )
+
+    def _chunks(self, folder: str, starts: Any, width: int) -> Iterator[Chunk]:
+        for part, (first, end) in enumerate(pairwise(starts)):
+            chunk = self._chunk(folder, part, first, width)
+            if len(chunk) != end - first:
+                name = ascii_line(self.path, 200)
+                raise DataError(f"{folder}, part {part}, of {name} has {len(chunk):,} rows, not {end - first:,}.")
+            yield chunk
+
+    def _chunk(self, folder: str, part: int, first: int, width: int) -> Chunk:
+        arrays = {
+            what: self._array(array_name(folder, what, part))
+            for what in ("indptr", "indices", "weights", "times")
+            if array_name(folder, what, part) in self.manifest.files
+        }
+        return Chunk(first, width, arrays["indptr"], arrays["indices"], arrays.get("weights"), arrays.get("times"))
+
+    def _array(self, name: str) -> NDArray[Any]:
+        path = self._compare(name)
+        # "c", not "r": for an array that must not be written to, Numba compiles everything once more
+        mapped: NDArray[Any] = np.load(path, mmap_mode="c", allow_pickle=False)
+        return mapped
+
+    def _labels(self, name: str) -> "pl.Series":
+        import polars as pl
+
+        return pl.read_parquet(self._compare(name), columns=["id"]).to_series()
+
+    def _compare(self, name: str) -> Path:
+        """The path of a file, whose hash is compared with the manifest unless it was before."""
+        path = self.path / name
+        if name in self._compared:
+            return path
+        try:
+            whole = path.stat().st_size == self.manifest.files[name]["size"]
+            whole = whole and digest(path) == self.manifest.files[name]["sha256"]
+        except (OSError, KeyError) as fault:
+            reason = getattr(fault, "strerror", None) or "the manifest does not name it"
+            raise DataError(f"{name} of the store {ascii_line(self.path, 200)} cannot be read: {reason}.") from fault
+        if not whole:
+            raise DataError(
+                f"{name} of the store {ascii_line(self.path, 200)} is damaged: its hash is not that of the manifest. "
+                "Make the store again, or take the file from a copy."
+            )
+        self._compared.add(name)
+        return path

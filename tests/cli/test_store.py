@@ -1,0 +1,52 @@
+"""corml data store: made by a command, and taken by the others as data."""
+
+import pytest
+
+import corml
+
+
+@pytest.fixture
+def rows(here):
+    lines = [f"u{user},i{(user * user + step * 7) % 23},{step % 5 + 1}" for user in range(40) for step in range(9)]
+    for part in range(3):
+        (here / f"part-{part}.csv").write_text("user,item,rating\n" + "\n".join(lines[part::3]) + "\n")
+    return here
+
+
+def test_a_store_is_made_and_taken_by_other_commands(run, rows):
+    made = run("data", "store", "part-0.csv", "part-[12].csv", "shop.store", "--at-least", 3, "--json").json
+    loaded = corml.load(str(rows / "part-*.csv"), at_least=3)
+    assert made["interactions"] == len(loaded)
+    assert made["fingerprint"] == corml.Store("shop.store").fingerprint
+    facts = run("data", "info", "shop.store/", "--json").json["facts"]
+    assert (facts["users"], facts["items"], facts["interactions"]) == (*loaded.shape, len(loaded))
+    run("fit", "shop.store", "--out", "m.corml", "--model", "popularity", "--split", "ratio")
+    assert "40 users of the test part" in run("evaluate", "m.corml").out
+    assert "wrote shop.store" in run("data", "store", "part-0.csv", "part-[12].csv", "shop.store", "--at-least", 3).out
+
+
+def test_other_options_in_the_same_folder_are_refused(run, rows):
+    run("data", "store", "part-0.csv", "shop.store")
+    refused = run("data", "store", "part-0.csv", "shop.store", "--no-rating")
+    assert refused.code == 2
+    assert "has a store of other files, options or another budget" in refused.err
+    alone = run("data", "store", "part-0.csv")
+    assert alone.code == 2
+    assert "corml data store DATA... FOLDER" in alone.err
+    again = run("data", "store", "shop.store", "other.store")
+    assert again.code == 2
+    assert "is a store already" in again.err
+    small = run("data", "store", "part-0.csv", "s", "--memory", "1KB")
+    assert small.code == 2
+    assert "at least 1 MiB" in small.err
+
+
+def test_a_store_that_does_not_fit_still_tells_what_it_holds(run, rows, monkeypatch):
+    run("data", "store", "part-*.csv", "shop.store")
+    monkeypatch.setattr("corml.memory.budget", lambda: 1000)
+    told = run("data", "info", "shop.store", "--json")
+    assert told.json["users"] == 40
+    assert told.json["rows"] == 360
+    assert "Holding all of" in told.err
+    assert "interactions" in run("data", "info", "shop.store").out
+    assert run("fit", "shop.store", "--out", "m.corml").code == 4
