@@ -328,3 +328,24 @@ def test_somebody_with_strengths_and_noes_is_scored_by_them(weighted):
     alone = weighted.others.on(Ids([person], kind="user"), weighted.items)
     assert len(alone.negative) > 0
     assert model.recommend([person], k=5).rows() == model.recommend(history=alone, k=5).rows()
+
+
+def test_what_others_said_no_to_is_kept_out_and_no_longer_scored_by(data):
+    row = int(np.argmax(data.others.user_degrees))
+    person = data.others.users[row]
+    liked = data.others.items.labels[data.others.item[data.others.user == row]]
+    fresh = next(item for item in data.items if (person, item) not in pairs(data))
+    refusing = data.with_negative(Interactions.from_pairs([person, person, "new"], [liked[0], fresh, fresh]))
+    assert pairs(refusing) == pairs(data) | {(person, fresh), ("new", fresh)}
+    assert refusing.others.user_degrees[refusing.others.users.rows([person])[0]] == len(liked) - 1
+    lists = fitted(refusing).recommend([person, "new"], k=len(data.items))
+    assert fresh not in {*lists[person], *lists["new"]}
+
+
+def test_the_noes_of_others_change_nothing_in_the_reasons_of_users():
+    table = pl.DataFrame({"user": list("aabbccnn"), "item": list("xyxyxyxy"), "event": ["buy"] * 6 + ["return", "buy"]})
+    loaded = corml.load(table, event="event", weights={"buy": 1}, negative=["return"], k_core=2)
+    assert loaded.others.negative is not None
+    model = corml.CoRML(rank=1, adapt=False).fit(loaded)
+    assert model.explain("a", "y").strengths == ()
+    assert models.make("popularity").fit(loaded).fitted_.histories.negative is None

@@ -52,7 +52,7 @@ def cite(state: "Fitted", history: Any) -> Cited:
     here = slice(now.pairs.indptr[row], now.pairs.indptr[row + 1])
     strengths = np.ones(len(items)) if now.weights is None else now.weights[here].astype(np.float64)
     kinds, times = _words(now.kinds, here, len(items)), _times(now.times, here, len(items))
-    no = now.negative
+    no, refused = now.negative, np.zeros(0, dtype=np.int64)
     if no is not None and len(items):  # who said nothing but no is ranked by what is popular
         there = slice(no.matrix.indptr[row], no.matrix.indptr[row + 1])
         refused = no.matrix.indices[there].astype(np.int64)
@@ -60,7 +60,7 @@ def cite(state: "Fitted", history: Any) -> Cited:
         strengths = np.concatenate([strengths, -no.matrix.data[there].astype(np.float64)])
         kinds += _words(no.kinds, there, len(refused))
         times = np.concatenate([times, _times(no.times, there, len(refused))])
-    alike = now.weights is None and no is None
+    alike = not len(refused) and (now.weights is None or bool((now.weights[here] == 1).all()))
     ages = _ages(times, now.latest)
     return Cited(
         items,

@@ -269,9 +269,14 @@ class Interactions:
 
         A pair that is in both is no longer learned from. Users and items are matched by id; others are left out.
         """
-        no = replace(other.on(self.users, self.items), titles={}, source={}, seen=None, negative=None)
+        others = None if self.others is None else self.others._refusing(other)
+        return replace(self, others=others)._refusing(other).with_seen(other)
+
+    def _refusing(self, other: "Interactions") -> Self:
+        about: dict[str, Any] = {"titles": {}, "source": {}, "attributes": None, "others": None}
+        no = replace(other.on(self.users, self.items), **about, seen=None, negative=None)
         kept = self.where(~np.isin(_cells(self), _cells(no)))
-        return replace(kept.with_seen(no), negative=no if len(no) else None)
+        return replace(kept._having_seen(other), negative=no if len(no) else None)
 
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per pair: user, item and, where known, time, weight, kind and title.

@@ -371,4 +371,5 @@ def _counted(train: Interactions, name: str) -> Interactions:
     if train.negative is not None:
         words = f"{name} cannot push down what is like a disliked item: negative events are only kept as seen."
         warnings.warn(words, WeightsWarning, stacklevel=4)
-    return replace(train, weights=None, negative=None)
+    others = None if train.others is None else replace(train.others, weights=None, negative=None)
+    return replace(train, weights=None, negative=None, others=others)

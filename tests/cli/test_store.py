@@ -50,3 +50,12 @@ def test_a_store_that_does_not_fit_still_tells_what_it_holds(run, rows, monkeypa
     assert "Holding all of" in told.err
     assert "interactions" in run("data", "info", "shop.store").out
     assert run("fit", "shop.store", "--out", "m.corml").code == 4
+
+
+def test_an_update_of_a_model_that_was_fitted_on_a_store_reads_rows_as_the_store_did(run, rows):
+    (rows / "low.csv").write_text("user,item,rating\nnewbie,i0,1\nnewbie,i1,1\n")
+    run("data", "store", "part-0.csv", "part-[12].csv", "shop.store", "--at-least", 3)
+    run("fit", "shop.store", "--out", "m.corml", "--model", "popularity", "--split", "ratio")
+    run("verify", "m.corml")
+    record = run("update", "m.corml", "low.csv", "--json").json["update"]
+    assert (record["interactions"], record["only_seen"]) == (0, 2)

@@ -174,16 +174,18 @@ def load(
 
 def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> Interactions:
     """Everything in a store, thinned and named as asked; what its rows meant was settled when it was made."""
-    others = sorted(given.given().keys() - {"k_core", "min_user", "min_item", "titles", "items"})
+    store = Store(source)
+    settled = dict(store.manifest.options)  # said again, it changes nothing
+    later = {name: value for name, value in given.given().items() if name not in settled or value != settled[name]}
+    others = sorted(later.keys() - {"k_core", "min_user", "min_item", "titles", "items"})
     if others or as_update:
         what = f"{others[0]}= (--{others[0].replace('_', '-')})" if others else "as_update"
         raise UsageError(
             f"{ascii_line(source, 200)} is a store, of which rows cannot be read again: leave {what} out, "
             "or give it when the store is made."
         )
-    store = Store(source)
     data = store.interactions()
-    facts = {**data.source, "options": given.given()}
+    facts = {**data.source, "options": {**settled, **later}}
     if max(given.min_user, given.min_item, given.k_core) > 1:
         people = [*data.users, *(data.others.users if data.others is not None else ())]
         everyone = data.on(Ids(people, kind="user"), data.items)

@@ -132,7 +132,13 @@ class Store:
         user, item, times, weights = self._pairs("by_user", len(ids[0]))
         seen = self._seen("seen", *ids) if about.seen else None
         others = self._others(ids[1]) if about.others else None
-        facts = {"from": os.fspath(self.path), "options": {}, "notes": [], "store": about.fingerprint, **about.counts}
+        facts = {
+            "from": os.fspath(self.path),
+            "options": dict(about.options),
+            "notes": [],
+            "store": about.fingerprint,
+            **about.counts,
+        }
         return Interactions(*ids, user, item, times, source=facts, weights=weights, seen=seen, others=others)
 
     def _others(self, items: Ids) -> Interactions:
