@@ -117,6 +117,7 @@ def test_people_of_other_data_become_others_who_have_only_seen_it(data):
     more = data.with_seen(elsewhere)
     assert set(more.others.users) == {*data.others.users, "new"}
     assert {item for user, item in pairs(more.others) if user == "new"} == set(data.items[:2])
+    assert pairs(more.elsewhere) == pairs(data.elsewhere) | {("far", "nothing")}
     assert more.others.user_degrees[more.others.users.rows(["new"])[0]] == 0
     assert pairs(more) == pairs(data) | {("new", item) for item in data.items[:2]} | {(data.users[0], data.items[0])}
 
@@ -349,3 +350,97 @@ def test_the_noes_of_others_change_nothing_in_the_reasons_of_users():
     model = corml.CoRML(rank=1, adapt=False).fit(loaded)
     assert model.explain("a", "y").strengths == ()
     assert models.make("popularity").fit(loaded).fitted_.histories.negative is None
+
+
+# --- items that went, and come back ----------------------------------------------------------------------------------
+
+BASE = [*zip("aabbbccc", "xyxywywx", strict=True)]
+LOW = [("a", "Z"), ("low", "Z"), ("low", "x"), ("far", "Z")]
+BACK = [("b", "Z"), ("c", "Z")]
+ABOUT = pl.DataFrame({"item": list("xywZ"), "genre": list("ggha")}).with_columns(pl.col("genre").replace("a", "g"))
+
+
+def rated(liked=(), low=(), **more):
+    rows = [(*pair, 5) for pair in liked] + [(*pair, 1) for pair in low]
+    return corml.load(pl.DataFrame(rows, schema=["user", "item", "rating"], orient="row"), at_least=4, **more)
+
+
+def known(liked, low=()):
+    return corml.CoRML(rank=1, adapt=False).fit(rated(liked, low))
+
+
+def new(liked=(), low=()):
+    return rated(liked, low, as_update=True)
+
+
+def nobody_gets_z(model, people=("a", "b", "c", "low", "far")):
+    assert "Z" in model.items_
+    lists = model.recommend(list(people), k=10)
+    assert not [user for user, items in lists.items() if "Z" in items]
+    assert "Z" in model.recommend(["stranger"], k=10)["stranger"]
+
+
+def test_what_is_known_of_items_outside_the_catalogue_is_kept():
+    data = rated(BASE, LOW)
+    assert pairs(data.elsewhere) == {("a", "Z"), ("low", "Z"), ("far", "Z")}
+    assert data.fingerprint == rated(BASE).fingerprint
+    assert rated(BASE).elsewhere is None
+    wider = data.on(data.users, Ids([*data.items, "Z"]))
+    assert wider.elsewhere is None
+    assert {("a", "Z"), ("low", "Z"), ("low", "x"), ("far", "Z")} <= pairs(wider)
+
+
+def test_an_item_that_comes_back_with_a_refit_is_not_shown_to_who_has_it(tmp_path):
+    model = known(BASE, LOW)
+    model.save(tmp_path / "m.corml")
+    for one in (model, corml.read_model(tmp_path / "m.corml")):
+        nobody_gets_z(one.update(new(BACK), refit=True))
+        one.update(new(BACK)).save(tmp_path / "n.corml")
+        nobody_gets_z(corml.read_model(tmp_path / "n.corml").refitted())
+
+
+def test_what_was_only_seen_before_a_refit_is_known_after_the_next(tmp_path):
+    first = known(BASE).update(new([("b", "x")], [("a", "Z")]), refit=True)
+    first.save(tmp_path / "m.corml")
+    nobody_gets_z(corml.read_model(tmp_path / "m.corml").update(new(BACK), refit=True), people="abc")
+
+
+def test_an_update_in_between_does_not_lose_it(tmp_path):
+    model = known(BASE, LOW).update(new([("d", "x")]))
+    model.save(tmp_path / "m.corml")
+    nobody_gets_z(corml.read_model(tmp_path / "m.corml").update(new(BACK), refit=True))
+
+
+@pytest.mark.parametrize("updated", [False, True])
+def test_a_new_item_that_somebody_had_is_not_shown_to_them(updated):
+    data = rated(BASE, LOW, items=ABOUT)
+    model = corml.CoRML(rank=1, adapt=False).fit(data)
+    model = (model.update(new([("d", "x")])) if updated else model).with_new_items(ABOUT)
+    nobody_gets_z(model, people=("a", "low", "far"))
+
+
+def test_an_item_that_the_core_left_out_comes_back_only_to_those_who_lack_it(frame, tmp_path):
+    first = corml.load(frame, rating=False, k_core=6)
+    model = corml.Popularity().fit(first)
+    went = first.elsewhere.items[0]
+    again = model.update(Interactions.from_pairs(["one more"], [went]), refit=True)
+    had = set(frame.filter(pl.col("item") == went)["user"])
+    lists = again.recommend(sorted(set(frame["user"])), k=60)
+    assert {user for user, items in lists.items() if went not in items} >= had
+    assert any(went in items for items in lists)
+
+
+def test_a_split_file_keeps_what_is_elsewhere(data, tmp_path):
+    corml.split(data, "ratio", seed=1).save(tmp_path / "s.split")
+    again = corml.read_split(tmp_path / "s.split").train
+    assert pairs(again.elsewhere) == pairs(data.elsewhere)
+
+
+def test_a_file_in_which_an_item_is_inside_and_outside_is_refused(tmp_path):
+    model = known(BASE, LOW)
+    model.save(path := tmp_path / "m.corml")
+    contents = container.read(path)
+    arrays = {**contents.arrays, **container.encode_ids("elsewhere.items", ["x"])}
+    path.write_bytes(container.pack(arrays, {name: fact for name, fact in contents.meta.items() if name != "format"}))
+    with pytest.raises(ModelFileError, match="not in its catalogue"):
+        corml.read_model(path)

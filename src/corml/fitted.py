@@ -11,7 +11,7 @@ A model scores and saves with these, so that a setting changed afterwards counts
 """
 
 from collections.abc import Iterator, Mapping
-from dataclasses import asdict, dataclass, field, fields
+from dataclasses import asdict, dataclass, field, fields, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, Generic, Self, TypeVar, overload
 
@@ -228,6 +228,7 @@ class Fitted:
     negative: Negative | None = None  # what users said no to: seen, and subtracted from their histories
     attributes: Attributes | None = None  # what is known of the items, row by row
     others: Interactions | None = None  # people that nothing was learned from, on the same items
+    elsewhere: Interactions | None = None  # pairs of anybody with items that the model does not know
     added: Added | None = None  # what came after the fit: nothing was learned from it
 
     @classmethod
@@ -250,6 +251,7 @@ class Fitted:
             negative=refused(train.negative),
             attributes=None if train.attributes is None else train.attributes.on(train.items),
             others=train.others,
+            elsewhere=train.elsewhere,
         )
 
     @property
@@ -277,6 +279,15 @@ class Fitted:
                 "without them: save it with its history, or leave diversity out."
             )
         return Closeness.by_users(self.train)
+
+    @property
+    def elsewhere_now(self) -> Interactions | None:
+        """What is known of items outside the catalogue: as it was at the fit, and what was added since."""
+        since = None if self.added is None else self.added.data.elsewhere
+        if since is None:
+            return self.elsewhere
+        nothing = since.on(Ids([], kind="user"), self.items)
+        return replace(nothing, elsewhere=self.elsewhere).with_elsewhere(since).elsewhere
 
     @property
     def resolved(self) -> Settings:

@@ -38,7 +38,8 @@ class Interactions:
     are no part of the fingerprint. `weights` are how strong each pair is, above 0 (of `negative`: how strong the no
     is); without them all pairs are alike. `kinds`, where known, name the last event of each pair. `attributes` are what
     is known of items, of these and perhaps of others. `others` are people of whom nothing is learned, such as those
-    whom `k_core` left out: users of their own on the same items, with all that is known of them.
+    whom `k_core` left out: users of their own on the same items, with all that is known of them. `elsewhere` are pairs
+    of anybody with items that are not in this catalogue: who has one is not shown it on the day it comes back.
     """
 
     users: Ids
@@ -54,6 +55,7 @@ class Interactions:
     kinds: Kinds | None = None
     attributes: "Attributes | None" = None
     others: "Interactions | None" = None
+    elsewhere: "Interactions | None" = None
 
     @classmethod
     def from_pairs(
@@ -202,12 +204,15 @@ class Interactions:
     def on(self, users: Ids, items: Ids) -> Self:
         """The same pairs on other ids; pairs whose user or item is not among those are left out.
 
-        Those of `others` who are among these users have seen what is known of them.
+        Those of `others` who are among these users have seen what is known of them, and so has everybody of whom
+        something is known `elsewhere`, if these items have it.
         """
         moved = self._moved(users, items, users.find(self.users.labels), items.find(self.items.labels))
-        if self.others is None:
+        if self.others is not None:
+            moved = replace(moved._having_seen(self.others), others=self.others.beyond(users, items))
+        if self.elsewhere is None or not (items.find(self.elsewhere.items.labels) >= 0).any():
             return moved
-        return replace(moved._having_seen(self.others), others=self.others.beyond(users, items))
+        return replace(moved.with_seen(self.elsewhere), elsewhere=None).with_elsewhere(self.elsewhere)
 
     def beyond(self, users: Ids, items: Ids) -> Self | None:
         """What is known of people who are not among these users, on these items; None if that is nothing."""
@@ -228,26 +233,37 @@ class Interactions:
     def with_seen(self, other: "Interactions") -> Self:
         """The same pairs to learn from; all of `other`, and what it has seen, is known too and never recommended.
 
-        Users and items are matched by id. People who are not among the users here are kept as `others`; what is not in
-        this catalogue is left out.
+        Users and items are matched by id. People who are not among the users here are kept as `others`, and items that
+        are not in this catalogue as `elsewhere`.
         """
         parts = [part for part in (other, other.others) if part is not None]
         more = [label for part in parts for label in part.users.labels[self.users.find(part.users.labels) < 0]]
         others = self.others
         if more:
-            nobody = Interactions(Ids([], kind="user"), self.items, *np.zeros((2, 0), dtype=np.int32))
-            known = nobody if others is None else others
+            known = _nothing(Ids([], kind="user"), self.items) if others is None else others
             people = Ids(dict.fromkeys([*known.users.labels, *more]), kind="user")
             others = known.on(people, self.items)._having_seen(*parts)._of_known_people()
-        return replace(self._having_seen(*parts), others=others)
+        return replace(self._having_seen(*parts), others=others).with_elsewhere(other)
 
     def with_others(self, everyone: "Interactions") -> Self:
         """The same pairs to learn from; what `everyone` has of people who are not among the users here is kept too.
 
         It is what these people are scored by, and is never recommended to them.
         """
-        plain = replace(everyone, titles={}, source={}, attributes=None, others=None)
+        plain = replace(everyone, titles={}, source={}, attributes=None, others=None, elsewhere=None)
         return replace(self, others=plain.beyond(self.users, self.items))
+
+    def with_elsewhere(self, everyone: "Interactions") -> Self:
+        """The same, and what `everyone` has of items that are not in this catalogue is kept for when they come back."""
+        known = (self.elsewhere, everyone, everyone.others, everyone.elsewhere)
+        parts = [replace(part, elsewhere=None, others=None) for part in known if part is not None]
+        labels = [part.items.labels[self.items.find(part.items.labels) < 0] for part in parts]
+        items = Ids(dict.fromkeys(label for some in labels for label in some))
+        if not len(items):
+            return replace(self, elsewhere=None)
+        people = Ids(dict.fromkeys(label for part in parts for label in part.users.labels), kind="user")
+        pairs = _nothing(people, items)._having_seen(*parts).seen
+        return replace(self, elsewhere=None if pairs is None else pairs.compact())
 
     def _of_known_people(self) -> Self | None:
         """The same without users of whom nothing is known; None if that is all of them."""
@@ -267,13 +283,14 @@ class Interactions:
     def with_negative(self, other: "Interactions") -> Self:
         """The same data, where the pairs of `other`, and no more, were said no to, as strongly as they weigh.
 
-        A pair that is in both is no longer learned from. Users and items are matched by id; others are left out.
+        A pair that is in both is no longer learned from. Users and items are matched by id; of people and items that
+        are not here it is kept as seen.
         """
         others = None if self.others is None else self.others._refusing(other)
         return replace(self, others=others)._refusing(other).with_seen(other)
 
     def _refusing(self, other: "Interactions") -> Self:
-        about: dict[str, Any] = {"titles": {}, "source": {}, "attributes": None, "others": None}
+        about: dict[str, Any] = {"titles": {}, "source": {}, "attributes": None, "others": None, "elsewhere": None}
         no = replace(other.on(self.users, self.items), **about, seen=None, negative=None)
         kept = self.where(~np.isin(_cells(self), _cells(no)))
         return replace(kept._having_seen(other), negative=no if len(no) else None)
@@ -302,6 +319,11 @@ class Interactions:
     def title(self, label: str) -> str:
         """What to show for an item: its title, else its id."""
         return self.titles.get(label, label)
+
+
+def _nothing(users: Ids, items: Ids) -> Interactions:
+    """No pair at all."""
+    return Interactions(users, items, *np.zeros((2, 0), dtype=np.int32))
 
 
 def _yes(known: bool) -> str:

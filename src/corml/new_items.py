@@ -16,6 +16,7 @@ from corml.content import likeness
 from corml.errors import ModelFileError, UsageError, ascii_line, quoted
 from corml.fitted import Fitted
 from corml.ids import Ids
+from corml.updating import present
 
 __all__ = ["as_own_neighbour", "check_link", "checked_lift", "like", "link_of", "padded", "widened"]
 
@@ -29,7 +30,7 @@ def widened(state: Fitted, table: Attributes | None) -> Fitted:
     if added is not None:  # its catalogue is that of the model, and then what the model does not know
         waiting = [label for label in added.data.items if label not in items]
         added = replace(added, data=added.data.on(added.data.users, Ids([*items, *waiting])))
-    return replace(
+    wider = replace(
         state,
         items=items,
         train=_of_shape(state.train, (users, len(items))),
@@ -44,6 +45,13 @@ def widened(state: Fitted, table: Attributes | None) -> Fitted:
         added=added,
         evaluation={},  # figures are of the catalogue they were measured on
     )
+    if state.elsewhere is None:
+        return wider
+    data = present(replace(state, added=None)).on(state.users, items)  # what is back in the catalogue has been seen
+    known: dict[str, Any] = {"others": data.others, "elsewhere": data.elsewhere}
+    if data.seen is not None:
+        known |= {"seen": data.seen.matrix, "seen_times": data.seen.times_by_row}
+    return replace(wider, **known)
 
 
 def checked_lift(lift: Any) -> float:

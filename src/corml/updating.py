@@ -56,7 +56,8 @@ def present(state: Fitted) -> Interactions:
     negative = None if no is None else pairs(no.matrix, no.times, weights=known_weights(no.matrix.data), kinds=no.kinds)
     about: dict[str, Any] = {"titles": state.titles, "source": state.source, "attributes": state.attributes}
     strength: dict[str, Any] = {"weights": state.weights, "kinds": state.kinds, "negative": negative}
-    return pairs(state.train, state.times, seen=seen, **about, **strength, others=state.others)
+    about |= {"others": state.others, "elsewhere": state.elsewhere}
+    return pairs(state.train, state.times, seen=seen, **about, **strength)
 
 
 def to_learn(state: Fitted) -> Interactions:
@@ -65,7 +66,7 @@ def to_learn(state: Fitted) -> Interactions:
     items = Ids(data.items.labels[data.item_degrees > 0], kind="item")
     records = () if state.added is None else state.added.records
     source = {**data.source, "updates": [*data.source.get("updates", []), *records]} if records else data.source
-    return replace(data.on(data.users, items), source=source)
+    return replace(data.on(data.users, items).with_elsewhere(data), source=source)
 
 
 def updated(state: Fitted, new: Interactions, *, weighted: bool) -> Fitted:
@@ -212,8 +213,11 @@ def _joined(known: Interactions, new: Interactions, *, weighted: bool) -> tuple[
     beside = {"titles": {**new.titles, **known.titles}, "source": source, "attributes": known.attributes}
     named = Kinds(names, np.where(kinds < 0, len(names) - 1, kinds).astype(np.int32)) if names else None
     made = _Pairs((users, items), cells, times, named)
-    others = None if known.others is None else known.others.beyond(users, items)
-    data = replace(made.interactions(learned, weights, no, beside), others=others)
+    data = made.interactions(learned, weights, no, beside)
+    if known.others is not None or known.elsewhere is not None:
+        data = replace(data, others=known.on(users, items).others).with_elsewhere(known)
+    if new.elsewhere is not None:
+        data = data.with_elsewhere(new)
     return data, int((in_old & fresh.learned).sum()), int((old.learned & ~learned).sum())
 
 

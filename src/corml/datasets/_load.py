@@ -168,6 +168,7 @@ def load(
         everyone, data = data, _filters.thin(data.compact(), origin.options, notes).compact()
         _suspect(data, notes)
         data = data if len(data.users) == len(everyone.users) else data.with_others(everyone)
+        data = data if len(data.items) == len(everyone.items) else data.with_elsewhere(everyone)
     data = _with_items(data, origin, notes)
     return replace(data, source=_provenance(origin, given, rows, pairs, notes))
 
@@ -189,7 +190,8 @@ def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> In
     if max(given.min_user, given.min_item, given.k_core) > 1:
         people = [*data.users, *(data.others.users if data.others is not None else ())]
         everyone = data.on(Ids(people, kind="user"), data.items)
-        data = _filters.thin(everyone.compact(), given, notes).compact().with_others(everyone)
+        data = _filters.thin(everyone.compact(), given, notes).compact()
+        data = data.with_others(everyone).with_elsewhere(everyone)
     table = FrameTable(["item"], lambda _: store.item_labels(), "The store", store.items)
     data = _with_items(data, Source(table, os.fspath(source), given), notes)
     return replace(data, source={**facts, "notes": list(notes.lines)})

@@ -19,7 +19,7 @@ from corml.storage import atomic, container
 from corml.storage.attributes import arrays_of, facts_of, read_attributes
 from corml.storage.container import SPLIT, decode_ids, encode_ids
 from corml.storage.kinds import decode_kinds, encode_kinds
-from corml.storage.others import decode_others, encode_others
+from corml.storage.others import decode_elsewhere, decode_others, encode_elsewhere, encode_others
 
 __all__ = ["inconsistent", "read_parts", "save_parts"]
 
@@ -44,7 +44,7 @@ def save_parts(path: str | os.PathLike[str], parts: Mapping[str, Interactions], 
             arrays |= {f"{name}.user": beside.user.astype(np.int32), f"{name}.item": beside.item.astype(np.int32)}
             arrays |= {} if beside.times is None else {f"{name}.times": beside.times}
             arrays |= _about_pairs(name, beside)
-    arrays |= encode_others(train.others)
+    arrays |= encode_others(train.others) | encode_elsewhere(train.elsewhere)
     prints = {name: part.fingerprint for name, part in parts.items()}
     atomic.replace(target, *container.pieces(arrays, {**facts, "source": train.source, "parts": prints}, SPLIT))
 
@@ -70,6 +70,7 @@ def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Interactions], d
         seen = _pairs("seen", arrays, shared) if "seen.user" in arrays else None
         negative = _pairs("negative", arrays, shared) if "negative.user" in arrays else None
         beside = {"seen": seen, "negative": negative, "others": decode_others(arrays, users, items)}
+        beside["elsewhere"] = decode_elsewhere(arrays, items)
         return {name: _pairs(name, arrays, {**shared, **beside}) for name in facts["parts"]}, facts
     except (ValueError, KeyError, TypeError):  # a DataError is a ValueError
         raise inconsistent(path, "labels, rows and facts do not fit together") from None

@@ -36,11 +36,18 @@ def encode_added(added: Added, users: Ids, items: Ids) -> dict[str, NDArray[Any]
 
 
 def decode_added(
-    arrays: Arrays, users: Ids, items: Ids, facts: object, titles: Mapping[str, str], others: Interactions | None
+    arrays: Arrays,
+    users: Ids,
+    items: Ids,
+    facts: object,
+    titles: Mapping[str, str],
+    others: Interactions | None,
+    elsewhere: Interactions | None,
 ) -> Added:
     """What is known now, checked; `facts` are the records of the updates and where all of it came from.
 
-    `others` are the people that the fit did not learn from; those who are users now are no longer among them.
+    `others` are the people that the fit did not learn from, `elsewhere` is what is known of items that it did not have:
+    who is a user now, or which item is known now, is no longer among them.
     """
     records, source = (facts.get(name) if isinstance(facts, Mapping) else None for name in ("updates", "source"))
     if not isinstance(records, list) or not all(isinstance(one, Mapping) for one in records):
@@ -50,7 +57,8 @@ def decode_added(
     every = _longer(users, decode_ids(arrays, "now.users")), _longer(items, decode_ids(arrays, "now.items"))
     names = {**titles, **_titles(arrays, every[1].labels[len(items) :])}
     data = decode_known(arrays, "now", *every, titles=names, source=dict(source))
-    data = replace(data, others=None if others is None else others.beyond(*every))
+    data = replace(data, others=None if others is None else others.beyond(*every), elsewhere=elsewhere)
+    data = data if elsewhere is None else data.on(*every)
     return Added(data=data, records=tuple(dict(one) for one in records))
 
 

@@ -95,6 +95,7 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
         arrays |= encode_ids("users", state.users.labels) | encode_sparse("train", state.train, values=False)
         arrays |= _seen_arrays(state)
         arrays |= others.encode_others(state.others)
+        arrays |= others.encode_elsewhere(state.elsewhere_now)
         arrays |= {} if state.added is None else added.encode_added(state.added, state.users, state.items)
     if state.titles:
         arrays |= encode_ids("titles", [state.titles.get(label, "") for label in state.items.labels])
@@ -176,6 +177,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
     _check_counts(counts, train, n_users, history=len(users) > 0)
     notes, data = meta["notes"], meta["data"]
     titles, apart = _titles(arrays, labels), others.decode_others(arrays, users, items)
+    away = others.decode_elsewhere(arrays, items)
     return Fitted(
         users=users,
         items=items,
@@ -192,7 +194,8 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         evaluation=meta["evaluation"],
         attributes=attributes,
         others=apart,
-        added=added.decode_added(arrays, users, items, meta.get("now"), titles, apart)
+        elsewhere=away,
+        added=added.decode_added(arrays, users, items, meta.get("now"), titles, apart, away)
         if added.NAMES & set(arrays)
         else None,
         **seen,
