@@ -7,8 +7,8 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.errors import ModelFileError, UsageError
+from corml.fitted import present
 from corml.storage import container
-from corml.updating import present
 from support import random_interactions
 
 DAY = 86_400

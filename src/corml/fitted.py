@@ -26,7 +26,7 @@ from corml.histories import Added, Histories, refused
 from corml.ids import Ids
 from corml.interactions import Interactions
 from corml.linalg.scaling import rows_of
-from corml.strength import Kinds, Negative, with_values
+from corml.strength import Kinds, Negative, known_weights, with_values
 
 if TYPE_CHECKING:
     from corml.linalg import admm
@@ -45,6 +45,7 @@ __all__ = [
     "Training",
     "learned",
     "on_items",
+    "present",
 ]
 
 Shape = tuple[str | None, ...]  # "users", "items", or None for any length
@@ -304,6 +305,28 @@ class Fitted:
         if self.training is not None:
             facts["training"] = asdict(self.training)
         return facts
+
+
+def present(state: Fitted) -> Interactions:
+    """Everything a fitted model knows of its users, as interactions: to fit again, or to look at."""
+    if state.added is not None:
+        return state.added.data
+    if not len(state.users):
+        raise UsageError(
+            "This model was saved without the histories of its users, so nothing can be added to them: fit again, and "
+            "save it with them (without --no-history)."
+        )
+
+    def pairs(matrix: Any, times: NDArray[np.float64] | None, **more: Any) -> Interactions:
+        user, item = rows_of(matrix).astype(np.int32), matrix.indices.astype(np.int32)
+        return Interactions(state.users, state.items, user, item, times, **more)
+
+    seen, no = None if state.seen is None else pairs(state.seen, state.seen_times), state.negative
+    negative = None if no is None else pairs(no.matrix, no.times, weights=known_weights(no.matrix.data), kinds=no.kinds)
+    about: dict[str, Any] = {"titles": state.titles, "source": state.source, "attributes": state.attributes}
+    strength: dict[str, Any] = {"weights": state.weights, "kinds": state.kinds, "negative": negative}
+    about |= {"others": state.others, "elsewhere": state.elsewhere}
+    return pairs(state.train, state.times, seen=seen, **about, **strength)
 
 
 # --- arrays ----------------------------------------------------------------------------------------------------------

@@ -14,9 +14,8 @@ from scipy.sparse import csr_array, diags_array
 from corml.attributes import Attributes
 from corml.content import likeness
 from corml.errors import ModelFileError, UsageError, ascii_line, quoted
-from corml.fitted import Fitted
+from corml.fitted import Fitted, present
 from corml.ids import Ids
-from corml.updating import present
 
 __all__ = ["as_own_neighbour", "check_link", "checked_lift", "like", "link_of", "padded", "widened"]
 

@@ -20,14 +20,13 @@ from numpy.typing import NDArray
 
 from corml import durations, memory
 from corml.errors import UsageError, ascii_line
-from corml.fitted import Fitted
+from corml.fitted import Fitted, present
 from corml.histories import Added
 from corml.ids import Ids
 from corml.interactions import Interactions
-from corml.linalg.scaling import rows_of
 from corml.strength import Kinds, known_weights, latest_of
 
-__all__ = ["present", "to_learn", "updated"]
+__all__ = ["to_learn", "updated"]
 
 Floats = NDArray[np.float64]
 A_PAIR = 160  # bytes, of both data, while they become one
@@ -36,28 +35,6 @@ SUMS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] =
     "log1p": (np.expm1, np.log1p),
     "sqrt": (np.square, np.sqrt),
 }
-
-
-def present(state: Fitted) -> Interactions:
-    """Everything a fitted model knows of its users, as interactions: to fit again, or to look at."""
-    if state.added is not None:
-        return state.added.data
-    if not len(state.users):
-        raise UsageError(
-            "This model was saved without the histories of its users, so nothing can be added to them: fit again, and "
-            "save it with them (without --no-history)."
-        )
-
-    def pairs(matrix: Any, times: Floats | None, **more: Any) -> Interactions:
-        user, item = rows_of(matrix).astype(np.int32), matrix.indices.astype(np.int32)
-        return Interactions(state.users, state.items, user, item, times, **more)
-
-    seen, no = None if state.seen is None else pairs(state.seen, state.seen_times), state.negative
-    negative = None if no is None else pairs(no.matrix, no.times, weights=known_weights(no.matrix.data), kinds=no.kinds)
-    about: dict[str, Any] = {"titles": state.titles, "source": state.source, "attributes": state.attributes}
-    strength: dict[str, Any] = {"weights": state.weights, "kinds": state.kinds, "negative": negative}
-    about |= {"others": state.others, "elsewhere": state.elsewhere}
-    return pairs(state.train, state.times, seen=seen, **about, **strength)
 
 
 def to_learn(state: Fitted) -> Interactions:

@@ -14,11 +14,10 @@ from corml.cli._console import progress, show_json, tell, wrote
 from corml.cli._options import with_loading
 from corml.cli._work import load, refuse_to_replace, target
 from corml.errors import UsageError
-from corml.fitted import Fitted
+from corml.fitted import Fitted, present
 from corml.neural.embedding_model import EmbeddingModel
 from corml.recommender import Recommender
 from corml.storage.exclusive import exclusive
-from corml.updating import present
 
 __all__ = ["update"]
 
