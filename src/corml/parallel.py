@@ -7,6 +7,7 @@ what this process may use, not what the machine has: the cores it is bound to, a
 import math
 import os
 import threading
+from collections import deque
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
@@ -133,17 +134,27 @@ def _held() -> _Held:
 _this_thread = threading.local()
 
 
-def each(work: Callable[[int], T], count: int, *, max_threads: int | None = None) -> Iterator[T]:
+def each(
+    work: Callable[[int], T], count: int, *, max_threads: int | None = None, ahead: int | None = None
+) -> Iterator[T]:
     """Give `work(0)`, `work(1)`, … in this order, made in at most `max_threads` threads, each with one thread of BLAS.
 
+    With `ahead`, a result is begun when the one so many before it was taken and is done with: no more are ever alive.
     A thread of ours starts no others: what it calls works alone.
     """
-    workers = min(threads(), count, max_threads or count)
+    workers = min(threads(), count, max_threads or count, ahead or count)
     if workers <= 1 or getattr(_this_thread, "is_ours", False):
         yield from map(work, range(count))
         return
     with blas(1), ThreadPoolExecutor(workers, initializer=_mark_as_ours) as pool:
-        yield from pool.map(work, range(count))
+        if ahead is None:
+            yield from pool.map(work, range(count))
+            return
+        begun = deque(pool.submit(work, number) for number in range(min(ahead, count)))
+        for number in range(len(begun), count + len(begun)):
+            yield begun.popleft().result()
+            if number < count:
+                begun.append(pool.submit(work, number))
 
 
 def _mark_as_ours() -> None:

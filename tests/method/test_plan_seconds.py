@@ -24,7 +24,11 @@ def _two_threads(monkeypatch):
 
 
 def seconds(X, rank=16, count=COUNT, every=80_000, **how):
-    return sparse_seconds(X, rank, count, every, **{**HOW, **how})
+    return sparse_seconds(X, rank, count, every, **{**HOW, **how}).with_threads()
+
+
+def dense(*sizes):
+    return dense_seconds(*sizes).with_threads()
 
 
 def test_every_kind_of_work_takes_time(X):
@@ -47,11 +51,11 @@ def test_dense_rows_are_predicted_for_a_small_catalogue_of_which_a_good_part_co_
 def test_more_threads_take_less_time_and_more_data_take_more(X, monkeypatch):
     larger = random_interactions(0, 6000, 3000, 8)
     assert corml.CoRML().plan(larger).predicted_seconds > 1.5 * seconds(X)
-    two = seconds(X), dense_seconds(X, 16, 1500, 1.0)
+    two = seconds(X), dense(X, 16, 1500, 1.0)
     monkeypatch.setenv("CORML_THREADS", "1")
     assert two[0] < seconds(X)
-    assert two[1] < dense_seconds(X, 16, 1500, 1.0)
+    assert two[1] < dense(X, 16, 1500, 1.0)
 
 
 def test_smaller_blocks_of_the_dense_solver_take_less_time(X):
-    assert dense_seconds(X, 16, 300, 0.2) < 0.5 * dense_seconds(X, 16, 1500, 1.0)
+    assert dense(X, 16, 300, 0.2) < 0.5 * dense(X, 16, 1500, 1.0)

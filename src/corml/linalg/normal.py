@@ -4,8 +4,6 @@ For each user the row w = p_u X is computed once and then read where the support
 2 Σ_i d_i |support of i| instead of a product with the n × n matrix PᵀΦP.
 """
 
-from collections.abc import Callable
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -15,30 +13,34 @@ from scipy.sparse import csr_array
 from corml.compiled import njit
 from corml.linalg.scaling import values_unless_ones
 from corml.linalg.support import Support, unsigned
-from corml.parallel import threads
+from corml.parallel import each, threads
 
 __all__ = ["Normal"]
 
+RANGES = 8  # of users: the same for any number of threads, and as many of these can work
 ALL_AT_ONCE = np.uint64(8)  # as many numbers in a row are cleared in the time of one here and there
 
 
 class Normal:
     """X ↦ Pᵀ Φ P X on a support, for P = R diag(p).
 
-    Users are divided among threads once, by their work; each thread adds into its own array and the arrays are summed
-    in order, so results are equal from run to run and, over different numbers of threads, up to rounding.
+    Users are divided into ranges once, by their work. The sums of the ranges are added in order, so results are equal
+    from run to run and for any number of threads, to the last bit; each thread has one array to work in.
     """
 
     def __init__(self, R: csr_array, p: NDArray[Any], user_weights: NDArray[Any], support: Support) -> None:
         self.R, self.support, self.values = R, support, values_unless_ones(R)
         self.p, self.weights = p.astype(np.float32), user_weights.astype(np.float32)
-        self.edges = _shares(R, support, threads())
-        self.parts = np.empty((len(self.edges) - 1, len(support)), dtype=np.float32)
+        self.edges = _shares(R, support)
+        self.total = np.empty(len(support), dtype=np.float32)
+        self.parts = np.empty((min(threads(), RANGES), len(support)), dtype=np.float32)
 
     def one_way(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
-        """Pᵀ Φ P X as rows that are to be summed, one of each thread; overwritten by the next call."""
-        _in_threads(lambda part: self._add(x, part), len(self.parts))
-        return self.parts
+        """Pᵀ Φ P X as the only row of an array; overwritten by the next call."""
+        self.total[:] = 0
+        for part in each(lambda number: self._sum(x, number), RANGES, ahead=len(self.parts)):
+            self.total += part
+        return self.total[None]
 
     def diagonal(self) -> NDArray[np.float64]:
         """diag(Pᵀ Φ P)."""
@@ -48,26 +50,22 @@ class Normal:
         sums = np.bincount(self.R.indices, weights=weights, minlength=len(self.p))
         return np.asarray(sums * self.p.astype(np.float64) ** 2)
 
-    def _add(self, x: NDArray[np.float32], part: int) -> None:
-        R, s, out = self.R, self.support, self.parts[part]
+    def _sum(self, x: NDArray[np.float32], number: int) -> NDArray[np.float32]:
+        """What one range of users adds, in an array whose last content is in the total already."""
+        R, s, out = self.R, self.support, self.parts[number % len(self.parts)]
         out[:] = 0
         row = np.zeros(len(self.p), dtype=np.float32)
-        users = self.edges[part], self.edges[part + 1]
+        users = self.edges[number], self.edges[number + 1]
         rows, pairs = (R.indptr, unsigned(R.indices), self.values), (s.indptr, unsigned(s.indices))
         _through_users(*rows, self.p, self.weights, *pairs, x, out, row, *users)
+        return out
 
 
-def _shares(R: csr_array, support: Support, parts: int) -> list[int]:
+def _shares(R: csr_array, support: Support) -> list[int]:
     """Consecutive ranges of users with about equal work."""
     per_entry = np.diff(support.indptr)[R.indices].astype(np.float64) + 1
     work = np.concatenate([[0.0], np.cumsum(per_entry)])[R.indptr]
-    return [int(np.searchsorted(work, work[-1] * part / parts)) for part in range(parts)] + [R.shape[0]]
-
-
-def _in_threads(work: Callable[[int], None], parts: int) -> None:
-    with ThreadPoolExecutor(parts) as pool:
-        for done in [pool.submit(work, part) for part in range(parts)]:
-            done.result()
+    return [int(np.searchsorted(work, work[-1] * part / RANGES)) for part in range(RANGES)] + [R.shape[0]]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})

@@ -7,6 +7,7 @@ libraries make copies of their own.
 from scipy.sparse import csr_array
 
 from corml.linalg import lanczos, svd
+from corml.linalg.normal import RANGES
 from corml.linalg.pairs import CHUNK
 from corml.linalg.scaling import row_degrees
 from corml.method.dense import admm
@@ -70,4 +71,4 @@ def _kept(X: csr_array, rank: int) -> int:
 
 def _pair(pairs: int) -> float:
     """Bytes of a pair in the solver. Small arrays are not given back to the system, and leave gaps behind."""
-    return A_PAIR_SOLVED + OF_A_THREAD * threads() + (GAPS if 4 * pairs < SMALL_ARRAY else 0)
+    return A_PAIR_SOLVED + OF_A_THREAD * min(threads(), RANGES) + (GAPS if 4 * pairs < SMALL_ARRAY else 0)

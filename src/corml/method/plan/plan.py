@@ -13,7 +13,7 @@ from corml.fitted import Settings
 from corml.method.plan.look_cost import CANDIDATES, LOOK_SHARE, look_bytes, looks, start_bytes
 from corml.method.plan.memory import dense_bytes, pairs_that_fit, sparse_bytes
 from corml.method.plan.pair_count import PairCount, count_pairs
-from corml.method.plan.seconds import dense_seconds, sparse_seconds
+from corml.method.plan.seconds import Seconds, dense_seconds, sparse_seconds
 from corml.method.problem import UserWeights
 
 __all__ = [
@@ -34,6 +34,7 @@ MAX_PER_ITEM = 200  # candidates of an item where all co-occurring pairs would b
 MIN_PER_ITEM = 20  # with fewer a model is not worth its name: rather refuse
 ADDED = 0.1  # share of the candidates that column generation may add
 PAIR_TOL = 0.1  # of the largest linear term: a KKT violation above it is worth solving again
+CHOSEN_FOR = 2  # threads, for which the faster solver is chosen
 MAX_GRAM_BYTES = 8 << 30  # of a fit that keeps A whole
 
 
@@ -104,6 +105,7 @@ class Plan(fitted.Plan):
 def make_plan(X: csr_array, settings: Settings) -> Plan:
     """Choose by predicted time among what fits in memory; refuse, with advice, where nothing does.
 
+    The number of threads has no say: with any of them the same data give the same model.
     A setting that only the dense solver has (rho, partition_ratio, double precision) asks for that solver.
     """
     n, ratio = X.shape[1], settings.partition_ratio
@@ -111,12 +113,17 @@ def make_plan(X: csr_array, settings: Settings) -> Plan:
         raise SettingError(f"partition_ratio must be above 1/items = {1 / n:.3g}; got {ratio:g}.")
     _refuse_contradictions(settings)
     if settings.solver == "admm" or (settings.solver == "auto" and _of_dense_solver(settings)):
-        return _refused_if_too_large(_dense(X, settings), X, settings)
-    sparse = _sparse(X, settings)
+        return _refused_if_too_large(_dense(X, settings)[0], X, settings)
+    sparse, sparse_takes = _sparse(X, settings)
     if settings.solver == "sparse" or settings.candidates is not None:
         return _refused_if_too_large(sparse, X, settings)
-    plans = [plan for plan in (_dense(X, settings), sparse) if plan.predicted_bytes <= allowed_bytes(settings)]
-    return min(plans or [_refused_if_too_large(sparse, X, settings)], key=lambda plan: plan.predicted_seconds)
+    dense, dense_takes = _dense(X, settings)
+    if dense.predicted_bytes > allowed_bytes(settings):
+        return _refused_if_too_large(sparse, X, settings)
+    if sparse.predicted_bytes > allowed_bytes(settings):
+        return dense
+    faster = sparse_takes.with_threads(CHOSEN_FOR) < dense_takes.with_threads(CHOSEN_FOR)
+    return sparse if faster else dense
 
 
 def _of_dense_solver(settings: Settings) -> list[str]:
@@ -182,13 +189,13 @@ def suggested_ridge(X: csr_array) -> float:
 # --- the two solvers -------------------------------------------------------------------------------------------------
 
 
-def _dense(X: csr_array, settings: Settings) -> Plan:
+def _dense(X: csr_array, settings: Settings) -> tuple[Plan, Seconds]:
     largest, rank = max(1, int(settings.partition_ratio * X.shape[1])), _rank(X, settings)
     learn_rank = _learn_rank(X, settings)
     widest = max(rank, learn_rank)
     needed = dense_bytes(X, largest, widest, _item_size(settings))
     seconds = dense_seconds(X, widest, largest, settings.partition_ratio)
-    return Plan(
+    plan = Plan(
         solver="admm",
         rank=rank,
         ridge=_ridge(X, settings),
@@ -197,11 +204,12 @@ def _dense(X: csr_array, settings: Settings) -> Plan:
         filter_weight=1.0 if settings.filter_weight is None else settings.filter_weight,
         largest_block=largest,
         predicted_bytes=_bytes_with_look(X, needed, min(X.shape[1], 2 * CANDIDATES) * X.shape[1], widest, settings),
-        predicted_seconds=_seconds_with_look(seconds, settings),
+        predicted_seconds=_seconds_with_look(seconds.with_threads(), settings),
     )
+    return plan, seconds
 
 
-def _sparse(X: csr_array, settings: Settings) -> Plan:
+def _sparse(X: csr_array, settings: Settings) -> tuple[Plan, Seconds]:
     """All co-occurring pairs, or so many candidates of each item where those are too many or memory is short."""
     clip, rank, allowed = settings.filter != "factored", _rank(X, settings), allowed_bytes(settings)
     learn_rank = _learn_rank(X, settings)
@@ -214,7 +222,7 @@ def _sparse(X: csr_array, settings: Settings) -> Plan:
     if keep_gram:
         needed += int(1.06 * whole)
     seconds = sparse_seconds(X, widest, count, every, keep_gram=keep_gram, excluding=candidates is not None, clip=clip)
-    return Plan(
+    plan = Plan(
         solver="sparse",
         rank=rank,
         ridge=_ridge(X, settings),
@@ -226,8 +234,9 @@ def _sparse(X: csr_array, settings: Settings) -> Plan:
         max_pairs=max_pairs,
         keep_gram=keep_gram,
         predicted_bytes=_bytes_with_look(X, needed, count.pairs, widest, settings),
-        predicted_seconds=_seconds_with_look(seconds, settings),
+        predicted_seconds=_seconds_with_look(seconds.with_threads(), settings),
     )
+    return plan, seconds
 
 
 def _bytes_with_look(X: csr_array, needed: int, pairs: int, rank: int, settings: Settings) -> int:

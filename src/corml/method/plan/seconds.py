@@ -4,6 +4,8 @@ Measured on data of very different shapes on one machine; another machine is fas
 concerns all stages alike. So it tells minutes from hours, and which of two ways is the shorter one.
 """
 
+from typing import NamedTuple
+
 from scipy.sparse import csr_array
 
 from corml.linalg import dense_rows, lanczos, svd
@@ -11,7 +13,7 @@ from corml.linalg.scaling import row_degrees
 from corml.method.plan.pair_count import PairCount
 from corml.parallel import threads
 
-__all__ = ["dense_seconds", "sparse_seconds"]
+__all__ = ["Seconds", "dense_seconds", "sparse_seconds"]
 
 NS = 1e-9
 A_GEMM = 1 / 40 * NS  # one operation of a matrix product
@@ -26,15 +28,27 @@ STEPS, DENSE_STEPS = 11, 40  # that solvers usually take
 TOGETHER = 0.85  # of the threads' time is work
 
 
-def dense_seconds(X: csr_array, rank: int, block: int, partition_ratio: float) -> float:
+class Seconds(NamedTuple):
+    """Seconds of one thread: of what is not shared out, of our kernels, and of matrix products, which share out best."""
+
+    alone: float
+    kernels: float
+    products: float = 0.0
+
+    def with_threads(self, count: int | None = None) -> float:
+        """Seconds with so many threads; with those there are, if it is not said."""
+        count = threads() if count is None else count
+        return self.alone + self.kernels / max(1.0, TOGETHER * count) + self.products / count
+
+
+def dense_seconds(X: csr_array, rank: int, block: int, partition_ratio: float) -> Seconds:
     """V, and the dense solver on blocks of so many items."""
-    products = DENSE_STEPS * 2.0 * block**3 / partition_ratio
-    return _filter(X, rank) / _workers() + A_GEMM * products / threads()
+    return Seconds(0.0, _filter(X, rank), A_GEMM * DENSE_STEPS * 2.0 * block**3 / partition_ratio)
 
 
 def sparse_seconds(
     X: csr_array, rank: int, count: PairCount, every: int, *, keep_gram: bool, excluding: bool, clip: bool
-) -> float:
+) -> Seconds:
     """V, pairs, solver and, where some of the `every` co-occurring pairs are excluded, pricing."""
     visits, interactions = float((row_degrees(X) ** 2).sum()), int(X.nnz)
     finding = A_VISIT * visits + A_PAIR_FOUND * every + A_PAIR_KEPT * count.pairs
@@ -43,7 +57,7 @@ def sparse_seconds(
     solving = STEPS * (_step(X, count, keep_gram=keep_gram) + A_PAIR_PASSED * count.pairs)
     pricing = A_VISIT * visits + A_PAIR_PRICED * max(every - count.pairs, 0) / 2 if excluding else 0.0
     alone = A_PAIR_AFTER * count.pairs + AN_INTERACTION * interactions
-    return alone + (_filter(X, rank) + finding + cross + solving + pricing) / _workers()
+    return Seconds(alone, _filter(X, rank) + finding + cross + solving + pricing)
 
 
 def _step(X: csr_array, count: PairCount, *, keep_gram: bool) -> float:
@@ -64,7 +78,3 @@ def _filter(X: csr_array, rank: int) -> float:
     multiplied = SWEEPS * basis  # vectors
     orthogonal = multiplied * 4 * small * 0.7 * basis + 2 * SWEEPS * small * basis * (rank + basis) / 2
     return A_ROW * 2 * int(X.nnz) * multiplied + A_GEMM * orthogonal
-
-
-def _workers() -> float:
-    return max(1.0, TOGETHER * threads())
