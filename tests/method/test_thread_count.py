@@ -63,4 +63,5 @@ def test_no_result_is_begun_before_the_one_so_many_before_it_is_done_with(monkey
 
     for part in each(work, count, ahead=ahead):
         done.append(int(part[0]))
-    assert done == list(range(count)) and sorted(begun) == done
+    assert done == list(range(count))
+    assert sorted(begun) == done

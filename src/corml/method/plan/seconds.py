@@ -29,7 +29,7 @@ TOGETHER = 0.85  # of the threads' time is work
 
 
 class Seconds(NamedTuple):
-    """Seconds of one thread: of what is not shared out, of our kernels, and of matrix products, which share out best."""
+    """Seconds of one thread: of what is not shared out, of our kernels, and of matrix products."""
 
     alone: float
     kernels: float
