@@ -33,8 +33,9 @@ from corml.linalg.svd import right_singular_vectors
 from corml.linalg.topk import TopK
 from corml.method.hold_out import HeldOut, hold_out, related_first
 from corml.method.plan.plan import make_plan
-from corml.method.sparse.candidates import Candidates, co_occurring
+from corml.method.sparse.candidates import Candidates
 from corml.method.sparse.column_generation import ColumnGeneration
+from corml.method.sparse.pair_work import InMemory
 from corml.method.sparse.problem import PairProblem
 from corml.progress import silent
 from corml.settings import values_of
@@ -83,19 +84,17 @@ class Parts:
     def problem(self, rank: int | None = None, **changed: Any) -> tuple[PairProblem, ColumnGeneration]:
         """Problem H on the candidates."""
         settings = Settings({**self.plan.resolved(self.settings), **changed})
-        generation = ColumnGeneration(
-            X=self.R, d=self.d, V=self.V[:, : rank or self.rank], settings=settings, plan=self.plan, progress=silent
-        )
+        work = InMemory(self.R, self.d, self.V[:, : rank or self.rank])
+        generation = ColumnGeneration(work=work, settings=settings, plan=self.plan, progress=silent)
         return generation._problem(self.pairs, generation._cross_on(self.pairs)), generation
 
     @cached_property
     def pairs(self) -> Candidates:
         """The candidates, the same for every change."""
         settings = Settings(self.plan.resolved(self.settings))
-        generation = ColumnGeneration(
-            X=self.R, d=self.d, V=self.V[:, :0], settings=settings, plan=self.plan, progress=silent
-        )
-        return co_occurring(self.R, generation.users, max_per_item=self.plan.candidates)
+        work = InMemory(self.R, self.d, self.V[:, :0])
+        generation = ColumnGeneration(work=work, settings=settings, plan=self.plan, progress=silent)
+        return work.co_occurring(generation.users, self.plan.candidates)
 
     def learn(self, rank: int | None = None, **changed: Any) -> csr_array:
         """H on the candidates, beside the filter of a rank."""

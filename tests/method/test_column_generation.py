@@ -55,7 +55,7 @@ def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, ran
 
     def counting(*given):
         kernel(*given)
-        violating.append(given[8][:, 1].copy())  # so far, pairs of each item that were found to violate
+        violating.append(given[8][:, 1].copy())  # pairs of each item that were found to violate
 
     def priced(threshold):
         return pricing.price(
@@ -78,7 +78,7 @@ def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, ran
         with monkeypatch.context() as full:
             full.setattr(pricing, "IN_FULL", R.shape[1])
             whole = priced(share * worst)
-        skipped = violating[-1] - violating[-2]
+        skipped = violating[-1] - violating[-2]  # one thread: both are of all items
         assert len(whole.first)
         assert whole.first.tolist() == sampled.first.tolist()
         assert whole.second.tolist() == sampled.second.tolist()

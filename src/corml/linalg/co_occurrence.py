@@ -4,7 +4,7 @@ A row is added up in a dense array. Which columns it has is noted by sixteens, s
 without being sorted, and without a look at the whole array where the catalogue is large.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -12,11 +12,10 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.linalg.pairs import chunks
-from corml.linalg.scaling import counted, row_degrees, values_unless_ones
-from corml.linalg.support import unsigned
+from corml.linalg.sides import Sides
 from corml.parallel import each
 
-__all__ = ["strongest_pairs"]
+__all__ = ["Strongest", "strongest_pairs", "strongest_rows"]
 
 Values = NDArray[np.float32]
 
@@ -30,29 +29,48 @@ def strongest_pairs(
     column. Where several are equal, the first stay. Rows are sorted by column.
     """
     n, most = R.shape[1], R.shape[1] if max_per_item is None else max_per_item
-    by_item, weights, ranges = R.T.tocsr(), by_user.astype(np.float32), chunks(R)
-    bounds = np.minimum(counted(by_item) @ row_degrees(R), min(n, most)).astype(np.int64)
-    rows, columns = (by_item.indptr, unsigned(by_item.indices)), (R.indptr, unsigned(R.indices))
-    entries = values_unless_ones(by_item), values_unless_ones(R)
-
-    def chunk(number: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], bool]:
-        start, stop = ranges[number]
-        room = int(bounds[start:stop].sum())
-        kept, values, sizes = np.empty(room, np.int32), np.empty(room, np.float32), np.zeros(stop - start, np.int64)
-        noted = np.zeros(8 * (n // 128 + 1), np.uint8)
-        scratch = np.zeros(n + 128, np.float32), noted, noted.view(np.uint64), np.empty(n, np.int32)
-        ranks = np.empty(n, np.float32), np.empty(n, np.float32)
-        given = *rows, *columns, *entries, weights, strength, most
-        whole = _strongest(*given, kept, values, sizes, *scratch, *ranks, start, stop)
-        used = int(sizes.sum())
-        return kept[:used].copy(), values[:used].copy(), sizes, bool(whole)
-
-    parts = list(each(chunk, len(ranges)))
+    sides, weights, ranges = Sides.of(R), by_user.astype(np.float32), chunks(R)
+    parts = list(each(lambda at: strongest_rows(sides, weights, strength, most, *ranges[at]), len(ranges)))
     kept, values, sizes = (np.concatenate([part[column] for part in parts]) for column in range(3))
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32 if len(kept) < 2**31 else np.int64)
     pairs = csr_array((values, kept.astype(indptr.dtype, copy=False), indptr), shape=(n, n))
     pairs.has_sorted_indices = True
-    return pairs, all(part[3] for part in parts)
+    return pairs, all(part.whole for part in parts)
+
+
+class Strongest(NamedTuple):
+    """Some rows: their columns and values, how many each has, and whether nothing was left out."""
+
+    kept: NDArray[np.int32]
+    values: Values
+    sizes: NDArray[np.int64]
+    whole: bool
+
+
+def strongest_rows(sides: Sides, weights: Values, strength: Values, most: int, start: int, stop: int) -> Strongest:
+    """The rows of items from `start` to `stop`, by one thread."""
+    (ptr, cols, data), (i_ptr, i_users, i_data) = sides
+    n = len(sides.items)
+    reached = _reached(i_ptr, i_users, ptr, start, stop)
+    room = int(np.minimum(reached, min(n, most)).sum())
+    kept, values, sizes = np.empty(room, np.int32), np.empty(room, np.float32), np.zeros(stop - start, np.int64)
+    noted = np.zeros(8 * (n // 128 + 1), np.uint8)
+    scratch = np.zeros(n + 128, np.float32), noted, noted.view(np.uint64), np.empty(n, np.int32)
+    ranks = np.empty(n, np.float32), np.empty(n, np.float32)
+    given = i_ptr, i_users, ptr, cols, i_data, data, weights, strength, most
+    whole = _strongest(*given, kept, values, sizes, *scratch, *ranks, start, stop)
+    used = int(sizes.sum())
+    return Strongest(kept[:used].copy(), values[:used].copy(), sizes, bool(whole))
+
+
+@njit(cache=True, nogil=True)
+def _reached(i_ptr, i_users, ptr, start, stop):  # type: ignore[no-untyped-def]
+    """How many items the users of an item have together, each counted as often as they have it."""
+    reached = np.zeros(stop - start, np.int64)
+    for item in range(start, stop):
+        for entry in range(np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])):
+            reached[item - start] += ptr[i_users[entry] + np.uint32(1)] - ptr[i_users[entry]]
+    return reached
 
 
 @njit(cache=True, nogil=True)

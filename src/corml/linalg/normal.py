@@ -52,7 +52,8 @@ class Normal:
 
     def _sum(self, x: NDArray[np.float32], number: int) -> NDArray[np.float32]:
         """What one range of users adds, in an array whose last content is in the total already."""
-        R, s, out = self.R, self.support, self.parts[number % len(self.parts)]
+        R, s = self.R, self.support
+        out: NDArray[np.float32] = self.parts[number % len(self.parts)]
         out[:] = 0
         row = np.zeros(len(self.p), dtype=np.float32)
         users = self.edges[number], self.edges[number + 1]

@@ -24,9 +24,9 @@ from corml.method.filter_trials import Combination, ndcg_of
 from corml.method.hold_out import hold_out, related_first
 from corml.method.plan.look_cost import CANDIDATES
 from corml.method.plan.plan import Look, Plan, Trial
-from corml.method.problem import UserWeights, Weights
-from corml.method.sparse.candidates import co_occurring
+from corml.method.problem import Weights
 from corml.method.sparse.column_generation import ColumnGeneration
+from corml.method.sparse.pair_work import InMemory
 from corml.method.sparse.reorder import Reordered
 from corml.progress import Progress, silent
 
@@ -83,11 +83,10 @@ def _learn(R: csr_array, V: Matrix, given: Settings, plan: Plan) -> csr_array:
     """H beside the filter with these directions, on the candidates, to a low precision."""
     settings = Settings({**plan.resolved(given), "tol": TOLERANCE})
     order = Reordered.of(R, V)
-    users = UserWeights.of(order.X, user_balance=settings.user_balance, user_norm=settings.user_norm)
-    pairs = co_occurring(order.X, users, max_per_item=plan.candidates if plan.solver == "sparse" else CANDIDATES)
-    d, vectors = order.permute(column_degrees(R)), order.permute(V)
-    generation = ColumnGeneration(X=order.X, d=d, V=vectors, settings=settings, plan=plan, progress=silent)
-    return order.unpermute_matrix(generation.on(pairs).H)
+    work = InMemory(order.X, order.permute(column_degrees(R)), order.permute(V))
+    generation = ColumnGeneration(work=work, settings=settings, plan=plan, progress=silent)
+    count = plan.candidates if plan.solver == "sparse" else CANDIDATES
+    return order.unpermute_matrix(generation.on(work.co_occurring(generation.users, count)).H)
 
 
 def _judge(combinations: list[Combination], *groups: Vector) -> tuple[tuple[Trial, ...], int]:

@@ -84,7 +84,11 @@ class UserWeights:
     @classmethod
     def of(cls, R: csr_array, *, user_balance: float, user_norm: float) -> Self:
         """Weights by the degrees of users in R."""
-        d_u = row_degrees(R)
+        return cls.of_degrees(row_degrees(R), user_balance=user_balance, user_norm=user_norm)
+
+    @classmethod
+    def of_degrees(cls, d_u: NDArray[np.float64], *, user_balance: float, user_norm: float) -> Self:
+        """Weights by the degrees of users."""
         loss = power(d_u / max(float(d_u.mean()), 1.0), -user_balance) if len(d_u) else d_u
         return cls(loss, power(d_u / d_u.max(initial=1.0), -user_norm))
 

@@ -15,12 +15,13 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.linalg.co_occurrence import strongest_pairs
-from corml.linalg.scaling import column_degrees, power, values_unless_ones
-from corml.linalg.support import Support
+from corml.linalg.scaling import column_degrees, power
+from corml.linalg.sides import Sides
+from corml.linalg.support import Support, unsigned
 from corml.method.problem import UserWeights
 from corml.parallel import over_rows
 
-__all__ = ["POPULARITY_EXPONENT", "Candidates", "co_occurring", "on_support"]
+__all__ = ["POPULARITY_EXPONENT", "Candidates", "both_ways", "co_occurring", "gram_rows", "on_support"]
 
 POPULARITY_EXPONENT = (
     0.3  # candidates are ranked by shared users / d^0.3: of two that share as many, the rarer is first
@@ -48,13 +49,17 @@ def co_occurring(R: csr_array, users: UserWeights, *, max_per_item: int | None =
     """Pairs that share a user; where `max_per_item` is given, about as many for each item, those that share most."""
     strength = power(column_degrees(R), -POPULARITY_EXPONENT).astype(np.float32)
     gram, complete = strongest_pairs(R, users.loss, strength, max_per_item)
-    if not complete:  # a pair is in if either item selects it
-        gram = gram.maximum(gram.T.tocsr())
-        gram.sort_indices()
-        gram = gram.copy()  # SciPy leaves it in arrays with room for both
+    gram = gram if complete else both_ways(gram)
     support = Support.of(gram)
     weighted = gram.data if users.ranks_alike else _gram_on(R, users.both, support)
     return Candidates(support, gram.data, weighted, complete)
+
+
+def both_ways(gram: csr_array) -> csr_array:
+    """A pair is in if either item selects it."""
+    both = gram.maximum(gram.T.tocsr())
+    both.sort_indices()
+    return both.copy()  # SciPy leaves it in arrays with room for both
 
 
 def on_support(R: csr_array, users: UserWeights, support: Support) -> Candidates:
@@ -66,23 +71,33 @@ def on_support(R: csr_array, users: UserWeights, support: Support) -> Candidates
 
 def _gram_on(R: csr_array, by_user: Vector, support: Support) -> NDArray[np.float32]:
     """Rᵀ diag(by_user) R on a support: for each pair, over the users that its items share."""
-    gram = np.zeros(len(support), dtype=np.float32)
-    by_item = R.T.tocsr()
-    weights, entries = by_user.astype(np.float32), (values_unless_ones(by_item), values_unless_ones(R))
-
-    def work(a: int, b: int) -> None:
-        row = np.zeros(support.items, dtype=np.float32)
-        _rows_on_support(
-            by_item.indptr, by_item.indices, R.indptr, R.indices, *entries, weights, support.indptr, support.indices,
-            gram, row, a, b,
-        )  # fmt: skip
-
-    over_rows(work, support.items)
+    gram, sides, weights = np.zeros(len(support), dtype=np.float32), Sides.of(R), by_user.astype(np.float32)
+    over_rows(lambda a, b: gram_rows(sides, weights, support, gram, a, b), support.items)
     return gram
 
 
+def gram_rows(
+    sides: Sides,
+    weights: NDArray[np.float32],
+    support: Support,
+    out: NDArray[np.float32],
+    start: int,
+    stop: int,
+    *,
+    shift: int = 0,
+) -> None:
+    """The rows of items from `start` to `stop` of Rᵀ diag(weights) R on a support, by one thread.
+
+    `shift` is the entry of the support that the first place of `out` stands for.
+    """
+    (ptr, cols, data), (i_ptr, i_users, i_data) = sides
+    row = np.zeros(support.items, dtype=np.float32)
+    pairs = support.indptr, unsigned(support.indices)
+    _rows_on_support(i_ptr, i_users, ptr, cols, i_data, data, weights, *pairs, out, row, shift, start, stop)
+
+
 @njit(cache=True, nogil=True)
-def _rows_on_support(i_ptr, i_users, ptr, cols, i_data, data, weights, s_ptr, s_cols, out, row, start, stop):  # type: ignore[no-untyped-def]
+def _rows_on_support(i_ptr, i_users, ptr, cols, i_data, data, weights, s_ptr, s_cols, out, row, shift, start, stop):  # type: ignore[no-untyped-def]
     for item in range(start, stop):
         row[:] = 0
         for at in range(i_ptr[item], i_ptr[item + 1]):
@@ -93,4 +108,4 @@ def _rows_on_support(i_ptr, i_users, ptr, cols, i_data, data, weights, s_ptr, s_
                 else:
                     row[cols[entry]] += weights[user] * i_data[at] * data[entry]
         for pair in range(s_ptr[item], s_ptr[item + 1]):
-            out[pair] = row[s_cols[pair]]
+            out[pair - shift] = row[s_cols[pair]]

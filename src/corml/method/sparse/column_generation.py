@@ -7,7 +7,6 @@ again from where it stood.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,15 +14,14 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.fitted import Settings
-from corml.linalg.scaling import power
 from corml.linalg.support import Support
 from corml.method.plan.plan import PAIR_TOL, Plan
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse import solver
-from corml.method.sparse.candidates import Candidates, co_occurring, on_support
-from corml.method.sparse.cross_term import Factors, cross_term
+from corml.method.sparse.candidates import Candidates
 from corml.method.sparse.fit_cache import Workspace
-from corml.method.sparse.pricing import Selection, Violations, price
+from corml.method.sparse.pair_work import InMemory, PairWork
+from corml.method.sparse.pricing import Selection, Violations
 from corml.method.sparse.problem import PairProblem, Values
 from corml.method.sparse.solver import Solution
 from corml.progress import Progress
@@ -36,11 +34,9 @@ NEGLIGIBLE = 1e-4  # of the pairs: so few more change no list, so they are added
 
 @dataclass(frozen=True, kw_only=True)
 class ColumnGeneration:
-    """A sparse fit of problem H: data and V in one order of items, the resolved settings and the plan."""
+    """A sparse fit of problem H: the costly steps on some data, the resolved settings and the plan."""
 
-    X: csr_array
-    d: NDArray[np.float64]
-    V: NDArray[Any]
+    work: PairWork
     settings: Settings
     plan: Plan
     progress: Progress
@@ -93,7 +89,10 @@ class ColumnGeneration:
     @cached_property
     def users(self) -> UserWeights:
         """Ω and Φ."""
-        return UserWeights.of(self.X, user_balance=self.weights.user_balance, user_norm=self.weights.user_norm)
+        weights = self.weights
+        return UserWeights.of_degrees(
+            self.work.user_degrees, user_balance=weights.user_balance, user_norm=weights.user_norm
+        )
 
     @property
     def _negligible(self) -> float:
@@ -119,60 +118,43 @@ class ColumnGeneration:
         """The problem on the candidates to begin with; only a workspace keeps what it was made from."""
         count, cross = self.plan.candidates, None
         if workspace is None:
-            pairs = co_occurring(self.X, self.users, max_per_item=count)
+            pairs = self.work.co_occurring(self.users, count)
             cross = self._cross_on(pairs)
         else:
             pairs = workspace.pairs(self.weights, self.users, count)
             if self.weights.filter_factor:
+                assert isinstance(self.work, InMemory)
                 cross = workspace.cross(
-                    self.V, clip=self._clip, weights=self.weights, users=self.users, max_per_item=count
+                    self.work.V, clip=self._clip, weights=self.weights, users=self.users, max_per_item=count
                 )
         return self._problem(pairs, cross), pairs.complete
 
     def _problem_on(self, support: Support) -> PairProblem:
-        pairs = on_support(self.X, self.users, support)
+        pairs = self.work.on_support(self.users, support)
         return self._problem(pairs, self._cross_on(pairs))
 
     def _problem(self, pairs: Candidates, cross: Values | None) -> PairProblem:
-        return PairProblem.of(
-            self.X,
-            self.d,
-            pairs,
-            cross=cross,
-            users=self.users,
-            weights=self.weights,
-            keep_gram=self.plan.keep_gram,
-        )
+        return self.work.problem(pairs, cross, self.users, self.weights, keep_gram=self.plan.keep_gram)
 
     def _cross_on(self, pairs: Candidates) -> Values | None:
         """The cross term on some pairs; none where the filter does not count."""
         if self.weights.filter_factor == 0:
             return None
-        s = self.weights.filter_norm
-        return cross_term(self.X, self.d, self.V, self.users.both, s, pairs, clip=self._clip)
+        return self.work.cross_term(pairs, self.users, self.weights.filter_norm, clip=self._clip)
 
     def _price(self, solution: Solution, curvature: NDArray[np.float64]) -> Violations:
         """Price every excluded pair, and select those to add next."""
         memory.release()
         self.progress("pricing", 0, 1)
-        certificate, weights = solution.certificate, self.weights
-        unclipped = self.V[:, :0] if self._clip else self.V
+        certificate, items = solution.certificate, solution.H.shape[1]
         done = (certificate.column_generation or 1) >= MAX_ITERATIONS
         room = 0 if done else max(0, self.plan.max_pairs - solution.H.nnz) // 2
-        violations = price(
-            self.X,
-            solution.H,
-            p=power(self.d, -weights.item_norm),
-            users=self.users,
-            curvature=curvature,
-            factors=Factors.of(self.X, self.d, unclipped, self.users.both, weights.filter_norm),
-            weights=weights,
-            selection=Selection(
-                threshold=self.settings.pair_tol * (certificate.linear_max or 0.0),
-                per_item=min(self.plan.candidates or self.X.shape[1], room),
-                total=room,
-            ),
+        selection = Selection(
+            threshold=self.settings.pair_tol * (certificate.linear_max or 0.0),
+            per_item=min(self.plan.candidates or items, room),
+            total=room,
         )
+        violations = self.work.price(solution.H, self.users, curvature, self.weights, selection, clip=self._clip)
         self.progress("pricing", 1, 1)
         return violations
 

@@ -11,6 +11,7 @@ from corml.method import prune
 from corml.method.plan.plan import Plan
 from corml.method.sparse.column_generation import ColumnGeneration
 from corml.method.sparse.fit_cache import Workspace
+from corml.method.sparse.pair_work import InMemory
 from corml.method.sparse.reorder import Reordered
 from corml.progress import Progress
 
@@ -30,14 +31,13 @@ def fit_sparse(
 ) -> tuple[csr_array, tuple[Certificate, ...]]:
     """H and its certificate; `settings` are resolved ones, `start` is an H to begin from."""
     order = Reordered.of(X, V) if workspace is None else workspace.reordered(V)
-    generation = ColumnGeneration(
-        X=order.X, d=order.permute(d), V=order.permute(V), settings=settings, plan=plan, progress=progress
-    )
+    work = InMemory(order.X, order.permute(d), order.permute(V))
+    generation = ColumnGeneration(work=work, settings=settings, plan=plan, progress=progress)
     solution = generation.solve(None if start is None else order.permute_matrix(start), workspace)
     H = solution.H.copy()
     H.eliminate_zeros()
     if settings.budget is not None:
-        kept = prune.to_budget(H, settings.budget, X.shape[0], generation.d)
+        kept = prune.to_budget(H, settings.budget, X.shape[0], work.d)
         if kept.nnz < H.nnz:
             solution = generation.within(kept, solution)
             H = solution.H

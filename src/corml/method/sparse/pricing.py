@@ -7,6 +7,7 @@ larger, so what is reported is then an upper bound.
 """
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,13 +15,13 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.fitted import ExcludedPairs
-from corml.linalg.scaling import values_unless_ones
+from corml.linalg.sides import Sides
 from corml.linalg.support import unsigned
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.cross_term import Factors
 from corml.parallel import over_rows
 
-__all__ = ["Selection", "Violations", "price"]
+__all__ = ["Priced", "Prices", "Selection", "Violations", "price", "selected"]
 
 HEAD = 7  # coordinates that are multiplied before the rest is bounded
 ROUNDED_UP = 1.0001  # a bound in single precision
@@ -53,34 +54,77 @@ def price(
     weights: Weights, selection: Selection,
 ) -> Violations:  # fmt: skip
     """Price every co-occurring pair that H has no entry for (H keeps explicit zeros for candidates)."""
-    by_item, n = R.T.tocsr(), R.shape[1]
-    numbers = tuple(x.astype(np.float32) for x in (p, users.loss, users.both, curvature))
-    constants = np.array([1 / weights.mix, weights.scale, weights.cross_factor, selection.threshold], dtype=np.float32)
-    every, alike = max(1, n // IN_FULL), users.ranks_alike
-    sums, chunks = np.zeros((n, 3)), []  # of each item: its excluded pairs, those that violate, the worst violation
-    rows, columns = (R.indptr, unsigned(R.indices)), (by_item.indptr, unsigned(by_item.indices))
-    given = rows, columns, values_unless_ones(R), values_unless_ones(by_item)
-    entries = H.indptr, unsigned(H.indices), H.data
-    parts = np.hstack([factors.left, factors.right]), factors.own, _heads(factors)
+    prices = Prices.of(Sides.of(R), H, p, users, curvature, factors, weights, selection)
+    parts: list[Priced] = []
+    over_rows(lambda a, b: parts.append(prices.rows(a, b)), R.shape[1])
+    return selected(parts, R.shape[1], selection.total)
 
-    def work(a: int, b: int) -> None:
-        partners = np.full((b - a, selection.per_item), -1, np.int32)
-        violations = np.zeros((b - a, selection.per_item), np.float32)
-        _price(*given, entries, numbers, parts, constants, sums, (partners, violations), (every, alike), a, b)
+
+@dataclass(frozen=True)
+class Prices:
+    """What pricing reads, as its kernel takes it."""
+
+    sides: Sides
+    H: csr_array
+    numbers: tuple[NDArray[np.float32], ...]  # p, Ω, ΩΦ and the curvature
+    alike: bool
+    factors: tuple[NDArray[np.float32], ...]
+    constants: NDArray[np.float32]
+    per_item: int
+
+    @classmethod
+    def of(
+        cls, sides: Sides, H: csr_array, p: Vector, users: UserWeights, curvature: Vector, factors: Factors,
+        weights: Weights, selection: Selection,
+    ) -> "Prices":  # fmt: skip
+        """Numbers in single precision."""
+        numbers = tuple(x.astype(np.float32) for x in (p, users.loss, users.both, curvature))
+        constants = [1 / weights.mix, weights.scale, weights.cross_factor, selection.threshold]
+        parts = np.hstack([factors.left, factors.right]), factors.own, _heads(factors)
+        return cls(
+            sides, H, numbers, users.ranks_alike, parts, np.array(constants, dtype=np.float32), selection.per_item
+        )
+
+    def rows(self, start: int, stop: int) -> "Priced":
+        """Price the pairs of items from `start` to `stop` with later items, by one thread."""
+        (ptr, cols, data), (u_ptr, of_items, u_data) = self.sides
+        sums, size = np.zeros((stop - start, 3)), (stop - start, self.per_item)
+        partners, violations = np.full(size, -1, np.int32), np.zeros(size, np.float32)
+        entries = self.H.indptr, unsigned(self.H.indices), self.H.data
+        how = _every(len(self.sides.items)), self.alike
+        given = (ptr, cols), (u_ptr, of_items), data, u_data, entries, self.numbers, self.factors, self.constants
+        _price(*given, sums, (partners, violations), how, start, stop)
         item, slot = np.nonzero(partners >= 0)
-        chunks.append((a, (item + a).astype(np.int32), partners[item, slot], violations[item, slot]))
+        return Priced(start, sums, (item + start).astype(np.int32), partners[item, slot], violations[item, slot])
 
-    over_rows(work, n)
-    pairs, (sampled, violating, _) = sums[:, 0].sum(), sums[::every].sum(axis=0)
-    chunks.sort(key=lambda chunk: chunk[0])
-    first, second, violation = (np.concatenate([chunk[column] for chunk in chunks]) for column in (1, 2, 3))
-    selected = _largest(violation, selection.total)
+
+class Priced(NamedTuple):
+    """Some items: of each its excluded pairs, those that violate and the worst violation; and the pairs to add."""
+
+    start: int
+    sums: NDArray[np.float64]
+    first: Items
+    second: Items
+    violation: NDArray[np.float32]
+
+
+def selected(parts: list[Priced], items: int, total: int) -> Violations:
+    """What pricing found, from what it found of all items; of the pairs to add, the worst `total`."""
+    parts = sorted(parts, key=lambda part: part.start)
+    sums, first, second, violation = (np.concatenate([part[column] for part in parts]) for column in range(1, 5))
+    pairs, (sampled, violating, _) = sums[:, 0].sum(), sums[:: _every(items)].sum(axis=0)
     excluded = ExcludedPairs(
         pairs=int(pairs),
         violating=int(pairs / max(sampled, 1) * violating),
         worst=float(sums[:, 2].max(initial=0.0)),
     )
-    return Violations(excluded=excluded, first=first[selected], second=second[selected])
+    worst = _largest(violation, total)
+    return Violations(excluded=excluded, first=first[worst], second=second[worst])
+
+
+def _every(items: int) -> int:
+    """Of so many items one is priced in full."""
+    return max(1, items // IN_FULL)
 
 
 def _heads(factors: Factors) -> NDArray[np.float32]:
@@ -145,7 +189,7 @@ def _price(by_rows, by_columns, data, u_data, entries, numbers, factors, constan
             i = order[step]
             if mark[i] == 1 or i <= j:
                 continue
-            sums[j, 0] += 1
+            sums[j - start, 0] += 1
             to_j, to_i, cross = np.float32(0), np.float32(0), np.float32(0)
             scaling = np.sqrt(curvature[i] + curvature[j])
             limit = min(worst, constants[3]) * scaling
@@ -182,8 +226,8 @@ def _price(by_rows, by_columns, data, u_data, entries, numbers, factors, constan
             if gradient < 0:
                 violation = -gradient / scaling
                 worst = max(worst, violation)
-                sums[j, 1] += 1
-                sums[j, 2] = max(sums[j, 2], violation)
+                sums[j - start, 1] += 1
+                sums[j - start, 2] = max(sums[j - start, 2], violation)
                 if violation > constants[3]:
                     _keep(partners[j - start], violations[j - start], i, violation)
         for entry in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):
