@@ -13,24 +13,30 @@ from scipy.sparse import csr_array
 from corml.compiled import njit
 from corml.linalg.pairs import chunks
 from corml.linalg.sides import Sides
-from corml.parallel import each
+from corml.parallel import each, over_rows
 
-__all__ = ["Strongest", "strongest_pairs", "strongest_rows"]
+__all__ = ["Strongest", "reached", "strongest_pairs", "strongest_rows"]
 
 Values = NDArray[np.float32]
 
 
 def strongest_pairs(
-    R: csr_array, by_user: NDArray[Any], strength: Values, max_per_item: int | None
+    R: csr_array,
+    by_user: NDArray[Any],
+    strength: Values,
+    max_per_item: int | None,
+    numbers: NDArray[np.integer[Any]] | None = None,
 ) -> tuple[csr_array, bool]:
     """Rᵀ diag(by_user) R without its diagonal, and whether all of it is there.
 
     At most `max_per_item` entries of each row stay: those that are largest when multiplied by the strength of their
-    column. Where several are equal, the first stay. Rows are sorted by column.
+    column. Where several are equal, those with the lowest `numbers` stay, the first if none are given: so items may
+    stand in another order, and the same pairs stay. Rows are sorted by column.
     """
+    names = np.arange(R.shape[1], dtype=np.int32) if numbers is None else numbers.astype(np.int32)
     n, most = R.shape[1], R.shape[1] if max_per_item is None else max_per_item
     sides, weights, ranges = Sides.of(R), by_user.astype(np.float32), chunks(R)
-    parts = list(each(lambda at: strongest_rows(sides, weights, strength, most, *ranges[at]), len(ranges)))
+    parts = list(each(lambda at: strongest_rows(sides, weights, (strength, names), most, *ranges[at]), len(ranges)))
     kept, values, sizes = (np.concatenate([part[column] for part in parts]) for column in range(3))
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32 if len(kept) < 2**31 else np.int64)
     pairs = csr_array((values, kept.astype(indptr.dtype, copy=False), indptr), shape=(n, n))
@@ -47,25 +53,36 @@ class Strongest(NamedTuple):
     whole: bool
 
 
-def strongest_rows(sides: Sides, weights: Values, strength: Values, most: int, start: int, stop: int) -> Strongest:
-    """The rows of items from `start` to `stop`, by one thread."""
+def strongest_rows(
+    sides: Sides, weights: Values, ranking: tuple[Values, NDArray[np.int32]], most: int, start: int, stop: int
+) -> Strongest:
+    """The rows of items from `start` to `stop`, by one thread; `ranking` are strengths and numbers of columns."""
     (ptr, cols, data), (i_ptr, i_users, i_data) = sides
     n = len(sides.items)
-    reached = _reached(i_ptr, i_users, ptr, start, stop)
-    room = int(np.minimum(reached, min(n, most)).sum())
+    room = int(np.minimum(_reached(i_ptr, i_users, ptr, start, stop), min(n, most)).sum())
     kept, values, sizes = np.empty(room, np.int32), np.empty(room, np.float32), np.zeros(stop - start, np.int64)
     noted = np.zeros(8 * (n // 128 + 1), np.uint8)
-    scratch = np.zeros(n + 128, np.float32), noted, noted.view(np.uint64), np.empty(n, np.int32)
+    scratch = np.zeros(n + 128, np.float32), noted, noted.view(np.uint64), np.empty(n, np.int32), np.empty(n, np.int32)
     ranks = np.empty(n, np.float32), np.empty(n, np.float32)
-    given = i_ptr, i_users, ptr, cols, i_data, data, weights, strength, most
+    given = i_ptr, i_users, ptr, cols, i_data, data, weights, *ranking, most
     whole = _strongest(*given, kept, values, sizes, *scratch, *ranks, start, stop)
     used = int(sizes.sum())
     return Strongest(kept[:used].copy(), values[:used].copy(), sizes, bool(whole))
 
 
+def reached(sides: Sides) -> NDArray[np.int64]:
+    """How many items the users of each item have together, counted as often as they have them: the work of a row."""
+    counts, (i_ptr, i_users, _) = np.zeros(len(sides.items), np.int64), sides.items
+
+    def work(a: int, b: int) -> None:
+        counts[a:b] = _reached(i_ptr, i_users, sides.users.indptr, a, b)
+
+    over_rows(work, len(counts))
+    return counts
+
+
 @njit(cache=True, nogil=True)
 def _reached(i_ptr, i_users, ptr, start, stop):  # type: ignore[no-untyped-def]
-    """How many items the users of an item have together, each counted as often as they have it."""
     reached = np.zeros(stop - start, np.int64)
     for item in range(start, stop):
         for entry in range(np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])):
@@ -75,8 +92,8 @@ def _reached(i_ptr, i_users, ptr, start, stop):  # type: ignore[no-untyped-def]
 
 @njit(cache=True, nogil=True)
 def _strongest(  # type: ignore[no-untyped-def]
-    i_ptr, i_users, ptr, cols, i_data, data, weights, strength, most, kept, values, sizes,
-    row, noted, eights, found, rank, heap, start, stop,
+    i_ptr, i_users, ptr, cols, i_data, data, weights, strength, numbers, most, kept, values, sizes,
+    row, noted, eights, found, equals, rank, heap, start, stop,
 ):  # fmt: skip
     at, whole = 0, True
     for item in range(start, stop):
@@ -105,23 +122,33 @@ def _strongest(  # type: ignore[no-untyped-def]
                             rank[size] = heap[size] = row[column] * strength[column]
                             size += 1
             eights[eight] = 0
-        limit, ties = np.float32(0), most
+        limit, last = np.float32(0), np.int32(0)
         if size > most:
             whole = False
             limit = _select(heap, size, size - most)
-            for place in range(size):
-                ties -= rank[place] > limit
+            last = _last_of_equals(numbers, found, rank, limit, size, most, equals)
         first = at
         for place in range(size):
             column = found[place]
-            equal = rank[place] == limit
-            if rank[place] > limit or (equal and ties > 0):
+            if rank[place] > limit or (rank[place] == limit and numbers[column] <= last):
                 kept[at], values[at] = column, row[column]
                 at += 1
-            ties -= equal
             row[column] = 0
         sizes[item - start] = at - first
     return whole
+
+
+@njit(cache=True, nogil=True)
+def _last_of_equals(numbers, found, rank, limit, size, most, equals):  # type: ignore[no-untyped-def]
+    """Of the columns at the limit as many may stay as there is room for: the number of the last that does."""
+    room, count = most, 0
+    for place in range(size):
+        if rank[place] > limit:
+            room -= 1
+        elif rank[place] == limit:
+            equals[count] = numbers[found[place]]
+            count += 1
+    return _select(equals, count, room - 1)
 
 
 @njit(cache=True, nogil=True)

@@ -6,7 +6,7 @@ replaced by its best vectors and goes on from there.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,7 @@ from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow
 from corml.parallel import each
 
-__all__ = ["BLOCK", "basis_size", "right_vectors", "rough_right_vectors"]
+__all__ = ["BLOCK", "Operator", "basis_size", "right_vectors", "rough_right_vectors"]
 
 BLOCK = 16  # vectors multiplied at a time
 BAND = 2048  # rows of the basis a thread takes at a time
@@ -32,20 +32,38 @@ def basis_size(rank: int) -> int:
     return max(5 * rank // 2, rank + 4 * BLOCK)
 
 
-def right_vectors(N: csr_array, rank: int, tol: float) -> tuple[Matrix, NDArray[np.float64]] | None:
+class Operator(Protocol):
+    """NᵀN, or NNᵀ, as something to multiply a block of vectors with."""
+
+    @property
+    def size(self) -> int:
+        """The length of vectors."""
+
+    def __call__(self, block: Matrix) -> Matrix:
+        """The product with a block of BLOCK vectors."""
+
+    def right(self, vectors: Matrix, s: NDArray[np.float64]) -> Matrix:
+        """Right singular vectors of N from the eigenvectors, and its singular values."""
+
+
+def right_vectors(N: csr_array | Operator, rank: int, tol: float) -> tuple[Matrix, NDArray[np.float64]] | None:
     """V and the `rank` largest singular values, largest first, with ‖NᵀN v − s² v‖ ≤ tol·s·s₁; None if not reached."""
-    return _right_vectors(N, rank, tol, SWEEPS)
+    return _right_vectors(_operator(N), rank, tol, SWEEPS)
 
 
-def rough_right_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.float64]]:
+def rough_right_vectors(N: csr_array | Operator, rank: int) -> tuple[Matrix, NDArray[np.float64]]:
     """V and its singular values to a low precision, for choices among filters; as good as it gets, if not reached."""
-    vectors = _right_vectors(N, rank, ROUGH, SWEEPS) or _right_vectors(N, rank, np.inf, 1)
+    normal = _operator(N)
+    vectors = _right_vectors(normal, rank, ROUGH, SWEEPS) or _right_vectors(normal, rank, np.inf, 1)
     assert vectors is not None
     return vectors
 
 
-def _right_vectors(N: csr_array, rank: int, tol: float, sweeps: int) -> tuple[Matrix, NDArray[np.float64]] | None:
-    normal = _Normal.of(N)
+def _operator(N: csr_array | Operator) -> Operator:
+    return _Normal.of(N) if isinstance(N, csr_array) else N
+
+
+def _right_vectors(normal: Operator, rank: int, tol: float, sweeps: int) -> tuple[Matrix, NDArray[np.float64]] | None:
     size = min(basis_size(rank), normal.size - BLOCK) // BLOCK * BLOCK
     Q = np.empty((normal.size, size + BLOCK), dtype=np.float32, order="F")
     T = np.zeros((size + BLOCK, size + BLOCK))
@@ -64,7 +82,7 @@ def _right_vectors(N: csr_array, rank: int, tol: float, sweeps: int) -> tuple[Ma
     return None
 
 
-def _fill(normal: "_Normal", Q: Matrix, T: NDArray[np.float64], done: int, size: int) -> NDArray[np.float64]:
+def _fill(normal: Operator, Q: Matrix, T: NDArray[np.float64], done: int, size: int) -> NDArray[np.float64]:
     """Extend the basis to `size` processed vectors; T becomes QᵀAQ. Returns how the last block goes on.
 
     A block meets only itself and the one before: these two are taken off first, from what is known of them. What

@@ -12,13 +12,16 @@ from scipy.sparse import csr_array
 
 from corml.compiled import njit
 from corml.linalg.scaling import values_unless_ones
+from corml.linalg.sides import Rows
 from corml.linalg.support import Support, unsigned
 from corml.parallel import each, threads
 
-__all__ = ["Normal"]
+__all__ = ["RANGES", "Normal", "through_users"]
 
 RANGES = 8  # of users: the same for any number of threads, and as many of these can work
 ALL_AT_ONCE = np.uint64(8)  # as many numbers in a row are cleared in the time of one here and there
+
+Values = NDArray[np.float32]
 
 
 class Normal:
@@ -35,7 +38,7 @@ class Normal:
         self.total = np.empty(len(support), dtype=np.float32)
         self.parts = np.empty((min(threads(), RANGES), len(support)), dtype=np.float32)
 
-    def one_way(self, x: NDArray[np.float32]) -> NDArray[np.float32]:
+    def one_way(self, x: Values) -> Values:
         """Pᵀ Φ P X as the only row of an array; overwritten by the next call."""
         self.total[:] = 0
         for part in each(lambda number: self._sum(x, number), RANGES, ahead=len(self.parts)):
@@ -50,16 +53,23 @@ class Normal:
         sums = np.bincount(self.R.indices, weights=weights, minlength=len(self.p))
         return np.asarray(sums * self.p.astype(np.float64) ** 2)
 
-    def _sum(self, x: NDArray[np.float32], number: int) -> NDArray[np.float32]:
+    def _sum(self, x: Values, number: int) -> Values:
         """What one range of users adds, in an array whose last content is in the total already."""
         R, s = self.R, self.support
-        out: NDArray[np.float32] = self.parts[number % len(self.parts)]
+        out: Values = self.parts[number % len(self.parts)]
         out[:] = 0
-        row = np.zeros(len(self.p), dtype=np.float32)
-        users = self.edges[number], self.edges[number + 1]
-        rows, pairs = (R.indptr, unsigned(R.indices), self.values), (s.indptr, unsigned(s.indices))
-        _through_users(*rows, self.p, self.weights, *pairs, x, out, row, *users)
+        users = Rows(R.indptr, unsigned(R.indices), self.values)
+        through_users(users, self.p, self.weights, s, x, out, self.edges[number], self.edges[number + 1])
         return out
+
+
+def through_users(
+    users: Rows, p: Values, by_user: Values, support: Support, x: Values, out: Values, start: int, stop: int
+) -> None:
+    """Add what the users from `start` to `stop` have of Pᵀ diag(by_user) P X for P = R diag(p), by one thread."""
+    row = np.zeros(len(p), dtype=np.float32)
+    pairs = support.indptr, unsigned(support.indices)
+    _through_users(*users, p, by_user, *pairs, x, out, row, start, stop)
 
 
 def _shares(R: csr_array, support: Support) -> list[int]:

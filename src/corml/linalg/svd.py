@@ -7,10 +7,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import NumericalError
-from corml.linalg.lanczos import right_vectors
+from corml.linalg.lanczos import Operator, right_vectors
 from corml.parallel import blas
 
-__all__ = ["is_small", "right_singular_vectors"]
+__all__ = ["fixed_signs", "is_small", "is_small_shape", "right_singular_vectors", "right_singular_vectors_of"]
 
 SMALL = 400  # below this many rows or columns a dense decomposition is both faster and surer
 RESIDUAL = 1e-4  # relative: ‖NᵀN v − s²v‖ ≤ 1e-4·s·s₁, which is 1e-8 in the singular values
@@ -34,12 +34,17 @@ def right_singular_vectors(N: csr_array, rank: int) -> tuple[Matrix, NDArray[np.
     if not (np.isfinite(V).all() and np.isfinite(s).all()):
         raise NumericalError("The spectral filter is not finite: lower `rank`.")
     nonzero = int((s > NOTHING * s[0]).sum())
-    return _fixed_signs(V[:, :nonzero]), s[:nonzero]
+    return fixed_signs(V[:, :nonzero]), s[:nonzero]
 
 
 def is_small(N: csr_array, rank: int) -> bool:
     """Whether a dense decomposition is the better way."""
-    return bool(min(N.shape) <= SMALL or 2 * rank >= min(N.shape))
+    return is_small_shape(N.shape, rank)
+
+
+def is_small_shape(shape: tuple[int, int], rank: int) -> bool:
+    """The same for a matrix of which only the shape is known."""
+    return bool(min(shape) <= SMALL or 2 * rank >= min(shape))
 
 
 def _dense(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
@@ -53,9 +58,7 @@ def _sparse(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
     with blas(1):  # its matrix products are thin: threads of ours take bands of rows instead
         converged = right_vectors(N, k, RESIDUAL)
         if converged is not None:
-            V, s = converged
-            reliable = int((s > FAINT * s[0]).sum())
-            return V[:, :reliable], s[:reliable]
+            return _reliable(*converged)
         from scipy.sparse.linalg import svds
 
         _, s, Vt = svds(N, k=k, solver="arpack", rng=np.random.default_rng(0))
@@ -63,7 +66,23 @@ def _sparse(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:
     return Vt[order].T, s[order]
 
 
-def _fixed_signs(V: Matrix) -> Matrix:
+def _reliable(V: Matrix, s: NDArray[np.float64]) -> tuple[Matrix, NDArray[np.float64]]:
+    found = int((s > FAINT * s[0]).sum())
+    return V[:, :found], s[:found]
+
+
+def right_singular_vectors_of(normal: Operator, rank: int) -> tuple[Matrix, NDArray[np.float64]]:
+    """The same for a matrix of which only the product with NᵀN is known; `rank` is below half its columns."""
+    with blas(1):
+        converged = right_vectors(normal, rank, RESIDUAL)
+    if converged is None:
+        raise NumericalError("The spectral filter did not converge: lower `rank`.")
+    V, s = _reliable(*converged)
+    return fixed_signs(V), s
+
+
+def fixed_signs(V: Matrix) -> Matrix:
+    """The same vectors, the largest component of each positive."""
     largest = np.array([np.abs(column).argmax() for column in V.T], dtype=np.int64)
     signs = np.where(V[largest, range(V.shape[1])] < 0, -1, 1).astype(V.dtype)
     return np.ascontiguousarray(V * signs)

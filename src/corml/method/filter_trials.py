@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.linalg.products import add_sparse_product
-from corml.linalg.scaling import column_degrees, power, rows_of, scaled, values_unless_ones
+from corml.linalg.scaling import power, rows_of, scaled, values_unless_ones
 from corml.linalg.topk import TopK
 from corml.method.hold_out import HeldOut
 from corml.method.problem import Weights
@@ -43,9 +43,10 @@ def ndcg_of(
     H: csr_array,
     combinations: list[Combination],
     weights: Weights,
+    d: Vector,
 ) -> Vector:
-    """NDCG@20 of each user (rows) with each combination (columns)."""
-    X, trials = held.train[held.users], _Trials(held, V, sigma, H, combinations, weights)
+    """NDCG@20 of each user (rows) with each combination (columns); `d` are the degrees of items in what stayed."""
+    X, trials = held.train[held.users], _Trials(d, V, sigma, H, combinations, weights)
     X.sort_indices()
     height = int(max(1, min(BAND, BAND_BYTES // 4 // X.shape[1])))
     values = np.zeros((X.shape[0], len(combinations)))
@@ -59,10 +60,10 @@ class _Trials:
     """What the combinations share: H and the factors of the filter with the degrees folded in."""
 
     def __init__(
-        self, held: HeldOut, V: Matrix, sigma: Vector, H: csr_array,
+        self, d: Vector, V: Matrix, sigma: Vector, H: csr_array,
         combinations: list[Combination], weights: Weights,
     ) -> None:  # fmt: skip
-        d, t, s = column_degrees(held.train), weights.item_norm, weights.filter_norm
+        t, s = weights.item_norm, weights.filter_norm
         self.H = scaled(H, rows=power(d, -t), columns=power(d, t)).astype(np.float32)
         self.left = (V * power(d, -s)[:, None]).astype(np.float32)
         self.right = (V * (weights.filter_factor * power(d, s))[:, None]).astype(np.float32)

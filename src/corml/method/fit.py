@@ -18,7 +18,7 @@ from corml.method.sparse.warm_start import WarmStart
 from corml.method.spectral import shaped, singular_vectors
 from corml.progress import Progress
 
-__all__ = ["fit_as_planned"]
+__all__ = ["checked", "fit_as_planned"]
 
 
 def fit_as_planned(
@@ -50,9 +50,7 @@ def fit_as_planned(
         )
     else:
         H, certificates = fit_dense(X, d, beside, settings=settings, progress=progress)
-    if not np.isfinite(H.data).all():
-        raise NumericalError("The learned matrix H is not finite: raise `ridge` or `l2`.")
-    _warn_if_not_converged(certificates, settings.tol)
+    checked(H, certificates, settings.tol)
     return V.astype(np.float32, copy=False), H, certificates
 
 
@@ -66,7 +64,10 @@ def _vectors(
     return singular_vectors(X, rank, norms) if known is None else known
 
 
-def _warn_if_not_converged(certificates: tuple[Certificate, ...], tol: float) -> None:
+def checked(H: csr_array, certificates: tuple[Certificate, ...], tol: float) -> None:
+    """Refuse numbers that are none, and warn if a solver did not converge."""
+    if not np.isfinite(H.data).all():
+        raise NumericalError("The learned matrix H is not finite: raise `ridge` or `l2`.")
     unfinished = [certificate for certificate in certificates if not certificate.converged]
     if tol > 0 and unfinished:
         worst = max(unfinished, key=lambda certificate: certificate.residual)

@@ -6,6 +6,7 @@ second, so half of the users have items held out that belong together: their lat
 and those of their items that are most like it.
 """
 
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,15 +15,18 @@ from scipy.sparse import csr_array
 
 from corml.linalg.scaling import rows_of
 
-__all__ = ["HeldOut", "hold_out", "related_first"]
+__all__ = ["HeldOut", "Picked", "hold_out", "pick", "related_first", "targets_of"]
 
 SEED = 0
 USERS = 6000  # looked at, at most
 FEWEST = 200  # users with enough items, below which chance would choose
 LEAST_ITEMS = 3  # of a user
 SHARE = 0.2  # of the items of such a user are held out
+DRAWN, PIECE = 1 << 22, 1 << 16  # random numbers, and pairs, at a time
 
 Values = NDArray[np.float64]
+OrderOf = Callable[[NDArray[np.int64], NDArray[np.int64]], Values]  # from positions of pairs and their users
+Order = Values | OrderOf
 
 
 class HeldOut(NamedTuple):
@@ -34,32 +38,74 @@ class HeldOut(NamedTuple):
     together: NDArray[np.bool_]  # of each such user: whether items that belong together were held out
 
 
-def hold_out(X: csr_array, order: Values, *, seed: int = SEED) -> HeldOut | None:
+class Picked(NamedTuple):
+    """The users looked at, their group, and the positions in the matrix of the pairs that are held out."""
+
+    users: NDArray[np.int64]
+    together: NDArray[np.bool_]
+    positions: NDArray[np.int64]
+
+
+def hold_out(X: csr_array, order: Order, *, seed: int = SEED) -> HeldOut | None:
     """Hold out a fifth of the items, at least one, of a sample of the users that have three; None if they are few.
 
-    `order` has a number for each pair of X: of the second half of the users, pairs with the lowest are held out.
+    `order` has a number for each pair of X, or gives those of some positions: of the second half of the users, pairs
+    with the lowest are held out.
     """
-    rng, degrees = np.random.default_rng(seed), np.diff(X.indptr)
+    picked = pick(X.indptr, order, seed=seed)
+    if picked is None:
+        return None
+    out = np.zeros(X.nnz, dtype=bool)
+    out[picked.positions] = True
+    return HeldOut(_only(X, ~out), picked.users, targets_of(X, picked), picked.together)
+
+
+def pick(indptr: NDArray[Any], order: Order, *, seed: int = SEED) -> Picked | None:
+    """Which pairs to hold out; reads nothing of other users, so that the matrix may be a file."""
+    rng, degrees = np.random.default_rng(seed), np.diff(indptr)
     eligible = np.flatnonzero(degrees >= LEAST_ITEMS)
     if len(eligible) < FEWEST:
         return None
     users = rng.choice(eligible, min(USERS, len(eligible)), replace=False)
-    second = np.zeros(X.shape[0], dtype=bool)
+    second = np.zeros(len(degrees), dtype=bool)
     second[users[len(users) // 2 :]] = True
     users = np.sort(users)
-    count = np.zeros(X.shape[0], dtype=np.int64)
-    count[users] = np.maximum(1, np.rint(SHARE * degrees[users]))
-    rows = rows_of(X)
-    by_chance = rng.random(X.nnz)
-    sorted_pairs = np.lexsort((by_chance, np.where(second[rows], order, 0), rows))
-    position = np.empty(X.nnz, dtype=np.int64)
-    position[sorted_pairs] = np.arange(X.nnz) - np.repeat(X.indptr[:-1], degrees)
-    out = position < count[rows]
-    return HeldOut(_only(X, ~out), users, _only(X, out)[users], second[users])
+    sizes = degrees[users].astype(np.int64)
+    begin = np.cumsum(sizes) - sizes
+    row = np.repeat(np.arange(len(users)), sizes)
+    place = np.arange(len(row)) - begin[row]
+    at = indptr[users].astype(np.int64)[row] + place
+    by_chance = _random_at(rng, at, int(indptr[-1]))
+    values = order(at, users[row]) if callable(order) else order[at]
+    sorted_pairs = np.lexsort((by_chance, np.where(second[users[row]], values, 0), row))
+    position = np.empty(len(row), dtype=np.int64)
+    position[sorted_pairs] = place
+    out = position < np.maximum(1, np.rint(SHARE * sizes))[row]
+    return Picked(users, second[users], at[out])
 
 
-def related_first(X: csr_array, V: NDArray[Any]) -> Values:
-    """For each pair how unlike its item is to one item of the user, chosen by chance; V has a row for each item.
+def targets_of(X: csr_array, picked: Picked) -> csr_array:
+    """The held-out items of the users looked at, one row each."""
+    at, begin = picked.positions, X.indptr[picked.users]
+    row = np.searchsorted(begin, at, side="right") - 1
+    indptr = np.concatenate([[0], np.cumsum(np.bincount(row, minlength=len(begin)))]).astype(X.indptr.dtype)
+    targets = csr_array((X.data[at], X.indices[at], indptr), shape=(len(begin), X.shape[1]))
+    targets.has_sorted_indices = X.has_sorted_indices
+    return targets
+
+
+def _random_at(rng: np.random.Generator, at: NDArray[np.int64], count: int) -> Values:
+    """Some, by sorted positions, of so many random numbers, which are not all there at a time."""
+    found = np.empty(len(at))
+    for start in range(0, count, DRAWN):
+        numbers = rng.random(min(DRAWN, count - start))
+        low, high = np.searchsorted(at, [start, start + DRAWN])
+        found[low:high] = numbers[at[low:high] - start]
+    return found
+
+
+def related_first(X: csr_array, V: NDArray[Any]) -> OrderOf:
+    """For a pair how unlike its item is to one item of the user, chosen by chance; V has a row for each item.
 
     The first direction is popularity, the same for all, so it does not count.
     """
@@ -67,11 +113,15 @@ def related_first(X: csr_array, V: NDArray[Any]) -> Values:
     directions /= np.maximum(np.linalg.norm(directions, axis=1, keepdims=True), np.finfo(np.float32).tiny)
     degrees = np.diff(X.indptr)
     chosen = X.indptr[:-1] + (np.random.default_rng(SEED).random(X.shape[0]) * degrees).astype(np.int64)
-    seeds = X.indices[np.repeat(np.minimum(chosen, max(X.nnz - 1, 0)), degrees)]
-    unlike = np.empty(X.nnz)
-    for start in range(0, X.nnz, 1 << 16):
-        part = slice(start, start + (1 << 16))
-        unlike[part] = -np.einsum("ij,ij->i", directions[X.indices[part]], directions[seeds[part]])
+    chosen = np.minimum(chosen, max(X.nnz - 1, 0))
+
+    def unlike(at: NDArray[np.int64], users: NDArray[np.int64]) -> Values:
+        values, seeds = np.empty(len(at)), X.indices[chosen[users]]
+        for start in range(0, len(at), PIECE):
+            part = slice(start, start + PIECE)
+            values[part] = -np.einsum("ij,ij->i", directions[X.indices[at[part]]], directions[seeds[part]])
+        return values
+
     return unlike
 
 

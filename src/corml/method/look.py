@@ -21,7 +21,7 @@ from corml.linalg.lanczos import rough_right_vectors
 from corml.linalg.scaling import column_degrees, normalised
 from corml.linalg.svd import is_small, right_singular_vectors
 from corml.method.filter_trials import Combination, ndcg_of
-from corml.method.hold_out import hold_out, related_first
+from corml.method.hold_out import HeldOut, hold_out, related_first
 from corml.method.plan.look_cost import CANDIDATES
 from corml.method.plan.plan import Look, Plan, Trial
 from corml.method.problem import Weights
@@ -30,7 +30,7 @@ from corml.method.sparse.pair_work import InMemory
 from corml.method.sparse.reorder import Reordered
 from corml.progress import Progress, silent
 
-__all__ = ["look"]
+__all__ = ["RELATED", "TOLERANCE", "choose", "look"]
 
 TOLERANCE = 5e-3  # of H here
 RELATED = 64  # directions in which items are compared, to hold out those that belong together
@@ -57,14 +57,36 @@ def look(
     V, sigma = _vectors(held.train, max(resolved.rank, resolved.learn_rank), norms)
     H = _learn(held.train, V[:, : resolved.learn_rank], given, plan)
     progress("look", 1, 2)
+    chosen, facts = choose(
+        held, V, sigma, H, column_degrees(held.train), given=given, plan=plan, by_time=times is not None
+    )
+    progress("look", 2, 2)
+    return chosen, facts, H
+
+
+def choose(
+    held: HeldOut,
+    V: Matrix,
+    sigma: Vector,
+    H: csr_array,
+    d: Vector,
+    *,
+    given: Settings,
+    plan: Plan,
+    by_time: bool,
+) -> tuple[dict[str, Any], Look]:
+    """The settings chosen among those left to the data, and all trials; V and H are of what stayed.
+
+    `d` are the degrees of items in what stayed.
+    """
+    resolved = plan.resolved(given)
     ranks = [resolved.rank] if given.rank is not None else [max(1, resolved.rank // part) for part in PARTS]
     powers, weights = _left(given.filter_power, POWERS), _left(given.filter_weight, WEIGHTS)
     combinations = [Combination(*one) for one in product(dict.fromkeys(ranks), powers, weights)]
-    values = ndcg_of(held, V, sigma, H, combinations, Weights.of(resolved))
-    progress("look", 2, 2)
+    values = ndcg_of(held, V, sigma, H, combinations, Weights.of(resolved), d)
     trials, best = _judge(combinations, values[~held.together], values[held.together])
-    facts = Look(users=len(held.users), chosen=best, by_time=times is not None, trials=trials)
-    return {**combinations[best]._asdict(), "learn_rank": resolved.learn_rank}, facts, H
+    facts = Look(users=len(held.users), chosen=best, by_time=by_time, trials=trials)
+    return {**combinations[best]._asdict(), "learn_rank": resolved.learn_rank}, facts
 
 
 def _left(value: float | None, choices: tuple[float, ...]) -> tuple[float, ...]:
@@ -83,7 +105,7 @@ def _learn(R: csr_array, V: Matrix, given: Settings, plan: Plan) -> csr_array:
     """H beside the filter with these directions, on the candidates, to a low precision."""
     settings = Settings({**plan.resolved(given), "tol": TOLERANCE})
     order = Reordered.of(R, V)
-    work = InMemory(order.X, order.permute(column_degrees(R)), order.permute(V))
+    work = InMemory(order.X, order.permute(column_degrees(R)), order.permute(V), order.items)
     generation = ColumnGeneration(work=work, settings=settings, plan=plan, progress=silent)
     count = plan.candidates if plan.solver == "sparse" else CANDIDATES
     return order.unpermute_matrix(generation.on(work.co_occurring(generation.users, count)).H)

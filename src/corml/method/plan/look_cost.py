@@ -5,7 +5,7 @@ from scipy.sparse import csr_array
 from corml.fitted import Settings
 from corml.linalg import lanczos, svd
 
-__all__ = ["CANDIDATES", "LOOK_SHARE", "look_bytes", "looks", "start_bytes"]
+__all__ = ["A_PAIR_COMPARED", "CANDIDATES", "LOOK_SHARE", "look_bytes", "looks", "start_bytes"]
 
 CANDIDATES = 200  # pairs of an item while looking, where the dense solver would take all
 LOOK_SHARE = 0.8  # of the seconds of a fit: measured 0.5 to 1 on data of very different shapes

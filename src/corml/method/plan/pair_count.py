@@ -7,8 +7,9 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.compiled import njit
-from corml.linalg.scaling import column_degrees, counted, power, row_degrees, values_unless_ones
-from corml.linalg.support import unsigned
+from corml.linalg.co_occurrence import reached
+from corml.linalg.scaling import power
+from corml.linalg.sides import Sides
 from corml.method.sparse.candidates import POPULARITY_EXPONENT
 from corml.parallel import over_rows
 
@@ -31,19 +32,21 @@ class PairCount:
     squares: float  # of a step with A kept whole: the sum of squares of the items' numbers of pairs
 
 
-def count_pairs(R: csr_array, *, loss: Vector | None = None, max_per_item: int | None = None) -> PairCount:
+def count_pairs(R: csr_array | Sides, *, loss: Vector | None = None, max_per_item: int | None = None) -> PairCount:
     """Predict the number of candidates from items spread evenly over their degrees.
 
     With `max_per_item` a pair is a candidate if either item selects it. So each selection of an item counts twice, for
     both directions, less the pairs that both items select: that is checked for some partners.
     """
-    degrees = column_degrees(R)
+    sides = R if isinstance(R, Sides) else Sides.of(R)
+    users, n = sides.shape
+    degrees = np.maximum(sides.items.degrees.astype(np.float64), 1.0)
     order = np.argsort(degrees, kind="stable")
     edges = np.unique(np.linspace(0, len(order), SAMPLE + 1).astype(np.int64))
     items = order[(edges[:-1] + edges[1:]) // 2]
     stands_for = np.diff(edges)
-    rows = Rows.of(R, np.ones(R.shape[0]) if loss is None else loss)
-    selected = rows.select_each(items, R.shape[1] if max_per_item is None else max_per_item)
+    rows = Rows.of(sides, degrees, np.ones(users) if loss is None else loss)
+    selected = rows.select_each(items, n if max_per_item is None else max_per_item)
     own = np.array([len(partners) for partners, _ in selected], dtype=np.float64)
     one_sided, degree_sum = np.zeros(len(items)), np.zeros(len(items))
     if max_per_item is not None and own.max(initial=0) >= max_per_item:
@@ -89,21 +92,16 @@ def _smooth(position: Items, values: Vector, size: int, width: int = 20) -> Vect
 class Rows:
     """Rows of the Gram matrix, made one at a time."""
 
-    R: csr_array
-    by_item: csr_array
+    sides: Sides
     loss: NDArray[np.float32]
     strength: NDArray[np.float32]
     cost: Vector  # additions that make a row
-    values: tuple[NDArray[np.float32] | None, NDArray[np.float32] | None]  # of by_item and of R, where not all are one
 
     @classmethod
-    def of(cls, R: csr_array, loss: Vector) -> "Rows":
+    def of(cls, sides: Sides, degrees: Vector, loss: Vector) -> "Rows":
         """Rows for these weights of users."""
-        by_item = R.T.tocsr()
-        cost = np.asarray(counted(by_item) @ row_degrees(R))
-        strength = power(column_degrees(R), -POPULARITY_EXPONENT).astype(np.float32)
-        values = values_unless_ones(by_item), values_unless_ones(R)
-        return cls(R, by_item, loss.astype(np.float32), strength, cost, values)
+        strength = power(degrees, -POPULARITY_EXPONENT).astype(np.float32)
+        return cls(sides, loss.astype(np.float32), strength, reached(sides).astype(np.float64))
 
     def select_each(self, items: Items, max_per_item: int) -> list[tuple[Items, Vector]]:
         """The candidates of each of these items, in threads where that pays."""
@@ -117,7 +115,7 @@ class Rows:
 
     def select(self, item: int, max_per_item: int) -> tuple[Items, Vector]:
         """The candidates of an item, and the users they share with it."""
-        row = np.zeros(self.R.shape[1], dtype=np.float32)
+        row = np.zeros(len(self.sides.items), dtype=np.float32)
         self._make(item, row)
         row[item] = 0
         partners = np.nonzero(row)[0]
@@ -131,7 +129,7 @@ class Rows:
         limits = np.zeros((len(items), 2))
 
         def work(a: int, b: int) -> None:
-            row = np.zeros(self.R.shape[1], dtype=np.float32)
+            row = np.zeros(len(self.sides.items), dtype=np.float32)
             for number in range(a, b):
                 self._make(items[number], row)
                 row[items[number]] = 0
@@ -146,9 +144,8 @@ class Rows:
         return limits[:, 0], limits[:, 1]
 
     def _make(self, item: int, row: NDArray[np.float32]) -> None:
-        by_item, R = self.by_item, self.R
-        rows = by_item.indptr, unsigned(by_item.indices), R.indptr, unsigned(R.indices)
-        _row(*rows, *self.values, self.loss, item, row)
+        (ptr, cols, data), (i_ptr, i_users, i_data) = self.sides
+        _row(i_ptr, i_users, ptr, cols, i_data, data, self.loss, item, row)
 
 
 @njit(cache=True, nogil=True)

@@ -5,11 +5,13 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import fitted, memory
 from corml.errors import SettingError
 from corml.fitted import Settings
+from corml.linalg.sides import Sides
 from corml.method.plan.look_cost import CANDIDATES, LOOK_SHARE, look_bytes, looks, start_bytes
 from corml.method.plan.memory import dense_bytes, pairs_that_fit, sparse_bytes
 from corml.method.plan.pair_count import PairCount, count_pairs
@@ -17,13 +19,17 @@ from corml.method.plan.seconds import Seconds, dense_seconds, sparse_seconds
 from corml.method.problem import UserWeights
 
 __all__ = [
+    "ADDED",
     "LOOKED_AT",
+    "MAX_PAIRS",
+    "MAX_PER_ITEM",
     "PAIR_TOL",
     "Look",
     "Plan",
     "Trial",
     "allowed_bytes",
     "make_plan",
+    "ridge_for",
     "suggested_rank",
     "suggested_ridge",
 ]
@@ -182,8 +188,12 @@ def suggested_rank(X: csr_array) -> int:
 
 def suggested_ridge(X: csr_array) -> float:
     """A ridge that grows with the root of the mean item degree: 10·√(interactions per item that has any)."""
-    items = np.count_nonzero(np.bincount(X.indices, minlength=1))
-    return float(10 * np.sqrt(max(X.nnz, 1) / max(items, 1)))
+    return ridge_for(int(X.nnz), np.bincount(X.indices, minlength=1))
+
+
+def ridge_for(interactions: int, degrees: NDArray[np.integer[Any]]) -> float:
+    """The same from the degrees of items."""
+    return float(10 * np.sqrt(max(interactions, 1) / max(int(np.count_nonzero(degrees)), 1)))
 
 
 # --- the two solvers -------------------------------------------------------------------------------------------------
@@ -253,17 +263,18 @@ def _seconds_with_look(seconds: float, settings: Settings) -> float:
 def _candidates(X: csr_array, settings: Settings, room: int) -> tuple[PairCount, int | None, int]:
     """The predicted pairs, the candidates of an item (None: all), and how many pairs co-occur in all."""
     loss = UserWeights.of(X, user_balance=settings.user_balance, user_norm=0.0).loss
-    count = count_pairs(X, loss=loss)
+    sides = Sides.of(X)
+    count = count_pairs(sides, loss=loss)
     every, candidates = count.pairs, settings.candidates
     if candidates is not None:
-        return count_pairs(X, loss=loss, max_per_item=candidates), candidates, every
+        return count_pairs(sides, loss=loss, max_per_item=candidates), candidates, every
     if every <= min(MAX_PAIRS, room):
         return count, None, every
     candidates = MAX_PER_ITEM
-    count = count_pairs(X, loss=loss, max_per_item=candidates)
+    count = count_pairs(sides, loss=loss, max_per_item=candidates)
     while count.pairs > room and candidates > MIN_PER_ITEM:
         candidates = max(MIN_PER_ITEM, min(candidates - 1, int(0.95 * candidates * room / count.pairs)))
-        count = count_pairs(X, loss=loss, max_per_item=candidates)
+        count = count_pairs(sides, loss=loss, max_per_item=candidates)
     return count, candidates, every
 
 

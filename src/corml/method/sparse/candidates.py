@@ -45,10 +45,15 @@ class Candidates:
     complete: bool
 
 
-def co_occurring(R: csr_array, users: UserWeights, *, max_per_item: int | None = None) -> Candidates:
-    """Pairs that share a user; where `max_per_item` is given, about as many for each item, those that share most."""
+def co_occurring(
+    R: csr_array, users: UserWeights, *, max_per_item: int | None = None, numbers: Items | None = None
+) -> Candidates:
+    """Pairs that share a user; where `max_per_item` is given, about as many for each item, those that share most.
+
+    `numbers` are those that items have elsewhere, if they stand in another order here: they decide between equals.
+    """
     strength = power(column_degrees(R), -POPULARITY_EXPONENT).astype(np.float32)
-    gram, complete = strongest_pairs(R, users.loss, strength, max_per_item)
+    gram, complete = strongest_pairs(R, users.loss, strength, max_per_item, numbers)
     gram = gram if complete else both_ways(gram)
     support = Support.of(gram)
     weighted = gram.data if users.ranks_alike else _gram_on(R, users.both, support)

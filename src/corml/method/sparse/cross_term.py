@@ -21,7 +21,7 @@ from corml.linalg.support import Support
 from corml.method.sparse.candidates import Candidates
 from corml.parallel import blas, over_rows
 
-__all__ = ["Factors", "band_width", "cross_term"]
+__all__ = ["COLUMNS", "Factors", "band_width", "cross_term", "dot_rows"]
 
 COLUMNS = 32  # of V carried through the users at a time
 BAND_BYTES = 1 << 26  # of a band of G or of its product with R
@@ -71,9 +71,26 @@ def _factored(
     """One dot product for each pair, less RᵀΩΦR·diag(VVᵀ)."""
     parts = Factors.of(R, d, V, user_weights, s)
     support, cross = pairs.support, np.empty(len(pairs.support), dtype=np.float32)
-    over_rows(lambda a, b: _dots(support.indptr, support.indices, parts.left, parts.right, cross, a, b), support.items)
+    over_rows(lambda a, b: dot_rows(support, parts.left, parts.right, cross, a, b), support.items)
     cross -= pairs.weighted * parts.own[support.indices]
     return cross
+
+
+def dot_rows(
+    support: Support,
+    left: NDArray[np.float32],
+    right: NDArray[np.float32],
+    out: NDArray[np.float32],
+    start: int,
+    stop: int,
+    *,
+    shift: int = 0,
+) -> None:
+    """left_i · right_j for the pairs of the rows from `start` to `stop`, by one thread.
+
+    `shift` is the entry of the support that the first place of `out` stands for.
+    """
+    _dots(support.indptr, support.indices, left, right, out, shift, start, stop)
 
 
 def _clipped(
@@ -115,7 +132,7 @@ def _read_band(
 
 
 @njit(cache=True, nogil=True, fastmath=True)
-def _dots(ptr, cols, left, right, out, start, stop):  # type: ignore[no-untyped-def]
+def _dots(ptr, cols, left, right, out, shift, start, stop):  # type: ignore[no-untyped-def]
     for row in range(start, stop):
         a = left[row]
         for pair in range(ptr[row], ptr[row + 1]):
@@ -123,7 +140,7 @@ def _dots(ptr, cols, left, right, out, start, stop):  # type: ignore[no-untyped-
             total = np.float32(0)
             for k in range(len(a)):
                 total += a[k] * b[k]
-            out[pair] = total
+            out[pair - shift] = total
 
 
 @njit(cache=True, nogil=True)

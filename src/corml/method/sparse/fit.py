@@ -31,7 +31,7 @@ def fit_sparse(
 ) -> tuple[csr_array, tuple[Certificate, ...]]:
     """H and its certificate; `settings` are resolved ones, `start` is an H to begin from."""
     order = Reordered.of(X, V) if workspace is None else workspace.reordered(V)
-    work = InMemory(order.X, order.permute(d), order.permute(V))
+    work = InMemory(order.X, order.permute(d), order.permute(V), order.items)
     generation = ColumnGeneration(work=work, settings=settings, plan=plan, progress=progress)
     solution = generation.solve(None if start is None else order.permute_matrix(start), workspace)
     H = solution.H.copy()

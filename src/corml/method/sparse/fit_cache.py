@@ -84,7 +84,10 @@ class Workspace:
     def pairs(self, weights: Weights, users: UserWeights, max_per_item: int | None) -> Candidates:
         """The candidates with their Gram matrices, in the order of the data here; `users` are in that order."""
         key = weights.user_balance, weights.user_norm, max_per_item
-        return self._kept("pairs", key, lambda: co_occurring(self._data.X, users, max_per_item=max_per_item))
+        order = self._data
+        return self._kept(
+            "pairs", key, lambda: co_occurring(order.X, users, max_per_item=max_per_item, numbers=order.items)
+        )
 
     def cross(
         self,

@@ -61,6 +61,7 @@ class InMemory:
     X: csr_array
     d: Vector
     V: NDArray[Any]
+    numbers: NDArray[np.int64] | None = None  # that the items have elsewhere, if their order is another
 
     @property
     def user_degrees(self) -> Vector:
@@ -69,7 +70,7 @@ class InMemory:
 
     def co_occurring(self, users: UserWeights, max_per_item: int | None) -> Candidates:
         """The candidates to begin with."""
-        return co_occurring(self.X, users, max_per_item=max_per_item)
+        return co_occurring(self.X, users, max_per_item=max_per_item, numbers=self.numbers)
 
     def on_support(self, users: UserWeights, support: Support) -> Candidates:
         """The pairs of a support as candidates."""

@@ -21,7 +21,7 @@ from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.cross_term import Factors
 from corml.parallel import over_rows
 
-__all__ = ["Priced", "Prices", "Selection", "Violations", "price", "selected"]
+__all__ = ["Priced", "Prices", "Selection", "Violations", "heads_of", "price", "selected"]
 
 HEAD = 7  # coordinates that are multiplied before the rest is bounded
 ROUNDED_UP = 1.0001  # a bound in single precision
@@ -80,7 +80,7 @@ class Prices:
         """Numbers in single precision."""
         numbers = tuple(x.astype(np.float32) for x in (p, users.loss, users.both, curvature))
         constants = [1 / weights.mix, weights.scale, weights.cross_factor, selection.threshold]
-        parts = np.hstack([factors.left, factors.right]), factors.own, _heads(factors)
+        parts = np.hstack([factors.left, factors.right]), factors.own, heads_of(factors)
         return cls(
             sides, H, numbers, users.ranks_alike, parts, np.array(constants, dtype=np.float32), selection.per_item
         )
@@ -127,7 +127,7 @@ def _every(items: int) -> int:
     return max(1, items // IN_FULL)
 
 
-def _heads(factors: Factors) -> NDArray[np.float32]:
+def heads_of(factors: Factors) -> NDArray[np.float32]:
     """The first coordinates of both factors of each item and the norms of the rest: one line of the cache.
 
     By Cauchy–Schwarz a product of two rows is at least that of their first coordinates less the product of the norms.

@@ -6,7 +6,7 @@ Over pairs x = H_ij it is a quadratic with bounds, x ≥ 0, and
 """
 
 from dataclasses import dataclass
-from typing import Self
+from typing import Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +21,19 @@ from corml.linalg.through_gram import ThroughGram
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.candidates import Candidates
 
-__all__ = ["PairProblem", "Values"]
+__all__ = ["PairProblem", "Product", "Values"]
 
 Values = NDArray[np.float32]
+
+
+class Product(Protocol):
+    """X ↦ A X on a support."""
+
+    def one_way(self, x: Values) -> Values:
+        """A X, as rows that are to be summed."""
+
+    def diagonal(self) -> NDArray[np.float64]:
+        """diag(A)."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +41,7 @@ class PairProblem:
     """Problem H on a support: `linear` is B + Bᵀ, `ridge` is l2·d + ridge for each item."""
 
     support: Support
-    normal: Normal | DenseRows | ThroughGram
+    normal: "Product"
     scale: float
     ridge: NDArray[np.float64]
     linear: Values
@@ -53,17 +63,25 @@ class PairProblem:
         `keep_gram` keeps A = PᵀΦP whole, for few items of which nearly all co-occur.
         """
         support, p = pairs.support, power(d, -weights.item_norm)
-        linear = pairs.gram / np.float32(weights.mix)  # 1/2λ, for B and for Bᵀ
-        if cross is not None:
-            linear -= np.float32(weights.cross_factor) * cross
-        linear *= support.product_of(p)
-        normal: Normal | DenseRows | ThroughGram
+        normal: Product
         if keep_gram:
             P = scaled(R, columns=p)
             normal = ThroughGram(dense_gram(scaled(P, rows=users.both), P, np.float32), support)
         else:
             normal = (DenseRows if pays(R, support) else Normal)(R, p, users.both, support)
-        return cls(support=support, normal=normal, scale=weights.scale, ridge=weights.diagonal(d), linear=linear)
+        return cls.through(normal, d, pairs, cross=cross, weights=weights)
+
+    @classmethod
+    def through(
+        cls, normal: "Product", d: NDArray[np.float64], pairs: Candidates, *, cross: Values | None, weights: Weights
+    ) -> Self:
+        """The problem where the product with A is made this way."""
+        linear = pairs.gram / np.float32(weights.mix)  # 1/2λ, for B and for Bᵀ
+        if cross is not None:
+            linear -= np.float32(weights.cross_factor) * cross
+        linear *= pairs.support.product_of(power(d, -weights.item_norm))
+        ridge = weights.diagonal(d)
+        return cls(support=pairs.support, normal=normal, scale=weights.scale, ridge=ridge, linear=linear)
 
     def item_curvature(self) -> NDArray[np.float64]:
         """Diagonal of M."""

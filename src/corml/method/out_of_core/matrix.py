@@ -1,0 +1,113 @@
+"""The users × items matrix as an artefact: both sides, each in one piece, so that any row can be read at once.
+
+A store has parts; kernels jump from items to users and back. So its parts are put together once, 8 bytes a pair (16
+with weights); where weights are given they have mean square 1, as in memory.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.compiled import njit
+from corml.linalg.sides import Rows, Sides
+from corml.linalg.support import unsigned
+from corml.store import Store
+from corml.tasks import Artefact, Draft, Task
+
+__all__ = ["KERNEL", "join_parts", "matrix_task", "sides_of", "without_pairs"]
+
+KERNEL = "corml.method.out_of_core.matrix"
+Inputs = Mapping[str, Artefact]
+NARROW = 2**31 - 1  # up to as many pairs rows begin at numbers of 32 bits, as SciPy has it
+
+
+def matrix_task(store: Store) -> Task:
+    """Put the parts of a store together."""
+    return Task(f"{KERNEL}:join_parts", params={"store": store.fingerprint}, places={"path": str(store.path.resolve())})
+
+
+def sides_of(matrix: Artefact) -> Sides:
+    """Both sides, mapped."""
+    users, items = (
+        Rows(matrix[f"{side}_ptr"], unsigned(matrix[f"{side}_indices"]), matrix.get(f"{side}_values"))
+        for side in ("u", "i")
+    )
+    return Sides(users, items)
+
+
+def join_parts(_: Inputs, out: Draft, *, store: str, path: str) -> None:
+    """Kernel: both sides of a store in one piece."""
+    opened = Store(Path(path))
+    assert opened.fingerprint == store, "the store is another one than was planned with"
+    about = opened.manifest
+    factor = _mean_square_one(opened) if about.weighted else None
+    _join(out, "u", about.users, about.interactions, opened.chunks(), factor)
+    _join(out, "i", about.items, about.interactions, opened.item_chunks(), factor)
+
+
+def _join(out: Draft, side: str, rows: int, pairs: int, chunks: Any, factor: float | None) -> None:
+    indptr = out.create(f"{side}_ptr", (rows + 1,), np.int32 if pairs <= NARROW else np.int64)
+    indices = out.create(f"{side}_indices", (pairs,), np.int32)
+    values = None if factor is None else out.create(f"{side}_values", (pairs,), np.float32)
+    indptr[0], at = 0, 0
+    for chunk in chunks:
+        end = at + len(chunk.indices)
+        indptr[chunk.first + 1 : chunk.first + 1 + len(chunk)] = chunk.indptr[1:] + at
+        indices[at:end] = chunk.indices
+        if values is not None:
+            values[at:end] = chunk.weights * np.float32(factor)
+        at = end
+    assert at == pairs
+
+
+def _mean_square_one(store: Store) -> float:
+    squares = 0.0
+    for chunk in store.chunks():
+        assert chunk.weights is not None
+        squares += float(np.square(chunk.weights.astype(np.float64)).sum())
+    return float(1 / np.sqrt(squares / len(store)))
+
+
+# --- the same without some pairs -------------------------------------------------------------------------------------
+
+
+def without_pairs(inputs: Inputs, out: Draft) -> None:
+    """Kernel: a matrix without the pairs that are listed, by position on each side."""
+    matrix, left_out = inputs["matrix"], inputs["left_out"]
+    for side in ("u", "i"):
+        ptr, indices, values = matrix[f"{side}_ptr"], matrix[f"{side}_indices"], matrix.get(f"{side}_values")
+        gone = left_out[side]  # sorted positions
+        kept = out.create(f"{side}_indices", (len(indices) - len(gone),), np.int32)
+        kept_values = None if values is None else out.create(f"{side}_values", kept.shape, np.float32)
+        _copy_without(indices, gone, kept)
+        if values is not None and kept_values is not None:
+            _copy_without(values, gone, kept_values)
+        out.put(f"{side}_ptr", (ptr - np.searchsorted(gone, ptr)).astype(ptr.dtype))
+
+
+def _copy_without(source: NDArray[Any], gone: NDArray[np.int64], target: NDArray[Any]) -> None:
+    """Copy all but some positions, which are sorted."""
+    before = np.concatenate([[-1], gone, [len(source)]])
+    _copy_between(source, before, target)
+
+
+@njit(cache=True, nogil=True)
+def _copy_between(source, before, target):  # type: ignore[no-untyped-def]
+    to = 0
+    for part in range(len(before) - 1):
+        for at in range(before[part] + 1, before[part + 1]):
+            target[to] = source[at]
+            to += 1
+
+
+def positions_by_item(sides: Sides, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.int64]:
+    """Where pairs stand in the rows of items, sorted."""
+    ptr, of_items = sides.items.indptr, sides.items.indices
+    found = np.empty(len(users), dtype=np.int64)
+    for number, (user, item) in enumerate(zip(users.tolist(), items.tolist(), strict=True)):
+        low, high = int(ptr[item]), int(ptr[item + 1])
+        found[number] = low + int(np.searchsorted(of_items[low:high], user))
+    return np.sort(found)

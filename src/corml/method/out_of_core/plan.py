@@ -1,0 +1,100 @@
+"""The plan of a fit on files. What is learned follows from the data and the settings: memory has no say in it.
+
+In memory fewer candidates are taken where more would not fit. Here the same are taken always, and a fit that this
+process could not hold its part of is refused.
+"""
+
+from corml import memory
+from corml.errors import SettingError
+from corml.fitted import Settings
+from corml.linalg import lanczos
+from corml.linalg.svd import is_small_shape
+from corml.method.out_of_core.files import Files
+from corml.method.plan.look_cost import A_PAIR_COMPARED, looks
+from corml.method.plan.pair_count import count_pairs
+from corml.method.plan.plan import (
+    ADDED,
+    MAX_PAIRS,
+    MAX_PER_ITEM,
+    PAIR_TOL,
+    Plan,
+    allowed_bytes,
+    ridge_for,
+    suggested_rank,
+)
+from corml.method.plan.seconds import sparse_seconds
+from corml.method.problem import UserWeights
+
+__all__ = ["make_plan", "refuse_unknown"]
+
+A_PAIR_FOUND, A_PAIR_SOLVED = 48, 56  # bytes of this process for each pair, both ways
+A_USER, AN_ITEM = 64, 128  # bytes for numbers of users and items
+ALWAYS = 1 << 27  # bytes of threads, compiled code and blocks of vectors
+
+
+def refuse_unknown(settings: Settings) -> None:
+    """Refuse what only a fit in memory can do."""
+    instead = "load it into memory first: fit(store.interactions())."
+    if settings.filter != "factored":
+        raise SettingError(f"A fit on a store has filter=factored only; for {settings.filter} {instead}")
+    dense = settings.solver == "admm" or settings.rho is not None or settings.partition_ratio < 1
+    if dense or settings.precision == "double":
+        raise SettingError(f"A fit on a store has the sparse solver only, in single precision; for another {instead}")
+
+
+def make_plan(files: Files, settings: Settings) -> Plan:
+    """Solver, rank, ridge and candidates of a fit on files."""
+    refuse_unknown(settings)
+    X, sides = files.X, files.sides
+    users = UserWeights.of_degrees(files.user_degrees, user_balance=settings.user_balance, user_norm=0.0)
+    count = count_pairs(sides, loss=users.loss)
+    every, candidates = count.pairs, settings.candidates
+    if candidates is None and every > MAX_PAIRS:
+        candidates = MAX_PER_ITEM
+    if candidates is not None:
+        count = count_pairs(sides, loss=users.loss, max_per_item=candidates)
+    max_pairs = _pairs_at_the_end(count.pairs, every, candidates, settings.pair_tol)
+    rank = int(min(settings.rank or suggested_rank(X), *X.shape))
+    learn_rank = int(min(settings.learn_rank or rank, *X.shape))
+    seconds = sparse_seconds(
+        X, max(rank, learn_rank), count, every, keep_gram=False, excluding=candidates is not None, clip=False
+    ).with_threads()
+    plan = Plan(
+        solver="sparse",
+        rank=rank,
+        ridge=ridge_for(len(X.indices), files.sides.items.degrees) if settings.ridge is None else float(settings.ridge),
+        learn_rank=learn_rank,
+        filter_power=settings.filter_power or 0.0,
+        filter_weight=1.0 if settings.filter_weight is None else settings.filter_weight,
+        candidates=candidates,
+        pairs=count.pairs,
+        max_pairs=max_pairs,
+        predicted_bytes=driver_bytes(X.shape, max_pairs, max(rank, learn_rank), look=looks(settings)),
+        predicted_seconds=2 * seconds if looks(settings) else seconds,
+    )
+    return _refused_if_too_large(plan, settings)
+
+
+def driver_bytes(shape: tuple[int, int], pairs: int, rank: int, *, look: bool) -> int:
+    """Anonymous memory of the process that leads the work; mapped files do not count."""
+    users, items = shape
+    basis = lanczos.basis_size(rank)
+    spectral = 16 * items * items if is_small_shape(shape, rank) else 4 * items * (2 * basis + rank)
+    solving = max(A_PAIR_FOUND, A_PAIR_SOLVED, A_PAIR_COMPARED * look) * pairs + 16 * items * rank
+    return ALWAYS + A_USER * users + AN_ITEM * items + max(spectral, solving)
+
+
+def _pairs_at_the_end(pairs: int, every: int, candidates: int | None, pair_tol: float) -> int:
+    if candidates is None or pair_tol >= 1:
+        return pairs
+    return max(pairs, min(every, every if pair_tol < PAIR_TOL else int((1 + ADDED) * pairs)))
+
+
+def _refused_if_too_large(plan: Plan, settings: Settings) -> Plan:
+    if plan.predicted_bytes <= allowed_bytes(settings):
+        return plan
+    instead = "set candidates to fewer pairs an item, lower rank, or add memory."
+    limit = None if settings.max_memory is None else memory.read_size(settings.max_memory)
+    needed = plan.predicted_bytes + (memory.resident() if limit else 0)
+    memory.require(needed, what=f"Leading a fit with {plan.pairs // 2:,} pairs", instead=instead, limit=limit)
+    return plan

@@ -1,0 +1,63 @@
+"""Who runs tasks: this process, one after the other; `corml.tasks.dask` has one for a cluster."""
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+from corml.tasks._artefacts import Artefacts, Damaged
+from corml.tasks._task import Task
+
+__all__ = ["Executor", "Serial", "perform"]
+
+MOST_REPAIRS = 3  # of one artefact that is damaged again and again: then it is the disk
+
+Report = Callable[[int, int], None]
+Facts = Mapping[str, Any]
+
+
+class Executor(Protocol):
+    """Runs tasks; see the contract in `corml.tasks`."""
+
+    artefacts: Artefacts
+
+    def run(self, tasks: Sequence[Task], progress: Report | None = None) -> list[Facts]:
+        """Make the artefacts of tasks, but for those that are there; gives their facts."""
+
+
+def perform(artefacts: Artefacts, task: Task) -> Facts:
+    """Run one task, unless its artefact is there."""
+    found = artefacts.find(task.key)
+    if found is not None:
+        return found.facts
+    inputs = {name: artefacts.open(key) for name, key in task.inputs.items()}
+    kernel = task.function()
+    return artefacts.make(task.key, lambda out: kernel(inputs, out, **task.params, **task.places), durable=task.durable)
+
+
+class Serial:
+    """Runs tasks here; kernels use all threads."""
+
+    def __init__(self, artefacts: Artefacts) -> None:
+        self.artefacts = artefacts
+        self.made_by: dict[str, Task] = {}  # so that what turns out to be damaged can be made again
+
+    def run(self, tasks: Sequence[Task], progress: Report | None = None) -> list[Facts]:
+        """Make the artefacts of tasks, but for those that are there; gives their facts."""
+        facts = []
+        for number, task in enumerate(tasks):
+            facts.append(self._perform(task))
+            if progress:
+                progress(number + 1, len(tasks))
+        return facts
+
+    def _perform(self, task: Task) -> Facts:
+        if task.durable:
+            self.made_by[task.key] = task
+        for _ in range(MOST_REPAIRS):
+            try:
+                return perform(self.artefacts, task)
+            except Damaged as fault:
+                self.artefacts.discard(fault.key)
+                if fault.key not in self.made_by:
+                    raise
+                self._perform(self.made_by[fault.key])
+        return perform(self.artefacts, task)
