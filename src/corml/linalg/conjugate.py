@@ -29,11 +29,25 @@ class Conjugate:
     so that a line search along it stays feasible.
     """
 
-    def __init__(self, support: Support, curvature: NDArray[Any], x: Values, gradient: Values) -> None:
-        self.x, self.gradient, self.direction = x, gradient, np.zeros_like(x)
+    def __init__(
+        self,
+        support: Support,
+        curvature: NDArray[Any],
+        x: Values,
+        gradient: Values,
+        direction: Values | None = None,
+        numbers: tuple[float, float] = (FIRST, 0.0),
+    ) -> None:
+        self.x, self.gradient = x, gradient
+        self.direction = np.zeros_like(x) if direction is None else direction
         self._pairs = support.indptr, unsigned(support.indices), curvature.astype(np.float32)
         self._sums = np.zeros((support.items, 3))
-        self.length, self._share_of_last = FIRST, 0.0
+        self.length, self._share_of_last = numbers
+
+    @property
+    def numbers(self) -> tuple[float, float]:
+        """What the next direction depends on beside the arrays: how long it is, and how much it has of the last."""
+        return self.length, self._share_of_last
 
     def turn(self) -> float:
         """Make the next direction; returns how steep it goes down, −⟨gradient, direction⟩."""

@@ -51,9 +51,14 @@ class Artefact:
     _mapped: dict[str, Array] = field(default_factory=dict, repr=False)
 
     def __getitem__(self, name: str) -> Array:
+        if name not in self.names:
+            raise KeyError(name)
         if name not in self._mapped:
-            # "c", not "r": for an array that must not be written to, Numba compiles everything once more
-            self._mapped[name] = np.load(self.folder / f"{name}.npy", mmap_mode="c", allow_pickle=False)
+            try:
+                # "c", not "r": for an array that must not be written to, Numba compiles everything once more
+                self._mapped[name] = np.load(self.folder / f"{name}.npy", mmap_mode="c", allow_pickle=False)
+            except (OSError, ValueError) as fault:
+                raise Damaged(self.key) from fault
         return self._mapped[name]
 
     def get(self, name: str) -> Array | None:
@@ -113,13 +118,18 @@ class Artefacts:
         self.make(key, lambda out: [out.put(name, array) for name, array in arrays.items()] and None, durable=durable)
         return key
 
-    def keep(self, **arrays: Array) -> str:
-        """Keep some arrays of the driver under a name that is a hash of what they hold."""
+    @staticmethod
+    def content_key(**arrays: Array) -> str:
+        """A name for what some arrays hold."""
         found = hashlib.sha256()
         for name, array in sorted(arrays.items()):
             found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
             found.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
-        key = found.hexdigest()[:40]
+        return found.hexdigest()[:40]
+
+    def keep(self, **arrays: Array) -> str:
+        """Keep some arrays of the driver under a name that is a hash of what they hold."""
+        key = self.content_key(**arrays)
         return key if self.find(key) is not None else self.write(key, durable=True, **arrays)
 
     def make(self, key: str, fill: Any, *, durable: bool) -> Mapping[str, Any]:

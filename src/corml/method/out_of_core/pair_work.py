@@ -13,6 +13,7 @@ from corml.linalg.scaling import power
 from corml.linalg.support import Support
 from corml.method.out_of_core import cuts
 from corml.method.out_of_core.files import Files
+from corml.method.out_of_core.points import Points
 from corml.method.out_of_core.spectral import NormalProduct
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.candidates import POPULARITY_EXPONENT, Candidates, both_ways
@@ -99,6 +100,10 @@ class OnDisk:
         numbers = self.files.keep(p=p, both=users.both.astype(np.float32))
         normal = TaskProduct(self.files, pairs.support, self._kept(pairs.support), numbers)
         return PairProblem.through(normal, self.d, pairs, cross=cross, weights=weights)
+
+    def checkpoint(self, problem: PairProblem, start: Values | None) -> Points:
+        """The solver keeps how far it got every few minutes."""
+        return Points(self.files, problem, start)
 
     def price(
         self, H: csr_array, users: UserWeights, curvature: Vector, weights: Weights, selection: Selection, *, clip: bool

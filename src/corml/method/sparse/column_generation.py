@@ -112,6 +112,7 @@ class ColumnGeneration:
             tol=self.settings.tol,
             max_steps=self.settings.max_steps,
             progress=lambda done, total: self.progress(stage, done, total),
+            checkpoint=self.work.checkpoint(problem, begin),
         )
 
     def _first_problem(self, workspace: Workspace | None) -> tuple[PairProblem, bool]:

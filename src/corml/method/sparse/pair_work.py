@@ -17,6 +17,7 @@ from corml.method.sparse.candidates import Candidates, co_occurring, on_support
 from corml.method.sparse.cross_term import Factors, cross_term
 from corml.method.sparse.pricing import Selection, Violations, price
 from corml.method.sparse.problem import PairProblem, Values
+from corml.method.sparse.solver import Checkpoint
 
 __all__ = ["InMemory", "PairWork"]
 
@@ -47,6 +48,9 @@ class PairWork(Protocol):
         self, pairs: Candidates, cross: Values | None, users: UserWeights, weights: Weights, *, keep_gram: bool
     ) -> PairProblem:
         """Problem H on some candidates."""
+
+    def checkpoint(self, problem: PairProblem, start: Values | None) -> Checkpoint | None:
+        """Where the solver keeps how far it got with a problem, if it is to outlive the process."""
 
     def price(
         self, H: csr_array, users: UserWeights, curvature: Vector, weights: Weights, selection: Selection, *, clip: bool
@@ -85,6 +89,9 @@ class InMemory:
     ) -> PairProblem:
         """Problem H on some candidates."""
         return PairProblem.of(self.X, self.d, pairs, cross=cross, users=users, weights=weights, keep_gram=keep_gram)
+
+    def checkpoint(self, problem: PairProblem, start: Values | None) -> None:
+        """Nothing is kept."""
 
     def price(
         self, H: csr_array, users: UserWeights, curvature: Vector, weights: Weights, selection: Selection, *, clip: bool

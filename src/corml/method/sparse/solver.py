@@ -8,6 +8,7 @@ others).
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.sparse import csr_array
@@ -18,7 +19,7 @@ from corml.linalg.conjugate import Conjugate
 from corml.method.sparse.problem import PairProblem, Values
 from corml.progress import expected_steps
 
-__all__ = ["Solution", "advance", "solve"]
+__all__ = ["Checkpoint", "Point", "Solution", "advance", "solve"]
 
 RENEWALS = 3  # a gradient made afresh may say that it goes on, where single precision is nearly exhausted
 SHORTER, LONGER = 0.1, 10.0  # by which the length of steps may change at a time
@@ -32,6 +33,27 @@ class Solution:
     certificate: Certificate
 
 
+class Point(NamedTuple):
+    """Where the solver stands: all that the steps to come depend on."""
+
+    x: Values
+    gradient: Values
+    direction: Values
+    numbers: tuple[float, float]  # of the next direction, see `Conjugate`
+    residuals: tuple[float, ...]  # before any step, and after each
+    renewals: int
+
+
+class Checkpoint(Protocol):
+    """Keeps points, so that a solve that was stopped goes on, and comes to the same end."""
+
+    def load(self) -> Point | None:
+        """The last point that was kept."""
+
+    def save(self, make: Callable[[], Point]) -> None:
+        """A point is reached; it may be kept."""
+
+
 def solve(
     problem: PairProblem,
     *,
@@ -40,19 +62,30 @@ def solve(
     max_steps: int = 500,
     tol: float = 1e-3,
     progress: Callable[[int, int], None] | None = None,
+    checkpoint: Checkpoint | None = None,
 ) -> Solution:
     """Minimise ½⟨H, MH⟩ − ⟨B, H⟩ over symmetric H ≥ 0 on the support; `tol=0` runs exactly `max_steps`."""
     norm, largest = _size(problem)
-    x: Values = np.zeros_like(problem.linear) if start is None else np.maximum(start, np.float32(0))
-    at = Conjugate(problem.support, problem.item_curvature(), x, _gradient(problem, x, at_zero=start is None))
-    trace: list[float] = []
-    residual = first = _finite(at.move(problem.linear, 0.0) / norm, 0)
-    for _ in range(RENEWALS + 1):
+    kept = None if checkpoint is None else checkpoint.load()
+    if kept is not None:
+        x = kept.x
+        at = Conjugate(problem.support, problem.item_curvature(), x, kept.gradient, kept.direction, kept.numbers)
+        first, *trace = kept.residuals
+    else:
+        x = np.zeros_like(problem.linear) if start is None else np.maximum(start, np.float32(0))
+        at = Conjugate(problem.support, problem.item_curvature(), x, _gradient(problem, x, at_zero=start is None))
+        first, trace = _finite(at.move(problem.linear, 0.0) / norm, 0), []
+    residual = trace[-1] if trace else first
+    for renewals in range(0 if kept is None else kept.renewals, RENEWALS + 1):
         while len(trace) < max_steps and (tol <= 0 or residual > tol):
             residual = _finite(advance(problem, at) / norm, len(trace) + 1)
             trace.append(residual)
             if progress:
                 progress(len(trace), expected_steps([first, *trace], tol, max_steps))
+            if checkpoint:
+                checkpoint.save(
+                    lambda: Point(x, at.gradient, at.direction, at.numbers, (first, *trace), renewals)  # noqa: B023
+                )
         at.gradient = _gradient(problem, x)  # afresh: updates gather rounding
         residual = at.move(problem.linear, 0.0) / norm
         if len(trace) == max_steps or residual <= 2 * tol:
