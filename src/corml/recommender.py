@@ -81,19 +81,25 @@ class Recommender(FittedModel, ABC):
 
     def _fit_and_keep(self, train: Interactions, valid: Interactions | None, progress: Asked, **how: Any) -> Self:
         """Fit as asked and keep the state; an earlier one goes first, so that a failed fit leaves none."""
+        if not isinstance(train, Interactions) and hasattr(train, "interactions"):
+            train = train.interactions()  # a store, for a model that learns in memory
         check_is_data(train, "train")
         if valid is not None:
             check_is_data(valid, "valid")
         check(self)
         if not self.LEARNS_WEIGHTS:
             train = _counted(train, self.NAME)
-        vars(self).pop("fitted_", None)
-        vars(self).pop("_derived", None)
+        self._forget()
         state = Fitted.on(train, values_of(self))
         with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(train)):
             outcome = self._fit(FitCall(train=train, fitted=state, valid=valid, progress=report), **how)
         self.fitted_ = replace(state, **vars(outcome))
         return self
+
+    def _forget(self) -> None:
+        """Drop an earlier fit, and what was derived from it."""
+        vars(self).pop("fitted_", None)
+        vars(self).pop("_derived", None)
 
     def update(self, interactions: Interactions, *, refit: bool = False, progress: Asked = None) -> Self:
         """A model that knows these interactions too; this one stays as it is.

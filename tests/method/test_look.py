@@ -73,7 +73,9 @@ def test_figures_are_those_of_ranking_every_item(train, one, weighted, monkeypat
     V, sigma = looking._vectors(held.train, 16, (0.4, 0.4))
     H = looking._learn(held.train, V[:, :8], given, plan)
     combinations = [Combination(8, 0.0, 1.0), one]
-    values = ndcg_of(held, V, sigma, H, combinations, Weights.of(plan.resolved(given)), column_degrees(held.train))[:, 1]
+    values = ndcg_of(held, V, sigma, H, combinations, Weights.of(plan.resolved(given)), column_degrees(held.train))[
+        :, 1
+    ]
     expected = whole_ranking(held, V, sigma, H, one, plan.resolved(given))
     assert np.abs(values - expected).mean() < 1e-3  # near-equal scores may change places
     assert np.corrcoef(values, expected)[0, 1] > 0.999

@@ -1,5 +1,6 @@
 """CoRML: Collaborative Residual Metric Learning (SIGIR 2023), the model this package is about."""
 
+import os
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
@@ -9,11 +10,13 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from corml import fitted, memory
+from corml.console_progress import shown
 from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Settings, learned
 from corml.interactions import Interactions
 from corml.linalg.closeness import Closeness
 from corml.linalg.scaling import column_degrees, is_symmetric
+from corml.log import timed
 from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
 from corml.method.look import look
@@ -45,6 +48,7 @@ from corml.settings import (
     whole,
     yes_or_no,
 )
+from corml.store import Store
 from corml.strength import of_mean_square_one
 from corml.topn import Lists
 
@@ -198,14 +202,18 @@ class CoRML(Recommender):
 
     def fit(
         self,
-        train: Interactions,
+        train: Interactions | Store,
         *,
         valid: Interactions | None = None,
         warm_start: "CoRML | None" = None,
         workspace: Workspace | None = None,
+        work: str | os.PathLike[str] | None = None,
         progress: Asked = None,
     ) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
+
+        A `corml.Store` is learned from in files, however large it is, with what is finished kept in a folder `work`
+        (default: a folder of the store): a fit that was stopped goes on when it is called again, and ends the same.
 
         `warm_start` is a fitted CoRML to begin from, which saves time, not accuracy: the sparse solver starts at its H
         (items are matched by id, so the data may have grown), and on the same data its singular vectors are used again.
@@ -213,12 +221,25 @@ class CoRML(Recommender):
         """
         if workspace is not None and not isinstance(workspace, Workspace):
             raise UsageError("workspace must be a corml.Workspace of the same interactions: Workspace(train).")
+        if isinstance(train, Store):
+            if warm_start is not None or workspace is not None:
+                raise UsageError("A fit on a store has no warm_start and no workspace: use store.interactions().")
+            return self._fit_on_store(train, work, progress)
         how: dict[str, Any] = {"workspace": workspace}
         if isinstance(train, Interactions):  # what is not is refused by the fit itself
             if workspace is not None:
                 workspace.check_is_of(train)
             how["warm_start"] = None if warm_start is None else WarmStart.of(warm_start, train)
         return self._fit_and_keep(train, valid, progress, **how)
+
+    def _fit_on_store(self, store: Store, work: str | os.PathLike[str] | None, progress: Asked) -> Self:
+        from corml.method.out_of_core import on_store  # only who has a store waits for it
+
+        check(self)
+        self._forget()
+        with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(store)):
+            self.fitted_ = on_store.fitted(store, Settings(values_of(self)), work, report)
+        return self
 
     def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
         """Begin from the earlier H."""

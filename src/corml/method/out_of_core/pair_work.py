@@ -25,7 +25,7 @@ from corml.tasks import Task
 
 __all__ = ["OnDisk"]
 
-BY_ROWS = 3.0  # items of users that are visited in the time in which one number is gathered through users, about
+A_VISIT, A_ROW_GATHER, A_USER_GATHER = 1.5, 1.0, 1.1  # ns: an item of a user, and numbers gathered either way
 
 Vector = NDArray[np.float64]
 
@@ -173,8 +173,8 @@ class TaskProduct:
         partners = np.diff(support.indptr).astype(np.float64)
         squares = _sums_over(support, partners)
         gathers = partners * files.sides.items.degrees
-        rows = BY_ROWS * files.visits + squares
-        self.by_rows = bool(rows.sum() < 2 * gathers.sum())
+        rows = A_VISIT * files.visits + A_ROW_GATHER * squares
+        self.by_rows = bool(rows.sum() < A_USER_GATHER * 2 * gathers.sum())
         if self.by_rows:
             self.ranges = cuts.ranges(rows, cuts.GATHERS)
         else:

@@ -1,0 +1,293 @@
+"""A fit on a store learns what a fit in memory learns, goes on after a kill, and always ends with the same bytes."""
+
+import hashlib
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from scipy.sparse import csr_array
+
+import corml
+from corml.errors import DataError, SettingError, UsageError
+from corml.linalg.by_rows import product_rows
+from corml.linalg.dense_normal import add_normal_product
+from corml.linalg.sides import Rows, Sides
+from corml.linalg.support import Support
+from corml.method.out_of_core import cuts, pair_work, points
+from corml.tasks import Artefacts
+
+SETTINGS = {
+    "untouched": {"solver": "sparse"},
+    "all pairs": {"solver": "sparse", "adapt": False},
+    "some candidates": {"adapt": False, "candidates": 25},
+    "weights of users": {"adapt": False, "candidates": 25, "user_norm": 0.5, "pair_tol": 1.0},
+    "budget": {"adapt": False, "solver": "sparse", "budget": 8},
+    "no filter": {"adapt": False, "solver": "sparse", "mix": 1.0},
+}
+
+
+def digest(model):
+    H = model.H_
+    parts = [model.V_, H.indptr, H.indices, H.data]
+    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
+
+
+def dense_product(A):
+    return A @ A.T
+
+
+# --- the same as in memory -------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_what_is_learned_is_what_a_fit_in_memory_learns(store, name):
+    on_disk, in_memory = corml.CoRML(**SETTINGS[name]), corml.CoRML(**SETTINGS[name])
+    on_disk.fit(store)
+    in_memory.fit(store.interactions())
+    assert on_disk.settings_ == in_memory.settings_
+    assert abs(on_disk.H_ - in_memory.H_).max() < 1e-5
+    G = [dense_product(model.V_) for model in (on_disk, in_memory)]
+    assert np.abs(G[0] - G[1]).max() < 1e-4
+    assert on_disk.users_ == in_memory.users_
+    assert np.array_equal(on_disk.degrees_, in_memory.degrees_)
+    users = list(on_disk.users_)
+    lists = [model.recommend(users, k=10).items for model in (on_disk, in_memory)]
+    assert (lists[0] == lists[1]).all(axis=1).mean() >= 0.999
+
+
+def test_both_ways_to_multiply_give_the_same(store, monkeypatch):
+    learned = []
+    for cost in (1e-9, 1e9):  # through users: never, always by rows
+        monkeypatch.setattr(pair_work, "A_USER_GATHER", 1 / cost)
+        learned.append(corml.CoRML(adapt=False, candidates=25).fit(store).H_)
+    assert abs(learned[0] - learned[1]).max() < 1e-5
+
+
+def test_a_model_fitted_on_a_store_can_be_saved_updated_and_asked(store, tmp_path):
+    model = corml.CoRML(adapt=False).fit(store)
+    model.save(tmp_path / "model.corml")
+    again = corml.read_model(tmp_path / "model.corml")
+    users = list(model.users_)[:50]
+    assert again.recommend(users).items.tolist() == model.recommend(users).items.tolist()
+    history = [list(model.items)[:3]]
+    assert len(again.recommend(history=history).items[0]) == 10
+
+
+# --- the same bytes --------------------------------------------------------------------------------------------------
+
+
+def test_threads_and_parts_of_the_store_do_not_show_in_the_bytes(store, tmp_path, monkeypatch):
+    learned = set()
+    for threads in ("1", "2", "5"):
+        monkeypatch.setenv("CORML_THREADS", threads)
+        learned.add(digest(corml.CoRML(candidates=25).fit(store)))
+    assert len(learned) == 1
+
+
+def test_how_items_are_cut_does_not_show_in_the_bytes(store, monkeypatch):
+    learned = set()
+    for visits in (20_000, 60_000, 10**9):
+        monkeypatch.setattr(cuts, "VISITS", visits)
+        learned.add(digest(corml.CoRML(adapt=False, candidates=25).fit(store)))
+    assert len(learned) == 1
+
+
+def test_a_limit_of_memory_changes_nothing_that_is_learned(store):
+    free = corml.CoRML(adapt=False, candidates=25).fit(store)
+    limited = corml.CoRML(adapt=False, candidates=25, max_memory="2GB").fit(store)
+    assert digest(free) == digest(limited)
+
+
+# --- kills -----------------------------------------------------------------------------------------------------------
+
+FIT = """
+import sys, corml
+from corml.method.out_of_core import cuts, points
+cuts.PAIRS, cuts.VISITS, cuts.GATHERS, points.SECONDS = 3000, 60_000, 400_000, 0.0
+print("begin", flush=True)
+model = corml.CoRML(candidates=25).fit(corml.Store(sys.argv[1]), work=sys.argv[2])
+model.save(sys.argv[3])
+"""
+
+
+def start(store, work, out):
+    command = [sys.executable, "-c", FIT, str(store.path), str(work), str(out)]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "CORML_THREADS": "1"})
+    assert process.stdout.readline() == b"begin\n"
+    return process
+
+
+def finish(process):
+    assert process.wait(timeout=300) == 0
+    process.stdout.close()
+
+
+@pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=pytest.mark.slow)])
+def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(store, tmp_path, rounds):
+    began = time.monotonic()
+    finish(start(store, tmp_path / "whole", tmp_path / "whole.corml"))
+    took = time.monotonic() - began
+    whole, chance = digest(corml.read_model(tmp_path / "whole.corml")), random.Random(1)
+    work, out, kills = tmp_path / "killed", tmp_path / "killed.corml", 0
+    for _ in range(rounds):
+        process = start(store, work, out)
+        try:
+            process.wait(chance.uniform(0, took / 2))
+            break  # what was kept has made it short
+        except subprocess.TimeoutExpired:
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            process.stdout.close()
+            kills += 1
+    if not out.exists():
+        finish(start(store, work, out))
+    assert kills > 0
+    assert digest(corml.read_model(out)) == whole
+    assert not work.exists()
+
+
+def test_finished_work_is_not_done_again(store, tmp_path, monkeypatch):
+    """Stopped at its last step, a fit makes only what was not finished."""
+    made = []
+    perform = Artefacts.make
+
+    def counted(self, key, fill, *, durable):
+        if durable:
+            made.append(key)
+        return perform(self, key, fill, durable=durable)
+
+    monkeypatch.setattr(Artefacts, "make", counted)
+    model = corml.CoRML(candidates=25)
+    with monkeypatch.context() as stopping:
+        stopping.setattr("corml.method.out_of_core.fit.checked", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model.fit(store, work=tmp_path / "work")
+    first = len(made)
+    made.clear()
+    model.fit(store, work=tmp_path / "work")
+    assert first > 20
+    assert len(made) <= 0.05 * first
+
+
+def test_points_are_kept_in_turn_and_the_solver_goes_on_from_the_last(store, tmp_path, monkeypatch):
+    monkeypatch.setattr(points, "SECONDS", 0.0)
+    whole = corml.CoRML(adapt=False, candidates=25).fit(store, work=tmp_path / "whole")
+    steps = []
+    product = pair_work.TaskProduct.one_way
+
+    def stopping(self, x):
+        steps.append(1)
+        if len(steps) == 6:
+            raise KeyboardInterrupt
+        return product(self, x)
+
+    with monkeypatch.context() as stop:
+        stop.setattr(pair_work.TaskProduct, "one_way", stopping)
+        with pytest.raises(KeyboardInterrupt):
+            corml.CoRML(adapt=False, candidates=25).fit(store, work=tmp_path / "work")
+    steps.clear()
+    monkeypatch.setattr(pair_work.TaskProduct, "one_way", lambda self, x: (steps.append(1), product(self, x))[1])
+    again = corml.CoRML(adapt=False, candidates=25).fit(store, work=tmp_path / "work")
+    assert digest(again) == digest(whole)
+    assert again.fitted_.certificates == whole.fitted_.certificates
+    assert len(steps) < whole.fitted_.certificates[0].steps
+
+
+# --- refusals --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "settings", [{"filter": "elementwise", "adapt": False}, {"solver": "admm"}, {"rho": 3.0}, {"precision": "double"}]
+)
+def test_what_only_memory_can_do_is_refused(store, settings):
+    with pytest.raises(SettingError, match="A fit on a store"):
+        corml.CoRML(**settings).fit(store)
+    assert not (store.path / "fit").exists()
+
+
+def test_two_fits_do_not_share_a_folder(store, tmp_path):
+    process = start(store, tmp_path / "work", tmp_path / "model.corml")
+    while not (tmp_path / "work" / "durable").exists():
+        time.sleep(0.01)
+    with pytest.raises(UsageError, match="Another process works in"):
+        corml.CoRML().fit(store, work=tmp_path / "work")
+    finish(process)
+
+
+def test_a_folder_with_something_else_is_left_alone(store, tmp_path):
+    (tmp_path / "mine.txt").write_text("mine")
+    with pytest.raises(UsageError, match="not the folder of a fit"):
+        corml.CoRML().fit(store, work=tmp_path)
+    with pytest.raises(UsageError, match="not the folder of a fit"):
+        corml.CoRML().fit(store, work=tmp_path / "mine.txt")
+    with pytest.raises(DataError, match="Could not write"):
+        corml.CoRML().fit(store, work=tmp_path / "mine.txt" / "inner")
+    assert (tmp_path / "mine.txt").read_text() == "mine"
+
+
+def test_too_little_memory_is_refused_before_anything_is_found(store):
+    with pytest.raises(corml.errors.ResourceError, match="Leading a fit"):
+        corml.CoRML(max_memory="10MB").fit(store)
+
+
+def test_a_store_has_no_warm_start(store):
+    model = corml.CoRML(adapt=False).fit(store)
+    with pytest.raises(UsageError, match="no warm_start"):
+        corml.CoRML().fit(store, warm_start=model)
+
+
+def test_other_models_load_the_store(store):
+    on_disk, in_memory = corml.ItemKNN().fit(store), corml.ItemKNN().fit(store.interactions())
+    users = list(on_disk.users_)[:20]
+    assert on_disk.recommend(users).items.tolist() == in_memory.recommend(users).items.tolist()
+
+
+# --- kernels ---------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(params=["plain", "weighted"])
+def R(request):
+    rng = np.random.default_rng(4)
+    dense = (rng.random((80, 30)) < 0.2) * (1.0 if request.param == "plain" else rng.random((80, 30)) + 0.5)
+    return csr_array(dense.astype(np.float32))
+
+
+@pytest.mark.parametrize("parts", [1, 3, 8])
+def test_the_product_with_a_block_is_that_of_dense_matrices(R, parts):
+    rng = np.random.default_rng(5)
+    B, weights = rng.standard_normal((30, 16)).astype(np.float32), rng.random(80).astype(np.float32)
+    expected = R.toarray().T @ (weights[:, None] * (R.toarray() @ B))
+    assert np.allclose(add_normal_product(Rows.of(R), weights, B, 0, 80, parts), expected, atol=1e-4)
+    halves = [add_normal_product(Rows.of(R), weights, B, a, b, parts) for a, b in ((0, 33), (33, 80))]
+    assert np.allclose(sum(halves), expected, atol=1e-4)
+
+
+def test_the_product_by_rows_is_that_of_dense_matrices(R):
+    rng = np.random.default_rng(6)
+    pattern = np.triu(rng.random((30, 30)) < 0.4, 1)
+    support = Support.of(csr_array((pattern | pattern.T).astype(np.float32)))
+    X = np.triu(rng.random((30, 30)), 1) * pattern
+    X = (X + X.T).astype(np.float32)
+    p, weights = rng.random(30).astype(np.float32) + 0.5, rng.random(80).astype(np.float32)
+    P = R.toarray() * p
+    expected = support.values(csr_array((P.T @ (weights[:, None] * P) @ X).astype(np.float32)))
+    x, out = support.values(csr_array(X)), np.zeros(len(support), dtype=np.float32)
+    product_rows(Sides.of(R), p, weights, support, x, out, 0, 30)
+    assert np.allclose(out, expected, rtol=1e-4)
+    low = int(support.indptr[11])
+    part = np.zeros(len(support) - low, dtype=np.float32)
+    product_rows(Sides.of(R), p, weights, support, x, part, 11, 30, shift=low)
+    assert np.array_equal(part, out[low:])
+
+
+@pytest.mark.parametrize(("work", "of_one"), [([1] * 10, 3), ([0] * 5, 1), ([9, 0, 0, 1], 2), ([], 1), ([5], 1)])
+def test_ranges_cover_all_rows_once(work, of_one):
+    found = cuts.ranges(np.array(work), of_one)
+    rows = [row for a, b in found for row in range(a, b)]
+    assert rows == list(range(len(work)))
+    assert all(a < b for a, b in found) or not work
