@@ -3,7 +3,7 @@
 import os
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,6 +51,9 @@ from corml.settings import (
 from corml.store import Store
 from corml.strength import of_mean_square_one
 from corml.topn import Lists
+
+if TYPE_CHECKING:
+    from distributed import Client
 
 __all__ = ["CoRML", "Dial"]
 
@@ -208,12 +211,15 @@ class CoRML(Recommender):
         warm_start: "CoRML | None" = None,
         workspace: Workspace | None = None,
         work: str | os.PathLike[str] | None = None,
+        cluster: "str | Client | None" = None,
         progress: Asked = None,
     ) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
 
         A `corml.Store` is learned from in files, however large it is, with what is finished kept in a folder `work`
         (default: a folder of the store): a fit that was stopped goes on when it is called again, and ends the same.
+        `cluster` is a client of Dask, or the address of a scheduler, whose workers reach the folder: they share the
+        work, and the same bytes come out.
 
         `warm_start` is a fitted CoRML to begin from, which saves time, not accuracy: the sparse solver starts at its H
         (items are matched by id, so the data may have grown), and on the same data its singular vectors are used again.
@@ -224,7 +230,9 @@ class CoRML(Recommender):
         if isinstance(train, Store):
             if warm_start is not None or workspace is not None:
                 raise UsageError("A fit on a store has no warm_start and no workspace: use store.interactions().")
-            return self._fit_on_store(train, work, progress)
+            return self._fit_on_store(train, work, cluster, progress)
+        if work is not None or cluster is not None:
+            raise UsageError("work and cluster are for a fit on a corml.Store: make one with corml.build_store(…).")
         how: dict[str, Any] = {"workspace": workspace}
         if isinstance(train, Interactions):  # what is not is refused by the fit itself
             if workspace is not None:
@@ -232,13 +240,15 @@ class CoRML(Recommender):
             how["warm_start"] = None if warm_start is None else WarmStart.of(warm_start, train)
         return self._fit_and_keep(train, valid, progress, **how)
 
-    def _fit_on_store(self, store: Store, work: str | os.PathLike[str] | None, progress: Asked) -> Self:
+    def _fit_on_store(
+        self, store: Store, work: str | os.PathLike[str] | None, cluster: "str | Client | None", progress: Asked
+    ) -> Self:
         from corml.method.out_of_core import on_store  # only who has a store waits for it
 
         check(self)
         self._forget()
         with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(store)):
-            self.fitted_ = on_store.fitted(store, Settings(values_of(self)), work, report)
+            self.fitted_ = on_store.fitted(store, Settings(values_of(self)), work, cluster, report)
         return self
 
     def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:

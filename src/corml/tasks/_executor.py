@@ -1,4 +1,4 @@
-"""Who runs tasks: this process, one after the other; `corml.tasks.dask` has one for a cluster."""
+"""Who runs tasks: this process, one after the other; `corml.tasks.cluster` has one for many."""
 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
@@ -6,7 +6,7 @@ from typing import Any, Protocol
 from corml.tasks._artefacts import Artefacts, Damaged
 from corml.tasks._task import Task
 
-__all__ = ["Executor", "Serial", "perform"]
+__all__ = ["MOST_REPAIRS", "Executor", "Facts", "Report", "Serial", "perform"]
 
 MOST_REPAIRS = 3  # of one artefact that is damaged again and again: then it is the disk
 
