@@ -1,7 +1,19 @@
 """A store: interactions as files of a folder, mapped into memory piece by piece. `corml.scale` makes one."""
 
-from corml.store._layout import ITEMS, MANIFEST, PLAN, WORK, array_name, is_store, labels_name
+from corml.store._layout import (
+    ITEMS,
+    MANIFEST,
+    PLAN,
+    SPLIT,
+    SPLIT_PLAN,
+    WORK,
+    array_name,
+    is_split,
+    is_store,
+    labels_name,
+)
 from corml.store._manifest import FORMAT, Manifest, digest
+from corml.store._people import People
 from corml.store._store import Chunk, Store
 
 __all__ = [
@@ -9,12 +21,16 @@ __all__ = [
     "ITEMS",
     "MANIFEST",
     "PLAN",
+    "SPLIT",
+    "SPLIT_PLAN",
     "WORK",
     "Chunk",
     "Manifest",
+    "People",
     "Store",
     "array_name",
     "digest",
+    "is_split",
     "is_store",
     "labels_name",
 ]

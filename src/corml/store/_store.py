@@ -99,7 +99,7 @@ class Store:
     def verify(self) -> None:
         """Compare the hash of every file with the manifest."""
         for name in self.manifest.files:
-            self._compare(name)
+            self.file(name)
 
     def chunks(self) -> Iterator[Chunk]:
         """Users × items, some users at a time, in order."""
@@ -111,11 +111,22 @@ class Store:
 
     def item_labels(self) -> "pl.Series":
         """The ids of all items, in order."""
-        return self._labels(ITEMS)
+        return self.labels(ITEMS)
 
     def user_labels(self) -> "Iterator[pl.Series]":
         """The ids of users, those of one chunk at a time."""
-        return (self._labels(labels_name("users", part)) for part in range(len(self.manifest.user_starts) - 1))
+        return (self.labels(labels_name("users", part)) for part in range(len(self.manifest.user_starts) - 1))
+
+    def labels(self, name: str) -> "pl.Series":
+        """The ids in one of its files."""
+        import polars as pl
+
+        return pl.read_parquet(self.file(name), columns=["id"]).to_series()
+
+    def chunk(self, folder: str, part: int) -> Chunk:
+        """The rows of one part of by_user, seen or others; `first` is not known of the last two, and 0."""
+        first = self.manifest.user_starts[part] if folder == "by_user" else 0
+        return self._chunk(folder, part, first, self.items)
 
     def interactions(self) -> Interactions:
         """Everything as ordinary interactions, where they fit into memory.
@@ -143,7 +154,7 @@ class Store:
 
     def _others(self, items: Ids) -> Interactions:
         parts = range(len(self.manifest.user_starts) - 1)
-        labels = self._all(self._labels(labels_name("others", part)) for part in parts)
+        labels = self._all(self.labels(labels_name("others", part)) for part in parts)
         people, nothing = Ids(labels, kind="user"), np.zeros(0, dtype=np.int32)
         times = np.zeros(0) if self.manifest.timed else None
         return Interactions(people, items, nothing, nothing, times, seen=self._seen("others", people, items))
@@ -189,17 +200,12 @@ class Store:
         return Chunk(first, width, arrays["indptr"], arrays["indices"], arrays.get("weights"), arrays.get("times"))
 
     def _array(self, name: str) -> NDArray[Any]:
-        path = self._compare(name)
+        path = self.file(name)
         # "c", not "r": for an array that must not be written to, Numba compiles everything once more
         mapped: NDArray[Any] = np.load(path, mmap_mode="c", allow_pickle=False)
         return mapped
 
-    def _labels(self, name: str) -> "pl.Series":
-        import polars as pl
-
-        return pl.read_parquet(self._compare(name), columns=["id"]).to_series()
-
-    def _compare(self, name: str) -> Path:
+    def file(self, name: str) -> Path:
         """The path of a file, whose hash is compared with the manifest unless it was before."""
         path = self.path / name
         if name in self._compared:
