@@ -2,9 +2,9 @@
 
 from bisect import bisect_right
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property
-from itertools import pairwise
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,12 +22,16 @@ if TYPE_CHECKING:
 __all__ = ["People"]
 
 
-@dataclass(eq=False)
 class People:
-    """What is known of people, some at a time: who is in memory are those that were asked for, and the items' ids."""
+    """What is known of people, some at a time: in memory are those who were asked for, and the ids of the items.
 
-    store: Store
-    _read: "tuple[str, pl.Series] | None" = None  # the ids that were read last: those of one part
+    `items` are these ids where somebody has them already.
+    """
+
+    def __init__(self, store: Store, items: Ids | None = None) -> None:
+        self.store = store
+        self._items = items
+        self._read: tuple[str, pl.Series] | None = None  # the ids that were read last: those of one part
 
     def __len__(self) -> int:
         return self.store.users + self.store.manifest.others
@@ -40,11 +44,16 @@ class People:
     @cached_property
     def items(self) -> Ids:
         """The catalogue, one object for all who are asked for."""
-        return Ids(self.store.item_labels().to_list(), kind="item")
+        return Ids(self.store.item_labels().to_list(), kind="item") if self._items is None else self._items
 
     def parts(self) -> Iterator[Interactions]:
         """The users of one part after the other, without what they have only seen."""
-        return (self._users(first, last, seen=False) for first, last in pairwise(self.store.manifest.user_starts))
+        return map(self.part, range(len(self.store.manifest.user_starts) - 1))
+
+    def part(self, number: int) -> Interactions:
+        """The users of one part, without what they have only seen."""
+        first, last = self.store.manifest.user_starts[number : number + 2]
+        return self._users(first, last, seen=False)
 
     def some(self, first: int, last: int) -> Interactions:
         """What is known of the people from the first to before the last: pairs, and what was only seen."""
@@ -80,7 +89,7 @@ class People:
 
     @cached_property
     def _other_starts(self) -> list[int]:
-        return np.cumsum([0, *(len(chunk) for chunk in self._all("others"))]).tolist()
+        return list(accumulate((len(chunk) for chunk in self._all("others")), initial=0))
 
     def _all(self, folder: str) -> Iterator[Chunk]:
         parts = len(self.store.manifest.user_starts) - 1
@@ -122,9 +131,10 @@ def _rows(chunk: Chunk, low: int, high: int) -> tuple[NDArray[Any] | None, ...]:
 
 def _joined(users: Interactions, others: Interactions) -> Interactions:
     """The others after the users."""
-    ids, seen = Ids([*users.users, *others.users], kind="user"), [users.seen, others.seen]
-    whole = [(len(users.users) * at, one) for at, one in enumerate(seen) if one is not None]
-    times = None if others.seen is None or others.seen.times is None else [one.times for _, one in whole]
-    pairs = [np.concatenate([start + one.user for start, one in whole]), np.concatenate([one.item for _, one in whole])]
-    known = Interactions(ids, users.items, *pairs, None if times is None else np.concatenate(times))
-    return replace(users, users=ids, seen=known)
+    ids, first = Ids([*users.users, *others.users], kind="user"), len(users.users)
+    parts = [(start, one.seen) for start, one in ((0, users), (first, others)) if one.seen is not None]
+    user = np.concatenate([start + one.user for start, one in parts])
+    item = np.concatenate([one.item for _, one in parts])
+    times = [one.times for _, one in parts if one.times is not None]
+    seen = Interactions(ids, users.items, user, item, np.concatenate(times) if times else None)
+    return replace(users, users=ids, seen=seen)
