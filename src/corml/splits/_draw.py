@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from corml.ids import Ids
 from corml.interactions import Interactions, Rows
 from corml.splits._parts import PARTS
-from corml.splits._pieces import AnySplit, Data, Pieces
+from corml.splits._pieces import AnySplit, Data, Decide, Pieces
 from corml.splits._split import Split
 
 __all__ = ["Whole", "assemble", "by_counts", "label_numbers", "random_ranks", "ranks", "whole_counts"]
@@ -28,7 +28,7 @@ Whole = NDArray[np.int64]
 
 def assemble(
     data: Data,
-    part: NDArray[Any] | Callable[[Interactions], NDArray[Any]],
+    part: NDArray[Any] | Decide,
     procedure: dict[str, Any],
     *,
     until: Callable[[Interactions, NDArray[Any]], NDArray[np.float64]] | NDArray[np.float64] | None = None,

@@ -1,6 +1,6 @@
 """Data as splits see them: interactions in memory, or a store of which some users are there at a time."""
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -13,10 +13,11 @@ from corml.interactions import Interactions
 from corml.progress import Progress
 from corml.splits._split import Split
 from corml.splits._store_split import StoreSplit
-from corml.splits._store_write import Decide, write_split
 from corml.store import People, Store
 
-__all__ = ["AnySplit", "Data", "Pieces", "check_times", "pieces", "times_of"]
+__all__ = ["AnySplit", "Data", "Decide", "Pieces", "check_times", "pieces", "times_of"]
+
+Decide = Callable[[Interactions], NDArray[Any]]  # gives the number of the part of each pair
 
 
 class Pieces:
@@ -53,6 +54,8 @@ class Pieces:
 
     def written(self, decide: Decide, procedure: Mapping[str, Any]) -> StoreSplit:
         """Write the split."""
+        from corml.splits._store_write import write_split  # with a kernel that data in memory do without
+
         return write_split(self.people, self.out, decide, procedure, self.progress)
 
     def __getattr__(self, name: str) -> Any:

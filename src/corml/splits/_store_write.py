@@ -29,7 +29,7 @@ from corml.store.folder import held
 from corml.store.turning import Turned, write_item_blocks
 from corml.store.writing import FOLDERS, hashed, put_arrays, put_copy
 
-__all__ = ["Decide", "write_split"]
+__all__ = ["write_split"]
 
 VERSION = 1  # of the way parts are written: those of another version are not continued
 COMMON = ("users", "seen", "others", ITEMS)  # files that all parts have as the store has them
