@@ -13,7 +13,7 @@ from corml.interactions import Interactions
 from corml.progress import Progress
 from corml.splits._split import Split
 from corml.splits._store_split import StoreSplit
-from corml.store import People, Store
+from corml.store import Store
 
 __all__ = ["AnySplit", "Data", "Decide", "Pieces", "check_times", "pieces", "times_of"]
 
@@ -28,13 +28,13 @@ class Pieces:
 
     def __init__(self, store: Store, how: str, out: Path, progress: Progress) -> None:
         self.how, self.out, self.progress = how, out, progress
-        self.people = People(store)
+        self.store, self.people = store, store.people()
 
     def __iter__(self) -> Iterator[Interactions]:
         return self.people.parts()
 
     def __len__(self) -> int:
-        return len(self.people.store)
+        return len(self.store)
 
     @property
     def items(self) -> Ids:
@@ -48,15 +48,15 @@ class Pieces:
 
     def times(self) -> Iterator[NDArray[np.float64]] | None:
         """The moments of all pairs, those of some users at a time; None where they are not known."""
-        if not self.people.store.manifest.timed:
+        if not self.store.manifest.timed:
             return None
-        return (np.asarray(chunk.times) for chunk in self.people.store.chunks())
+        return (np.asarray(chunk.times) for chunk in self.store.chunks())
 
     def written(self, decide: Decide, procedure: Mapping[str, Any]) -> StoreSplit:
         """Write the split."""
         from corml.splits._store_write import write_split  # with a kernel that data in memory do without
 
-        return write_split(self.people, self.out, decide, procedure, self.progress)
+        return write_split(self.store, self.people, self.out, decide, procedure, self.progress)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

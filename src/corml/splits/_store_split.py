@@ -11,7 +11,7 @@ from typing import Any
 from corml.errors import DataError, ascii_line
 from corml.splits._parts import PARTS
 from corml.splits._split import Split
-from corml.store import SPLIT, SPLIT_PLAN, People, Store
+from corml.store import SPLIT, SPLIT_PLAN, Store
 
 __all__ = ["StoreSplit", "fingerprint_of", "read_store_split", "split_text"]
 
@@ -56,8 +56,8 @@ class StoreSplit:
 
     def pieces(self) -> Iterator[Split]:
         """The same split of some users at a time, in their order."""
-        items = People(self.train).items  # one object for all: that they are equal is then seen at once
-        people = {name: People(part, items) for name, part in self.parts().items()}
+        items = self.train.people().items  # one object for all: that they are equal is then seen at once
+        people = {name: part.people(items) for name, part in self.parts().items()}
         for some in zip(*(one.parts() for one in people.values()), strict=True):
             yield Split(**dict(zip(people, some, strict=True)), procedure=self.procedure)
 

@@ -40,10 +40,9 @@ Decide = Callable[[Interactions], NDArray[Any]]
 
 
 def write_split(
-    people: People, folder: Path, decide: Decide, procedure: Mapping[str, Any], progress: Progress
+    store: Store, people: People, folder: Path, decide: Decide, procedure: Mapping[str, Any], progress: Progress
 ) -> StoreSplit:
     """Write the parts into a folder, or finish what a stopped call began; `decide` numbers the part of a pair."""
-    store = people.store
     procedure = json.loads(json.dumps(procedure))
     other = "another store or by other options"
     if store.path.resolve() == folder.resolve() or store.path.resolve().is_relative_to(folder.resolve()):
@@ -57,7 +56,7 @@ def write_split(
         return there
     facts = {"version": VERSION, "procedure": procedure}
     with held(folder, SPLIT_PLAN, facts, a="a split", other=other, made=PARTS):
-        _divide(people, folder / WORK, decide, progress)
+        _divide(store, people, folder / WORK, decide, progress)
         prints, reached = {}, {}
         for name in PARTS:
             part = _Part(store, folder, name)
@@ -70,9 +69,9 @@ def write_split(
     return read_store_split(folder)
 
 
-def _divide(people: People, work: Path, decide: Decide, progress: Progress) -> None:
+def _divide(store: Store, people: People, work: Path, decide: Decide, progress: Progress) -> None:
     """Write by_user of all parts."""
-    starts = people.store.manifest.user_starts
+    starts = store.manifest.user_starts
     for name in PARTS:
         if not (work.parent / name).is_dir():
             (work / name / "by_user").mkdir(parents=True, exist_ok=True)
@@ -84,7 +83,7 @@ def _divide(people: People, work: Path, decide: Decide, progress: Progress) -> N
             for part in ORDER:
                 chosen = some.where(decided == part)
                 if part < ALWAYS or len(chosen):
-                    put_arrays(work / PARTS[part], "by_user", number, _rows(chosen, people.store))
+                    put_arrays(work / PARTS[part], "by_user", number, _rows(chosen, store))
         progress("divide", number + 1, len(starts) - 1)
 
 

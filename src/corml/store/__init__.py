@@ -1,5 +1,6 @@
 """A store: interactions as files of a folder, mapped into memory piece by piece. `corml.scale` makes one."""
 
+from corml.store._chunk import Chunk
 from corml.store._layout import (
     ITEMS,
     MANIFEST,
@@ -14,7 +15,7 @@ from corml.store._layout import (
 )
 from corml.store._manifest import FORMAT, Manifest, digest
 from corml.store._people import People
-from corml.store._store import Chunk, Store
+from corml.store._store import Store
 
 __all__ = [
     "FORMAT",

@@ -5,15 +5,16 @@ from collections.abc import Iterator
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corml.ids import Ids
 from corml.interactions import Interactions
+from corml.store._chunk import Chunk
 from corml.store._layout import labels_name
-from corml.store._store import Chunk, Store
+from corml.store._manifest import Manifest
 from corml.strength import latest_of
 
 if TYPE_CHECKING:
@@ -22,19 +23,43 @@ if TYPE_CHECKING:
 __all__ = ["People"]
 
 
+class Opened(Protocol):
+    """What is asked of an opened store."""
+
+    manifest: Manifest
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of its files."""
+
+    def labels(self, name: str) -> "pl.Series":
+        """The ids in a file."""
+
+    def item_labels(self) -> "pl.Series":
+        """The ids of all items."""
+
+    def chunk(self, folder: str, part: int) -> Chunk:
+        """The rows of one part."""
+
+
 class People:
     """What is known of people, some at a time: in memory are those who were asked for, and the ids of the items.
 
     `items` are these ids where somebody has them already.
     """
 
-    def __init__(self, store: Store, items: Ids | None = None) -> None:
+    def __init__(self, store: Opened, items: Ids | None = None) -> None:
         self.store = store
         self._items = items
         self._read: tuple[str, pl.Series] | None = None  # the ids that were read last: those of one part
 
     def __len__(self) -> int:
-        return self.store.users + self.store.manifest.others
+        return self.users + self.store.manifest.others
+
+    @property
+    def users(self) -> int:
+        """How many of them are users."""
+        return self.store.manifest.users
 
     @property
     def fingerprint(self) -> str:
@@ -57,7 +82,7 @@ class People:
 
     def some(self, first: int, last: int) -> Interactions:
         """What is known of the people from the first to before the last: pairs, and what was only seen."""
-        users = self.store.users
+        users = self.users
         if last <= users:
             return self._users(first, last)
         others = self._others(max(first - users, 0), last - users)
@@ -115,6 +140,9 @@ class People:
 
 def _overlaps(starts: Any, first: int, last: int) -> Iterator[tuple[int, int, int]]:
     """Which rows of which parts are those from the first to before the last."""
+    if first == last:
+        yield 0, 0, 0  # nobody
+        return
     for part in range(max(bisect_right(starts, first) - 1, 0), len(starts) - 1):
         if starts[part] >= last:
             return

@@ -2,53 +2,30 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import DataError, ascii_line
 from corml.ids import Ids
 from corml.interactions import Interactions
+from corml.store._chunk import Chunk
 from corml.store._layout import ITEMS, array_name, labels_name
 from corml.store._manifest import Manifest, digest
+from corml.store._people import People
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Chunk", "Store"]
+__all__ = ["Store"]
 
 PER_LABEL = 337  # bytes of an id in memory, while it is read
 PER_PAIR = 24  # of a pair, with what is needed to put the parts together
 PER_VALUE = 16  # of a weight or a time likewise
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Some consecutive rows of a sparse matrix, mapped from disk: row i of it is row `first` + i of the whole."""
-
-    first: int
-    width: int
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    weights: NDArray[np.float32] | None
-    times: NDArray[np.float64] | None
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    @property
-    def matrix(self) -> csr_array:
-        """The rows as a matrix; with ones where there are no weights."""
-        values = np.ones(len(self.indices), dtype=np.float32) if self.weights is None else self.weights
-        matrix = csr_array((values, self.indices, self.indptr), shape=(len(self), self.width))
-        matrix.has_sorted_indices = matrix.has_canonical_format = True
-        return matrix
 
 
 class Store:
@@ -122,6 +99,10 @@ class Store:
         import polars as pl
 
         return pl.read_parquet(self.file(name), columns=["id"]).to_series()
+
+    def people(self, items: Ids | None = None) -> People:
+        """Its users, and after them the others, some at a time; `items` are the ids of items, where one has them."""
+        return People(self, items)
 
     def chunk(self, folder: str, part: int) -> Chunk:
         """The rows of one part of by_user, seen or others; `first` is not known of the last two, and 0."""
