@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 
 __all__ = ["at_ranks", "ordered", "value_of"]
 
-HELD = 1 << 22  # numbers: as many are simply held
+HELD = 1 << 20  # numbers: as many are simply held
 DIGIT = 16  # bits counted in one walk
 
 Numbers = NDArray[np.uint64]
