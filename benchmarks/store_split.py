@@ -1,11 +1,10 @@
-"""What it costs to split a store, to evaluate on the split, and to recommend to everybody (run: python
-benchmarks/store_split.py [ROWS]).
+"""What a split of a store, an evaluation on it and lists for everybody cost (python benchmarks/store_split.py [ROWS]).
 
-The rows of benchmarks/store.py, ratings of 3 and more, in a store with a budget of 64 MB. `item-knn`, fitted on the train
-part of the smaller store, is evaluated and makes lists; the evaluation in memory is of the same split, and its figures
-must be the same. Each step has a process of its own, which has compiled its kernels on small data before. A quarter of
-the rows is measured likewise: memory should not follow. Writes results/speed/store_split.json; with a number of rows
-only a file of its own.
+The rows of benchmarks/store.py, ratings of 3 and more, in a store with a budget of 64 MB. `item-knn`, fitted on the
+train part of the smaller store, is evaluated and makes lists; the evaluation in memory is of the same split, and its
+figures must be the same. Each step has a process of its own, which has compiled its kernels on small data before. A
+quarter of the rows is measured likewise: memory should not follow. Writes results/speed/store_split.json; with a number
+of rows only a file of its own.
 """
 
 import sys
@@ -20,7 +19,7 @@ from store import ITEMS, anonymous, generate
 
 import corml
 
-ROWS = 2_000_000
+ROWS = 1_000_000
 SMALL = 8000
 METRICS = ["ndcg@10", "recall@20", "novelty@10", "coverage@10"]
 
