@@ -166,7 +166,7 @@ def split(
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
 ) -> None:
-    """Split interactions and save the split as one file, or a store as a folder of stores.
+    """Split interactions and save the split as one file.
 
     The file holds hashes of the data and the procedure of the split; read_split in Python verifies and reads it. A
     store is divided into a folder piece by piece: its parts are stores again, and if it is stopped, the same command
