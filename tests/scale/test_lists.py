@@ -90,6 +90,15 @@ def test_ages_count_from_the_latest_moment_of_the_whole_store(model, in_memory, 
     assert model.recommend(history=FromData(early, people.latest), **asked).to_frame().equals(expected.to_frame())
 
 
+def test_the_latest_moment_may_be_that_of_somebody_who_likes_nothing(tmp_path):
+    rows = {"user": ["a", "a", "b", "c"], "item": ["x", "y", "x", "y"], "rating": [5, 1, 1, 5]}
+    for last in range(4):
+        pl.DataFrame({**rows, "time": [30 if row == last else row for row in range(4)]}).write_csv(tmp_path / "r.csv")
+        store = corml.build_store(tmp_path / "r.csv", tmp_path / str(last), at_least=3)
+        assert (store.users, store.manifest.seen, store.manifest.others) == (2, 1, 1)
+        assert store.people().latest == 30
+
+
 def test_some_people_are_those_of_all_interactions(shop, in_memory):
     people = shop.people()
     assert len(people) == len(in_memory.users) + len(in_memory.others.users)
@@ -130,9 +139,9 @@ def test_a_model_without_vectors_for_new_users_says_so(in_memory, shop, tmp_path
 
 def test_a_file_without_users_is_enough(model, shop, tmp_path):
     model.save(tmp_path / "m.corml", history=False)
-    small = corml.read_model(tmp_path / "m.corml")
-    small.recommend_to(tmp_path / "small", data=shop, k=4)
-    model.recommend_to(tmp_path / "whole", data=shop, k=4)
+    small, options = corml.read_model(tmp_path / "m.corml"), {"k": 4, "seen": "allow", "exclude_recent": "1000s"}
+    small.recommend_to(tmp_path / "small", data=shop, **options)
+    model.recommend_to(tmp_path / "whole", **options)
     assert lists_in(tmp_path / "small").equals(lists_in(tmp_path / "whole"))
 
 
