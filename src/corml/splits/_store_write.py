@@ -172,6 +172,8 @@ class _Part:
         for done, name in enumerate(common, start=1):
             put_copy(self.work / name, self.store.file(name))
             progress("link", done, len(common))
+        for inner in FOLDERS:
+            atomic.sync_folder(self.work / inner)  # a link is a name, which a power cut must not lose
         return common
 
     def _degrees(self) -> NDArray[np.int64]:
