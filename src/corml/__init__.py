@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from corml.recommendations import Recommendations
     from corml.rules import ListRules
     from corml.scale import build_store
-    from corml.splits import Split, read_split, split
+    from corml.splits import Split, StoreSplit, read_split, split
     from corml.store import Store
     from corml.tuning import Tuned, tune
 
@@ -49,6 +49,7 @@ _HOMES = {
     "Result": "corml.evaluation",
     "Split": "corml.splits",
     "Store": "corml.store",
+    "StoreSplit": "corml.splits",
     "Study": "corml.experiments",
     "Tuned": "corml.tuning",
     "Workspace": "corml.method.sparse.fit_cache",
@@ -78,6 +79,7 @@ __all__ = [
     "Result",
     "Split",
     "Store",
+    "StoreSplit",
     "Study",
     "Tuned",
     "Workspace",

@@ -34,6 +34,7 @@ from corml.topn import Lists, block_of, top_k
 if TYPE_CHECKING:
     from corml.linalg.closeness import Closeness
     from corml.parts import ListParts
+    from corml.store import Store
 
 __all__ = ["FitCall", "Recommender", "check_is_data"]
 
@@ -294,11 +295,15 @@ class Recommender(FittedModel, ABC):
         folder: str | os.PathLike[str],
         users: Labels | str | None = None,
         *,
+        data: "Store | None" = None,
         k: int = 10,
         progress: Asked = None,
         **options: Any,
     ) -> "ListParts":
         """Write the lists of users, by default of all, into a folder: Parquet files of some users each.
+
+        `data` is a `Store`: then the lists are those of everybody in it, by their histories there, whether the model
+        knows them or not. Kept out of them is what the store or the model knows of somebody.
 
         Memory does not grow with the number of users. A call that was stopped, at any moment, goes on when it is made
         again: parts that are finished are kept, and the files are in the end those of a call that was not stopped.
@@ -307,7 +312,7 @@ class Recommender(FittedModel, ABC):
         """
         from corml.parts import write_lists  # files and hashes that other requests do without
 
-        return write_lists(self, folder, users, k=k, options=options, progress=progress)
+        return write_lists(self, folder, users, data=data, k=k, options=options, progress=progress)
 
     def closeness(self) -> "Closeness":
         """How close two items are, for diverse lists: by their training users, unless the model has a metric."""

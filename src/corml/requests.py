@@ -13,7 +13,7 @@ from corml.ids import Ids, canonical, is_one_id, labels_of
 from corml.interactions import Interactions
 from corml.linalg.cells import rows_or_none
 from corml.recommendations import FALLBACK, PERSONAL, Recommendations
-from corml.seen import SeenRule, known_in, known_of_users
+from corml.seen import SeenRule, known_in, known_of_both, known_of_users
 from corml.strength import only_positive
 
 if TYPE_CHECKING:
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from corml.recommender import Recommender
 
 __all__ = [
+    "FromData",
     "Limits",
     "Request",
     "answer",
@@ -37,6 +38,7 @@ __all__ = [
 
 MAX_K = 10_000
 KEEP_OUT = SeenRule()
+NO_VECTOR = "the model has no vector for a user it did not learn from"
 UNKNOWN = ("fallback", "error")  # what becomes of users that the model does not know
 
 
@@ -51,6 +53,18 @@ class Request:
     users: NDArray[np.int64] | None = None
     latest: float | None = None  # the moment from which ages are counted, where there are any
     cold: Mapping[int, str] = field(default_factory=dict)  # why a row is not personal, other than by its history
+
+
+@dataclass(frozen=True)
+class FromData:
+    """People whom the model may know, by what data say of them; ages count from the latest moment of all of the data.
+
+    They are scored by these histories, a known user by the vector a model may have, and what either the data or the
+    model know of somebody is kept out of the list.
+    """
+
+    history: Interactions
+    latest: float | None
 
 
 @dataclass(frozen=True)
@@ -90,13 +104,15 @@ def resolve(
         raise UsageError(f"unknown must be 'fallback' or 'error'; got {ascii_line(unknown)}.")
     if (users is None) == (history is None):
         raise UsageError("Say for whom: either users=[…] (known users) or history=[[…], …] (their items).")
+    if isinstance(history, FromData):
+        return _from_data(state, history, ages=ages, weighted=weighted, folds_in=folds_in)
     if history is not None:
         return histories(state.items, history, weighted=weighted)
     labels, now = labels_of(users, "recommend"), state.histories
     numbers = _user_numbers(now.users, labels, unknown)
     rows, learned, new = scored_by(state, numbers, weighted=weighted, folds_in=folds_in)
     cold = dict.fromkeys(np.flatnonzero(numbers < 0).tolist(), "the model does not know this user")
-    cold |= dict.fromkeys(np.flatnonzero(new).tolist(), "the model has no vector for a user it did not learn from")
+    cold |= dict.fromkeys(np.flatnonzero(new).tolist(), NO_VECTOR)
     names, nothing = tuple(map(canonical, labels)), ((),) * len(labels)
     known = known_of_users(now, numbers, ages=ages)
     return Request(names, rows, nothing, known, learned, now.latest if ages else None, cold)
@@ -116,6 +132,22 @@ def scored_by(
         return rows, learned, np.zeros(len(numbers), dtype=bool)
     new = (np.diff(rows.indptr) > 0) & (np.diff(rows_or_none(state.train, learned).indptr) == 0)
     return rows_or_none(rows, np.where(new, -1, np.arange(len(new)))), learned, new
+
+
+def _from_data(state: "Fitted", data: FromData, *, ages: bool, weighted: bool, folds_in: bool) -> Request:
+    given, now = data.history, state.histories
+    own = given if given.items == state.items else given.on(given.users, state.items)
+    rows, numbers = own.histories if weighted else own.matrix, now.users.find(own.users)
+    learned, cold = np.where(numbers < now.learned, numbers, -1), {}
+    if not folds_in:
+        new = (np.diff(rows.indptr) > 0) & (np.diff(rows_or_none(state.train, learned).indptr) == 0)
+        rows = rows_or_none(rows, np.where(new, -1, np.arange(len(new))))
+        cold = dict.fromkeys(np.flatnonzero(new).tolist(), NO_VECTOR)
+    latest = max((one for one in (data.latest, now.latest if ages else None) if one is not None), default=None)
+    known = known_of_both(own, now, numbers, latest if ages else None)
+    nothing: tuple[tuple[str, ...], ...] = ((),) * len(numbers)
+    unknown = nothing if own is given else _unknown_items(given, state.items)
+    return Request(tuple(own.users), rows, unknown, known, learned, latest if ages else None, cold)
 
 
 def histories(items: Ids, history: Sequence[Sequence[Hashable]] | Interactions, *, weighted: bool = False) -> Request:

@@ -21,7 +21,7 @@ from corml.strength import latest_of
 if TYPE_CHECKING:
     from corml.histories import Histories
 
-__all__ = ["MODES", "SeenRule", "known_in", "known_of_users"]
+__all__ = ["MODES", "SeenRule", "known_in", "known_of_both", "known_of_users"]
 
 MODES = ("exclude", "allow", "only", "learned")
 
@@ -77,7 +77,20 @@ class SeenRule:
 
 def known_of_users(histories: "Histories", rows: NDArray[np.int64], *, ages: bool) -> csr_array:
     """What is known of users by their row numbers, learned from or not; of −1 nothing is."""
-    latest = histories.latest if ages else None
+    return _known_until(histories, rows, histories.latest if ages else None)
+
+
+def known_of_both(
+    data: Interactions, histories: "Histories", rows: NDArray[np.int64], latest: float | None
+) -> csr_array:
+    """What data say is known of their users, and what else a model knows of them, by their row numbers."""
+    own, others = _known_in(data, latest), _known_until(histories, rows, latest)
+    known = (own + _where(others, ~filled(own, rows_of(others), others.indices))).tocsr()
+    known.sort_indices()
+    return known
+
+
+def _known_until(histories: "Histories", rows: NDArray[np.int64], latest: float | None) -> csr_array:
     known = rows_or_none(_aged(histories.pairs, histories.times, latest), rows)
     if histories.seen is not None:
         known = (known + rows_or_none(_aged(histories.seen, histories.seen_times, latest), rows)).tocsr()
@@ -88,11 +101,15 @@ def known_of_users(histories: "Histories", rows: NDArray[np.int64], *, ages: boo
 def known_in(history: Interactions) -> tuple[csr_array, float | None]:
     """What histories themselves say is known, and their latest moment."""
     latest = latest_of(history.times, None if history.seen is None else history.seen.times)
+    return _known_in(history, latest), latest
+
+
+def _known_in(history: Interactions, latest: float | None) -> csr_array:
     known = _aged(history.matrix, history.times_by_row, latest)
     if history.seen is not None:
         known = (known + _aged(history.seen.matrix, history.seen.times_by_row, latest)).tocsr()
     known.sort_indices()
-    return known, latest
+    return known
 
 
 def _aged(pattern: csr_array, times: NDArray[np.float64] | None, latest: float | None) -> csr_array:

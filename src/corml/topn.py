@@ -80,11 +80,15 @@ def top_bands(
     seen: csr_array | None = None,
     allowed: csr_array | None = None,
     progress: Progress | None = None,
+    shape: tuple[int, int] | None = None,
 ) -> Iterator[Lists]:
-    """The lists of `top_k` band by band, in the order of the rows, for who does not keep them as they are."""
+    """The lists of `top_k` band by band, in the order of the rows, for who does not keep them as they are.
+
+    `shape` is that of blocks where X has some of many rows, and lists shall be those of all at once, to the last bit.
+    """
     from corml.linalg.topk import TopK
 
-    height, width = model.block_shape(X)
+    height, width = shape or model.block_shape(X)
     starts = range(0, X.shape[0], height), range(0, X.shape[1], width)
     report = _counter(progress, len(starts[0]) * len(starts[1]))
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import corml
 from corml.errors import CormlError, DataError, ResourceError, UsageError
+from corml.storage import atomic
 
 SMALL = 1 << 20  # the least budget: batches of 2,048 rows, buckets of 4,096
 
@@ -196,7 +197,7 @@ def test_dates_that_only_all_rows_could_explain_need_a_format(tmp_path):
     (tmp_path / "a.csv").write_text("user,item,time\na,1,01.02.2024\nb,2,31.01.2024\n")
     with pytest.raises(DataError, match="day or month comes first"):
         corml.build_store(tmp_path / "a.csv", tmp_path / "s")
-    shutil.rmtree(tmp_path / "s")
+    assert not (tmp_path / "s").exists()  # so that another format may be tried in the same folder
     store = corml.build_store(tmp_path / "a.csv", tmp_path / "s", time_format="%d.%m.%Y")
     assert contents(store.interactions()) == contents(corml.load(tmp_path / "a.csv"))
 
@@ -301,3 +302,41 @@ def test_the_catalogue_and_so_the_model_is_that_of_the_loaded_files(store, parts
     models = [corml.CoRML(rank=8).fit(data) for data in (loaded, stored)]
     lists = [model.recommend(["1", "15", "400"], k=5).items.tolist() for model in models]
     assert lists[0] == lists[1]
+
+
+# --- a store that cannot be made -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("inside", [False, True])
+def test_where_the_data_cannot_be_used_nothing_is_left_behind(shop_rows, tmp_path, inside):
+    if inside:
+        (tmp_path / "s").mkdir()
+    with pytest.raises(DataError, match="0 positives after the threshold"):
+        corml.build_store(shop_rows, tmp_path / "s", at_least=9)
+    assert not (tmp_path / "s").exists()
+    assert corml.build_store(shop_rows, tmp_path / "s", at_least=3).users
+
+
+def test_what_a_full_disk_stopped_is_kept_and_the_error_says_how_to_go_on(shop_rows, tmp_path, monkeypatch):
+    expected = corml.build_store(shop_rows, tmp_path / "whole", memory=SMALL, at_least=3).fingerprint
+    fill, left = atomic._fill, iter(range(12))
+
+    def full(handle, parts):
+        if next(left, None) is None:
+            raise OSError(28, "No space left on device")
+        fill(handle, parts)
+
+    monkeypatch.setattr(atomic, "_fill", full)
+    with pytest.raises(DataError, match=r"No space left on device.* is kept in .*: the same command goes on"):
+        corml.build_store(shop_rows, tmp_path / "s", memory=SMALL, at_least=3)
+    assert list((tmp_path / "s" / "work" / "split").iterdir())
+    monkeypatch.undo()
+    assert corml.build_store(shop_rows, tmp_path / "s", memory=SMALL, at_least=3).fingerprint == expected
+
+
+def test_a_folder_with_work_of_somebody_else_is_left_alone(shop_rows, tmp_path):
+    (tmp_path / "mine" / "work").mkdir(parents=True)
+    (tmp_path / "mine" / "work" / "thesis.txt").write_text("years")
+    with pytest.raises(UsageError, match="exists and is not a store"):
+        corml.build_store(shop_rows, tmp_path / "mine")
+    assert (tmp_path / "mine" / "work" / "thesis.txt").read_text() == "years"

@@ -163,13 +163,24 @@ def _split_in(file: str) -> Split:
     try:
         about = os.stat(file)
     except OSError:
-        return corml.read_split(file)  # says what is wrong
+        return _one_file(file)  # says what is wrong
     return _read_once(file, about.st_ino, about.st_mtime_ns)
 
 
 @cache
 def _read_once(file: str, number: int, changed: int) -> Split:
-    return corml.read_split(file)
+    return _one_file(file)
+
+
+def _one_file(file: str) -> Split:
+    split = corml.read_split(file)
+    if not isinstance(split, Split):
+        name = ascii_line(file, 200)
+        raise UsageError(
+            f"{name} is a split of a store, not a split file: fit on its folder train, and measure with "
+            "corml evaluate MODEL FOLDER."
+        )
+    return split
 
 
 def make_split(data: Interactions, options: dict[str, Any]) -> Split:

@@ -1,5 +1,6 @@
 """corml data: known data sets, checks of files, conversion and splits."""
 
+import os
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,11 @@ from corml import datasets
 from corml.cli._console import STDOUT, in_flags, progress, say, show_json, show_table, tell, wrote
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, put
-from corml.cli._work import check_split, load, make_split, note, target, text_target
+from corml.cli._work import check_split, load, make_split, note, split_file, target, text_target
 from corml.cli._work import fetch as fetch_files
-from corml.errors import ResourceError, UsageError
+from corml.errors import ResourceError, UsageError, ascii_line
 from corml.interactions import Interactions
+from corml.splits import Split, StoreSplit
 from corml.store import is_store
 
 __all__ = ["data"]
@@ -159,30 +161,55 @@ def convert(
 @with_splitting
 def split(
     source: str = typer.Argument(..., metavar="DATA", help=SOURCE),
-    out: str = typer.Argument(..., metavar="FILE", help="The split file to write."),
+    out: str = typer.Argument(..., metavar="FILE", help="The split file to write; of a store a folder, parts/."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
 ) -> None:
     """Split interactions and save the split as one file.
 
-    The file holds hashes of the data and the procedure of the split; read_split in Python verifies and reads it.
+    The file holds hashes of the data and the procedure of the split; read_split in Python verifies and reads it. A
+    store is divided into a folder piece by piece: its parts are stores again, and if it is stopped, the same command
+    goes on.
 
     \b
     Examples:
       corml data split ratings.csv shop.split
       corml data split gowalla gowalla.split --split authors --split-set seed=2026
+      corml data split shop.store parts/ --split temporal
     """
     splitting = {"how": "ratio", **splitting}
     check_split(splitting)
-    target(out, source, loading.get("titles"), loading.get("items"))
-    result = make_split(load(source, loading), splitting)
-    result.save(out)
+    in_folder = out.endswith(("/", os.sep)) or os.path.isdir(out)
+    if in_folder:
+        made: Split | StoreSplit = _split_of_store(source, out, loading, splitting)
+    else:
+        target(out, source, loading.get("titles"), loading.get("items"))
+        made = make_split(load(source, loading), splitting)
+        made.save(out)
+    _show_split(made, out, as_json=as_json, where="folder" if in_folder else "file")
+
+
+def _split_of_store(source: str, out: str, loading: dict[str, Any], splitting: dict[str, Any]) -> StoreSplit:
+    if not is_store(source):
+        raise UsageError(
+            "A split in a folder is one of a store: make one with corml data store, or name a file instead of "
+            f"{ascii_line(out, 200)}."
+        )
+    if loading:
+        option = "--" + next(iter(loading)).replace("_", "-")
+        raise UsageError(f"The rows of a store were read before: leave out {option}, or make the store with it.")
+    if split_file(splitting):
+        raise UsageError("A split file has its pairs already: name a kind of split, such as --split ratio.")
+    with progress() as show:
+        return corml.split(corml.Store(source), splitting.pop("how"), out=out, progress=show, **splitting)
+
+
+def _show_split(result: Split | StoreSplit, out: str, *, as_json: bool, where: str) -> None:
     counts = result.counts()
     if as_json:
-        show_json(
-            {"file": out, "fingerprint": result.fingerprint, "procedure": dict(result.procedure), "counts": counts}
-        )
+        facts = {"fingerprint": result.fingerprint, "procedure": dict(result.procedure), "counts": counts}
+        show_json({where: out, **facts})
         return
     parts = {name: value for name, value in counts.items() if isinstance(value, dict)}
     show_table(["part", "users", "items", "pairs"], ([name, *part.values()] for name, part in parts.items()))

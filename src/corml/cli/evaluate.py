@@ -14,6 +14,8 @@ from corml.cli._work import joined_split, recorded_split, text_target, turned
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.run import DEFAULT_METRICS
 from corml.metrics import parse_all
+from corml.splits import Split, StoreSplit
+from corml.store import is_split
 
 __all__ = ["evaluate"]
 
@@ -23,7 +25,9 @@ __all__ = ["evaluate"]
 @with_rules
 def evaluate(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
-    source: str = typer.Argument(None, metavar="DATA", help="The data to split (default: as recorded)."),
+    source: str = typer.Argument(
+        None, metavar="DATA", help="The data to split (default: as recorded), or the folder of a split of a store."
+    ),
     train: str = typer.Option(None, "--train", metavar="FILE", help="A ready-made train part, instead of splitting."),
     valid: str = typer.Option(None, "--valid", metavar="FILE", help="A ready-made valid part."),
     test: str = typer.Option(None, "--test", metavar="FILE", help="A ready-made test part."),
@@ -58,6 +62,7 @@ def evaluate(
       corml evaluate movies.corml moved/ratings.csv -m ndcg@10,novelty@10
       corml evaluate shop.corml --train a.csv --test b.csv --per-user values.parquet
       corml evaluate shop.corml --split shop.split
+      corml evaluate shop.corml parts/
       corml evaluate dial.corml --split ratio --novelty 0.8
       corml evaluate movies.corml --diversity 0.3 -m ndcg@10,diversity@10
     """
@@ -74,12 +79,16 @@ def evaluate(
     loaded = corml.read_model(model)
     turned(loaded, novelty)  # refused, where there is no dial, before anything is fitted
     obeyed = rules_of(rules, loaded)
-    if files_given:
+    split: Split | StoreSplit
+    if is_split(source):
+        _refuse_options(source, loading, splitting)
+        split = corml.read_split(source)
+    elif files_given:
         split = joined_split(train, valid, test, loading)
     else:
         split = recorded_split(loaded, model, source, loading, splitting)
     with progress() as show:
-        measured = measurable(loaded, split, show)
+        measured = measurable(loaded, split, show) if isinstance(split, Split) else loaded
         if measured is not loaded:
             measured = measured.with_items(loaded.attributes_)  # which rules may ask for
         result = corml.evaluate(turned(measured, novelty), split, names, part=part, rules=obeyed, progress=show)
@@ -92,3 +101,10 @@ def evaluate(
         show_json(result.record())
     else:
         say(result.table())
+
+
+def _refuse_options(source: str, loading: dict[str, Any], splitting: dict[str, Any]) -> None:
+    given = [*("--" + name.replace("_", "-") for name in loading), *(["--split"] if splitting else [])]
+    if given:
+        name = ascii_line(source, 200)
+        raise UsageError(f"{name} was loaded and split before: leave out {given[0]}.")

@@ -192,7 +192,7 @@ def _learn(
             _tell_training(recommender)
             return recommender, {}
         split = make_split(data, splitting)
-        _check_can_evaluate(recommender, task.make(split, "test", split.train.items))
+        _check_can_evaluate(recommender, split, task.make(split, "test", split.train.items))
         train = split.train.with_seen(data)
         recommender.fit(train, progress=show, **_validation(recommender, split), **checkpointing)
         _tell_training(recommender)
@@ -202,8 +202,8 @@ def _learn(
         return refit(recommender, data, show), record_with_settings(result, recommender)
 
 
-def _check_can_evaluate(recommender: Recommender, job: task.Task) -> None:
-    learned = job.split.train.user_degrees[job.split.train.users.rows(job.users)] > 0
+def _check_can_evaluate(recommender: Recommender, split: Split, job: task.Task) -> None:
+    learned = split.train.user_degrees[split.train.users.rows(job.users)] > 0
     if isinstance(recommender, EmbeddingModel) and not recommender.folds_in and not learned.all():
         raise UsageError(
             f"{recommender.NAME} has no vector for {np.sum(~learned):,} users of the test part, because they are not "

@@ -30,6 +30,12 @@ def recommend(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     user: list[str] = typer.Option([], "--user", "-u", metavar="ID", help="A known user; may be repeated."),
     all_users: bool = typer.Option(False, "--all", help="All users of the model file."),
+    store: str = typer.Option(
+        None,
+        "--store",
+        metavar="STORE",
+        help="With --all and --out lists/: everybody in this store, by the histories there, known to the model or not.",
+    ),
     users: str = typer.Option(None, "--users", metavar="FILE", help="A file with one user id per line."),
     history: list[str] = typer.Option(
         [],
@@ -113,6 +119,7 @@ def recommend(
       corml recommend shop.corml --user u1 --new-items arrivals.csv --only-where "genre=Comedy"
       corml recommend shop.corml --all --out lists.parquet
       corml recommend shop.corml --all -k 20 --out lists/
+      corml recommend shop.corml --store shop.store --all --out lists/
       corml recommend shop.corml --all --out - | gzip > lists.csv.gz
       corml recommend shop.corml --all --seen only --exclude-recent 2w --out again.csv
       corml recommend shop.corml --all --diversity .3 --max-per genre=2 --max-share 5% --out lists.parquet
@@ -126,6 +133,8 @@ def recommend(
     histories = [*(ids(text) or [] for text in history), *([item] if item else [])]
     if bool(listed or all_users) == bool(histories):
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history or --item with item ids.")
+    if store and (listed or histories or not all_users or kind != FOLDER):
+        raise UsageError("Lists of a store are for everybody in it, in a folder: --store STORE --all --out lists/.")
     if histories and kind == FOLDER:
         raise UsageError("Lists in a folder are for known users: write those of histories into one file.")
     SeenRule(seen, exclude_recent)
@@ -147,14 +156,15 @@ def recommend(
         "now": now,
         **vars(rules_of(rules, loaded)),
     }
-    if not histories and not len(loaded.users_):
+    if not histories and not store and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
     for name, given in named.items():
         tell_unknown((item for item in given or () if item not in loaded.items_), f"--{name}")
     if kind == FOLDER:
         whom = [*listed, *(loaded.users_.labels if all_users else [])] if listed else None
+        data = corml.Store(store) if store else None
         with progress() as show:
-            made = loaded.recommend_to(out, whom, k=k, progress=show, **limits)
+            made = loaded.recommend_to(out, whom, data=data, k=k, progress=show, **limits)
         _tell_of_parts(made, out, as_json)
         _tell_strangers(loaded, listed)
         return
@@ -179,14 +189,20 @@ def _kind_of(out: str) -> str:
 
 def _tell_of_parts(made: ListParts, out: str, as_json: bool) -> None:
     if made.with_reason:
-        tell(f"note: {made.with_reason:,} lists are short or not personal; the column reason says why")
+        are = "is" if made.with_reason == 1 else "are"
+        tell(f"note: {_counted(made.with_reason, 'list')} {are} short or not personal; the column reason says why")
     if made.found:
-        tell(f"note: {made.found:,} of the {made.parts:,} parts were there and are as they were written")
+        were = "was there and is as it was" if made.found == 1 else "were there and are as they were"
+        tell(f"note: {made.found:,} of the {_counted(made.parts, 'part')} {were} written")
     if as_json:
         counts = {name: value for name, value in vars(made).items() if name != "folder"}
         show_json({"folder": out, **counts})
     else:
-        wrote(out, f"{made.lists:,} lists in {made.parts:,} parts")
+        wrote(out, f"{_counted(made.lists, 'list')} in {_counted(made.parts, 'part')}")
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + ("" if number == 1 else "s")
 
 
 def _for_users(

@@ -27,7 +27,8 @@ def lists_of(task: Task, ranked: NDArray[np.integer[Any]]) -> Lists:
     for users in _blocks(len(ranked)):
         some = ranked[users]
         hits[users] = filled(task.targets[users], np.arange(len(some))[:, None], some)
-    return Lists(ranked, hits, np.diff(task.targets.indptr), task.degrees, task.n_users, task.train)
+    relevant = np.diff(task.targets.indptr)
+    return Lists(ranked, hits, relevant, task.degrees, task.n_users, task.train, task.shared)
 
 
 def measured(lists: Lists, metrics: Sequence[Metric]) -> tuple[dict[str, float], dict[str, Values]]:

@@ -33,7 +33,7 @@ class Result:
 
     means: Mapping[str, float]
     per_user: Mapping[str, NDArray[np.float64]]
-    users: NDArray[np.object_]
+    users: NDArray[Any]
     intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     part: str = "test"
     model: str = ""
@@ -89,7 +89,7 @@ class Result:
         import polars
 
         columns = {label: np.asarray(values, dtype=np.float64) for label, values in self.per_user.items()}
-        users = polars.Series("user", list(self.users), dtype=polars.String)
+        users = polars.Series("user", self._labels().tolist(), dtype=polars.String)
         return polars.DataFrame([users, *(polars.Series(label, column) for label, column in columns.items())])
 
     def summary(self) -> list[dict[str, Any]]:
@@ -122,13 +122,17 @@ class Result:
             **({"rules": self.rules} if self.rules else {}),
         }
 
+    def _labels(self) -> NDArray[np.object_]:
+        return np.asarray(self.users, dtype=object)
+
     def _paired(self, other: "Result") -> dict[str, tuple[NDArray[np.float64], NDArray[np.float64]]]:
         """Values of both results for the users and metrics they share, in one order."""
         if (self.split, self.part) != (other.split, other.part):
             raise UsageError(
                 "These results are not of the same part of the same split: evaluate both models on one split."
             )
-        _, rows, other_rows = np.intersect1d(self.users, other.users, assume_unique=True, return_indices=True)
+        both = self._labels(), other._labels()
+        _, rows, other_rows = np.intersect1d(*both, assume_unique=True, return_indices=True)
         shared = [label for label in self.per_user if label in other.per_user]
         if not len(rows) or not shared:
             raise UsageError("These results have no user or no metric in common: evaluate both models alike.")

@@ -1,27 +1,27 @@
 """Evaluate a model, or the lists of another program, on a part of a split."""
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from corml.console_progress import shown
 from corml.errors import UsageError
-from corml.evaluation import external_lists, task
+from corml.evaluation import external_lists, in_pieces, task
 from corml.evaluation.bootstrap import Bootstrap
 from corml.evaluation.bootstrap import intervals as intervals_of
 from corml.evaluation.leakage import warn_of_leakage
 from corml.evaluation.measure import lists_of, measured
+from corml.evaluation.ranking import ranked_lists
 from corml.evaluation.result import Result
-from corml.evaluation.task import counted
+from corml.evaluation.task import About
 from corml.log import timed
 from corml.metrics import Metric, parse_all
-from corml.progress import Asked, Progress
+from corml.progress import Asked
 from corml.rules import ListRules
-from corml.splits import Split
-from corml.topn import top_bands
+from corml.splits import Split, StoreSplit, read_split
 
 if TYPE_CHECKING:
     from corml.evaluation.external_lists import ExternalLists
@@ -34,7 +34,7 @@ DEFAULT_METRICS = tuple(f"{name}@{k}" for name in ("ndcg", "mrr", "recall", "nov
 
 def evaluate(
     model: "Recommender",
-    split: Split,
+    split: Split | StoreSplit | str | os.PathLike[str],
     metrics: str | Sequence[str] = DEFAULT_METRICS,
     *,
     part: str = "test",
@@ -52,23 +52,29 @@ def evaluate(
     `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`. A model that was fitted on
     held-out pairs gets a LeakageWarning. `rules` are those of the lists, such as `ListRules(diversity=0.3)`: what they
     cost. Lists are then made for the longest K that is asked for.
+
+    `split` may be the name of a split file or of the folder of a split of a store. Of a store some users are evaluated
+    at a time: kept of each are the values of the metrics, and all figures are those of the same split in memory.
     """
-    if not isinstance(split, Split):
+    if isinstance(split, str | os.PathLike):
+        split = read_split(split)
+    if not isinstance(split, Split | StoreSplit):
         raise UsageError(
             f"evaluate takes a model and a Split, not {type(split).__name__}: make one with corml.split(data)."
         )
     parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
+    chosen = rules if rules is not None and rules.any else None
+    longest = min(max(metric.k for metric in parsed), len(model.items))
+    if isinstance(split, StoreSplit):
+        warn_of_leakage(model, split, part)
+        with shown(progress) as report, timed("evaluate %s on %s of %s", model.NAME, part, repr(split)):
+            measured = in_pieces.measured(model, split, part, parsed, longest, chosen, report)
+        return _result(*measured, bootstrap, name=model.NAME, rules=str(rules or ""))
     job = task.make(split, part, model.items)
     warn_of_leakage(model, split, part)
-    longest = min(max(metric.k for metric in parsed), len(job.items))
-    known = model.fitted_.users.find(job.users)
-    history = job.history if model.LEARNS_WEIGHTS else counted(job.history)
     with shown(progress) as report, timed("evaluate %s on %s users of %s", model.NAME, len(job.users), part):
-        if rules is not None and rules.any:
-            best = _by_rules(model, history, longest, known, job, rules, report)
-        else:
-            best = _by_score(model, history, longest, known, job, report)
-    return _result(job, best, parsed, bootstrap, name=model.NAME, rules=str(rules or ""))
+        best = ranked_lists(model, job, longest, chosen, report)
+    return _of_lists(job, best, parsed, bootstrap, name=model.NAME, rules=str(rules or ""))
 
 
 def evaluate_lists(
@@ -95,57 +101,35 @@ def evaluate_lists(
     job = task.make(split, part, split.train.items)
     longest = max(metric.k for metric in parsed)
     best, notes = external_lists.ranked(job, external_lists.by_user(lists), longest, mask=mask)
-    return _result(job, best, parsed, bootstrap, name=name, notes=notes)
+    return _of_lists(job, best, parsed, bootstrap, name=name, notes=notes)
 
 
-def _by_score(
-    model: "Recommender", history: csr_array, k: int, known: NDArray[np.int64], job: task.Task, progress: Progress
-) -> NDArray[np.int32]:
-    """Lists of a task; of many users only the item numbers are kept, in half the bytes."""
-    best, first = np.empty((len(job.users), k), dtype=np.int32), 0
-    for columns, _ in top_bands(model, history, k, users=known, seen=job.mask, progress=progress):
-        best[first : first + len(columns)] = columns
-        first += len(columns)
-    return best
-
-
-def _by_rules(
-    model: "Recommender",
-    history: csr_array,
-    k: int,
-    known: NDArray[np.int64],
-    job: task.Task,
-    rules: ListRules,
-    progress: Progress,
-) -> NDArray[np.int32]:
-    """Lists of a task by rules."""
-    from corml.rerank import Ranking, ranked  # with a kernel that plain lists do without
-
-    ranking = Ranking.of(model, history, known, job.mask, rules=rules)
-    return ranked(ranking, k, rules, job.users.tolist(), progress).columns.astype(np.int32)
+def _of_lists(
+    job: task.Task, best: NDArray[np.integer[Any]], metrics: Sequence[Metric], bootstrap: Bootstrap, **about: Any
+) -> Result:
+    return _result(About.of(job), *measured(lists_of(job, best), metrics), bootstrap, **about)
 
 
 def _result(
-    job: task.Task,
-    best: NDArray[np.integer[Any]],
-    metrics: Sequence[Metric],
+    about: About,
+    means: Mapping[str, float],
+    per_user: Mapping[str, NDArray[np.float64]],
     bootstrap: Bootstrap,
     *,
     name: str,
     notes: Mapping[str, int] | None = None,
     rules: str = "",
 ) -> Result:
-    means, per_user = measured(lists_of(job, best), metrics)
     return Result(
         means=means,
         per_user=per_user,
-        users=job.users,
+        users=about.users,
         intervals=intervals_of(per_user, bootstrap),
-        part=job.part,
+        part=about.part,
         model=name,
         confidence=bootstrap.confidence,
-        split=job.split.fingerprint,
-        procedure=job.split.procedure,
-        notes={**job.notes, **(notes or {})},
+        split=about.split.fingerprint,
+        procedure=about.split.procedure,
+        notes={**about.notes, **(notes or {})},
         rules=rules,
     )

@@ -10,7 +10,9 @@ in the mask; users with nothing left to recommend; users without a remaining tar
 model knows. Items without a training pair stay: a model is free to rank them, at its own risk.
 """
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,61 +22,106 @@ from corml.errors import DataError
 from corml.ids import Ids
 from corml.interactions import Interactions
 from corml.linalg.cells import filled
-from corml.splits import Split
+from corml.splits import Split, StoreSplit
 from corml.strength import only_positive, with_values
 
-__all__ = ["Task", "counted", "make"]
+__all__ = ["About", "Rows", "Task", "check_some", "counted", "make", "on_items"]
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One row per evaluated user; columns are the items of the catalogue."""
+    """One row per evaluated user; columns are the items of the catalogue.
+
+    `train` may be a function, which is called where the pairs themselves are needed.
+    """
 
     users: NDArray[np.object_]
     items: Ids
-    split: Split
+    split: Split | StoreSplit
     part: str
     history: csr_array
     mask: csr_array
     targets: csr_array
-    train: csr_array
+    train: csr_array | Callable[[], csr_array]
     degrees: NDArray[np.int64]
     n_users: int
     notes: dict[str, int] = field(default_factory=dict)
+    shared: dict[str, Any] = field(default_factory=dict)  # what metrics make once: see `Lists`
+
+
+@dataclass(frozen=True, eq=False)
+class About:
+    """What a result tells of its task: who was evaluated on what, and how much was left out."""
+
+    users: NDArray[Any]
+    split: Split | StoreSplit
+    part: str
+    notes: Mapping[str, int]
+
+    @classmethod
+    def of(cls, job: Task) -> Self:
+        """The facts of a task."""
+        return cls(job.users, job.split, job.part, job.notes)
+
+
+@dataclass(frozen=True, eq=False)
+class Rows:
+    """The evaluated users of a split, with history, mask and targets, and how much was left out for each reason."""
+
+    users: NDArray[np.object_]
+    history: csr_array
+    mask: csr_array
+    targets: csr_array
+    notes: dict[str, int]
+
+    @classmethod
+    def of(cls, split: Split, part: str, items: Ids) -> Self:
+        """Those of a part on a catalogue; users and items are matched by id."""
+        parts = split.part(part)
+        history, mask, targets = (on_items(data, items) for data in parts)
+        held_out = parts[2]
+        possible = targets.where(~filled(mask.matrix, targets.user, targets.item))
+        rows, excluded = _evaluated(held_out, history, mask, possible)
+        notes = {
+            "targets left out by the split": sum(split.dropped.get(part, {}).values()),
+            "targets not in the catalogue": len(held_out) - len(targets),
+            "targets already seen": len(targets) - len(possible),
+            **excluded,
+        }
+        scored, seen, wanted = (_rows(one, rows) for one in (history.histories, mask.matrix, possible.matrix))
+        return cls(held_out.users.labels[rows], scored, seen, wanted, notes)
+
+    def __len__(self) -> int:
+        return len(self.users)
 
 
 def make(split: Split, part: str, items: Ids) -> Task:
-    """Put a part of a split as a task on a catalogue; users and items are matched by id."""
-    parts = split.part(part)
-    history, mask, targets = (_on(data, items) for data in parts)
-    held_out = parts[2]
-    possible = targets.where(~filled(mask.matrix, targets.user, targets.item))
-    rows, notes = _evaluated(held_out, history, mask, possible)
-    counted = {
-        "targets left out by the split": sum(split.dropped.get(part, {}).values()),
-        "targets not in the catalogue": len(held_out) - len(targets),
-        "targets already seen": len(targets) - len(possible),
-        **notes,
-    }
-    if not len(rows):
-        raise DataError(
-            f"No user can be evaluated on the {part} part: {_listed(counted)}. "
-            f"Check that the {part} part is not empty and that model and split come from the same data."
-        )
-    train = _on(split.train, items)
+    """Put a part of a split as a task on a catalogue."""
+    rows = Rows.of(split, part, items)
+    check_some(len(rows), part, rows.notes)
+    train = on_items(split.train, items)
     return Task(
-        users=held_out.users.labels[rows],
+        users=rows.users,
         items=items,
         split=split,
         part=part,
-        history=_rows(history.histories, rows),
-        mask=_rows(mask.matrix, rows),
-        targets=_rows(possible.matrix, rows),
+        history=rows.history,
+        mask=rows.mask,
+        targets=rows.targets,
         train=train.matrix,
         degrees=train.item_degrees,
         n_users=int((split.train.user_degrees > 0).sum()),
-        notes={what: count for what, count in counted.items() if count},
+        notes={what: count for what, count in rows.notes.items() if count},
     )
+
+
+def check_some(users: int, part: str, notes: Mapping[str, int]) -> None:
+    """Refuse a task without a user."""
+    if not users:
+        raise DataError(
+            f"No user can be evaluated on the {part} part: {_listed(notes)}. "
+            f"Check that the {part} part is not empty and that model and split come from the same data."
+        )
 
 
 def counted(history: csr_array) -> csr_array:
@@ -101,7 +148,8 @@ def _evaluated(
     return np.flatnonzero(evaluated), notes
 
 
-def _on(data: Interactions, items: Ids) -> Interactions:
+def on_items(data: Interactions, items: Ids) -> Interactions:
+    """The same pairs on a catalogue."""
     return data if data.items == items else data.on(data.users, items)
 
 
@@ -111,6 +159,6 @@ def _rows(matrix: csr_array, rows: NDArray[np.intp]) -> csr_array:
     return matrix
 
 
-def _listed(counted: dict[str, int]) -> str:
+def _listed(counted: Mapping[str, int]) -> str:
     listed = [f"{count:,} {what}" for what, count in counted.items() if count]
     return ", ".join(listed) or "it has no users"

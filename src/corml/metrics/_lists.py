@@ -1,5 +1,6 @@
 """What a metric sees: ranked lists, what in them was right, and how common each item is."""
 
+from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -26,7 +27,8 @@ class Lists:
 
     `items` holds item numbers (n × K, −1 where a list is short, never before an item), `hits` whether each is a target
     of the user, `relevant` how many targets each user has. `degrees` says how many training users each item of the
-    catalogue has, `n_users` how many training users there are, and `train`, users × items, which ones.
+    catalogue has, `n_users` how many training users there are, and `train`, users × items, which ones; where they need
+    not be in memory, it is a function that gives them.
     """
 
     items: Whole
@@ -34,7 +36,7 @@ class Lists:
     relevant: Whole
     degrees: Whole
     n_users: int
-    train: csr_array | None = None
+    train: csr_array | Callable[[], csr_array] | None = None
     _shared: dict[str, "Closeness"] = field(default_factory=dict, repr=False)  # by all parts of the lists
 
     def __post_init__(self) -> None:
@@ -78,5 +80,5 @@ class Lists:
         if self.train is None:
             raise UsageError("These lists come without training interactions, which tell how close two items are.")
         if "users" not in self._shared:
-            self._shared["users"] = Closeness.by_users(self.train)
+            self._shared["users"] = Closeness.by_users(self.train() if callable(self.train) else self.train)
         return self._shared["users"]

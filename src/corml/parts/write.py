@@ -13,8 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 from corml.console_progress import shown
 from corml.errors import DataError, UsageError, ascii_line
-from corml.parts.asked import Labels, options_of, plainly, whose
+from corml.parts.asked import options_of, plainly
 from corml.parts.manifest import Manifest, Part
+from corml.parts.people import Whose, whose
 from corml.parts.sizes import users_at_a_time, users_of_a_part
 from corml.progress import Asked, Progress
 from corml.requests import list_length
@@ -46,17 +47,21 @@ def write_lists(
     folder: str | os.PathLike[str],
     users: Any = None,
     *,
+    data: Any = None,
     k: int = 10,
     options: Mapping[str, Any],
     progress: Asked = None,
 ) -> ListParts:
-    """Write the lists of users into a folder; what a run that was stopped has finished there is not made again."""
+    """Write the lists of users, or of everybody in a store, into a folder.
+
+    What a run that was stopped has finished there is not made again.
+    """
     model.check_fitted()
     width, chosen = list_length(k, model.items), options_of(model, options)
-    labels = whose(model, users, chosen)
-    model.recommend([], k=k, **chosen)  # whatever is wrong with the options is said before anything is written
+    people = whose(model, users, data, chosen)
+    model.recommend(**people.asked(0, 0), k=k, **chosen)  # whatever is wrong is said before anything is written
     place = check_folder(folder)
-    manifest = Manifest(place, plainly(model, labels, k, chosen), users_of_a_part(width))
+    manifest = Manifest(place, plainly(model, people, k, chosen), users_of_a_part(width))
     if chosen.get("now") == "now":
         manifest.now = datetime.now(UTC).isoformat()
     _make(place)
@@ -65,10 +70,10 @@ def write_lists(
         if manifest.now is not None:
             chosen["now"] = manifest.now  # all parts are of one moment, whenever they are made
         found = _whole_ones(manifest, report)
-        _fill(manifest, _Maker(model, labels, k, chosen, users_at_a_time(width)), report)
+        _fill(manifest, _Maker(model, people, k, chosen, users_at_a_time(width)), report)
     parts = manifest.finished.values()
     counts = {name: sum(getattr(part, name) for part in parts) for name in ("rows", "with_reason")}
-    return ListParts(place, lists=len(labels), parts=len(parts), found=found, **counts)
+    return ListParts(place, lists=len(people), parts=len(parts), found=found, **counts)
 
 
 def check_folder(folder: str | os.PathLike[str]) -> Path:
@@ -118,7 +123,7 @@ class _Maker:
     """Makes parts: some users are ranked at a time."""
 
     model: "Recommender"
-    labels: Labels
+    people: Whose
     k: int
     options: Mapping[str, Any]
     piece: int
@@ -129,11 +134,11 @@ class _Maker:
 
         frames, with_reason = [], 0
         for at in range(first, last, self.piece):
-            some = self.labels[at : min(at + self.piece, last)]
-            lists = self.model.recommend(list(some), k=self.k, **self.options)
+            some = self.people.asked(at, min(at + self.piece, last))
+            lists = self.model.recommend(**some, k=self.k, **self.options)
             frames.append(lists.to_frame())
             with_reason += sum(reason is not None for reason in lists.reasons)
-            ranked.add(len(some))
+            ranked.add(len(lists))
         frame, buffer = polars.concat(frames), io.BytesIO()
         frame.write_parquet(buffer)
         return buffer.getvalue(), {"users": last - first, "rows": len(frame), "with_reason": with_reason}
@@ -155,10 +160,10 @@ class _Counter:
 
 def _fill(manifest: Manifest, maker: _Maker, report: Progress) -> None:
     """Make the missing parts; each is on the disk before the manifest says so."""
-    ranked = _Counter(report, sum(part.users for part in manifest.finished.values()), len(maker.labels))
+    ranked = _Counter(report, sum(part.users for part in manifest.finished.values()), len(maker.people))
     for number, file in enumerate(manifest.files):
         if file not in manifest.finished:
             first = number * manifest.users_per_part
-            data, counts = maker.part(first, min(first + manifest.users_per_part, len(maker.labels)), ranked)
+            data, counts = maker.part(first, min(first + manifest.users_per_part, len(maker.people)), ranked)
             atomic.replace(manifest.folder / file, data)
             manifest.add(Part(file, **counts, bytes=len(data), sha256=hashlib.sha256(data).hexdigest()))

@@ -6,8 +6,7 @@ written last, and nothing depends on when, where or how often it was interrupted
 
 import os
 import shutil
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -17,15 +16,18 @@ from corml.datasets import Notes, Stream
 from corml.errors import DataError, UsageError, ascii_line
 from corml.progress import Asked, Progress
 from corml.scale.encode import Work, merge_buckets, number_items, split_files
-from corml.scale.files import put_json, read_json
-from corml.scale.parts import Catalogue, write_item_blocks, write_items, write_user_parts
+from corml.scale.files import read_json
+from corml.scale.parts import Catalogue, write_items, write_user_parts
 from corml.scale.plan import Plan, cut_for
 from corml.storage import atomic
-from corml.store import MANIFEST, PLAN, WORK, Manifest, Store, digest
+from corml.store import ITEMS, MANIFEST, PLAN, WORK, Manifest, Store, digest
+from corml.store.folder import held
+from corml.store.turning import write_item_blocks
+from corml.store.writing import FOLDERS, hashed
 
 __all__ = ["build_store"]
 
-FOLDERS = ("users", "by_user", "by_item", "seen", "others")
+OTHER = "other files, options or another budget"  # than those a store in the folder was made with
 
 
 def build_store(
@@ -63,7 +65,8 @@ def build_store(
     _refuse_inside(plan, folder)
     if (folder / MANIFEST).is_file():
         return _finished(folder, plan)
-    with _alone(folder, plan), shown(progress) as show:
+    made = [*FOLDERS, ITEMS]
+    with held(folder, PLAN, plan.facts(), a="a store", other=OTHER, made=made), shown(progress) as show:
         _build(stream, plan, folder, show, notes)
     shutil.rmtree(folder / WORK)
     return Store(folder)
@@ -90,7 +93,7 @@ def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress, notes: 
         (folder / inner).mkdir(exist_ok=True)
     write_items(folder, work, catalogue)
     seen, others = write_user_parts(folder, work, catalogue, progress)
-    item_starts = write_item_blocks(folder, catalogue, plan.memory, progress)
+    item_starts = write_item_blocks(folder, catalogue.turned, plan.memory, progress)
     manifest = Manifest(
         options=plan.options,
         columns=stream.columns,
@@ -111,25 +114,13 @@ def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress, notes: 
             "without_id": counts["without_id"],
             **catalogue.counts,
         },
-        files=_hashed(folder, progress),
+        files=hashed(folder, progress),
     )
     atomic.replace(folder / MANIFEST, manifest.text().encode())
 
 
 def _source(file: tuple[str, int, int], known: dict[str, Any]) -> dict[str, Any]:
     return {"name": file[0], "size": file[1], "sha256": known["sha256"], "rows": known["read"]}
-
-
-def _hashed(folder: Path, progress: Progress) -> dict[str, dict[str, Any]]:
-    """Size and hash of every file of the store."""
-    paths = [path for inner in FOLDERS for path in (folder / inner).iterdir() if not path.name.startswith(".")]
-    paths += [path for path in folder.iterdir() if path.is_file() and path.suffix == ".parquet"]
-    hashed = {}
-    for done, path in enumerate(sorted(paths), start=1):
-        name = path.relative_to(folder).as_posix()
-        hashed[name] = {"size": path.stat().st_size, "sha256": digest(path)}
-        progress("hash", done, len(paths))
-    return hashed
 
 
 # --- the folder ------------------------------------------------------------------------------------------------------
@@ -151,37 +142,6 @@ def _finished(folder: Path, plan: Plan) -> Store:
         same = same and (source["name"], source["size"]) == (name, size)
         same = same and (moment < written or digest(Path(name)) == source["sha256"])
     if not same:
-        raise _other(folder)
+        raise UsageError(f"{ascii_line(folder, 200)} has a store of {OTHER}: choose another folder, or delete it.")
     shutil.rmtree(folder / WORK, ignore_errors=True)
     return store
-
-
-def _other(folder: Path) -> UsageError:
-    return UsageError(
-        f"{ascii_line(folder, 200)} has a store of other files, options or another budget: choose another folder, "
-        "or delete it."
-    )
-
-
-@contextmanager
-def _alone(folder: Path, plan: Plan) -> Iterator[None]:
-    """Hold the folder for this plan: no other process may work in it, and no other plan continue it."""
-    foreign = folder.is_dir() and not (folder / WORK).is_dir() and any(folder.iterdir())
-    if foreign or (folder.exists() and not folder.is_dir()):
-        raise UsageError(f"{ascii_line(folder, 200)} exists and is not a store: choose another name.")
-    try:
-        (folder / WORK).mkdir(parents=True, exist_ok=True)
-        lock = os.open(folder / WORK / "lock", os.O_RDWR | os.O_CREAT, 0o666)
-    except OSError as fault:
-        raise DataError(f"Could not write {ascii_line(folder, 200)}: {fault.strerror or fault}.") from fault
-    try:
-        if atomic.lock(lock) is False:
-            raise UsageError(f"Another process is making {ascii_line(folder, 200)}: wait until it is done.")
-        known = read_json(folder / PLAN)
-        if known is not None and known != plan.facts():
-            raise _other(folder)
-        if known is None:
-            put_json(folder / PLAN, plan.facts())
-        yield
-    finally:
-        os.close(lock)

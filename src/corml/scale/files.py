@@ -1,6 +1,5 @@
 """Arrays in files that are whole or not there. What a kill leaves behind has another name and is removed later."""
 
-import io
 import json
 from collections.abc import Mapping
 from pathlib import Path
@@ -15,7 +14,7 @@ from safetensors.numpy import save
 from corml.errors import DataError, ascii_line
 from corml.storage import atomic
 
-__all__ = ["Piece", "put_array", "put_json", "put_labels", "put_piece", "read_json"]
+__all__ = ["Piece", "put_json", "put_piece", "read_json"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -67,23 +66,6 @@ class Piece:
             return self[name][:0]
         stretch: NDArray[Any] = self._file.get_slice(name)[int(start) : int(end)]
         return stretch
-
-
-def put_array(path: Path, array: NDArray[Any]) -> None:
-    """Write an array as .npy, which can be mapped."""
-    header = io.BytesIO()
-    array = np.ascontiguousarray(array)
-    np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(array))
-    atomic.replace(path, header.getvalue(), array.view(np.uint8).data if array.size else b"")
-
-
-def put_labels(path: Path, labels: list[str]) -> None:
-    """Write ids as a Parquet file with the column `id`."""
-    import polars as pl
-
-    written = io.BytesIO()
-    pl.DataFrame({"id": pl.Series(labels, dtype=pl.String)}).write_parquet(written)
-    atomic.replace(path, written.getbuffer())
 
 
 def put_json(path: Path, known: Any) -> None:

@@ -1,26 +1,25 @@
-"""From merged pairs to the files of a store: users × items by buckets of users, items × users by blocks of items.
+"""From merged pairs to the files of a store: users × items by buckets of users.
 
 Items without a pair to learn from are left out, as `load` leaves them out; so are users, who become `others` if they
 have seen something.
 """
 
 from dataclasses import dataclass
-from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.compiled import njit
 from corml.progress import Progress
 from corml.scale.encode import Work
-from corml.scale.files import Piece, put_array, put_labels
+from corml.scale.files import Piece
 from corml.scale.labels import Labels
-from corml.scale.plan import item_blocks
-from corml.store import ITEMS, array_name, labels_name
+from corml.store import ITEMS, labels_name
+from corml.store.turning import Turned
+from corml.store.writing import put_arrays, put_labels
 
-__all__ = ["Catalogue", "write_item_blocks", "write_items", "write_user_parts"]
+__all__ = ["Catalogue", "write_items", "write_user_parts"]
 
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
@@ -53,6 +52,11 @@ class Catalogue:
     def interactions(self) -> int:
         """How many pairs to learn from there are."""
         return int(self.degrees.sum())
+
+    @property
+    def turned(self) -> Turned:
+        """What is needed to turn users × items around."""
+        return Turned(self.degrees, self.user_starts, self.weighted, self.timed)
 
     @classmethod
     def of(cls, work: Work, buckets: int) -> "Catalogue":
@@ -110,7 +114,7 @@ def _write_user_part(folder: Path, merged: Piece, part: int, catalogue: Catalogu
     if catalogue.weighted:  # where all weights of a bucket are 1 it has none
         weights = merged.get("weights")
         arrays["weights"] = np.ones(len(indices), dtype=np.float32) if weights is None else weights
-    _put(folder, "by_user", part, arrays)
+    put_arrays(folder, "by_user", part, arrays)
     put_labels(last, Labels(merged["users"], merged["user_starts"]).take(known).texts())
 
 
@@ -126,8 +130,8 @@ def _write_seen(folder: Path, merged: Piece, part: int, catalogue: Catalogue) ->
     without = np.bincount(owner[items >= 0], minlength=len(degrees)) * (degrees == 0) > 0
     last = folder / labels_name("others", part)
     if not last.exists():  # written after all else of this part
-        _put(folder, "seen", part, of_users)
-        _put(folder, "others", part, _rows(owner, items, known, without))
+        put_arrays(folder, "seen", part, of_users)
+        put_arrays(folder, "others", part, _rows(owner, items, known, without))
         put_labels(last, Labels(merged["users"], merged["user_starts"]).take(np.flatnonzero(without)).texts())
     return len(of_users["indices"]), int(without.sum())
 
@@ -139,75 +143,3 @@ def _rows(owner: Longs, items: Ints, times: NDArray[Any] | None, people: NDArray
     np.cumsum(np.bincount(owner[keep], minlength=len(people))[people], out=indptr[1:])
     arrays: dict[str, NDArray[Any]] = {"indptr": indptr, "indices": items[keep]}
     return arrays if times is None else {**arrays, "times": times[keep]}
-
-
-def _put(folder: Path, inner: str, part: int, arrays: dict[str, NDArray[Any]]) -> None:
-    for name, array in arrays.items():
-        put_array(folder / array_name(inner, name, part), array)
-
-
-# --- by item ---------------------------------------------------------------------------------------------------------
-
-
-def write_item_blocks(folder: Path, catalogue: Catalogue, memory: int, progress: Progress) -> list[int]:
-    """Write the parts of by_item, each in one walk through by_user; give where they begin."""
-    starts = item_blocks(catalogue.degrees.tolist(), memory)
-    for part, (low, high) in enumerate(pairwise(starts)):
-        if not (folder / array_name("by_item", "indptr", part)).exists():  # written after all else of this part
-            _write_item_block(folder, catalogue, part, (low, high))
-        progress("by item", part + 1, len(starts) - 1)
-    return starts
-
-
-def _write_item_block(folder: Path, catalogue: Catalogue, part: int, block: tuple[int, int]) -> None:
-    indptr = np.concatenate([[0], np.cumsum(catalogue.degrees[block[0] : block[1]])])
-    size, free = int(indptr[-1]), indptr[:-1].copy()
-    arrays: dict[str, NDArray[Any]] = {"indices": np.empty(size, dtype=np.int32)}
-    if catalogue.weighted:
-        arrays["weights"] = np.empty(size, dtype=np.float32)
-    if catalogue.timed:
-        arrays["times"] = np.empty(size)
-    for bucket, first in enumerate(catalogue.user_starts[:-1]):
-        rows, columns = (_mapped(folder, what, bucket) for what in ("indptr", "indices"))
-        at, to = _turned(rows, columns, *block, first, free, arrays["indices"])
-        for name in arrays.keys() - {"indices"}:
-            arrays[name][to] = _mapped(folder, name, bucket)[at]
-    _put(folder, "by_item", part, {**arrays, "indptr": indptr})
-
-
-def _mapped(folder: Path, what: str, part: int) -> NDArray[Any]:
-    # "c", not "r": for an array that must not be written to, Numba compiles everything once more
-    array: NDArray[Any] = np.load(folder / array_name("by_user", what, part), mmap_mode="c", allow_pickle=False)
-    return array
-
-
-def _turned(
-    indptr: Longs, indices: Ints, low: int, high: int, first: int, free: Longs, users: Ints
-) -> tuple[Longs, Longs]:
-    """Put the users of a part into the rows of a block; give which entries went where."""
-    at, to = np.empty((2, int(_inside(indices, low, high))), dtype=np.int64)
-    _turn(indptr, indices, low, high, first, free, users, at, to)
-    return at, to
-
-
-@njit(cache=True, nogil=True)
-def _inside(indices: Ints, low: int, high: int) -> int:
-    count = 0
-    for item in indices:
-        count += low <= item < high
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _turn(
-    indptr: Longs, indices: Ints, low: int, high: int, first: int, free: Longs, users: Ints, at: Longs, to: Longs
-) -> None:
-    count = 0
-    for row in range(len(indptr) - 1):
-        for entry in range(indptr[row], indptr[row + 1]):
-            item = indices[entry] - low
-            if 0 <= item < high - low:
-                users[free[item]] = first + row
-                at[count], to[count] = entry, free[item]
-                free[item] += 1
-                count += 1

@@ -6,7 +6,6 @@ allows, in the mean; one user is never divided. Batches of rows and blocks of te
 
 import json
 import os
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -14,14 +13,13 @@ from typing import Any
 from corml.datasets import Cut, Stream
 from corml.errors import UsageError
 
-__all__ = ["Plan", "cut_for", "item_blocks"]
+__all__ = ["Plan", "cut_for"]
 
 VERSION = 1  # of the way things are cut and written: pieces of another version are not used
 LEAST = 1 << 20  # bytes
 BATCH_ROW = 512  # bytes that a row of a batch takes at the peak, ids of usual length
 TEXT_BYTE = 24  # bytes that a byte of text takes
 BUCKET_ROW = 256  # bytes that a row takes while its bucket is merged
-BLOCK_PAIR = 64  # bytes that a pair takes while it is turned around
 MOST_ROWS, MOST_TEXT = 1 << 20, 1 << 25  # of a batch: larger ones are not faster
 MOST_BUCKETS = 1 << 16
 
@@ -64,14 +62,3 @@ def cut_for(memory: int) -> Cut:
     if memory < LEAST:
         raise UsageError(f"A store needs a budget of at least {LEAST >> 20} MiB; got {memory:,} bytes.")
     return Cut(min(memory // BATCH_ROW, MOST_ROWS), min(memory // TEXT_BYTE, MOST_TEXT))
-
-
-def item_blocks(degrees: Sequence[int], memory: int) -> list[int]:
-    """Where blocks of items begin, and the end: each has as many pairs as the budget allows, or one item."""
-    most, starts, held = memory // BLOCK_PAIR, [0], 0
-    for item, degree in enumerate(degrees):
-        if held and held + degree > most:
-            starts.append(item)
-            held = 0
-        held += degree
-    return [*starts, len(degrees)]

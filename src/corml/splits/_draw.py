@@ -5,19 +5,20 @@ which other users and items there are, changes the order in which a user's pairs
 """
 
 import hashlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import DataError, quoted
 from corml.ids import Ids
 from corml.interactions import Interactions, Rows
 from corml.splits._parts import PARTS
+from corml.splits._pieces import AnySplit, Data, Decide, Pieces
 from corml.splits._split import Split
 
-__all__ = ["Whole", "assemble", "by_counts", "known_times", "label_numbers", "random_ranks", "ranks", "whole_counts"]
+__all__ = ["Whole", "assemble", "by_counts", "label_numbers", "random_ranks", "ranks", "whole_counts"]
 
 # Which part is first to get what the shares cannot divide, if remainders are equal: train, then test, then valid.
 _PREFERENCE = np.array([0, 2, 1])
@@ -26,26 +27,44 @@ Whole = NDArray[np.int64]
 
 
 def assemble(
-    data: Interactions, part: NDArray[Any], procedure: dict[str, Any], *, until: NDArray[np.float64] | None = None
-) -> Split:
+    data: Data,
+    part: NDArray[Any] | Decide,
+    procedure: dict[str, Any],
+    *,
+    until: Callable[[Interactions, NDArray[Any]], NDArray[np.float64]] | NDArray[np.float64] | None = None,
+) -> AnySplit:
     """Split by one number per pair: 0 train, 1 valid, 2 test, 3 history, 4 valid_history (there need be no 3 or 4).
 
+    `part` are these numbers, or a function that gives those of some users: with a function a store can be split, too.
     Of what somebody said no to after the moment in `until`, one for each user, nobody knows in train yet.
     """
+    if isinstance(data, Pieces):
+        return data.written(part if callable(part) else data.refuse(), procedure)
+    numbers = part(data) if callable(part) else part
     if until is not None and data.negative is not None and data.negative.times is not None:
-        no = data.negative.where(~(data.negative.times > until[data.negative.user]))
+        moments = until(data, numbers) if callable(until) else until
+        no = data.negative.where(~(data.negative.times > moments[data.negative.user]))
         data = replace(data, negative=no if len(no) else None)
-    present = [n for n in range(len(PARTS)) if n < 3 or (part == n).any()]
-    parts: dict[str, Any] = {PARTS[n]: data.where(part == n) for n in present}
+    present = [n for n in range(len(PARTS)) if n < 3 or (numbers == n).any()]
+    parts: dict[str, Any] = {PARTS[n]: data.where(numbers == n) for n in present}
     return Split(**parts, procedure=procedure)
 
 
 # --- order -----------------------------------------------------------------------------------------------------------
 
 
-def random_ranks(data: Interactions, seed: int) -> Whole:
-    """Rank of each pair in a random order of its user's pairs."""
-    return ranks(data.user, _pair_numbers(data, seed))
+def random_ranks(items: Ids, seed: int) -> Callable[[Interactions], Whole]:
+    """A function that gives the rank of each pair in a random order of its user's pairs.
+
+    Hashing every pair would take seconds; labels are hashed once each and combined in whole arrays.
+    """
+    of_item = _scrambled(label_numbers(items, seed, "pair of item"))
+
+    def drawn(some: Interactions) -> Whole:
+        of_user = label_numbers(some.users, seed, "pair of user")
+        return ranks(some.user, _scrambled(of_item[some.item] + of_user[some.user]))
+
+    return drawn
 
 
 def ranks(user: Rows, key: NDArray[Any]) -> Whole:
@@ -63,16 +82,9 @@ def label_numbers(ids: Ids, seed: int, purpose: str) -> NDArray[np.uint64]:
     key, person = str(seed).encode(), purpose.encode()
     digests = (
         hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=8, key=key, person=person).digest()
-        for label in ids.labels
+        for label in ids
     )
     return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
-
-
-def _pair_numbers(data: Interactions, seed: int) -> NDArray[np.uint64]:
-    """Hashing every pair would take seconds; labels are hashed once each and combined in whole arrays."""
-    user = label_numbers(data.users, seed, "pair of user")
-    item = label_numbers(data.items, seed, "pair of item")
-    return _scrambled(_scrambled(item)[data.item] + user[data.user])
 
 
 def _scrambled(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
@@ -80,22 +92,6 @@ def _scrambled(x: NDArray[np.uint64]) -> NDArray[np.uint64]:
     x = (x ^ (x >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
     x = (x ^ (x >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
     return x ^ (x >> np.uint64(31))
-
-
-def known_times(data: Interactions, how: str) -> NDArray[np.float64]:
-    """Give the time of every pair, or say how to provide it."""
-    if data.times is None:
-        raise DataError(
-            f"The split '{how}' needs the moment of each pair, and these data have none: "
-            "name their column when loading (time=), or choose a split that needs none, such as 'ratio'."
-        )
-    missing = np.flatnonzero(~np.isfinite(data.times))
-    if len(missing):
-        first = quoted([data.users.labels[data.user[missing[0]]], data.items.labels[data.item[missing[0]]]])
-        raise DataError(
-            f"{len(missing):,} pairs have no time (the first: {first}), and the split '{how}' needs one: drop them."
-        )
-    return data.times
 
 
 # --- counts ----------------------------------------------------------------------------------------------------------

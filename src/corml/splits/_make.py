@@ -1,37 +1,77 @@
 """Splits from data: by the name of a procedure, all folds of a cross-validation, or from parts made elsewhere."""
 
+import os
 from collections.abc import Iterator
-from typing import Any
+from pathlib import Path
+from typing import Any, cast, overload
 
+from corml.console_progress import shown
 from corml.errors import UsageError, ascii_line
 from corml.interactions import Interactions
+from corml.progress import Asked
 from corml.splits._parts import without
+from corml.splits._pieces import AnySplit, Pieces
 from corml.splits._procedure import option, run
 from corml.splits._split import Split
+from corml.splits._split import read_split as read_file
+from corml.splits._store_split import StoreSplit, read_store_split
 from corml.splits.k_fold import FOLDS, k_fold
+from corml.store import Store, is_split
 
-__all__ = ["folds", "ready_made", "split"]
+__all__ = ["folds", "read_split", "ready_made", "split"]
 
 
-def split(data: Interactions, how: str = "ratio", **options: Any) -> Split:
+@overload
+def split(data: Interactions, how: str = "ratio", **options: Any) -> Split: ...
+@overload
+def split(
+    data: Store, how: str = "ratio", *, out: str | os.PathLike[str], progress: Asked = None, **options: Any
+) -> StoreSplit: ...
+def split(
+    data: Interactions | Store,
+    how: str = "ratio",
+    *,
+    out: str | os.PathLike[str] | None = None,
+    progress: Asked = None,
+    **options: Any,
+) -> AnySplit:
     """Divide interactions into train, valid and test.
 
-    `how` names a split (dashes and underscores are the same); `options` are that split's own.
+    `how` names a split (dashes and underscores are the same); `options` are that split's own. A store is divided, some
+    users at a time, into stores in the folder `out`; a call that was stopped goes on when it is made again.
     """
-    if not isinstance(data, Interactions):
+    if not isinstance(data, Interactions | Store):
         raise UsageError(f"Only Interactions can be split, not {type(data).__name__}: read it with corml.load first.")
     if not isinstance(how, str):
         raise UsageError(f"The kind of split must be a name such as 'ratio', not {ascii_line(how)}.")
-    parts = run(data, how, options)
-    if not isinstance(parts, Split):  # of a plug-in from another package
-        raise UsageError(f"The split {ascii_line(how)} made a {type(parts).__name__}: it must make a corml.Split.")
+    if isinstance(data, Store) != (out is not None):
+        raise UsageError(
+            "The split of a store is a folder: say which, out='folder'."
+            if isinstance(data, Store)
+            else "out is for the split of a Store: save one of Interactions with .save('my.split')."
+        )
+    with shown(progress) as report:
+        given = data if out is None else Pieces(cast(Store, data), how, Path(out), report)
+        parts = run(given, how, options)
+    expected: type[AnySplit] = Split if out is None else StoreSplit
+    if not isinstance(parts, expected):  # of a plug-in from another package
+        name = expected.__name__
+        raise UsageError(f"The split {ascii_line(how)} made a {type(parts).__name__}: it must make a corml.{name}.")
     return parts
+
+
+def read_split(path: str | os.PathLike[str]) -> AnySplit:
+    """Read a split written by `Split.save`, or open the folder of a split of a store.
+
+    A file that is damaged, foreign or changed is an error.
+    """
+    return read_store_split(path) if is_split(path) else read_file(path)
 
 
 def folds(data: Interactions, folds: int = 5, *, seed: int = 2026) -> Iterator[Split]:
     """One split after the other; together their test parts are the data, each pair once."""
     total = int(option("k-fold", "folds", folds, FOLDS))
-    return (k_fold(data, folds=total, fold=fold, seed=seed) for fold in range(total))
+    return (cast(Split, k_fold(data, folds=total, fold=fold, seed=seed)) for fold in range(total))
 
 
 def ready_made(train: Interactions, valid: Interactions | None = None, test: Interactions | None = None) -> Split:

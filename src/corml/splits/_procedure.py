@@ -43,7 +43,7 @@ def options(how: str) -> tuple[str, ...]:
     return tuple(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)
 
 
-def run(data: Interactions, how: str, given: Mapping[str, Any]) -> Any:
+def run(data: Any, how: str, given: Mapping[str, Any]) -> Any:
     """Make the split of that name with these options."""
     valid = options(how)
     for name in given:
@@ -52,7 +52,7 @@ def run(data: Interactions, how: str, given: Mapping[str, Any]) -> Any:
     return plugins.get(ROOM, how)(data, **given)
 
 
-def record(name: str, data: Interactions, **options: Any) -> dict[str, Any]:
+def record(name: str, data: Any, **options: Any) -> dict[str, Any]:
     """Note what it takes to make the split again, in plain values that a file can hold."""
     plain = {key: list(value) if isinstance(value, tuple) else value for key, value in options.items()}
     return {"name": name, **plain, "data": data.fingerprint}

@@ -8,15 +8,15 @@ from corml.errors import DataError
 from corml.ids import Ids
 from corml.interactions import Interactions
 from corml.splits._draw import Whole, assemble, by_counts, ranks
+from corml.splits._pieces import AnySplit
 from corml.splits._procedure import SEED, Shares, option, record, three_shares
-from corml.splits._split import Split
 
 __all__ = ["authors"]
 
 MAX_ROWS = (2**32 - 1) // 20  # from here on PyTorch draws 64-bit numbers, another sequence
 
 
-def authors(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), seed: int = 2026) -> Split:
+def authors(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), seed: int = 2026) -> AnySplit:
     """Shuffle all rows with PyTorch's generator, then cut each user's items in that order.
 
               rows    1:a    2:b    3:c    4:d    5:e    6:a    7:b    8:f     say, shuffled: 8 3 1 5 2 7 4 6
@@ -33,9 +33,9 @@ def authors(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), seed: int =
         raise DataError(
             f"The authors' split is defined for fewer than {MAX_ROWS:,} pairs, not {len(data):,}: use 'ratio'."
         )
+    counts = np.array([_counts(total, fractions) for total in range(data.user_degrees.max(initial=0) + 1)])
     drawn = np.empty(len(data), dtype=np.int64)
     drawn[torch_permutation(len(data), number)] = np.arange(len(data))
-    counts = np.array([_counts(total, fractions) for total in range(data.user_degrees.max(initial=0) + 1)])
     part = by_counts(data, ranks(data.user, drawn), counts)
     return assemble(data, part, record("authors", data, shares=fractions, seed=number, rows=_rows_hash(data)))
 

@@ -5,18 +5,16 @@ import numpy as np
 from corml.errors import SettingError
 from corml.interactions import Interactions
 from corml.settings import optional, whole
-from corml.splits._draw import assemble, label_numbers, random_ranks
+from corml.splits._draw import Whole, assemble, label_numbers, random_ranks
+from corml.splits._pieces import AnySplit, Data
 from corml.splits._procedure import SEED, option, record
-from corml.splits._split import Split
 
 __all__ = ["k_fold"]
 
 FOLDS = whole(2, 1000)
 
 
-def k_fold(
-    data: Interactions, *, folds: int = 5, fold: int = 0, valid_fold: int | None = None, seed: int = 2026
-) -> Split:
+def k_fold(data: Data, *, folds: int = 5, fold: int = 0, valid_fold: int | None = None, seed: int = 2026) -> AnySplit:
     """Test on one of k equal random parts of each user's items, train on the others.
 
               items   a      b      c      d      e         (folds=5, fold=0, valid_fold=1)
@@ -31,10 +29,14 @@ def k_fold(
     tested = int(option("k-fold", "fold", fold, whole(0, total - 1)))
     valid = _valid_fold(valid_fold, tested, total)
     number = int(option("k-fold", "seed", seed, SEED))
-    # which fold a user's first item is in is random too, else the first folds would get all the users with few items
-    start = (label_numbers(data.users, number, "start of folds") % np.uint64(total)).astype(np.int64)
-    member = (random_ranks(data, number) + start[data.user]) % total
-    part = np.where(member == tested, 2, np.where(member == (-1 if valid is None else valid), 1, 0))
+    rank = random_ranks(data.items, number)
+
+    def part(some: Interactions) -> Whole:
+        # which fold a user's first item is in is random too, else the first folds would get all users with few items
+        start = (label_numbers(some.users, number, "start of folds") % np.uint64(total)).astype(np.int64)
+        member = (rank(some) + start[some.user]) % total
+        return np.where(member == tested, 2, np.where(member == (-1 if valid is None else valid), 1, 0))
+
     options = {"folds": total, "fold": tested, "valid_fold": valid, "seed": number}
     return assemble(data, part, record("k-fold", data, **options))
 

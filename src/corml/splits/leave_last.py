@@ -1,19 +1,20 @@
 """Each user's latest items are held out: what comes next."""
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corml.interactions import Interactions
 from corml.settings import whole
-from corml.splits._draw import Whole, assemble, by_counts, known_times, ranks
+from corml.splits._draw import Whole, assemble, by_counts, ranks
+from corml.splits._pieces import AnySplit, Data, check_times
 from corml.splits._procedure import option, record
-from corml.splits._split import Split
 
 __all__ = ["leave_last"]
 
 COUNT = whole(0, 1_000_000)
 
 
-def leave_last(data: Interactions, *, n: int = 1, n_valid: int | None = None) -> Split:
+def leave_last(data: Data, *, n: int = 1, n_valid: int | None = None) -> AnySplit:
     """Test on each user's last n items by time, validate on the n before (or on `n_valid`).
 
               time →   1      2      3      4      5
@@ -22,14 +23,21 @@ def leave_last(data: Interactions, *, n: int = 1, n_valid: int | None = None) ->
 
     A user is held out only if a train item remains. Of items at the same time the one in the later row is the later.
     """
-    times = known_times(data, "leave-last")
+    check_times(data, "leave-last")
     test = int(option("leave-last", "n", n, COUNT))
     valid = test if n_valid is None else int(option("leave-last", "n_valid", n_valid, COUNT))
-    degrees = np.arange(data.user_degrees.max(initial=0) + 1)
-    part = by_counts(data, ranks(data.user, times), _counts(degrees, valid, test))
-    last_of_train = np.full(len(data.users), -np.inf)
-    np.maximum.at(last_of_train, data.user[part == 0], times[part == 0])
-    return assemble(data, part, record("leave-last", data, n=test, n_valid=valid), until=last_of_train)
+
+    def part(some: Interactions) -> Whole:
+        degrees = np.arange(some.user_degrees.max(initial=0) + 1)
+        return by_counts(some, ranks(some.user, np.asarray(some.times)), _counts(degrees, valid, test))
+
+    return assemble(data, part, record("leave-last", data, n=test, n_valid=valid), until=_last_of_train)
+
+
+def _last_of_train(data: Interactions, part: Whole) -> NDArray[np.float64]:
+    last, times = np.full(len(data.users), -np.inf), np.asarray(data.times)
+    np.maximum.at(last, data.user[part == 0], times[part == 0])
+    return last
 
 
 def _counts(degrees: Whole, valid: int, test: int) -> Whole:

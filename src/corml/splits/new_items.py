@@ -2,18 +2,19 @@
 
 import numpy as np
 
+from corml.ids import Ids
 from corml.interactions import Interactions
 from corml.settings import Rule
 from corml.splits._draw import Whole, assemble, label_numbers, random_ranks, whole_counts
+from corml.splits._pieces import AnySplit, Data
 from corml.splits._procedure import SEED, Shares, option, record, three_shares
-from corml.splits._split import Split
 
 __all__ = ["new_items"]
 
 TRAIN, VALID, TEST = range(3)
 
 
-def new_items(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), known: float = 0.0, seed: int = 2026) -> Split:
+def new_items(data: Data, *, shares: Shares = (0.6, 0.2, 0.2), known: float = 0.0, seed: int = 2026) -> AnySplit:
     """Train on some items; all pairs of the others are held out, half of them for valid.
 
               items   a        b        c        d        e
@@ -28,19 +29,24 @@ def new_items(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), known: fl
     fractions = three_shares("new-items", shares)
     share = float(option("new-items", "known", known, _KNOWN))
     number = int(option("new-items", "seed", seed, SEED))
-    part = _roles(data, fractions, number)[data.item]
-    if share:
-        old = data.where(part == TRAIN)
-        counts = whole_counts(old.user_degrees, (1 - 2 * share, share, share))
-        ends, rank = np.cumsum(counts, axis=1)[old.user], random_ranks(old, number)
-        part[part == TRAIN] = (rank >= ends[:, 0]).astype(np.int64) + (rank >= ends[:, 1])
+    roles, rank = _roles(data.items, fractions, number), random_ranks(data.items, number)
+
+    def part(some: Interactions) -> Whole:
+        parts = roles[some.item]
+        if share:
+            old = some.where(parts == TRAIN)
+            counts = whole_counts(old.user_degrees, (1 - 2 * share, share, share))
+            ends, place = np.cumsum(counts, axis=1)[old.user], rank(old)
+            parts[parts == TRAIN] = (place >= ends[:, 0]).astype(np.int64) + (place >= ends[:, 1])
+        return parts
+
     return assemble(data, part, record("new-items", data, shares=fractions, known=share, seed=number))
 
 
-def _roles(data: Interactions, shares: tuple[float, float, float], seed: int) -> Whole:
+def _roles(items: Ids, shares: tuple[float, float, float], seed: int) -> Whole:
     """For each item: 0 to learn from, 1 new in valid, 2 new in test."""
-    drawn = np.argsort(label_numbers(data.items, seed, "new items"), kind="stable")
-    roles = np.zeros(len(data.items), dtype=np.int64)
+    drawn = np.argsort(label_numbers(items, seed, "new items"), kind="stable")
+    roles = np.zeros(len(items), dtype=np.int64)
     roles[drawn] = np.repeat([TRAIN, VALID, TEST], whole_counts(np.array([len(drawn)]), shares)[0])
     return roles
 

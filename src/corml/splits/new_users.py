@@ -1,21 +1,24 @@
 """Whole users are held out: how well new (fold-in) users are served, from a part of their items."""
 
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corml.interactions import Interactions
 from corml.settings import Rule
 from corml.splits._draw import Whole, assemble, label_numbers, random_ranks, whole_counts
+from corml.splits._pieces import AnySplit, Data, pieces
 from corml.splits._procedure import SEED, Shares, option, record, three_shares
-from corml.splits._split import Split
+from corml.splits._ranks import at_ranks
 
 __all__ = ["new_users"]
 
 TRAIN, VALID, TEST, HISTORY, VALID_HISTORY = range(5)
 
 
-def new_users(data: Interactions, *, shares: Shares = (0.8, 0.1, 0.1), given: float = 0.8, seed: int = 2026) -> Split:
+def new_users(data: Data, *, shares: Shares = (0.8, 0.1, 0.1), given: float = 0.8, seed: int = 2026) -> AnySplit:
     """Train on some users; a part of each other user's items is the history, the rest is held out.
 
               items   a        b        c        d        e
@@ -29,23 +32,40 @@ def new_users(data: Interactions, *, shares: Shares = (0.8, 0.1, 0.1), given: fl
     fractions = three_shares("new-users", shares)
     known = float(option("new-users", "given", given, _GIVEN))
     number = int(option("new-users", "seed", seed, SEED))
-    role = _roles(data, fractions, number)[data.user]
-    degree = data.user_degrees[data.user]
-    n_history = np.clip(np.rint(known * degree), 1, degree - 1)
-    held_out = random_ranks(data, number) >= n_history
-    history = np.choose(role, [TRAIN, VALID_HISTORY, HISTORY])
-    part = np.where(held_out, role, history)
+    bounds, rank = _bounds(data, fractions, number), random_ranks(data.items, number)
+
+    def part(some: Interactions) -> Whole:
+        role = _roles(some, bounds, number)[some.user]
+        degree = some.user_degrees[some.user]
+        held_out = rank(some) >= np.clip(np.rint(known * degree), 1, degree - 1)
+        history = np.choose(role, [TRAIN, VALID_HISTORY, HISTORY])
+        return np.where(held_out, role, history)
+
     return assemble(data, part, record("new-users", data, shares=fractions, given=known, seed=number))
 
 
-def _roles(data: Interactions, shares: tuple[float, float, float], seed: int) -> Whole:
+def _bounds(data: Data, shares: tuple[float, float, float], seed: int) -> list[int]:
+    """The random numbers from which on users are new in valid, and in test, where there are such users."""
+
+    def numbers() -> Iterator[NDArray[np.uint64]]:
+        return (_numbers(some, seed)[some.user_degrees >= 2] for some in pieces(data))
+
+    able = sum(int(np.count_nonzero(some.user_degrees >= 2)) for some in pieces(data))
+    ranks = np.cumsum(whole_counts(np.array([able]), shares)[0])[:2].tolist()
+    inside = [rank for rank in ranks if rank < able]
+    return at_ranks(numbers, inside) if inside else []
+
+
+def _roles(some: Interactions, bounds: list[int], seed: int) -> Whole:
     """For each user: 0 to learn from, 1 new in valid, 2 new in test."""
-    able = np.flatnonzero(data.user_degrees >= 2)
-    drawn = able[np.argsort(label_numbers(data.users, seed, "new users")[able], kind="stable")]
-    counts = whole_counts(np.array([len(able)]), shares)[0]
-    roles = np.zeros(len(data.users), dtype=np.int64)
-    roles[drawn] = np.repeat([TRAIN, VALID, TEST], counts)
-    return roles
+    roles, numbers = np.zeros(len(some.users), dtype=np.int64), _numbers(some, seed)
+    for bound in bounds:
+        roles += numbers >= np.uint64(bound)
+    return roles * (some.user_degrees >= 2)
+
+
+def _numbers(some: Interactions, seed: int) -> NDArray[np.uint64]:
+    return label_numbers(some.users, seed, "new users")
 
 
 def _is_inner_share(value: Any) -> bool:

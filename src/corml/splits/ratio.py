@@ -3,14 +3,14 @@
 import numpy as np
 
 from corml.interactions import Interactions
-from corml.splits._draw import assemble, by_counts, random_ranks, whole_counts
+from corml.splits._draw import Whole, assemble, by_counts, random_ranks, whole_counts
+from corml.splits._pieces import AnySplit, Data
 from corml.splits._procedure import SEED, Shares, option, record, three_shares
-from corml.splits._split import Split
 
 __all__ = ["ratio"]
 
 
-def ratio(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), seed: int = 2026) -> Split:
+def ratio(data: Data, *, shares: Shares = (0.6, 0.2, 0.2), seed: int = 2026) -> AnySplit:
     """Give each user's items at random to train, valid and test.
 
               items   a      b      c      d      e
@@ -23,6 +23,10 @@ def ratio(data: Interactions, *, shares: Shares = (0.6, 0.2, 0.2), seed: int = 2
     """
     fractions = three_shares("ratio", shares)
     number = int(option("ratio", "seed", seed, SEED))
-    counts = whole_counts(np.arange(data.user_degrees.max(initial=0) + 1), fractions)
-    part = by_counts(data, random_ranks(data, number), counts)
+    rank = random_ranks(data.items, number)
+
+    def part(some: Interactions) -> Whole:
+        counts = whole_counts(np.arange(some.user_degrees.max(initial=0) + 1), fractions)
+        return by_counts(some, rank(some), counts)
+
     return assemble(data, part, record("ratio", data, shares=fractions, seed=number))

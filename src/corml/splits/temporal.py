@@ -4,21 +4,19 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from corml.errors import DataError, SettingError
 from corml.interactions import Interactions
 from corml.settings import Rule
-from corml.splits._draw import assemble, known_times
+from corml.splits._draw import Whole, assemble
+from corml.splits._pieces import AnySplit, Data, check_times, times_of
 from corml.splits._procedure import Shares, numbers, option, read_numbers, record, three_shares
-from corml.splits._split import Split
+from corml.splits._ranks import at_ranks, ordered, value_of
 
 __all__ = ["temporal"]
 
 
-def temporal(
-    data: Interactions, *, shares: Shares | None = None, moments: float | Sequence[float] | None = None
-) -> Split:
+def temporal(data: Data, *, shares: Shares | None = None, moments: float | Sequence[float] | None = None) -> AnySplit:
     """Cut all pairs at common moments: before the first is train, between them valid, from the last on test.
 
               time →   1      2      3    |  4      5    |  6          (moments 4 and 6)
@@ -28,32 +26,41 @@ def temporal(
     Cuts are given as one or two `moments` in the unit of the data's times, or found such that the parts have about
     the `shares` of the pairs (.6, .2, .2 by default); pairs of the same moment are never separated.
     """
-    times = known_times(data, "temporal")
+    check_times(data, "temporal")
     if shares is not None and moments is not None:
         raise SettingError("The split 'temporal' takes shares or moments, not both: leave one out.")
     if moments is None:
         fractions = three_shares("temporal", (0.6, 0.2, 0.2) if shares is None else shares)
         options: dict[str, Any] = {"shares": fractions}
-        first, last = _cuts(times, fractions)
+        first, last = _cuts(data, fractions)
     else:
         given = _read_moments(moments)
         options = {"moments": given}
         first, last = given[0], given[-1]
-    part = (times >= first).astype(np.int64) + (times >= last)
-    if len(data) and part.min() > 0:
+    if len(data) and min(times.min(initial=np.inf) for times in times_of(data)) >= first:
         raise DataError(
             f"No pair is earlier than {first:.15g}, so train would be empty: choose a later moment or a larger share."
         )
     # np.inf stands for «after everything»; files write it as none
     cuts = tuple(float(cut) if np.isfinite(cut) else None for cut in (first, last))
-    last_of_train = np.full(len(data.users), np.nextafter(first, -np.inf))
+
+    def part(some: Interactions) -> Whole:
+        times = np.asarray(some.times)
+        return (times >= first).astype(np.int64) + (times >= last)
+
+    def last_of_train(some: Interactions, _: Whole) -> Any:
+        return np.full(len(some.users), np.nextafter(first, -np.inf))
+
     return assemble(data, part, record("temporal", data, **options, cuts=cuts), until=last_of_train)
 
 
-def _cuts(times: NDArray[np.float64], shares: tuple[float, float, float]) -> tuple[float, float]:
-    ordered = np.append(np.sort(times), np.inf)
-    at = np.rint(np.cumsum(shares)[:2] / sum(shares) * len(times)).astype(np.int64)
-    return float(ordered[at[0]]), float(ordered[at[1]])
+def _cuts(data: Data, shares: tuple[float, float, float]) -> tuple[float, float]:
+    """The moments before which there are these shares of the pairs; after everything there is infinity."""
+    ranks = np.rint(np.cumsum(shares)[:2] / sum(shares) * len(data)).astype(np.int64).tolist()
+    inside = [rank for rank in ranks if rank < len(data)]
+    found = [value_of(one) for one in at_ranks(lambda: map(ordered, times_of(data)), inside)] if inside else []
+    first, last = [*found, np.inf, np.inf][:2]
+    return first, last
 
 
 def _read_moments(value: Any) -> tuple[float, ...]:

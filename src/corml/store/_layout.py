@@ -8,14 +8,31 @@ by_item/indptr-00000.npy …         items × users likewise, a part for each bl
 seen/…                             pairs that were seen and are not learned from, in the same parts as by_user
 others/…                           people without a pair to learn from, and what they have seen
 work/                              pieces of a store that is being made
+
+A split of a store is a folder of such folders, train, valid and test, and of one more file:
+
+split.json                         how it was made, and which stores it has, written last
 """
 
 import os
 
-__all__ = ["ITEMS", "MANIFEST", "PLAN", "WORK", "array_name", "is_store", "labels_name"]
+__all__ = [
+    "ITEMS",
+    "MANIFEST",
+    "PLAN",
+    "SPLIT",
+    "SPLIT_PLAN",
+    "WORK",
+    "array_name",
+    "is_split",
+    "is_store",
+    "labels_name",
+]
 
 MANIFEST, ITEMS, WORK = "manifest.json", "items.parquet", "work"
 PLAN = f"{WORK}/plan.json"
+SPLIT = "split.json"
+SPLIT_PLAN = f"{WORK}/{SPLIT}"
 
 
 def array_name(folder: str, what: str, part: int) -> str:
@@ -29,8 +46,17 @@ def labels_name(folder: str, part: int) -> str:
 
 
 def is_store(path: object) -> bool:
-    """Whether a folder is a store, or one that is being made."""
+    """Whether a folder is a store, or one that is being made; a split of a store is told apart when it is opened."""
+    return _has(path, PLAN, MANIFEST) or is_split(path)
+
+
+def is_split(path: object) -> bool:
+    """Whether a folder is a split of a store, or one that is being made."""
+    return _has(path, SPLIT, SPLIT_PLAN)
+
+
+def _has(path: object, *names: str) -> bool:
     if not isinstance(path, str | os.PathLike):
         return False
     # of a name that no file can have os.path says no, where pathlib raises
-    return any(os.path.isfile(os.path.join(os.fspath(path), name)) for name in (PLAN, MANIFEST))
+    return any(os.path.isfile(os.path.join(os.fspath(path), name)) for name in names)

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from corml.errors import DataError, ascii_line
-from corml.store._layout import MANIFEST, PLAN
+from corml.store._layout import MANIFEST, PLAN, is_split
 
 __all__ = ["FORMAT", "Manifest", "digest"]
 
@@ -37,6 +37,7 @@ class Manifest:
     files: Mapping[str, Mapping[str, Any]]  # size and sha256 of every other file
     format: int = FORMAT
     kind: str = field(default="corml store")
+    split: Mapping[str, Any] = field(default_factory=dict)  # of a part of a split: its name, and the store it is from
 
     @property
     def fingerprint(self) -> str:
@@ -46,7 +47,10 @@ class Manifest:
 
     def text(self) -> str:
         """The text of the file."""
-        return json.dumps({**asdict(self), "fingerprint": self.fingerprint}, indent=1, sort_keys=True) + "\n"
+        known = {**asdict(self), "fingerprint": self.fingerprint}
+        if not self.split:
+            del known["split"]
+        return json.dumps(known, indent=1, sort_keys=True) + "\n"
 
     @classmethod
     def read(cls, folder: Path) -> "Manifest":
@@ -59,6 +63,8 @@ class Manifest:
                 raise DataError(
                     f"{name} is a store that is not finished: run the same corml data store again."
                 ) from None
+            if is_split(folder):
+                raise DataError(f"{name} is a split of a store: name a part of it, such as its folder train.") from None
             raise DataError(f"{name} is not a store: it has no {MANIFEST}.") from None
         except (OSError, ValueError) as fault:
             raise DataError(f"The {MANIFEST} of {name} cannot be read ({fault}): make the store again.") from fault
@@ -70,6 +76,7 @@ class Manifest:
                 "make the store again."
             )
         said = known.pop("fingerprint", None)
+        known.setdefault("split", {})  # of a whole store it is not written
         try:
             manifest = cls(**{one.name: known[one.name] for one in fields(cls)})
             whole = manifest.fingerprint == said

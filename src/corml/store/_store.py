@@ -2,53 +2,30 @@
 
 import os
 from collections.abc import Iterator
-from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import DataError, ascii_line
 from corml.ids import Ids
 from corml.interactions import Interactions
+from corml.store._chunk import Chunk
 from corml.store._layout import ITEMS, array_name, labels_name
 from corml.store._manifest import Manifest, digest
+from corml.store._people import People
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Chunk", "Store"]
+__all__ = ["Store"]
 
 PER_LABEL = 337  # bytes of an id in memory, while it is read
 PER_PAIR = 24  # of a pair, with what is needed to put the parts together
 PER_VALUE = 16  # of a weight or a time likewise
-
-
-@dataclass(frozen=True)
-class Chunk:
-    """Some consecutive rows of a sparse matrix, mapped from disk: row i of it is row `first` + i of the whole."""
-
-    first: int
-    width: int
-    indptr: NDArray[np.int64]
-    indices: NDArray[np.int32]
-    weights: NDArray[np.float32] | None
-    times: NDArray[np.float64] | None
-
-    def __len__(self) -> int:
-        return len(self.indptr) - 1
-
-    @property
-    def matrix(self) -> csr_array:
-        """The rows as a matrix; with ones where there are no weights."""
-        values = np.ones(len(self.indices), dtype=np.float32) if self.weights is None else self.weights
-        matrix = csr_array((values, self.indices, self.indptr), shape=(len(self), self.width))
-        matrix.has_sorted_indices = matrix.has_canonical_format = True
-        return matrix
 
 
 class Store:
@@ -99,7 +76,7 @@ class Store:
     def verify(self) -> None:
         """Compare the hash of every file with the manifest."""
         for name in self.manifest.files:
-            self._compare(name)
+            self.file(name)
 
     def chunks(self) -> Iterator[Chunk]:
         """Users × items, some users at a time, in order."""
@@ -111,11 +88,26 @@ class Store:
 
     def item_labels(self) -> "pl.Series":
         """The ids of all items, in order."""
-        return self._labels(ITEMS)
+        return self.labels(ITEMS)
 
     def user_labels(self) -> "Iterator[pl.Series]":
         """The ids of users, those of one chunk at a time."""
-        return (self._labels(labels_name("users", part)) for part in range(len(self.manifest.user_starts) - 1))
+        return (self.labels(labels_name("users", part)) for part in range(len(self.manifest.user_starts) - 1))
+
+    def labels(self, name: str) -> "pl.Series":
+        """The ids in one of its files."""
+        import polars as pl
+
+        return pl.read_parquet(self.file(name), columns=["id"]).to_series()
+
+    def people(self, items: Ids | None = None) -> People:
+        """Its users, and after them the others, some at a time; `items` are the ids of items, where one has them."""
+        return People(self, items)
+
+    def chunk(self, folder: str, part: int) -> Chunk:
+        """The rows of one part of by_user, seen or others; `first` is not known of the last two, and 0."""
+        first = self.manifest.user_starts[part] if folder == "by_user" else 0
+        return self._chunk(folder, part, first, self.items)
 
     def interactions(self) -> Interactions:
         """Everything as ordinary interactions, where they fit into memory.
@@ -143,7 +135,7 @@ class Store:
 
     def _others(self, items: Ids) -> Interactions:
         parts = range(len(self.manifest.user_starts) - 1)
-        labels = self._all(self._labels(labels_name("others", part)) for part in parts)
+        labels = self._all(self.labels(labels_name("others", part)) for part in parts)
         people, nothing = Ids(labels, kind="user"), np.zeros(0, dtype=np.int32)
         times = np.zeros(0) if self.manifest.timed else None
         return Interactions(people, items, nothing, nothing, times, seen=self._seen("others", people, items))
@@ -189,17 +181,12 @@ class Store:
         return Chunk(first, width, arrays["indptr"], arrays["indices"], arrays.get("weights"), arrays.get("times"))
 
     def _array(self, name: str) -> NDArray[Any]:
-        path = self._compare(name)
+        path = self.file(name)
         # "c", not "r": for an array that must not be written to, Numba compiles everything once more
         mapped: NDArray[Any] = np.load(path, mmap_mode="c", allow_pickle=False)
         return mapped
 
-    def _labels(self, name: str) -> "pl.Series":
-        import polars as pl
-
-        return pl.read_parquet(self._compare(name), columns=["id"]).to_series()
-
-    def _compare(self, name: str) -> Path:
+    def file(self, name: str) -> Path:
         """The path of a file, whose hash is compared with the manifest unless it was before."""
         path = self.path / name
         if name in self._compared:

@@ -1,0 +1,72 @@
+"""What metrics say of lists that are measured some users at a time and then forgotten."""
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+import numpy as np
+from numpy.typing import NDArray
+
+from corml.errors import UsageError
+from corml.metrics import Lists, Metric
+
+__all__ = ["Figures"]
+
+TEXT = np.dtypes.StringDType()  # ids, and no object for each of them
+
+Values = NDArray[np.float64]
+
+
+class Figures:
+    """Gathers a number for each user and metric, and for metrics of all lists how many lists have each item."""
+
+    def __init__(self, metrics: Sequence[Metric]) -> None:
+        self._metrics = metrics
+        self._users: list[NDArray[Any]] = []
+        self._values: dict[str, list[Values]] = {}
+        self._shown: dict[int, NDArray[Any]] = {}
+        self._some: Lists | None = None
+
+    def add(self, lists: Lists, users: NDArray[np.object_]) -> None:
+        """Measure the lists of some users."""
+        together = set()
+        for metric in self._metrics:
+            values = metric(lists)
+            if isinstance(values, np.ndarray):
+                self._values.setdefault(metric.label, []).append(values)
+            else:
+                together.add(metric.k)
+        for k in together:
+            self._shown[k] = self._shown.get(k, 0) + lists.counts(k)
+        self._users.append(users.astype(TEXT))
+        self._some = lists.of(slice(0))
+
+    def users(self) -> NDArray[Any]:
+        """The ids of all users."""
+        return np.concatenate(self._users)
+
+    def all(self) -> tuple[dict[str, float], dict[str, Values]]:
+        """Means of all metrics, and the values of each user for those that have them."""
+        per_user = {label: np.concatenate(parts) for label, parts in self._values.items()}
+        everybody = cast(Lists, _Everybody(cast(Lists, self._some), self._shown))
+        means = {
+            metric.label: float(np.mean(per_user[metric.label] if metric.label in per_user else metric(everybody)))
+            for metric in self._metrics
+        }
+        return means, per_user
+
+
+class _Everybody:
+    """All lists together, as far as they are known in the end; a metric that asks for more is refused."""
+
+    def __init__(self, some: Lists, shown: dict[int, NDArray[Any]]) -> None:
+        self.degrees, self.n_users, self.n_items, self._shown = some.degrees, some.n_users, some.n_items, shown
+
+    def counts(self, k: int) -> NDArray[Any]:
+        """How many of the lists have each item of the catalogue among their first k."""
+        return self._shown[k]
+
+    def __getattr__(self, name: str) -> Any:
+        raise UsageError(
+            f"A metric asks for the {name} of all lists together, and those of a store are never all there: leave it "
+            "out, or evaluate the split in memory, split.interactions()."
+        )

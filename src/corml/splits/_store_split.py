@@ -1,0 +1,105 @@
+"""A split of a store: a folder whose parts are stores, on the same users and items."""
+
+import hashlib
+import json
+import os
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from corml.errors import DataError, ascii_line
+from corml.splits._parts import PARTS
+from corml.splits._split import Split
+from corml.store import SPLIT, SPLIT_PLAN, Store
+
+__all__ = ["StoreSplit", "fingerprint_of", "read_store_split", "split_text"]
+
+KIND = "corml split of a store"
+FORMAT = 1
+
+
+@dataclass(frozen=True, kw_only=True, eq=False, repr=False)
+class StoreSplit:
+    """Train, valid and test pairs as stores: what `Split` is for data in memory.
+
+    All parts have the users and the items of the store that was split, under the same numbers. `counts` says how many
+    users and items a part does not reach. `history` and `valid_history` are there where `Split` has them.
+    """
+
+    path: Path
+    train: Store
+    valid: Store
+    test: Store
+    history: Store | None = None
+    valid_history: Store | None = None
+    procedure: Mapping[str, Any]
+    numbers: Mapping[str, Any]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{len(part):,} {name}" for name, part in self.parts().items())
+        return f"StoreSplit({self.procedure.get('name')}: {sizes})"
+
+    def parts(self) -> dict[str, Store]:
+        """List the parts there are, by name."""
+        named = {name: getattr(self, name) for name in PARTS}
+        return {name: part for name, part in named.items() if part is not None}
+
+    def counts(self) -> dict[str, Any]:
+        """Users, items and pairs of each part, and how many users and items a part does not reach."""
+        return dict(self.numbers)
+
+    @property
+    def fingerprint(self) -> str:
+        """Hash of the parts, byte by byte; that of `interactions()` is another, of the pairs alone."""
+        return fingerprint_of({name: part.fingerprint for name, part in self.parts().items()})
+
+    def pieces(self) -> Iterator[Split]:
+        """The same split of some users at a time, in their order."""
+        items = self.train.people().items  # one object for all: that they are equal is then seen at once
+        people = {name: part.people(items) for name, part in self.parts().items()}
+        for some in zip(*(one.parts() for one in people.values()), strict=True):
+            yield Split(**dict(zip(people, some, strict=True)), procedure=self.procedure)
+
+    def interactions(self) -> Split:
+        """The same split in memory, where it fits."""
+        parts: dict[str, Any] = {name: part.interactions() for name, part in self.parts().items()}
+        return Split(**parts, procedure=self.procedure)
+
+    def verify(self) -> None:
+        """Compare the hash of every file of every part with its manifest."""
+        for part in self.parts().values():
+            part.verify()
+
+
+def fingerprint_of(prints: Mapping[str, str]) -> str:
+    """One hash of those of the parts."""
+    return hashlib.sha256("".join(f"{name} {prints[name]}\n" for name in PARTS if name in prints).encode()).hexdigest()
+
+
+def split_text(procedure: Mapping[str, Any], prints: Mapping[str, str], counts: Mapping[str, Any]) -> str:
+    """The text of split.json."""
+    known = {"kind": KIND, "format": FORMAT, "procedure": procedure, "parts": prints, "counts": counts}
+    return json.dumps({**known, "fingerprint": fingerprint_of(prints)}, indent=1) + "\n"
+
+
+def read_store_split(path: str | os.PathLike[str]) -> StoreSplit:
+    """Open the split in a folder; parts that are not those it was written with are an error."""
+    folder, name = Path(path), ascii_line(path, 200)
+    try:
+        known = json.loads((folder / SPLIT).read_text(encoding="utf-8"))
+        sound = known["kind"] == KIND and known["fingerprint"] == fingerprint_of(known["parts"])
+        prints, procedure, counts = known["parts"], known["procedure"], known["counts"]
+    except FileNotFoundError:
+        if (folder / SPLIT_PLAN).is_file():
+            raise DataError(f"{name} is a split that is not finished: run the same corml data split again.") from None
+        raise DataError(f"{name} is not a split of a store: it has no {SPLIT}.") from None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+        sound = False
+    if not sound or known["format"] != FORMAT or not {"train", "valid", "test"} <= set(prints) <= set(PARTS):
+        raise DataError(f"The {SPLIT} of {name} is damaged, or of another version: split the store again.")
+    parts = {part: Store(folder / part) for part in prints}
+    for part, store in parts.items():
+        if store.fingerprint != prints[part]:
+            raise DataError(f"{part} of {name} is not the part that was written: split the store again.")
+    return StoreSplit(path=folder, **parts, procedure=procedure, numbers=counts)
