@@ -23,7 +23,7 @@ ROWS = [
     {"models"},
     {"scale"},
     {"method", "baselines", "splits", "datasets"},
-    {"store"},
+    {"store", "tasks"},
     {"neural"},
     {"metrics"},
     {"recommender"},

@@ -1,6 +1,8 @@
 """Stores of random interactions, in several parts; tasks cut small, so that there are many."""
 
-import polars as pl
+from dataclasses import replace
+
+import numpy as np
 import pytest
 
 import corml
@@ -20,24 +22,29 @@ def build(folder, data, *, memory="1MB", **options):
 
 def timed(data, seed=3):
     """The same pairs at random moments."""
-    from dataclasses import replace
-
-    import numpy as np
-
     return replace(data, times=np.random.default_rng(seed).random(len(data)) * 1e6)
 
 
 KINDS = {"plain": lambda data: data, "timed": timed, "weighted": with_weights}
 
 
-@pytest.fixture(scope="session", params=list(KINDS))
-def store(request, tmp_path_factory):
+def made(kind, tmp_path_factory):
     """12,000 pairs of 1,500 users with 600 items."""
-    data = KINDS[request.param](random_interactions(0, 1500, 600, 8))
-    made = build(tmp_path_factory.mktemp(request.param), data)
-    assert len(made.manifest.user_starts) > 2
-    assert pl.__version__
-    return made
+    store = build(tmp_path_factory.mktemp(kind), KINDS[kind](random_interactions(0, 1500, 600, 8)))
+    assert len(store.manifest.user_starts) > 2
+    return store
+
+
+@pytest.fixture(scope="session", params=list(KINDS))
+def any_store(request, tmp_path_factory):
+    """With and without times and weights."""
+    return made(request.param, tmp_path_factory)
+
+
+@pytest.fixture(scope="session")
+def store(tmp_path_factory):
+    """Without times and weights."""
+    return made("plain", tmp_path_factory)
 
 
 @pytest.fixture(autouse=True)

@@ -13,6 +13,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import corml
+from corml import models
 from corml.errors import DataError, SettingError, UsageError
 from corml.linalg.by_rows import product_rows
 from corml.linalg.dense_normal import add_normal_product
@@ -44,8 +45,17 @@ def dense_product(A):
 # --- the same as in memory -------------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize("name", ["untouched", "weights of users"])
+def test_times_and_weights_are_learned_from_as_in_memory(any_store, name):
+    check_both(any_store, name)
+
+
 @pytest.mark.parametrize("name", SETTINGS)
 def test_what_is_learned_is_what_a_fit_in_memory_learns(store, name):
+    check_both(store, name)
+
+
+def check_both(store, name):
     on_disk, in_memory = corml.CoRML(**SETTINGS[name]), corml.CoRML(**SETTINGS[name])
     on_disk.fit(store)
     in_memory.fit(store.interactions())
@@ -242,7 +252,7 @@ def test_a_store_has_no_warm_start(store):
 
 
 def test_other_models_load_the_store(store):
-    on_disk, in_memory = corml.ItemKNN().fit(store), corml.ItemKNN().fit(store.interactions())
+    on_disk, in_memory = (models.make("item-knn", {}).fit(data) for data in (store, store.interactions()))
     users = list(on_disk.users_)[:20]
     assert on_disk.recommend(users).items.tolist() == in_memory.recommend(users).items.tolist()
 
