@@ -13,6 +13,8 @@ import typer
 import corml
 from corml import memory, models
 from corml.cli._console import progress, say, show_json, tell, wrote
+from corml.cli._on_store import cluster as on_cluster
+from corml.cli._on_store import store_of
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._refit import record_with_settings, refit
 from corml.cli._settings_file import read_settings
@@ -66,6 +68,16 @@ def fit(
     no_refit: bool = typer.Option(
         False, "--no-refit", help="With --split: write the model that was measured, fitted on the train part alone."
     ),
+    work: str = typer.Option(
+        None, "--work", metavar="DIR", help="Of a store: the folder for what is finished (default: in the store)."
+    ),
+    workers: int = typer.Option(None, "--workers", metavar="N", help="Of a store: share the work among N processes."),
+    cluster: str = typer.Option(
+        None, "--cluster", metavar="ADDRESS", help="Of a store: the scheduler of a Dask cluster, tcp://… or tls://…."
+    ),
+    insecure_cluster: bool = typer.Option(
+        False, "--insecure-cluster", help="Allow a cluster on other machines without TLS."
+    ),
     plan: bool = typer.Option(False, "--plan", help="Only show the plan of the fit: solver, memory, time."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     loading: dict[str, Any] = {},
@@ -86,6 +98,7 @@ def fit(
       corml fit gowalla --split authors --model lightgcn --checkpoint lightgcn.ckpt --out gowalla.corml
       corml fit --settings fit.toml --out shop.corml
       corml fit --split shop.split --out shop.corml
+      corml fit shop.store --workers 4 --out shop.corml
       corml fit ratings.csv --plan
     """
     if not plan and not out:
@@ -109,14 +122,16 @@ def fit(
         _check_checkpoint(recommender, checkpoint, out, source, loading.get("titles"), loading.get("items"), settings)
     if splitting:
         check_split(splitting)
-    data = load(source, loading) if source else pairs_of_split(splitting, loading)
+    store = store_of(source, recommender, loading, splitting)
+    data: Any = store or (load(source, loading) if source else pairs_of_split(splitting, loading))
     if plan:
         _show_plan(recommender.plan(make_split(data, splitting).train if splitting else data), as_json)
         return
     begun = time.perf_counter()
-    with _resumable(recommender, checkpoint):
-        checkpointing = {"checkpoint": checkpoint} if checkpoint else {}
-        recommender, record = _learn(recommender, data, splitting, checkpointing, refitting=not no_refit)
+    with _resumable(recommender, checkpoint), on_cluster(store, workers, cluster, insecure=insecure_cluster) as client:
+        how: dict[str, Any] = {"checkpoint": checkpoint} if checkpoint else {}
+        how |= {} if store is None else {"work": work, "cluster": client}
+        recommender, record = _learn(recommender, data, splitting, how, refitting=not no_refit)
         recommender.save(out, history=not no_history, evaluation=record)
     seconds = time.perf_counter() - begun
     if as_json:
@@ -176,9 +191,9 @@ def _resumable(recommender: Recommender, checkpoint: str | None) -> Iterator[Non
 
 def _learn(
     recommender: Recommender,
-    data: Interactions,
+    data: Any,
     splitting: dict[str, Any],
-    checkpointing: dict[str, Any],
+    how: dict[str, Any],
     *,
     refitting: bool,
 ) -> tuple[Recommender, dict[str, Any]]:
@@ -188,13 +203,13 @@ def _learn(
     """
     with progress() as show:
         if not splitting:
-            recommender.fit(data, progress=show, **checkpointing)
+            recommender.fit(data, progress=show, **how)
             _tell_training(recommender)
             return recommender, {}
         split = make_split(data, splitting)
         _check_can_evaluate(recommender, split, task.make(split, "test", split.train.items))
         train = split.train.with_seen(data)
-        recommender.fit(train, progress=show, **_validation(recommender, split), **checkpointing)
+        recommender.fit(train, progress=show, **_validation(recommender, split), **how)
         _tell_training(recommender)
         result = corml.evaluate(recommender, split, progress=show)
         if not refitting:

@@ -198,9 +198,11 @@ class CoRML(Recommender):
         """
         return cls(**{**PAPER, **settings})
 
-    def plan(self, train: Interactions) -> Plan:
+    def plan(self, train: Interactions | Store) -> Plan:
         """How a fit would go: solver, rank, ridge, pairs, memory and time; refuses what would not fit."""
         check(self)
+        if isinstance(train, Store):
+            train = train.interactions()
         return make_plan(of_mean_square_one(train.weighted), Settings(values_of(self)))
 
     def fit(

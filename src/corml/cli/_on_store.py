@@ -1,0 +1,45 @@
+"""Fits on a store: which of them are done in files, and who does the work."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import corml
+from corml.errors import UsageError
+from corml.method.estimator import CoRML
+from corml.recommender import Recommender
+from corml.store import Store, is_store
+
+__all__ = ["cluster", "store_of"]
+
+
+def store_of(source: str, recommender: Recommender, loading: dict[str, Any], splitting: dict[str, Any]) -> Store | None:
+    """The store to fit on in files; None where data are loaded into memory, which options of loading ask for."""
+    in_files = is_store(source) and type(recommender) is CoRML and not loading and not splitting
+    return corml.Store(source) if in_files else None
+
+
+@contextmanager
+def cluster(store: Store | None, workers: int | None, address: str | None, *, insecure: bool) -> Iterator[Any]:
+    """A client of the cluster that was asked for, or None."""
+    if workers is None and address is None:
+        yield None
+        return
+    if store is None:
+        raise UsageError(
+            "--workers and --cluster are for a fit of corml on a store, without --split and options of loading: make "
+            "one with corml data store."
+        )
+    if workers is not None and address is not None:
+        raise UsageError("--workers starts a cluster here and --cluster names one that runs: give one of them.")
+    from corml.tasks.cluster import connected, local_workers  # only who asks for it waits for Dask
+
+    if address is not None:
+        with connected(address, insecure=insecure) as client:
+            yield client
+        return
+    assert workers is not None
+    if workers < 1:
+        raise UsageError(f"--workers takes a number of at least 1; got {workers}.")
+    with local_workers(workers) as client:
+        yield client
