@@ -3,28 +3,26 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Hashable, Iterator, Mapping, Sequence
+from collections.abc import Hashable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
-from numpy.typing import NDArray
 
 import corml
 from corml.errors import UsageError, ascii_line
-from corml.ids import as_bytes, canonical, is_one_id, labels_of
+from corml.ids import canonical, is_one_id, labels_of
+from corml.labels import Labels
 from corml.settings import nearest
 from corml.storage.model_file import fingerprint
 
 if TYPE_CHECKING:
     from corml.recommender import Recommender
 
-__all__ = ["Labels", "in_words", "options_of", "plainly", "whose"]
+__all__ = ["Whose", "in_words", "options_of", "plainly", "whose"]
 
 FEW = 50  # values of a list that are written one by one; of more there is a hash
 AT_ONCE = 1 << 16  # labels hashed at a time
 NOT_HERE = ("users", "history", "k", "progress")  # arguments of `recommend` that are no options of a folder of lists
 
-Labels = NDArray[np.object_] | list[Hashable]
+Whose = Labels | list[Hashable]
 
 
 def options_of(model: "Recommender", given: Mapping[str, Any]) -> dict[str, Any]:
@@ -52,11 +50,11 @@ def options_of(model: "Recommender", given: Mapping[str, Any]) -> dict[str, Any]
     return options
 
 
-def whose(model: "Recommender", users: Any, options: Mapping[str, Any]) -> Labels:
+def whose(model: "Recommender", users: Any, options: Mapping[str, Any]) -> Whose:
     """Ids of the users, all of the model by default."""
     if not len(model.users_):
         raise UsageError("This model file was saved without its users: lists in parts are for known users.")
-    labels: Labels = model.users_.labels if users is None else labels_of(users, "recommend_to")
+    labels: Whose = model.users_.labels if users is None else labels_of(users, "recommend_to")
     if not len(labels):
         raise UsageError("Say for whom: the list of users is empty.")
     if options.get("unknown") == "error":
@@ -64,7 +62,7 @@ def whose(model: "Recommender", users: Any, options: Mapping[str, Any]) -> Label
     return labels
 
 
-def plainly(model: "Recommender", labels: Labels, k: int, options: Mapping[str, Any]) -> dict[str, Any]:
+def plainly(model: "Recommender", labels: Whose, k: int, options: Mapping[str, Any]) -> dict[str, Any]:
     """The model and the request as JSON has them. Nothing of the hour, the place or the machine is in it."""
     asked = {
         "corml": corml.__version__,
@@ -97,11 +95,11 @@ def _differ(value: Any, default: Any) -> bool:
     return not (value is default or (is_one_id(value) and is_one_id(default) and value == default))
 
 
-def _hash(labels: Sequence[Hashable] | NDArray[np.object_]) -> str:
+def _hash(labels: Whose) -> str:
     """Of labels in their order, some at a time: as many bytes as all have never exist at once."""
     digest = hashlib.sha256()
     for at in range(0, len(labels), AT_ONCE):
-        digest.update(as_bytes([canonical(label) for label in labels[at : at + AT_ONCE]]))
+        Labels.of(map(canonical, labels[at : at + AT_ONCE])).feed(digest)
     return digest.hexdigest()
 
 

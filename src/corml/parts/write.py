@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from corml.console_progress import shown
 from corml.errors import DataError, UsageError, ascii_line
-from corml.parts.asked import Labels, options_of, plainly, whose
+from corml.parts.asked import Whose, options_of, plainly, whose
 from corml.parts.manifest import Manifest, Part
 from corml.parts.sizes import users_at_a_time, users_of_a_part
 from corml.progress import Asked, Progress
@@ -118,7 +118,7 @@ class _Maker:
     """Makes parts: some users are ranked at a time."""
 
     model: "Recommender"
-    labels: Labels
+    labels: Whose
     k: int
     options: Mapping[str, Any]
     piece: int

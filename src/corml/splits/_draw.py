@@ -63,9 +63,9 @@ def label_numbers(ids: Ids, seed: int, purpose: str) -> NDArray[np.uint64]:
     key, person = str(seed).encode(), purpose.encode()
     digests = (
         hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=8, key=key, person=person).digest()
-        for label in ids.labels
+        for label in ids
     )
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+    return np.fromiter((int.from_bytes(one, "little") for one in digests), dtype=np.uint64, count=len(ids))
 
 
 def _pair_numbers(data: Interactions, seed: int) -> NDArray[np.uint64]:
