@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["AT_ONCE", "Bytes", "Labels", "Rows", "Starts", "are_few", "concatenated", "of_series"]
 
 FEW = 1 << 16
+ONE_BY_ONE = 256  # texts of which it does not matter whether one is there twice
 AT_ONCE = 1 << 16  # texts that are objects at the same time, where there are many
 
 Bytes = NDArray[np.uint8]
@@ -83,14 +84,19 @@ class Labels:
                 return _as_objects(self.part(first, max(first, last))._decoded())
             return self[np.arange(first, last, step)]
         if np.ndim(row) == 0 and not isinstance(row, bool | np.bool_):
-            at = range(len(self))[row]
+            try:
+                at = range(len(self))[row]
+            except TypeError:
+                raise IndexError(f"Labels are read by whole numbers, not by {type(row).__name__}.") from None
             return self._bytes(at, at + 1).decode("utf-8", "surrogatepass")
         return self._texts_of(np.asarray(row))
 
     def _texts_of(self, rows: NDArray[Any]) -> NDArray[np.object_]:
-        """Texts by numbers of any shape, or by a mask; one that is there twice is the same object."""
+        """Texts by numbers of any shape, or by a mask; of very many, one that is there twice is the same object."""
         if rows.dtype == bool:
             rows = np.flatnonzero(self._checked(rows))
+        if rows.size <= ONE_BY_ONE:
+            return _as_objects(self.take(self._checked(rows).ravel())._decoded()).reshape(rows.shape)
         distinct, which = np.unique(self._checked(rows), return_inverse=True)
         texts = _as_objects(self.take(distinct)._decoded())
         return texts[which].reshape(rows.shape)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from corml.compiled import inner, njit
 from corml.labels._texts import Bytes, Labels, Starts
 
-__all__ = ["Codes", "Hashes", "buckets_of", "hashes", "same"]
+__all__ = ["Codes", "Hashes", "buckets_of", "hash_of", "hashes", "same"]
 
 Codes = NDArray[np.int32]
 Hashes = NDArray[np.uint64]
@@ -32,15 +32,21 @@ def buckets_of(hashed: Hashes, count: int) -> Codes:
     return (((hashed >> HALF) * np.uint64(count)) >> HALF).astype(np.int32)
 
 
+@inner()
+def hash_of(data: Bytes, begin: int, end: int) -> np.uint64:
+    """The hash of the bytes from one place to before another."""
+    value = OFFSET
+    for at in range(begin, end):
+        value = (value ^ np.uint64(data[at])) * PRIME
+    value = (value ^ (value >> SHIFT)) * MIX_1
+    value = (value ^ (value >> SHIFT)) * MIX_2
+    return value ^ (value >> SHIFT)
+
+
 @njit(cache=True, nogil=True)
 def _hash(data: Bytes, starts: Starts, found: Hashes) -> None:
     for label in range(len(found)):
-        value = OFFSET
-        for at in range(starts[label], starts[label + 1]):
-            value = (value ^ np.uint64(data[at])) * PRIME
-        value = (value ^ (value >> SHIFT)) * MIX_1
-        value = (value ^ (value >> SHIFT)) * MIX_2
-        found[label] = value ^ (value >> SHIFT)
+        found[label] = hash_of(data, starts[label], starts[label + 1])
 
 
 @inner()

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from corml.compiled import inner, njit
 from corml.labels._texts import Bytes, Labels, Starts
-from corml.labels.hashing import HALF, Codes, Hashes, hashes, same
+from corml.labels.hashing import HALF, Codes, hash_of, same
 
 __all__ = ["Index"]
 
@@ -22,54 +22,41 @@ class Index:
 
     def __init__(self, labels: Labels) -> None:
         self._labels, self._table = labels, np.full(2 * len(labels) + 1, -1, dtype=np.int32)
-        self.repeated, first = 0, 0
-        for some in labels.parts():
-            known = (labels.data, labels.starts, self._table)
-            self.repeated += int(_insert(*known, first, hashes(some)))
-            first += len(some)
+        self.repeated = int(_insert(labels.data, labels.starts, self._table))
 
     def find(self, labels: Labels) -> NDArray[np.int64]:
         """The numbers of labels; −1 where there is none."""
-        rows, first = np.empty(len(labels), dtype=np.int64), 0
-        for some in labels.parts():
-            known = (self._labels.data, self._labels.starts, self._table)
-            _find(*known, some.data, some.starts, hashes(some), rows[first : first + len(some)])
-            first += len(some)
+        rows = np.empty(len(labels), dtype=np.int64)
+        _find(self._labels.data, self._labels.starts, self._table, labels.data, labels.starts, rows)
         return rows
 
 
 @inner()
-def _slot(hashed: np.uint64, slots: int) -> int:
-    return np.int64(((hashed & LOWER) * np.uint64(slots)) >> HALF)  # type: ignore[return-value]
+def _look(known: Bytes, known_starts: Starts, table: Codes, data: Bytes, begin: int, end: int) -> int:
+    """The slot of a text: that of its number, or the free one where it would stand."""
+    slots = len(table)
+    slot = np.int64(((hash_of(data, begin, end) & LOWER) * np.uint64(slots)) >> HALF)
+    while table[slot] >= 0:
+        row = table[slot]
+        if same(data, begin, end, known, known_starts[row], known_starts[row + 1]):
+            break
+        slot = slot + 1 if slot + 1 < slots else 0
+    return slot  # type: ignore[no-any-return]
 
 
 @njit(cache=True, nogil=True)
-def _insert(data: Bytes, starts: Starts, table: Codes, first: int, hashed: Hashes) -> int:
+def _insert(data: Bytes, starts: Starts, table: Codes) -> int:
     repeated = 0
-    for step in range(len(hashed)):
-        row = first + step
-        slot = _slot(hashed[step], len(table))
-        while table[slot] >= 0:
-            known = table[slot]
-            if same(data, starts[row], starts[row + 1], data, starts[known], starts[known + 1]):
-                repeated += 1
-                break
-            slot = slot + 1 if slot + 1 < len(table) else 0
+    for row in range(len(starts) - 1):
+        slot = _look(data, starts, table, data, starts[row], starts[row + 1])
         if table[slot] < 0:
             table[slot] = row
+        else:
+            repeated += 1
     return repeated
 
 
 @njit(cache=True, nogil=True)
-def _find(
-    known: Bytes, known_starts: Starts, table: Codes, data: Bytes, starts: Starts, hashed: Hashes, rows: Starts
-) -> None:
+def _find(known: Bytes, known_starts: Starts, table: Codes, data: Bytes, starts: Starts, rows: Starts) -> None:
     for label in range(len(rows)):
-        slot = _slot(hashed[label], len(table))
-        rows[label] = -1
-        while table[slot] >= 0:
-            row = table[slot]
-            if same(data, starts[label], starts[label + 1], known, known_starts[row], known_starts[row + 1]):
-                rows[label] = row
-                break
-            slot = slot + 1 if slot + 1 < len(table) else 0
+        rows[label] = table[_look(known, known_starts, table, data, starts[label], starts[label + 1])]

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 __all__ = ["content", "is_mapped_by_default"]
 
 WORTH_IT = 1 << 24  # bytes
+MOUNTS = "/proc/self/mountinfo"  # where Linux tells what lies where
 ELSEWHERE = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gluster", "gpfs", "beegfs", "fuse", "virtiofs")
 
 
@@ -42,7 +43,7 @@ def _is_elsewhere(handle: int) -> bool:
     device = os.fstat(handle).st_dev
     wanted = f"{os.major(device)}:{os.minor(device)}"
     try:
-        with open("/proc/self/mountinfo", encoding="utf-8", errors="replace") as lines:
+        with open(MOUNTS, encoding="utf-8", errors="replace") as lines:
             mounts = [line.split() for line in lines]
     except OSError:
         return False

@@ -61,16 +61,21 @@ def views(data: NDArray[np.uint8]) -> tuple[dict[str, NDArray[Any]], dict[str, A
         first, last = _whole(entry["data_offsets"], 2)
         if first != end or last - first != math.prod(shape) * dtype.itemsize or last > len(body):
             raise ValueError(f"the bytes of array {name} are not where they should be")
-        arrays[name], end = _view(body[first:last], dtype).reshape(shape), last
+        arrays[name], end = _view(body, first, last, dtype).reshape(shape), last
     if end != len(body):
         raise ValueError("there are bytes after the last array")
     return arrays, metadata
 
 
-def _view(data: NDArray[np.uint8], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Bytes as numbers; those that begin at an odd place, as no file of ours has them, are copied."""
-    aligned = data.ctypes.data % dtype.itemsize == 0
-    return (data if aligned else data.copy()).view(dtype)
+def _view(data: NDArray[np.uint8], first: int, last: int, dtype: np.dtype[Any]) -> NDArray[Any]:
+    """Bytes as numbers; those that begin at an odd place, as no file of ours has them, are copied.
+
+    It is an array of its own, not a slice of a larger one: SciPy copies what is a small part of an array.
+    """
+    if first == last:
+        return np.empty(0, dtype=dtype)
+    numbers = np.frombuffer(data.data, dtype=dtype, count=(last - first) // dtype.itemsize, offset=first)
+    return numbers if numbers.flags.aligned else numbers.copy()
 
 
 def _whole(numbers: Any, count: int | None = None) -> tuple[int, ...]:
