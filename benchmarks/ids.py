@@ -1,11 +1,11 @@
 """What ids cost, in memory and in a model file, before and now (run: python benchmarks/ids.py [LABELS]).
 
-Ids are `Ids` of generated labels of 8 to 12 bytes, as many as asked for and as few as a small catalogue has. Model files
-are those of the popularity baseline, which learns nothing but counts: so many users, five pairs each, and the ids are
-most of it. Everything is measured in a process of its own, in
-processor seconds unless said otherwise, once with the code that runs this file and once with that of
-the commit before ids were bytes, which is checked out aside. Memory is anonymous memory, what a process has for itself;
-pages of a mapped file are not. Writes results/speed/ids.json; with a number of labels results/speed/ids-LABELS.json.
+Ids are `Ids` of generated labels of 8 to 12 bytes, as many as asked for and as few as a small catalogue has. Model
+files are those of the popularity baseline, which learns nothing but counts: so many users with five pairs each.
+Everything is measured in a process of its own, once with the code that runs this file and once with that of the commit
+before ids were bytes, which is checked out aside; looking for ids is measured in processor seconds. Memory is anonymous
+memory, what a process has for itself; pages of a mapped file are not. Writes results/speed/ids.json; with a number of
+labels results/speed/ids-LABELS.json.
 """
 
 import json

@@ -64,9 +64,8 @@ class Ids:
     labels: Labels
 
     def __init__(self, labels: "Iterable[Hashable] | Labels | Ids", *, kind: str = "item") -> None:
-        self.kind, self.labels = kind, _as_labels(labels)
-        self._few = are_few(len(self.labels))
-        repeated = len(self.labels) - len(self._row) if self._few else self._index.repeated
+        self._keep(_as_labels(labels), kind)
+        repeated = self._index.repeated if self._row is None else len(self) - len(self._row)
         if repeated:
             raise DataError(f"The {kind} ids are not unique: {repeated} occur twice.")
 
@@ -74,8 +73,12 @@ class Ids:
     def _distinct(cls, labels: Labels, kind: str) -> Self:
         """Ids of labels that are known to be distinct, which need not be found out."""
         ids = cls.__new__(cls)
-        ids.kind, ids.labels, ids._few = kind, labels, are_few(len(labels))
+        ids._keep(labels, kind)
         return ids
+
+    def _keep(self, labels: Labels, kind: str) -> None:
+        self.kind, self.labels = kind, labels
+        self._row = {label: row for row, label in enumerate(labels)} if are_few(len(labels)) else None
 
     def take(self, rows: "Rows | NDArray[np.bool_]") -> Self:
         """Some of them, in this order: by a mask, or by rows of which none is there twice."""
@@ -112,7 +115,7 @@ class Ids:
         if isinstance(row, slice):
             return list(self.labels[row])
         try:
-            return str(self.labels[row])
+            return self.labels[row]
         except IndexError:
             counted = f"{len(self):,} {self.kind}s, counted from 0"
             if isinstance(row, str):
@@ -120,7 +123,7 @@ class Ids:
             raise IndexError(f"There are {counted}; there is no number {row}.") from None
 
     def __contains__(self, label: Hashable) -> bool:
-        if self._few:
+        if self._row is not None:
             return canonical(label) in self._row
         return self.numbers([canonical(label)])[0] >= 0
 
@@ -133,8 +136,8 @@ class Ids:
     def __repr__(self) -> str:
         return f"Ids({len(self):,} {self.kind}s)"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"kind": self.kind, "labels": self.labels, "_few": self._few}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return self._distinct, (self.labels, self.kind)
 
     @property
     def fingerprint(self) -> str:
@@ -145,19 +148,21 @@ class Ids:
 
     def numbers(self, labels: Iterable[str]) -> list[int]:
         """Rows of labels that are text already, as a list: for a few of them faster than an array."""
-        if not self._few:
-            return list(map(int, self._index.find(Labels.of(labels))))
         row = self._row
+        if row is None:
+            return list(map(int, self._index.find(Labels.of(labels))))
         return [row.get(label, -1) for label in labels]
 
     def find(self, labels: "Iterable[Hashable] | Labels | Ids") -> NDArray[np.int64]:
         """Rows of the labels; −1 where there is none."""
-        labels = labels.labels if isinstance(labels, Ids) else labels
-        if labels is self.labels:
-            return np.arange(len(self), dtype=np.int64)
-        if not self._few or (isinstance(labels, Labels) and not are_few(len(labels))):
+        row = self._row
+        if isinstance(labels, Labels | Ids):
+            if _as_labels(labels) is self.labels:
+                return np.arange(len(self), dtype=np.int64)
+            row = row if are_few(len(labels)) else None
+        if row is None:
             return self._index.find(_as_labels(labels))
-        return np.fromiter((self._row.get(canonical(label), -1) for label in labels), dtype=np.int64)
+        return np.fromiter((row.get(canonical(label), -1) for label in labels), dtype=np.int64)
 
     def rows(self, labels: "Iterable[Hashable] | Labels | Ids") -> NDArray[np.int64]:
         """Rows of the labels; every one must be known."""
@@ -167,10 +172,6 @@ class Ids:
             missing = list(dict.fromkeys(canonical(labels[at]) for at in np.flatnonzero(rows < 0).tolist()))
             raise UnknownIdError(self.kind, missing, len(self))
         return rows
-
-    @cached_property
-    def _row(self) -> dict[str, int]:
-        return {label: row for row, label in enumerate(self.labels)}
 
     @cached_property
     def _index(self) -> "Index":

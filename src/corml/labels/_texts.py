@@ -6,8 +6,7 @@ would have ("surrogatepass").
 """
 
 from collections.abc import Iterable, Iterator
-from functools import cached_property
-from itertools import islice, pairwise
+from itertools import chain, islice, pairwise
 from typing import TYPE_CHECKING, Any, Protocol, overload
 
 import numpy as np
@@ -45,6 +44,7 @@ class Labels:
 
     def __init__(self, data: Bytes, starts: Starts) -> None:
         self.data, self.starts = data, starts
+        self._kept: NDArray[np.object_] | None = None  # as objects, of few
 
     @classmethod
     def of(cls, texts: Iterable[str]) -> "Labels":
@@ -53,8 +53,7 @@ class Labels:
         first = list(islice(rest, AT_ONCE))
         labels = _encoded(first)
         if len(first) < AT_ONCE:
-            if are_few(len(first)):
-                vars(labels)["_objects"] = _as_objects(first)
+            labels._kept = _as_objects(first) if are_few(len(first)) else None
             return labels
         parts = [labels]
         while some := list(islice(rest, AT_ONCE)):
@@ -66,18 +65,18 @@ class Labels:
 
     def __iter__(self) -> Iterator[str]:
         if are_few(len(self)):
-            yield from self._objects.tolist()
-            return
-        for some in self.parts():
-            yield from some._decoded()
+            return iter(self._objects().tolist())
+        return chain.from_iterable(some._decoded() for some in self.parts())
 
     @overload
     def __getitem__(self, row: int | np.integer[Any]) -> str: ...
     @overload
     def __getitem__(self, row: slice | Rows | NDArray[np.bool_] | list[int]) -> NDArray[np.object_]: ...
     def __getitem__(self, row: Any) -> Any:
+        if self._kept is not None:
+            return self._kept[row]
         if are_few(len(self)):
-            return self._objects[row]
+            return self._objects()[row]
         if isinstance(row, slice):
             first, last, step = row.indices(len(self))
             if step == 1:
@@ -135,8 +134,8 @@ class Labels:
     def __repr__(self) -> str:
         return f"Labels({len(self):,} texts, {self.size:,} bytes)"
 
-    def __getstate__(self) -> dict[str, Any]:
-        return {"data": self.data, "starts": self.starts}
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Labels, self.packed()
 
     @property
     def size(self) -> int:
@@ -162,8 +161,8 @@ class Labels:
 
     def take(self, rows: Rows | NDArray[np.bool_]) -> "Labels":
         """Some of them, in this order: by numbers from 0, or by a mask."""
-        if "_objects" in vars(self):
-            return Labels.of(self._objects[rows].tolist())
+        if self._kept is not None:
+            return Labels.of(self._kept[rows].tolist())
         from corml.labels.copying import taken
 
         numbers = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64, copy=False)
@@ -209,14 +208,15 @@ class Labels:
     def order(self) -> NDArray[np.int64]:
         """The numbers in the order of the texts, as Python sorts them: by code points, which is the order of bytes."""
         if are_few(len(self)):
-            return np.argsort(self._objects, kind="stable")
+            return np.argsort(self._objects(), kind="stable")
         from corml.labels.sorting import in_order
 
         return in_order(self.data, self.starts)
 
-    @cached_property
     def _objects(self) -> NDArray[np.object_]:
-        return _as_objects(self._decoded())
+        if self._kept is None:
+            self._kept = _as_objects(self._decoded())
+        return self._kept
 
     def _bytes(self, first: int, last: int) -> bytes:
         return self.data[self.starts[first] : self.starts[last]].tobytes()
@@ -233,8 +233,11 @@ def of_series(series: "pl.Series") -> Labels:
     """The labels of a column of text without nulls."""
     starts = np.zeros(len(series) + 1, dtype=np.int64)
     np.cumsum(series.str.len_bytes().to_numpy(), out=starts[1:])
-    joined = str(series.str.join("").item()) if len(series) else ""
-    return Labels(_writable(joined.encode()), starts)
+    data = np.empty(int(starts[-1]), dtype=np.uint8)
+    for at in range(0, len(series), AT_ONCE):
+        joined = str(series.slice(at, AT_ONCE).str.join("").item()).encode()
+        data[starts[at] : starts[at] + len(joined)] = np.frombuffer(joined, dtype=np.uint8)
+    return Labels(data, starts)
 
 
 def concatenated(parts: list[Labels]) -> Labels:

@@ -5,6 +5,8 @@ twice as many slots as labels, so that one or two are looked at. What is found i
 are ever taken for one.
 """
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -32,16 +34,16 @@ class Index:
 
 
 @inner()
-def _look(known: Bytes, known_starts: Starts, table: Codes, data: Bytes, begin: int, end: int) -> int:
+def _look(known: Bytes, known_starts: Starts, table: Codes, data: Bytes, begin: int, end: int) -> Any:
     """The slot of a text: that of its number, or the free one where it would stand."""
     slots = len(table)
-    slot = np.int64(((hash_of(data, begin, end) & LOWER) * np.uint64(slots)) >> HALF)
+    slot: Any = np.int64(((hash_of(data, begin, end) & LOWER) * np.uint64(slots)) >> HALF)
     while table[slot] >= 0:
         row = table[slot]
         if same(data, begin, end, known, known_starts[row], known_starts[row + 1]):
             break
         slot = slot + 1 if slot + 1 < slots else 0
-    return slot  # type: ignore[no-any-return]
+    return slot
 
 
 @njit(cache=True, nogil=True)

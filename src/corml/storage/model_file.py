@@ -41,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["environment", "fingerprint", "restore", "save_model"]
 
 PACKAGES = ("corml", "numpy", "scipy", "numba")
+SLICE = 1 << 20  # numbers that are gone through at a time
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
 _SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
 _SEEN |= arrays_of_kinds("train") | arrays_of_negative("negative")
@@ -298,5 +299,13 @@ def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[i
 def _check_counts(counts: NDArray[Any], train: csr_array, n_users: int, *, history: bool) -> None:
     if counts.min() < 0 or counts.max() > n_users:
         raise ModelFileError("its counts are not numbers of users")
-    if history and not np.array_equal(counts, np.bincount(train.indices, minlength=len(counts))):
+    if history and not np.array_equal(counts, _counted(train.indices, len(counts))):
         raise ModelFileError("its counts are not those of its histories")
+
+
+def _counted(columns: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """How often each column occurs, some at a time: `bincount` makes a copy of what it counts."""
+    found = np.zeros(count, dtype=np.int64)
+    for at in range(0, len(columns), SLICE):
+        found += np.bincount(columns[at : at + SLICE], minlength=count)
+    return found

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Chunk", "Store"]
 
-PER_LABEL = 337  # bytes of an id in memory, while it is read
+PER_LABEL = 80  # bytes of an id in memory, while it is read
 PER_PAIR = 24  # of a pair, with what is needed to put the parts together
 PER_VALUE = 16  # of a weight or a time likewise
 
