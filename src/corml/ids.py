@@ -155,11 +155,9 @@ class Ids:
 
     def find(self, labels: "Iterable[Hashable] | Labels | Ids") -> NDArray[np.int64]:
         """Rows of the labels; −1 where there is none."""
+        if isinstance(labels, Labels | Ids) and _as_labels(labels) is self.labels:
+            return np.arange(len(self), dtype=np.int64)
         row = self._row
-        if isinstance(labels, Labels | Ids):
-            if _as_labels(labels) is self.labels:
-                return np.arange(len(self), dtype=np.int64)
-            row = row if are_few(len(labels)) else None
         if row is None:
             return self._index.find(_as_labels(labels))
         return np.fromiter((row.get(canonical(label), -1) for label in labels), dtype=np.int64)

@@ -67,6 +67,7 @@ def test_parts_and_joined_ones_are_labels(first, second):
     rest = both.part(len(first), len(both))
     assert rest.tolist() == second
     assert rest == Labels.of(second)
+    assert concatenated([rest, both]).tolist() == second + first + second  # its bytes do not begin at 0
     data, starts = rest.packed()
     assert starts[0] == 0
     assert Labels(data, starts).tolist() == second
