@@ -172,7 +172,7 @@ def main(arguments: list[str]) -> None:
     from _record import begin, git, write
 
     count = int(arguments[0]) if arguments else LABELS
-    begun = begin(generated={"by": "benchmarks/ids.py", "labels": count, "pairs a user": PAIRS}, seed=0)
+    begun = begin(generated={"by": "benchmarks/ids.py", "labels": count, "pairs a user": PAIRS, "seed": 0}, seed=0)
     found: dict[str, Any] = {}
     with tempfile.TemporaryDirectory() as folder:
         aside = f"{folder}/before"
