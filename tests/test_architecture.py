@@ -44,6 +44,7 @@ ROWS = [
     {"attributes"},
     {"interactions"},
     {"ids", "strength"},
+    {"labels"},
     {"console_progress"},
     {"memory", "parallel", "progress", "compiled"},
     {"plugins"},
@@ -176,7 +177,7 @@ def test_no_room_reaches_into_the_private_files_of_another(path):
         assert not private or name.split(".")[1] == room_of(path), f"{dotted(path)} imports {name}"
 
 
-@pytest.mark.parametrize("room", ["splits", "datasets", "linalg", "metrics", "scale", "store"])
+@pytest.mark.parametrize("room", ["splits", "datasets", "linalg", "metrics", "scale", "store", "labels"])
 def test_files_of_a_room_import_each_other_in_one_direction(room):
     below = {dotted(path): set(imported_files(path)) for path in FILES if room_of(path) == room}
     while below:

@@ -362,7 +362,7 @@ def learned(kind: type[T], *shape: str | None, optional: bool = False) -> Learne
 
 def on_items(W: csr_array, old: Ids, new: Ids) -> csr_array:
     """Items × items weights of an earlier fit where the items of new data have their rows; unknown items have none."""
-    position = new.find(old.labels)
+    position = new.find(old)
     rows = position[rows_of(W)]
     columns = position[W.indices]
     known = (rows >= 0) & (columns >= 0)

@@ -60,7 +60,7 @@ class Histories:
         only_seen = [0 if one.seen is None else one.seen.nnz for one in both]
         return replace(
             self,
-            users=Ids([*self.users.labels, *more.users.labels], kind="user"),
+            users=self.users.followed_by(more.users),
             pairs=vstack([one.pairs for one in both], format="csr"),
             times=_joined([one.times for one in both], known, np.nan),
             weights=_joined([one.weights for one in both], known, 1),

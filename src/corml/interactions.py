@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 
 from corml import html
 from corml.errors import DataError
-from corml.ids import Ids, as_bytes, canonical, numbered, those_used
+from corml.ids import Ids, canonical, numbered, those_used
 from corml.strength import Kinds, distinct, moments, pushed_down, summed, with_values
 
 if TYPE_CHECKING:
@@ -173,17 +173,18 @@ class Interactions:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of the set of pairs by label (and of their times): the order of rows and ids does not matter."""
-        item_order, user_order = np.argsort(self.items.labels), np.argsort(self.users.labels)
-        item_rank, user_rank = np.argsort(item_order), np.argsort(user_order)
-        user, item = user_rank[self.user].astype("<i8"), item_rank[self.item].astype("<i8")
-        order = _by_cell(user, item, len(self.items))
-        digest = hashlib.sha256()
-        for ids, ranking in ((self.users, user_order), (self.items, item_order)):
-            digest.update(as_bytes(ids.labels[ranking]))
+        digest, ranks = hashlib.sha256(), []
+        for ids in (self.users, self.items):
+            order, rank = ids.labels.order(), np.empty(len(ids), dtype="<i8")
+            rank[order] = np.arange(len(ids))
+            ids.labels.feed(digest, order)
+            ranks.append(rank)
+        user, item = ranks[0][self.user], ranks[1][self.item]
+        by_cell = _by_cell(user, item, len(self.items))
         for column in (user, item, self.times):
-            digest.update(b"none" if column is None else np.ascontiguousarray(column[order]).tobytes())
+            digest.update(b"none" if column is None else column[by_cell].data)
         if self.weights is not None:
-            digest.update(np.ascontiguousarray(self.weights[order]).tobytes())
+            digest.update(self.weights[by_cell].data)
         return digest.hexdigest()
 
     def where(self, keep: NDArray[Any]) -> Self:
@@ -207,17 +208,16 @@ class Interactions:
         Those of `others` who are among these users have seen what is known of them, and so has everybody of whom
         something is known `elsewhere`, if these items have it.
         """
-        moved = self._moved(users, items, users.find(self.users.labels), items.find(self.items.labels))
+        moved = self._moved(users, items, users.find(self.users), items.find(self.items))
         if self.others is not None:
             moved = replace(moved._having_seen(self.others), others=self.others.beyond(users, items))
-        if self.elsewhere is None or not (items.find(self.elsewhere.items.labels) >= 0).any():
+        if self.elsewhere is None or not (items.find(self.elsewhere.items) >= 0).any():
             return moved
         return replace(moved.with_seen(self.elsewhere), elsewhere=None).with_elsewhere(self.elsewhere)
 
     def beyond(self, users: Ids, items: Ids) -> Self | None:
         """What is known of people who are not among these users, on these items; None if that is nothing."""
-        rest = self.users.labels[users.find(self.users.labels) < 0]
-        return self.on(Ids(rest, kind="user"), items)._of_known_people()
+        return self.on(self.users.without(users), items)._of_known_people()
 
     def _moved(self, users: Ids, items: Ids, user_row: Rows, item_row: Rows) -> Self:
         """The pairs where users and items have these rows; −1 leaves out."""
@@ -237,12 +237,11 @@ class Interactions:
         are not in this catalogue as `elsewhere`.
         """
         parts = [part for part in (other, other.others) if part is not None]
-        more = [label for part in parts for label in part.users.labels[self.users.find(part.users.labels) < 0]]
+        more = [part.users.without(self.users) for part in parts]
         others = self.others
-        if more:
+        if any(map(len, more)):
             known = _nothing(Ids([], kind="user"), self.items) if others is None else others
-            people = Ids(dict.fromkeys([*known.users.labels, *more]), kind="user")
-            others = known.on(people, self.items)._having_seen(*parts)._of_known_people()
+            others = known.on(known.users.union(*more), self.items)._having_seen(*parts)._of_known_people()
         return replace(self._having_seen(*parts), others=others).with_elsewhere(other)
 
     def with_others(self, everyone: "Interactions") -> Self:
@@ -257,11 +256,10 @@ class Interactions:
         """The same, and what `everyone` has of items that are not in this catalogue is kept for when they come back."""
         known = (self.elsewhere, everyone, everyone.others, everyone.elsewhere)
         parts = [replace(part, elsewhere=None, others=None) for part in known if part is not None]
-        labels = [part.items.labels[self.items.find(part.items.labels) < 0] for part in parts]
-        items = Ids(dict.fromkeys(label for some in labels for label in some))
+        items = Ids([]).union(*(part.items.without(self.items) for part in parts))
         if not len(items):
             return replace(self, elsewhere=None)
-        people = Ids(dict.fromkeys(label for part in parts for label in part.users.labels), kind="user")
+        people = Ids([], kind="user").union(*(part.users for part in parts))
         pairs = _nothing(people, items)._having_seen(*parts).seen
         return replace(self, elsewhere=None if pairs is None else pairs.compact())
 
@@ -272,7 +270,7 @@ class Interactions:
             known |= self.seen.user_degrees > 0
         if known.all():
             return self if len(known) else None
-        return self.on(Ids(self.users.labels[known], kind="user"), self.items) if known.any() else None
+        return self.on(self.users.take(known), self.items) if known.any() else None
 
     def _having_seen(self, *parts: "Interactions") -> Self:
         """The same, where what other parts know of these users and items is seen, too."""

@@ -65,9 +65,15 @@ def _bare(name: str) -> str:
     return name.lower().replace("-", "").replace("_", "")
 
 
-def read_model(path: str | os.PathLike[str]) -> Recommender:
-    """Open a model file: every byte, shape and index is checked before the model is used."""
-    return from_contents(container.read(path))
+def read_model(path: str | os.PathLike[str], *, mapped: bool | None = None) -> Recommender:
+    """Open a model file: every byte, shape and index is checked before the model is used.
+
+    The arrays of a large file on a disk of this machine are not read into memory, but mapped: parts of them are read as
+    they are needed, and other processes share them. Such a file may be replaced, as `save` and `corml fit --out` do it,
+    but not be changed or cut off in place while the model is used. `mapped=False` reads any file into memory, after
+    which nothing that happens to it matters; `mapped=True` maps any.
+    """
+    return from_contents(container.read(path, mapped=mapped))
 
 
 def from_contents(contents: container.Contents) -> Recommender:

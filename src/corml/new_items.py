@@ -16,6 +16,7 @@ from corml.content import likeness
 from corml.errors import ModelFileError, UsageError, ascii_line, quoted
 from corml.fitted import Fitted, present
 from corml.ids import Ids
+from corml.labels import Labels
 
 __all__ = ["as_own_neighbour", "check_link", "checked_lift", "like", "link_of", "padded", "widened"]
 
@@ -85,7 +86,7 @@ def check_link(link: Any, counts: NDArray[Any]) -> None:
         raise ModelFileError("its new items are not weighted means of known ones")
 
 
-def like(link: csr_array | None, item: int, labels: NDArray[np.object_]) -> tuple[tuple[str, float], ...]:
+def like(link: csr_array | None, item: int, labels: Labels) -> tuple[tuple[str, float], ...]:
     """The known items that a new item is like, with their weights, the largest first; of a known item, none."""
     if link is None:
         return ()

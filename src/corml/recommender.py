@@ -200,7 +200,7 @@ class Recommender(FittedModel, ABC):
     def new_items_(self) -> Ids:
         """The items that nobody had when the model was fitted and that are scored by what they are like."""
         link = self._link()
-        return Ids([] if link is None else self.items.labels[np.diff(link.indptr) > 0])
+        return Ids([]) if link is None else self.items.take(np.diff(link.indptr) > 0)
 
     def _link(self) -> csr_array | None:
         """What new items are like, where a model that can score them has some: it declares the array `link_`."""

@@ -181,8 +181,8 @@ def history_of(items: Ids, now: "Histories", history: Any) -> tuple[NDArray[np.i
 
 def _unknown_items(history: Interactions, items: Ids) -> tuple[tuple[str, ...], ...]:
     """Items of each history that are not in the catalogue."""
-    unknown_ids: list[list[str]] = [[] for _ in history.users.labels]
-    unknown = items.find(history.items.labels) < 0
+    unknown_ids: list[list[str]] = [[] for _ in range(len(history.users))]
+    unknown = items.find(history.items) < 0
     for user, item in zip(history.user[unknown[history.item]], history.item[unknown[history.item]], strict=True):
         unknown_ids[user].append(history.items.labels[item])
     return tuple(map(tuple, unknown_ids))

@@ -40,7 +40,7 @@ SUMS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] =
 def to_learn(state: Fitted) -> Interactions:
     """Everything that is known, for the next fit: with the items that somebody has, and a record of the updates."""
     data = present(state)
-    items = Ids(data.items.labels[data.item_degrees > 0], kind="item")
+    items = data.items.take(data.item_degrees > 0)
     records = () if state.added is None else state.added.records
     source = {**data.source, "updates": [*data.source.get("updates", []), *records]} if records else data.source
     return replace(data.on(data.users, items).with_elsewhere(data), source=source)
@@ -56,7 +56,7 @@ def updated(state: Fitted, new: Interactions, *, weighted: bool) -> Fitted:
     )
     _check_loaded_alike(known.source, new.source)
     data, again, withdrawn = _joined(known, new if weighted else replace(new, weights=None), weighted=weighted)
-    unknown = state.items.find(new.items.labels) < 0
+    unknown = state.items.find(new.items) < 0
     record = {
         "when": datetime.now(UTC).strftime("%Y-%m-%d"),
         **{name: new.source[name] for name in ("from", "rows", "bad_rows", "without_id") if name in new.source},
@@ -165,9 +165,9 @@ def _codes(data: Interactions, names: Sequence[str]) -> NDArray[np.int32]:
 def _joined(known: Interactions, new: Interactions, *, weighted: bool) -> tuple[Interactions, int, int]:
     """Both as one, how many pairs to learn from were known before, and how many are not to be learned from any more."""
     options = known.source.get("options", {})
-    users, items = _both(known.users, new.users), _both(known.items, new.items)
+    users, items = known.users.union(new.users), known.items.union(new.items)
     if new.others is not None:
-        users = _both(users, new.others.users)
+        users = users.union(new.others.users)
     source, transform = _source(known, new), str(options.get("transform") or "none")
     everyone = [*_people(known), *_people(new)]
     names = _names(*(part for one in everyone for part in (one, one.negative)))
@@ -196,12 +196,6 @@ def _joined(known: Interactions, new: Interactions, *, weighted: bool) -> tuple[
     if new.elsewhere is not None:
         data = data.with_elsewhere(new)
     return data, int((in_old & fresh.learned).sum()), int((old.learned & ~learned).sum())
-
-
-def _both(first: Ids, second: Ids) -> Ids:
-    """The ids of the first, then those that only the second has."""
-    more = second.labels[first.find(second.labels) < 0]
-    return first if not len(more) else Ids([*first.labels, *more], kind=first.kind)
 
 
 @dataclass(frozen=True)

@@ -90,7 +90,7 @@ def test_a_table_that_would_not_fit_is_refused_before_its_columns_are_read(tmp_p
 
 def test_ids_that_would_not_fit_are_refused_before_they_are_numbered(tmp_path, monkeypatch):
     pl.DataFrame({"user": np.arange(50_000), "item": np.arange(50_000) % 90}).write_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr("corml.memory.budget", lambda: 50_000 * 150)
+    monkeypatch.setattr("corml.memory.budget", lambda: 50_000 * 110)
     monkeypatch.setattr("corml.memory.resident", lambda: 0)
     with pytest.raises(ResourceError, match=r"Numbering the [45]\d,\d{3} ids of .*a\.parquet' needs"):
         load(tmp_path / "a.parquet")

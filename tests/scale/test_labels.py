@@ -5,8 +5,10 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corml.labels import concatenated, of_series
+from corml.labels.hashing import buckets_of, hashes
+from corml.labels.numbering import Numbering
 from corml.scale.by_pair import by_pair
-from corml.scale.labels import Numbering, buckets_of, concatenated, hashes, of_series
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=40)
 
@@ -25,8 +27,8 @@ def fnv_and_finish(text):
 def test_the_hash_is_the_one_that_is_promised(texts):
     labels = of_series(pl.Series(texts, dtype=pl.String))
     assert hashes(labels).tolist() == [fnv_and_finish(text) for text in texts]
-    assert labels.texts() == texts
-    assert concatenated([labels, labels]).texts() == texts + texts
+    assert labels.tolist() == texts
+    assert concatenated([labels, labels]).tolist() == texts + texts
 
 
 def test_users_stand_in_the_same_bucket_for_ever():
@@ -51,7 +53,7 @@ def test_labels_are_numbered_in_order_of_first_appearance_over_all_batches(batch
         labels = of_series(pl.Series(texts, dtype=pl.String))
         expected = [known.setdefault(text, len(known)) for text in texts]
         assert numbering.add(labels, hashes(labels)).tolist() == expected
-    assert numbering.labels.texts() == list(known)
+    assert numbering.labels.tolist() == list(known)
 
 
 def test_labels_with_the_same_hash_are_told_apart():

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from corml.errors import DataError, ascii_line
 from corml.ids import fault_of
+from corml.labels import Labels, of_series
 
 if TYPE_CHECKING:
     import polars as pl
@@ -122,7 +123,7 @@ class Check:
 class Coded:
     """Labels in order of first appearance, and for each row the number of its label."""
 
-    labels: list[str]
+    labels: Labels
     codes: NDArray[np.int64]
     check: Check
     floats: bool = False  # the ids arrived as decimal numbers
@@ -144,7 +145,7 @@ def ids(series: "pl.Series", role: str, where: str, *, trim: bool, null_ids: str
     numbered = unique.alias("label").to_frame().with_row_index("code")
     joined = text.alias("label").to_frame().join(numbered, on="label", how="left", maintain_order="left")
     codes = joined["code"].cast(pl.Int64).fill_null(-1).to_numpy()
-    labels = unique.to_list()
+    labels = of_series(unique)
     faults = {code: fault for code, label in enumerate(labels) if (fault := fault_of(label))}
     bad = codes < 0
     if faults:

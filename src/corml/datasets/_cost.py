@@ -2,7 +2,7 @@
 
 Two id columns as text, their numbers, keys of pairs and masks take PER_ROW; a rating or a time PER_VALUE more: KEPT
 times as much where the allocator of Polars keeps what was freed, because it was imported before corml. Every distinct
-id is an object of Python and an entry of a dictionary.
+id is bytes, and an entry of the table in which it is found.
 """
 
 import os
@@ -20,7 +20,7 @@ __all__ = ["require_for_ids", "require_for_reading"]
 
 PER_ROW = 92
 PER_VALUE = 12
-PER_LABEL = 337
+PER_LABEL = 60
 KEPT = 1.8
 INSTEAD = "load it in parts, convert it to Parquet with whole numbers as ids, or add memory."
 

@@ -113,7 +113,7 @@ def attributes_of(
         columns[name] = _per_item(_column(series, kind, table.where, name, separator), rows, len(coded.labels))
     _say(table, columns, len(read.faults) + int((rows < 0).sum()), len(rows), len(coded.labels), notes)
     used = np.unique(rows[rows >= 0])
-    items = Ids([coded.labels[row] for row in used])
+    items = Ids(coded.labels[row] for row in used)
     named = "" if title is None or columns[names[title]].kind != "text" else names[title]
     return Attributes(items, {name: column.taken(used) for name, column in columns.items()}, named)
 

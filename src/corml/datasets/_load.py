@@ -188,8 +188,8 @@ def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> In
     data = store.interactions()
     facts = {**data.source, "options": {**settled, **later}}
     if max(given.min_user, given.min_item, given.k_core) > 1:
-        people = [*data.users, *(data.others.users if data.others is not None else ())]
-        everyone = data.on(Ids(people, kind="user"), data.items)
+        people = data.users if data.others is None else data.users.followed_by(data.others.users)
+        everyone = data.on(people, data.items)
         data = _filters.thin(everyone.compact(), given, notes).compact()
         data = data.with_others(everyone).with_elsewhere(everyone)
     table = FrameTable(["item"], lambda _: store.item_labels(), "The store", store.items)

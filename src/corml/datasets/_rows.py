@@ -13,6 +13,7 @@ from corml.datasets._options import Notes, Options
 from corml.datasets._sniff import Roles, roles
 from corml.datasets._strength import Strength, kinds, of_rows
 from corml.errors import DataError, ascii_line
+from corml.labels import Labels
 
 __all__ = ["Rows", "gather"]
 
@@ -23,8 +24,8 @@ MAX_BAD = 0.01  # the share of rows that may be bad and still be skipped, unless
 class Rows:
     """Good rows in the order of the file: numbered ids, with ratings and times where there are some."""
 
-    users: list[str]
-    items: list[str]
+    users: Labels | list[str]
+    items: Labels | list[str]
     user: NDArray[np.int64]
     item: NDArray[np.int64]
     rating: NDArray[np.float64] | None

@@ -312,7 +312,7 @@ def _checked(table: Table, options: Options, notes: Notes, end: Position) -> Bat
 
     rows = gather(table, options, notes, part=True)
     user, item = (
-        pl.Series(labels, dtype=pl.String).gather(codes)
+        pl.Series(list(labels), dtype=pl.String).gather(codes)
         for labels, codes in ((rows.users, rows.user), (rows.items, rows.item))
     )
     quantity = None if rows.strength is None else rows.strength.numbers

@@ -53,7 +53,7 @@ class Checkpoint:
         if not os.path.exists(atomic.target(self.path)):
             return TrainingState()
         try:
-            contents = container.read(self.path)
+            contents = container.read(self.path, mapped=False)
         except ModelFileError as fault:
             raise ModelFileError(f"No checkpoint to go on from: {fault} Choose another file, or delete it.") from None
         self._check_belongs(contents)
@@ -116,7 +116,7 @@ class Checkpoint:
 def epochs_in(path: str | os.PathLike[str], model: str) -> int:
     """How many epochs of a model a checkpoint holds: none if there is no such file, or it is something else."""
     try:
-        contents = container.read(path)
+        contents = container.read(path, mapped=False)
         is_ours = contents.meta["model"] == model + UNFINISHED and contents.meta["made_with"].get("layout") == LAYOUT
         return _state(contents).epoch if is_ours else 0
     except CormlError:

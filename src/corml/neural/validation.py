@@ -33,7 +33,7 @@ def validator(
     Users are known by their `history`, or else by their training pairs, and neither is recommended again. Users whom
     the model cannot score do not count, nor do pairs that are in the history.
     """
-    metric, users = parse(METRIC), fitted.users.find(valid.users.labels)
+    metric, users = parse(METRIC), fitted.users.find(valid.users)
     trained = _training_rows(fitted, users)
     seen = trained if history is None else history.on(valid.users, fitted.items).matrix
     known = valid.on(valid.users, fitted.items)

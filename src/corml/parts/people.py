@@ -4,12 +4,10 @@ import hashlib
 from collections.abc import Hashable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
-import numpy as np
-from numpy.typing import NDArray
-
 from corml.errors import UsageError, ascii_line
-from corml.ids import as_bytes, canonical, labels_of
+from corml.ids import canonical, labels_of
 from corml.interactions import Interactions
+from corml.labels import Labels
 from corml.requests import FromData
 
 if TYPE_CHECKING:
@@ -38,7 +36,7 @@ def whose(model: "Recommender", users: Any, data: Any, options: Mapping[str, Any
         return _in_data(users, data, options)
     if not len(model.users_):
         raise UsageError("This model file was saved without its users: lists in parts are for known users.")
-    labels = model.users_.labels if users is None else labels_of(users, "recommend_to")
+    labels: Labels | list[Hashable] = model.users_.labels if users is None else labels_of(users, "recommend_to")
     if not len(labels):
         raise UsageError("Say for whom: the list of users is empty.")
     if options.get("unknown") == "error":
@@ -49,7 +47,7 @@ def whose(model: "Recommender", users: Any, data: Any, options: Mapping[str, Any
 class _ByLabel:
     """Users by their ids."""
 
-    def __init__(self, labels: Sequence[Hashable] | NDArray[np.object_]) -> None:
+    def __init__(self, labels: Sequence[Hashable] | Labels) -> None:
         self.labels = labels
 
     def __len__(self) -> int:
@@ -59,7 +57,7 @@ class _ByLabel:
         """A hash of the ids in their order, some at a time: as many bytes as all have never exist at once."""
         digest = hashlib.sha256()
         for at in range(0, len(self.labels), AT_ONCE):
-            digest.update(as_bytes([canonical(label) for label in self.labels[at : at + AT_ONCE]]))
+            Labels.of(map(canonical, self.labels[at : at + AT_ONCE])).feed(digest)
         return {"count": len(self.labels), "sha256": digest.hexdigest()}
 
     def asked(self, first: int, last: int) -> dict[str, Any]:

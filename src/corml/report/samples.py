@@ -33,7 +33,7 @@ def sample_users(train: Interactions, held_out: Interactions | None = None, *, n
     lengths = train.user_degrees
     eligible = lengths > 0
     if held_out is not None:
-        tested = np.isin(train.users.labels, held_out.users.labels[held_out.user_degrees > 0])
+        tested = held_out.users.take(held_out.user_degrees > 0).find(train.users) >= 0
         eligible = eligible & tested if (eligible & tested).any() else eligible
     rows = np.flatnonzero(eligible)
     rows = rows[np.argsort(lengths[rows], kind="stable")]

@@ -15,10 +15,12 @@ from numpy.typing import NDArray
 
 from corml.datasets import Batch, Pairs, Position, Stream
 from corml.errors import DataError, ascii_line
+from corml.labels import Labels, concatenated, of_series
+from corml.labels.hashing import buckets_of, hashes
+from corml.labels.numbering import Numbering
 from corml.progress import Progress
 from corml.scale.by_pair import by_pair
 from corml.scale.files import Piece, put_json, put_piece, read_json
-from corml.scale.labels import Labels, Numbering, buckets_of, concatenated, hashes, of_series
 from corml.scale.plan import Plan
 from corml.store import digest
 

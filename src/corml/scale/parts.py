@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml.labels import Labels
 from corml.progress import Progress
 from corml.scale.encode import Work
 from corml.scale.files import Piece
-from corml.scale.labels import Labels
 from corml.store import ITEMS, labels_name
 from corml.store.turning import Turned
 from corml.store.writing import put_arrays, put_labels
@@ -82,7 +82,7 @@ def write_items(folder: Path, work: Work, catalogue: Catalogue) -> None:
         return
     with Piece(work.catalogue) as known:
         labels = Labels(known["items"], known["item_starts"])
-    put_labels(folder / ITEMS, labels.take(np.flatnonzero(catalogue.rank >= 0)).texts())
+    put_labels(folder / ITEMS, labels.take(np.flatnonzero(catalogue.rank >= 0)).tolist())
 
 
 # --- by user ---------------------------------------------------------------------------------------------------------
@@ -115,7 +115,7 @@ def _write_user_part(folder: Path, merged: Piece, part: int, catalogue: Catalogu
         weights = merged.get("weights")
         arrays["weights"] = np.ones(len(indices), dtype=np.float32) if weights is None else weights
     put_arrays(folder, "by_user", part, arrays)
-    put_labels(last, Labels(merged["users"], merged["user_starts"]).take(known).texts())
+    put_labels(last, Labels(merged["users"], merged["user_starts"]).take(known).tolist())
 
 
 def _write_seen(folder: Path, merged: Piece, part: int, catalogue: Catalogue) -> tuple[int, int]:
@@ -132,7 +132,7 @@ def _write_seen(folder: Path, merged: Piece, part: int, catalogue: Catalogue) ->
     if not last.exists():  # written after all else of this part
         put_arrays(folder, "seen", part, of_users)
         put_arrays(folder, "others", part, _rows(owner, items, known, without))
-        put_labels(last, Labels(merged["users"], merged["user_starts"]).take(np.flatnonzero(without)).texts())
+        put_labels(last, Labels(merged["users"], merged["user_starts"]).take(np.flatnonzero(without)).tolist())
     return len(of_users["indices"]), int(without.sum())
 
 

@@ -116,7 +116,7 @@ def load(name: str, path: str, *, known_as: str | None = None) -> Served:
     `known_as` is where it lies, if it is read by way of an open file.
     """
     with _loading:
-        contents = container.read(path)
+        contents = container.read(path, mapped=False)  # whatever becomes of the file, this version answers
         model = models.from_contents(contents)
         _check_ids(model)
         quick = _self_test(model) <= QUICK

@@ -84,7 +84,7 @@ def label_numbers(ids: Ids, seed: int, purpose: str) -> NDArray[np.uint64]:
         hashlib.blake2b(label.encode("utf-8", "surrogatepass"), digest_size=8, key=key, person=person).digest()
         for label in ids
     )
-    return np.frombuffer(b"".join(digests), dtype="<u8").astype(np.uint64)
+    return np.fromiter((int.from_bytes(one, "little") for one in digests), dtype=np.uint64, count=len(ids))
 
 
 def _scrambled(x: NDArray[np.uint64]) -> NDArray[np.uint64]:

@@ -17,7 +17,7 @@ from corml.interactions import Interactions
 from corml.splits._parts import PARTS
 from corml.storage import atomic, container
 from corml.storage.attributes import arrays_of, facts_of, read_attributes
-from corml.storage.container import SPLIT, decode_ids, encode_ids
+from corml.storage.container import SPLIT, decode_ids, decode_labels, encode_ids
 from corml.storage.kinds import decode_kinds, encode_kinds
 from corml.storage.others import decode_elsewhere, decode_others, encode_elsewhere, encode_others
 
@@ -29,7 +29,7 @@ Arrays = Mapping[str, NDArray[Any]]
 def save_parts(path: str | os.PathLike[str], parts: Mapping[str, Interactions], facts: Mapping[str, Any]) -> None:
     """Write parts on common ids and facts about them to a file, whole or not at all."""
     target, train = atomic.target(path), parts["train"]
-    arrays = encode_ids("users", train.users.labels) | encode_ids("items", train.items.labels)
+    arrays = encode_ids("users", train.users) | encode_ids("items", train.items)
     arrays |= encode_ids("titled", train.titles) | encode_ids("titles", train.titles.values())
     if train.attributes is not None:
         arrays |= encode_ids("attributed", train.attributes.items) | arrays_of(train.attributes)
@@ -59,11 +59,11 @@ def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Interactions], d
     contents = container.read(path, SPLIT)
     arrays, facts = contents.arrays, contents.meta
     try:
-        users, items = (Ids(decode_ids(arrays, f"{kind}s"), kind=kind) for kind in ("user", "item"))
+        users, items = (Ids(decode_labels(arrays, f"{kind}s"), kind=kind) for kind in ("user", "item"))
         titles = dict(zip(decode_ids(arrays, "titled"), decode_ids(arrays, "titles"), strict=True))
         shared = {"users": users, "items": items, "titles": titles, "source": facts["source"]}
         if "attributes" in facts:
-            described = Ids(decode_ids(arrays, "attributed"))
+            described = Ids(decode_labels(arrays, "attributed"))
             shared["attributes"], _ = read_attributes(arrays, facts["attributes"], described)
         if not set(facts["parts"]) <= set(PARTS):
             raise ValueError("parts")

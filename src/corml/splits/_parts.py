@@ -62,16 +62,13 @@ def sizes(part: Interactions) -> dict[str, int]:
 
 
 def _known_users(train: Interactions, histories: list[Interactions]) -> Ids:
-    labels = dict.fromkeys(train.users.labels)
-    for history in histories:
-        labels.update(dict.fromkeys(history.users.labels))
-    return train.users if len(labels) == len(train.users) else Ids(labels, kind="user")
+    return train.users.union(*(history.users for history in histories))
 
 
 def _reasons(part: Interactions, users: Ids, items: Ids) -> dict[str, int]:
     """Why pairs were dropped; a pair whose user and item are both unknown counts as one of an unknown user."""
-    unknown_user = (users.find(part.users.labels) < 0)[part.user]
-    unknown_item = (items.find(part.items.labels) < 0)[part.item]
+    unknown_user = (users.find(part.users) < 0)[part.user]
+    unknown_item = (items.find(part.items) < 0)[part.item]
     return {
         "unknown users": int(unknown_user.sum()),
         "unknown items": int((unknown_item & ~unknown_user).sum()),

@@ -74,5 +74,5 @@ def _rows_hash(data: Interactions) -> str:
 
 def _label_ranks(ids: Ids) -> Whole:
     ranks = np.empty(len(ids), dtype=np.int64)
-    ranks[np.argsort(ids.labels)] = np.arange(len(ids))
+    ranks[ids.labels.order()] = np.arange(len(ids))
     return ranks

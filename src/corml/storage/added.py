@@ -7,11 +7,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import ModelFileError
+from corml.errors import DataError, ModelFileError
 from corml.histories import Added
 from corml.ids import Ids
 from corml.interactions import Interactions
-from corml.storage.container import decode_ids, encode_ids
+from corml.labels import Labels
+from corml.storage.container import decode_ids, decode_labels, encode_ids
 from corml.storage.known import arrays_of_known, decode_known, encode_known
 
 __all__ = ["NAMES", "decode_added", "encode_added"]
@@ -27,9 +28,8 @@ Arrays = Mapping[str, NDArray[Any]]
 def encode_added(added: Added, users: Ids, items: Ids) -> dict[str, NDArray[Any]]:
     """The arrays of what is known now, given the users and items of the fit."""
     data = added.data
-    arrays = encode_ids("now.users", data.users.labels[len(users) :]) | encode_ids(
-        "now.items", data.items.labels[len(items) :]
-    )
+    arrays = encode_ids("now.users", data.users.labels.part(len(users), len(data.users)))
+    arrays |= encode_ids("now.items", data.items.labels.part(len(items), len(data.items)))
     if data.titles:
         arrays |= encode_ids("now.titles", [data.titles.get(label, "") for label in data.items.labels[len(items) :]])
     return arrays | encode_known("now", data)
@@ -54,7 +54,7 @@ def decode_added(
         raise ModelFileError("its record of updates is not a list of facts")
     if not isinstance(source, Mapping):
         raise ModelFileError("it does not say where its histories came from")
-    every = _longer(users, decode_ids(arrays, "now.users")), _longer(items, decode_ids(arrays, "now.items"))
+    every = _longer(users, decode_labels(arrays, "now.users")), _longer(items, decode_labels(arrays, "now.items"))
     names = {**titles, **_titles(arrays, every[1].labels[len(items) :])}
     data = decode_known(arrays, "now", *every, titles=names, source=dict(source))
     data = replace(data, others=None if others is None else others.beyond(*every), elsewhere=elsewhere)
@@ -62,10 +62,11 @@ def decode_added(
     return Added(data=data, records=tuple(dict(one) for one in records))
 
 
-def _longer(ids: Ids, more: list[str]) -> Ids:
-    if len(set(more)) != len(more) or any(label in ids for label in more):
-        raise ModelFileError(f"some of the {ids.kind} ids that were added to it occur twice")
-    return Ids([*ids.labels, *more], kind=ids.kind)
+def _longer(ids: Ids, more: Labels) -> Ids:
+    try:
+        return ids.followed_by(more) if len(more) else ids
+    except DataError:
+        raise ModelFileError(f"some of the {ids.kind} ids that were added to it occur twice") from None
 
 
 def _titles(arrays: Arrays, labels: NDArray[np.object_]) -> dict[str, str]:

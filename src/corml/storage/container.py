@@ -10,9 +10,8 @@ import json
 import os
 import re
 import stat
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -21,6 +20,9 @@ from scipy.sparse import csr_array
 
 from corml import memory
 from corml.errors import CormlError, DataError, ModelFileError, UsageError, ascii_line
+from corml.ids import Ids
+from corml.labels import Labels
+from corml.storage import mapping, tensors
 
 __all__ = [
     "FORMAT",
@@ -29,6 +31,7 @@ __all__ = [
     "Contents",
     "Kind",
     "decode_ids",
+    "decode_labels",
     "decode_sparse",
     "encode_ids",
     "encode_sparse",
@@ -53,7 +56,6 @@ _BEGINNING = re.compile(
     re.DOTALL,
 )
 LONGEST_BEGINNING = 200  # bytes
-LONGEST_HEADER = 100_000_000  # bytes, as safetensors has it
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -98,42 +100,45 @@ def pack(arrays: Arrays, meta: Mapping[str, Any], kind: Kind = MODEL) -> bytes:
     return b"".join(pieces(arrays, meta, kind))
 
 
-def pieces(arrays: Arrays, meta: Mapping[str, Any], kind: Kind = MODEL) -> tuple[bytes, memoryview]:
-    """Make the bytes of a file in two parts, which saves one copy of the arrays."""
-    from safetensors.numpy import save
-
+def pieces(arrays: Arrays, meta: Mapping[str, Any], kind: Kind = MODEL) -> tuple[bytes | memoryview, ...]:
+    """Make the bytes of a file in parts: its header, then the arrays where they are."""
     _check_arrays(arrays, f"The {kind.name}", kind)
     text = f'{{"format": {FORMAT}, "digest": "{BLANK}", "facts": {_json(meta, kind)}}}'
-    blank = save({name: np.asarray(array, order="C") for name, array in arrays.items()}, metadata={"corml": text})
+    arrays = tensors.in_order(arrays)
+    blank = tensors.header(arrays, {"corml": text})
+    bodies = [array.reshape(-1).view(np.uint8).data for array in arrays.values() if array.size]
+    digest = hashlib.sha256(blank)
+    for body in bodies:
+        digest.update(body)
     beginning = _BEGINNING.match(blank)
     assert beginning
     assert beginning["digest"] == BLANK.encode()
     start, stop = beginning.span("digest")
-    return blank[:start] + hashlib.sha256(blank).hexdigest().encode(), memoryview(blank)[stop:]
+    return blank[:start] + digest.hexdigest().encode() + blank[stop:], *bodies
 
 
-def unpack(data: bytes, name: str = "the file", kind: Kind = MODEL) -> Contents:
-    """Check and open the bytes of a file; anything unexpected is an error of its kind."""
-    from safetensors import SafetensorError
-    from safetensors.numpy import load
-
-    beginning = _beginning(data, name, kind)
+def unpack(data: bytes | NDArray[np.uint8], name: str = "the file", kind: Kind = MODEL) -> Contents:
+    """Check and open the bytes of a file, of which arrays are views; anything unexpected is an error of its kind."""
+    data = np.frombuffer(bytearray(data), dtype=np.uint8) if isinstance(data, bytes) else data
+    beginning = _beginning(data[:LONGEST_BEGINNING].tobytes(), name, kind)
     digest = beginning["digest"].decode()
-    if _digest(data, *beginning.span("digest")) != digest:
+    if _digest(data.data, *beginning.span("digest")) != digest:
         raise kind.damaged(name, "its contents do not match its digest")
     try:
-        arrays = load(data)
-        header = json.loads(data[8 : 8 + int.from_bytes(data[:8], "little")])
-        facts = json.loads(header["__metadata__"]["corml"])["facts"]
-    except (SafetensorError, ValueError, KeyError, TypeError, RecursionError) as fault:
+        arrays, metadata = tensors.views(data)
+        facts = json.loads(metadata["corml"])["facts"]
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
         raise kind.damaged(name, ascii_line(fault, 200)) from None
     _check_facts(facts, name, kind)
     _check_arrays(arrays, name, kind)
     return Contents({**facts, "format": int(beginning["format"])}, arrays, digest, len(data), name)
 
 
-def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> Contents:
-    """Read and check a file; one that begins like something else is not read any further."""
+def read(path: str | os.PathLike[str], kind: Kind = MODEL, *, mapped: bool | None = None) -> Contents:
+    """Read and check a file; one that begins like something else is not read any further.
+
+    `mapped` says whether its arrays are views of a map of the file; without it, those of large local files are.
+    """
     name = ascii_line(path, 200)
     try:
         with open(path, "rb", buffering=0, opener=_open) as file:
@@ -141,9 +146,11 @@ def read(path: str | os.PathLike[str], kind: Kind = MODEL) -> Contents:
             if not stat.S_ISREG(about.st_mode):
                 raise kind.error(f"{name} is not a regular file.")
             _beginning(file.read(LONGEST_BEGINNING), name, kind)
-            memory.require(2 * about.st_size, what=f"Reading the {kind.name} {name}", instead="free some memory first.")
+            mapped = mapping.is_mapped_by_default(file) if mapped is None else mapped
+            needed = about.st_size if mapped else 2 * about.st_size  # what is made of its arrays, and they themselves
+            memory.require(needed, what=f"Reading the {kind.name} {name}", instead="free some memory first.")
             file.seek(0)
-            data = file.read()
+            data = mapping.content(file, about.st_size, mapped=mapped)
     except CormlError:
         raise
     except OSError as fault:
@@ -158,7 +165,7 @@ def peek(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     try:
         with open(path, "rb", opener=_open) as file:
             length = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(min(length, LONGEST_HEADER)))
+            header = json.loads(file.read(min(length, tensors.LONGEST)))
             facts = json.loads(header["__metadata__"]["corml"])["facts"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -182,8 +189,7 @@ def _beginning(data: bytes, name: str, kind: Kind) -> re.Match[bytes]:
     return beginning
 
 
-def _digest(data: bytes, start: int, stop: int) -> str:
-    view = memoryview(data)
+def _digest(view: memoryview, start: int, stop: int) -> str:
     digest = hashlib.sha256(view[:start])
     digest.update(BLANK.encode())
     digest.update(view[stop:])
@@ -235,25 +241,31 @@ def _finite(numbers: NDArray[Any]) -> bool:
 # --- parts of files --------------------------------------------------------------------------------------------------
 
 
-def encode_ids(name: str, labels: Any) -> dict[str, NDArray[Any]]:
+def encode_ids(name: str, labels: Iterable[str] | Labels | Ids) -> dict[str, NDArray[Any]]:
     """Texts as UTF-8 bytes and where each begins."""
-    encoded = [str(label).encode("utf-8", "surrogatepass") for label in labels]
-    offsets = np.zeros(len(encoded) + 1, dtype=np.int64)
-    np.cumsum([len(text) for text in encoded], out=offsets[1:])
-    return {f"{name}.bytes": np.frombuffer(b"".join(encoded), dtype=np.uint8), f"{name}.offsets": offsets}
+    known = labels.labels if isinstance(labels, Ids) else labels
+    data, offsets = (known if isinstance(known, Labels) else Labels.of(map(str, known))).packed()
+    return {f"{name}.bytes": data, f"{name}.offsets": offsets}
 
 
-def decode_ids(arrays: Arrays, name: str) -> list[str]:
-    """Texts back from bytes and offsets, checked."""
+def decode_labels(arrays: Arrays, name: str) -> Labels:
+    """Texts back from bytes and offsets, checked; the bytes stay where they are."""
     try:
         data, offsets = arrays[f"{name}.bytes"], arrays[f"{name}.offsets"]
         sound = data.dtype == np.uint8 and offsets.dtype == np.int64 and offsets.ndim == data.ndim == 1
         if not sound or offsets[0] != 0 or offsets[-1] != len(data) or (offsets[1:] < offsets[:-1]).any():
             raise ModelFileError(f"its {name} do not add up")
-        raw, edges = data.tobytes(), offsets.tolist()
-        return [raw[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(edges)]
-    except (KeyError, IndexError, UnicodeDecodeError):
+    except (KeyError, IndexError):
         raise ModelFileError(f"its {name} are missing or unreadable") from None
+    labels = Labels(data, offsets)
+    if not labels.are_texts():
+        raise ModelFileError(f"its {name} are missing or unreadable")
+    return labels
+
+
+def decode_ids(arrays: Arrays, name: str) -> list[str]:
+    """Texts as objects, where there are few."""
+    return decode_labels(arrays, name).tolist()
 
 
 def encode_sparse(name: str, matrix: csr_array, *, values: bool = True) -> dict[str, NDArray[Any]]:

@@ -12,15 +12,24 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from corml.errors import ModelFileError, quoted
+from corml.errors import DataError, ModelFileError, quoted
 from corml.fitted import Certificate, Fitted, LearnedArray, Settings, Training
 from corml.ids import Ids
+from corml.labels import Labels
 from corml.new_items import check_link
 from corml.parallel import threads
 from corml.settings import values_of
 from corml.storage import added, atomic, others
 from corml.storage.attributes import arrays_of, facts_of, read_attributes
-from corml.storage.container import Contents, decode_ids, decode_sparse, encode_ids, encode_sparse, pieces
+from corml.storage.container import (
+    Contents,
+    decode_ids,
+    decode_labels,
+    decode_sparse,
+    encode_ids,
+    encode_sparse,
+    pieces,
+)
 from corml.storage.facts import from_plain, to_plain
 from corml.storage.kinds import arrays_of_kinds, decode_kinds, encode_kinds
 from corml.storage.moments import decode_times, decode_weights, encode_times
@@ -32,6 +41,7 @@ if TYPE_CHECKING:
 __all__ = ["environment", "fingerprint", "restore", "save_model"]
 
 PACKAGES = ("corml", "numpy", "scipy", "numba")
+SLICE = 1 << 20  # numbers that are gone through at a time
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
 _SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
 _SEEN |= arrays_of_kinds("train") | arrays_of_negative("negative")
@@ -90,15 +100,15 @@ def _updates(state: Fitted, *, history: bool) -> dict[str, Any]:
 
 
 def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, NDArray[Any]]:
-    arrays = encode_ids("items", state.items.labels) | {"counts": state.counts}
+    arrays = encode_ids("items", state.items) | {"counts": state.counts}
     if history:
-        arrays |= encode_ids("users", state.users.labels) | encode_sparse("train", state.train, values=False)
+        arrays |= encode_ids("users", state.users) | encode_sparse("train", state.train, values=False)
         arrays |= _seen_arrays(state)
         arrays |= others.encode_others(state.others)
         arrays |= others.encode_elsewhere(state.elsewhere_now)
         arrays |= {} if state.added is None else added.encode_added(state.added, state.users, state.items)
     if state.titles:
-        arrays |= encode_ids("titles", [state.titles.get(label, "") for label in state.items.labels])
+        arrays |= encode_ids("titles", [state.titles.get(label, "") for label in state.items])
     arrays |= arrays_of(state.attributes)
     for name, array in model.state().items():
         value = state.arrays.get(name)
@@ -151,7 +161,7 @@ def restore(model: "Recommender", contents: Contents) -> "Recommender":
 
 def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitted:
     n_users, n_items = _shape(meta["shape"])
-    labels = decode_ids(arrays, "items")
+    labels = decode_labels(arrays, "items")
     if len(labels) != n_items:
         raise ModelFileError(f"it names {len(labels):,} items and says {n_items:,}")
     users, train, used = _history(arrays, n_users, n_items)
@@ -224,13 +234,14 @@ def _shape(shape: list[Any]) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def _ids(labels: list[str], kind: str) -> Ids:
-    if len(set(labels)) != len(labels):
-        raise ModelFileError(f"{len(labels) - len(set(labels)):,} of its {kind} ids occur twice")
-    return Ids(labels, kind=kind)
+def _ids(labels: Labels, kind: str) -> Ids:
+    try:
+        return Ids(labels, kind=kind)
+    except DataError:
+        raise ModelFileError(f"some of its {kind} ids occur twice") from None
 
 
-def _titles(arrays: Arrays, labels: list[str]) -> dict[str, str]:
+def _titles(arrays: Arrays, labels: Labels) -> dict[str, str]:
     if not {"titles.bytes", "titles.offsets"} & set(arrays):
         return {}
     titles = decode_ids(arrays, "titles")
@@ -242,7 +253,7 @@ def _titles(arrays: Arrays, labels: list[str]) -> dict[str, str]:
 def _history(arrays: Arrays, n_users: int, n_items: int) -> tuple[Ids, csr_array, set[str]]:
     """Users and their items, if the file has them, and the names of the arrays they were in."""
     if "users.bytes" in arrays:
-        users = _ids(decode_ids(arrays, "users"), "user")
+        users = _ids(decode_labels(arrays, "users"), "user")
         if len(users) != n_users:
             raise ModelFileError(f"it names {len(users):,} users and says {n_users:,}")
         train = decode_sparse(arrays, "train", (n_users, n_items), values=False)
@@ -288,5 +299,13 @@ def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[i
 def _check_counts(counts: NDArray[Any], train: csr_array, n_users: int, *, history: bool) -> None:
     if counts.min() < 0 or counts.max() > n_users:
         raise ModelFileError("its counts are not numbers of users")
-    if history and not np.array_equal(counts, np.bincount(train.indices, minlength=len(counts))):
+    if history and not np.array_equal(counts, _counted(train.indices, len(counts))):
         raise ModelFileError("its counts are not those of its histories")
+
+
+def _counted(columns: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """How often each column occurs, some at a time: `bincount` makes a copy of what it counts."""
+    found = np.zeros(count, dtype=np.int64)
+    for at in range(0, len(columns), SLICE):
+        found += np.bincount(columns[at : at + SLICE], minlength=count)
+    return found

@@ -13,6 +13,7 @@ from corml import memory
 from corml.errors import DataError, ascii_line
 from corml.ids import Ids
 from corml.interactions import Interactions
+from corml.labels import Labels, concatenated, of_series
 from corml.store._chunk import Chunk
 from corml.store._layout import ITEMS, array_name, labels_name
 from corml.store._manifest import Manifest, digest
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Store"]
 
-PER_LABEL = 337  # bytes of an id in memory, while it is read
+PER_LABEL = 80  # bytes of an id in memory, while it is read
 PER_PAIR = 24  # of a pair, with what is needed to put the parts together
 PER_VALUE = 16  # of a weight or a time likewise
 
@@ -120,7 +121,7 @@ class Store:
         name = ascii_line(self.path, 200)
         instead = "add memory, or go through it in pieces with Store.chunks()."
         memory.require(needed, what=f"Holding all of {name}", instead=instead)
-        ids = Ids(self._all(self.user_labels()), kind="user"), Ids(self.item_labels().to_list(), kind="item")
+        ids = Ids(self._all(self.user_labels()), kind="user"), Ids(of_series(self.item_labels()), kind="item")
         user, item, times, weights = self._pairs("by_user", len(ids[0]))
         seen = self._seen("seen", *ids) if about.seen else None
         others = self._others(ids[1]) if about.others else None
@@ -144,8 +145,8 @@ class Store:
         user, item, times, _ = self._pairs(folder, len(people))
         return Interactions(people, items, user, item, times)
 
-    def _all(self, parts: "Iterator[pl.Series]") -> list[str]:
-        return [label for part in parts for label in part.to_list()]
+    def _all(self, parts: "Iterator[pl.Series]") -> Labels:
+        return concatenated([of_series(part) for part in parts])
 
     def _pairs(
         self, folder: str, people: int

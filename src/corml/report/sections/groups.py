@@ -97,7 +97,7 @@ def _by_length(lengths: NDArray[np.int64]) -> list[Group]:
 def _by_taste(split: Parts, history: Any, rows: NDArray[np.int64]) -> list[Group]:
     """Thirds of users by the mean popularity of the items in their history."""
     degrees = split.train.item_degrees.astype(float)
-    known = split.train.items.find(history.items.labels)
+    known = split.train.items.find(history.items)
     popularity = np.where(known >= 0, degrees[known], 0.0)
     matrix = history.matrix[rows]
     means = (matrix @ popularity) / np.maximum(matrix.sum(axis=1), 1)
