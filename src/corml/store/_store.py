@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Iterator
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -121,8 +122,14 @@ class Store:
         name = ascii_line(self.path, 200)
         instead = "add memory, or go through it in pieces with Store.chunks()."
         memory.require(needed, what=f"Holding all of {name}", instead=instead)
+        known = self.without_pairs()
+        user, item, times, weights = self._pairs("by_user", len(known.users))
+        return replace(known, user=user, item=item, times=times, weights=weights)
+
+    def without_pairs(self) -> Interactions:
+        """All but the pairs to learn from: ids, pairs that were only seen, and people of whom nothing is learned."""
+        about = self.manifest
         ids = Ids(self._all(self.user_labels()), kind="user"), Ids(of_series(self.item_labels()), kind="item")
-        user, item, times, weights = self._pairs("by_user", len(ids[0]))
         seen = self._seen("seen", *ids) if about.seen else None
         others = self._others(ids[1]) if about.others else None
         facts = {
@@ -132,7 +139,8 @@ class Store:
             "store": about.fingerprint,
             **about.counts,
         }
-        return Interactions(*ids, user, item, times, source=facts, weights=weights, seen=seen, others=others)
+        nothing = np.zeros(0, dtype=np.int32)
+        return Interactions(*ids, nothing, nothing, source=facts, seen=seen, others=others)
 
     def _others(self, items: Ids) -> Interactions:
         parts = range(len(self.manifest.user_starts) - 1)

@@ -49,6 +49,26 @@ class Files:
         matrix.has_sorted_indices = matrix.has_canonical_format = True
         return matrix
 
+    @property
+    def times(self) -> NDArray[np.float64] | None:
+        """The moments of the pairs in the order of the rows of users, mapped; None if they are not known."""
+        return self.artefacts.open(self.matrix).get("u_times")
+
+    @property
+    def weights(self) -> NDArray[np.float32] | None:
+        """The weights of the pairs as they were given, likewise."""
+        return self.artefacts.open(self.matrix).get("u_weights")
+
+    def pattern(self) -> csr_array:
+        """The binary matrix with arrays of its own, all of them mapped."""
+        key, size = "scratch-ones", len(self.sides.users.indices)
+        self.artefacts.discard(key)
+        self.artefacts.make(key, lambda out: out.create("ones", (size,), np.float32).fill(1), durable=False)
+        ones = self.artefacts.open(key)["ones"]
+        matrix = csr_array((ones, self.X.indices, self.X.indptr), shape=self.X.shape)
+        matrix.has_sorted_indices = matrix.has_canonical_format = True
+        return matrix
+
     @cached_property
     def d(self) -> NDArray[np.float64]:
         """Users of each item, one at least."""

@@ -34,14 +34,14 @@ __all__ = ["Learned", "fit_store"]
 
 @dataclass(frozen=True)
 class Learned:
-    """What a fit on a store gives: the model's arrays and how they came about, and the matrix, mapped."""
+    """What a fit on a store gives: the model's arrays and how they came about, and the data in files."""
 
     V: NDArray[np.float32]
     H: csr_array
     degrees: NDArray[np.float64]
     plan: Plan
     certificates: tuple[Certificate, ...]
-    X: csr_array
+    files: Files
 
 
 def fit_store(store: Store, given: Settings, executor: Executor, progress: Progress = silent) -> Learned:
@@ -51,7 +51,7 @@ def fit_store(store: Store, given: Settings, executor: Executor, progress: Progr
     files = Files(executor, task.key, progress=progress)
     plan, start = make_plan(files, given), None
     if looks(given):
-        looked = _look(files, _times(store), given, plan, progress)
+        looked = _look(files, given, plan, progress)
         if looked is not None:
             chosen, trials, start = looked
             plan = replace(make_plan(files, Settings({**given, **chosen})), look=trials)
@@ -73,7 +73,7 @@ def fit_store(store: Store, given: Settings, executor: Executor, progress: Progr
             H.eliminate_zeros()
     certificates = (solution.certificate,)
     checked(H, certificates, settings.tol)
-    return Learned(_shaped(V, s, settings), H, files.d, plan, certificates, files.X)
+    return Learned(_shaped(V, s, settings), H, files.d, plan, certificates, files)
 
 
 def _shaped(V: NDArray[Any], s: NDArray[np.float64], settings: Settings) -> NDArray[np.float32]:
@@ -88,39 +88,17 @@ def _shaped(V: NDArray[Any], s: NDArray[np.float64], settings: Settings) -> NDAr
 # --- choose by looking -----------------------------------------------------------------------------------------------
 
 
-def _times(store: Store) -> "Times | None":
-    return Times(store) if store.manifest.timed else None
-
-
-@dataclass(frozen=True)
-class Times:
-    """The moments of pairs by their position, read from the parts of a store."""
-
-    store: Store
-
-    def latest_first(self, at: NDArray[np.int64], _: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Minus the moments of pairs at sorted positions."""
-        found, begin = np.empty(len(at)), 0
-        for chunk in self.store.chunks():
-            assert chunk.times is not None
-            low, high = np.searchsorted(at, [begin, begin + len(chunk.indices)])
-            found[low:high] = -chunk.times[at[low:high] - begin]
-            begin += len(chunk.indices)
-        return found
-
-
 def _look(
-    files: Files, times: Times | None, given: Settings, plan: Plan, progress: Progress
+    files: Files, given: Settings, plan: Plan, progress: Progress
 ) -> tuple[dict[str, Any], Look, csr_array] | None:
     """What `method/look.py` does, where the data without the held-out pairs are another matrix in files."""
     progress("look", 0, 2)
     norms: Norms = given.graph_user_norm, given.graph_item_norm
-    X = files.X
+    X, times = files.X, files.times
     if times is None:
-        order = related_first(X, singular_vectors(files, RELATED, norms, rough=True)[0])
+        picked = pick(X.indptr, related_first(X, singular_vectors(files, RELATED, norms, rough=True)[0]))
     else:
-        order = times.latest_first
-    picked = pick(X.indptr, order)
+        picked = pick(X.indptr, lambda at, _: -times[at])
     if picked is None:
         return None
     targets = targets_of(X, picked)

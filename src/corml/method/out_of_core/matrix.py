@@ -46,6 +46,9 @@ def join_parts(_: Inputs, out: Draft, *, store: str, path: str) -> None:
     factor = _mean_square_one(opened) if about.weighted else None
     _join(out, "u", about.users, about.interactions, opened.chunks(), factor)
     _join(out, "i", about.items, about.interactions, opened.item_chunks(), factor)
+    for name, kind, given in (("times", np.float64, about.timed), ("weights", np.float32, about.weighted)):
+        if given:  # as the model keeps them
+            _join_values(out, name, kind, about.interactions, opened)
 
 
 def _join(out: Draft, side: str, rows: int, pairs: int, chunks: Any, factor: float | None) -> None:
@@ -61,6 +64,14 @@ def _join(out: Draft, side: str, rows: int, pairs: int, chunks: Any, factor: flo
             values[at:end] = chunk.weights * np.float32(factor)
         at = end
     assert at == pairs
+
+
+def _join_values(out: Draft, name: str, kind: Any, pairs: int, store: Store) -> None:
+    values, at = out.create(f"u_{name}", (pairs,), kind), 0
+    for chunk in store.chunks():
+        end = at + len(chunk.indices)
+        values[at:end] = getattr(chunk, name)
+        at = end
 
 
 def _mean_square_one(store: Store) -> float:

@@ -31,13 +31,18 @@ def fitted(
     refuse_unknown(settings)
     with working_in(work, store) as artefacts, _executor(artefacts, cluster) as executor:
         learned = fit_store(store, settings, executor, progress)
-        state = Fitted.on(store.interactions(), settings)
-    return replace(
-        state,
-        arrays={"H": learned.H, "V": learned.V, "degrees": learned.degrees},
-        plan=learned.plan,
-        certificates=learned.certificates,
-    )
+        files = learned.files
+        return replace(
+            Fitted.on(store.without_pairs(), settings),
+            train=files.pattern(),  # mapped: the system keeps the files of an open map, though they are removed
+            counts=files.sides.items.degrees,
+            times=files.times,
+            weights=files.weights,
+            fingerprint=store.fingerprint,
+            arrays={"H": learned.H, "V": learned.V, "degrees": learned.degrees},
+            plan=learned.plan,
+            certificates=learned.certificates,
+        )
 
 
 @contextmanager
