@@ -16,7 +16,9 @@ import corml
 from corml import models
 from corml.errors import DataError, SettingError, UsageError
 from corml.linalg.by_rows import product_rows
-from corml.linalg.dense_normal import add_normal_product
+from corml.linalg.dense_normal import normal_product, scaled_product
+from corml.linalg.products import add_dense_product
+from corml.linalg.scaling import narrow, scaled
 from corml.linalg.sides import Rows, Sides
 from corml.linalg.support import Support
 from corml.method.out_of_core import cuts, pair_work, points
@@ -267,14 +269,24 @@ def R(request):
     return csr_array(dense.astype(np.float32))
 
 
-@pytest.mark.parametrize("parts", [1, 3, 8])
-def test_the_product_with_a_block_is_that_of_dense_matrices(R, parts):
+@pytest.mark.parametrize("threads", ["1", "3", "9"])
+def test_the_product_with_a_block_has_the_bytes_of_products_with_the_scaled_matrix(R, threads, monkeypatch):
+    monkeypatch.setenv("CORML_THREADS", threads)
     rng = np.random.default_rng(5)
-    B, weights = rng.standard_normal((30, 16)).astype(np.float32), rng.random(80).astype(np.float32)
-    expected = R.toarray().T @ (weights[:, None] * (R.toarray() @ B))
-    assert np.allclose(add_normal_product(Rows.of(R), weights, B, 0, 80, parts), expected, atol=1e-4)
-    halves = [add_normal_product(Rows.of(R), weights, B, a, b, parts) for a, b in ((0, 33), (33, 80))]
-    assert np.allclose(sum(halves), expected, atol=1e-4)
+    B, a, b = rng.standard_normal((30, 16)).astype(np.float32), rng.random(80), rng.random(30)
+    N, of_users, expected, plain = (
+        narrow(scaled(R, rows=a, columns=b)),
+        *(np.zeros((n, 16), "f4") for n in (80, 30, 30)),
+    )
+    add_dense_product(N, B, of_users)
+    add_dense_product(N.T.tocsr(), of_users, expected)
+    add_dense_product(R.T.tocsr(), of_users, plain)
+    rows = Rows.of(R)
+    assert np.array_equal(scaled_product(rows, a, b, B), of_users)
+    assert np.array_equal(normal_product(rows, a, b, B, 0, 80, twice=True), expected)
+    assert np.array_equal(normal_product(rows, a, b, B, 0, 80, twice=False), plain)
+    halves = [normal_product(rows, a, b, B, first, last, twice=True) for first, last in ((0, 33), (33, 80))]
+    assert np.allclose(sum(halves), expected, rtol=1e-4, atol=1e-5)
 
 
 def test_the_product_by_rows_is_that_of_dense_matrices(R):

@@ -1,67 +1,88 @@
-"""Rᵀ Φ R times a block of vectors, through the users, without anything that has a row for each user."""
+"""NᵀN times a block of vectors, for a scaled N that is never made: row by row of R, without a number for each row.
+
+    N = diag(a) R diag(b),    out += Nᵀ (N B)    or    out += Rᵀ (N B)
+
+Every number is rounded as if N were there in single precision, and added in the order of the rows; so what comes out
+are the bytes that two products with N would give.
+"""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.compiled import njit
+from corml.compiled import inner, njit
 from corml.linalg.sides import Rows
-from corml.parallel import each, threads
+from corml.parallel import each, over_rows, threads
 
-__all__ = ["add_normal_product"]
+__all__ = ["normal_product", "scaled_product"]
+
+FEWEST = 4  # columns that a thread takes: with fewer it would do little but read where rows end
 
 Matrix = NDArray[np.float32]
+Vector = NDArray[np.float64]
 
 
-def add_normal_product(
-    users: Rows, by_user: NDArray[np.float32], block: Matrix, start: int, stop: int, parts: int
-) -> Matrix:
-    """Rᵀ diag(by_user) R block over the users from `start` to `stop`.
+def normal_product(rows: Rows, a: Vector, b: Vector, block: Matrix, start: int, stop: int, *, twice: bool) -> Matrix:
+    """What the rows from `start` to `stop` add to NᵀN B; to RᵀN B if not `twice`.
 
-    They are divided into `parts` of about as many pairs, whose sums are added in order: the number of threads changes
-    nothing. There is one sum for each thread.
+    Threads share the columns of the block: each adds up its own, in the order of the rows.
     """
-    ptr = users.indptr
-    low, high = int(ptr[start]), int(ptr[stop])
-    inner = np.searchsorted(ptr[start : stop + 1], low + (high - low) * np.arange(1, parts) / parts)
-    edges = [start, *(start + inner).tolist(), stop]
-    sums = np.empty((min(threads(), parts), *block.shape), dtype=np.float32)
+    out, width = np.zeros_like(block), block.shape[1]
+    parts = max(1, min(threads(), width // FEWEST))
+    edges = [width * part // parts for part in range(parts + 1)]
 
-    def work(part: int) -> Matrix:
-        out: Matrix = sums[part % len(sums)]
-        out[:] = 0
-        _through(ptr, users.indices, users.values, by_user, block, out, edges[part], edges[part + 1])
-        return out
+    def work(part: int) -> None:
+        _through(*rows, a, b, block, out, twice, edges[part], edges[part + 1], start, stop)
 
-    total = np.zeros_like(block)
-    for part in each(work, parts, ahead=len(sums)):
-        total += part
-    return total
+    for _ in each(work, parts):
+        pass
+    return out
+
+
+def scaled_product(rows: Rows, a: Vector, b: Vector, block: Matrix) -> Matrix:
+    """N B, a row for each row of R."""
+    out = np.zeros((len(rows), block.shape[1]), dtype=np.float32)
+    over_rows(lambda first, last: _forth(*rows, a, b, block, out, first, last), len(rows), smallest=4)
+    return out
+
+
+@inner()
+def _weight(data, at, column, row_factor):  # type: ignore[no-untyped-def]
+    """An entry of N, made in double precision as it would be stored."""
+    if data is None:
+        return np.float32(column * row_factor)
+    return np.float32((np.float64(data[at]) * column) * row_factor)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _through(ptr, cols, data, by_user, block, out, start, stop) -> Any:  # type: ignore[no-untyped-def]
-    width = block.shape[1]
-    of_user = np.empty(width, np.float32)
-    for user in range(start, stop):
-        first, last = np.uint64(ptr[user]), np.uint64(ptr[user + 1])
-        of_user[:] = 0
-        for at in range(first, last):
+def _through(ptr, cols, data, a, b, block, out, twice, low, high, start, stop) -> Any:  # type: ignore[no-untyped-def]
+    of_row = np.empty(high - low, np.float32)
+    for row in range(start, stop):
+        of_row[:] = 0
+        for at in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):
+            weight = _weight(data, at, b[cols[at]], a[row])
+            source = block[cols[at], low:high]
+            for c in range(high - low):
+                of_row[c] += weight * source[c]
+        for at in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):
+            if twice:
+                weight = _weight(data, at, b[cols[at]], a[row])
+            elif data is None:
+                weight = np.float32(1)
+            else:
+                weight = np.float32(data[at])
+            target = out[cols[at], low:high]
+            for c in range(high - low):
+                target[c] += weight * of_row[c]
+
+
+@njit(cache=True, nogil=True, fastmath={"contract"})
+def _forth(ptr, cols, data, a, b, block, out, start, stop) -> Any:  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
+        target = out[row]
+        for at in range(ptr[row], ptr[row + 1]):
+            weight = _weight(data, at, b[cols[at]], a[row])
             source = block[cols[at]]
-            if data is None:
-                for c in range(width):
-                    of_user[c] += source[c]
-            else:
-                for c in range(width):
-                    of_user[c] += data[at] * source[c]
-        for c in range(width):
-            of_user[c] *= by_user[user]
-        for at in range(first, last):
-            target = out[cols[at]]
-            if data is None:
-                for c in range(width):
-                    target[c] += of_user[c]
-            else:
-                for c in range(width):
-                    target[c] += data[at] * of_user[c]
+            for c in range(len(target)):
+                target[c] += weight * source[c]

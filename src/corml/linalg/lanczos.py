@@ -5,6 +5,7 @@ use all cores; a fixed number of basis vectors on the smaller side of N is all t
 replaced by its best vectors and goes on from there.
 """
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Protocol
 
@@ -16,7 +17,7 @@ from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow
 from corml.parallel import each
 
-__all__ = ["BLOCK", "Operator", "basis_size", "right_vectors", "rough_right_vectors"]
+__all__ = ["BLOCK", "Operator", "basis_size", "right_from_left", "right_vectors", "rough_right_vectors"]
 
 BLOCK = 16  # vectors multiplied at a time
 BAND = 2048  # rows of the basis a thread takes at a time
@@ -197,12 +198,13 @@ class _Normal:
 
     def right(self, vectors: Matrix, s: NDArray[np.float64]) -> Matrix:
         """Right singular vectors from those of the smaller side."""
-        if self.by_items:
-            return vectors
-        orthonormal, _ = _orthonormal(
-            _times(self.first, np.ascontiguousarray(vectors / np.maximum(s, _TINY).astype(np.float32)))
-        )
-        return orthonormal
+        return vectors if self.by_items else right_from_left(lambda left: _times(self.first, left), vectors, s)
+
+
+def right_from_left(times: Callable[[Matrix], Matrix], vectors: Matrix, s: NDArray[np.float64]) -> Matrix:
+    """Right singular vectors from left ones, with the product with the transposed matrix."""
+    orthonormal, _ = _orthonormal(times(np.ascontiguousarray(vectors / np.maximum(s, _TINY).astype(np.float32))))
+    return orthonormal
 
 
 def _times(X: csr_array, block: Matrix) -> Matrix:

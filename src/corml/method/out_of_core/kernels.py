@@ -13,7 +13,7 @@ from scipy.sparse import csr_array
 
 from corml.linalg.by_rows import product_rows
 from corml.linalg.co_occurrence import strongest_rows
-from corml.linalg.dense_normal import add_normal_product
+from corml.linalg.dense_normal import normal_product
 from corml.linalg.normal import through_users
 from corml.linalg.support import Support
 from corml.method.out_of_core.matrix import sides_of
@@ -23,7 +23,7 @@ from corml.method.sparse.pricing import Prices
 from corml.parallel import each, over_rows
 from corml.tasks import Artefact, Draft
 
-__all__ = ["dots", "gram", "normal_product", "prices", "product_by_rows", "product_by_users", "strongest"]
+__all__ = ["dots", "gram", "prices", "product", "product_by_rows", "product_by_users", "strongest"]
 
 ROWS = 4096  # of items, that one thread takes at a time
 
@@ -49,11 +49,11 @@ def gram(inputs: Inputs, out: Draft, *, start: int, stop: int, weights: str) -> 
     out.put("values", values)
 
 
-def normal_product(inputs: Inputs, out: Draft, *, start: int, stop: int, parts: int, weights: str) -> None:
-    """Rᵀ diag(weights) R B for a block B of vectors, over a range of users."""
-    users, B = sides_of(inputs["matrix"]).users, inputs["block"]["block"]
-    by_user = inputs["numbers"][weights]
-    out.put("product", add_normal_product(users, by_user, B, start, stop, parts))
+def product(inputs: Inputs, out: Draft, *, start: int, stop: int, side: str, twice: bool) -> None:
+    """NᵀN B for a block B of vectors, over a range of users; of items it is NNᵀ B."""
+    sides, factors = sides_of(inputs["matrix"]), inputs["factors"]
+    rows, B = sides.users if side == "u" else sides.items, inputs["block"]["block"]
+    out.put("product", normal_product(rows, factors["row"], factors["column"], B, start, stop, twice=twice))
 
 
 def dots(inputs: Inputs, out: Draft, *, start: int, stop: int) -> None:

@@ -148,10 +148,9 @@ class OnDisk:
 
     def _factors(self, users: UserWeights, filter_norm: float) -> Factors:
         """C = left rightᵀ − RᵀΩΦR·diag(own), a band of the columns of V at a time."""
-        numbers = self.files.keep(both=users.both.astype(np.float32))
-        V, one = np.asarray(self.V, dtype=np.float32), np.ones(len(self.d))
-        through = NormalProduct(self.files, numbers, "both", power(self.d, -filter_norm), one)
-        key = self.files.key("left", numbers, filter_norm, self.files.keep(V=V))
+        V, weights = np.asarray(self.V, dtype=np.float32), users.both
+        through = NormalProduct(self.files, weights, power(self.d, -filter_norm), twice=False)
+        key = self.files.key("left", self.files.keep(weights=weights), filter_norm, self.files.keep(V=V))
         found = self.files.artefacts.find(key)
         if found is None:
             left = np.empty(V.shape, dtype=np.float32)

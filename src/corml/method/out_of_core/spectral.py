@@ -1,8 +1,9 @@
-"""V of a matrix in files: block Lanczos here, whose products with NᵀN are tasks over ranges of users.
+"""V of a matrix in files: block Lanczos here, whose products with NᵀN are tasks over ranges of rows.
 
-    NᵀN B = D^{-b} Rᵀ D_U^{-2a} R D^{-b} B
+    N = D_U^{-a} R D^{-b}
 
-What the ranges give is added in their order.
+As in memory, vectors have the length of the smaller side, and rows are those of the larger one. Where these are one
+range, V has the bytes that it has in memory; of several ranges, what they give is added in their order.
 """
 
 from dataclasses import dataclass
@@ -11,8 +12,10 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.linalg.lanczos import rough_right_vectors
+from corml.linalg.dense_normal import scaled_product
+from corml.linalg.lanczos import right_from_left, rough_right_vectors
 from corml.linalg.scaling import normalised, power
+from corml.linalg.sides import Rows
 from corml.linalg.svd import fixed_signs, is_small_shape, right_singular_vectors, right_singular_vectors_of
 from corml.method.out_of_core import cuts
 from corml.method.out_of_core.files import Files
@@ -21,7 +24,6 @@ from corml.parallel import blas
 
 __all__ = ["NormalProduct", "singular_vectors"]
 
-PARTS = 8  # of a range of users, summed in order: as many threads can work on it
 COLUMNS = 16  # multiplied at a time where the whole of NᵀN is made
 NOTHING = 1e-4  # singular values below this share of the largest are rounding
 
@@ -31,42 +33,45 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class NormalProduct:
-    """B ↦ S Rᵀ Φ R S' B by tasks, for weights Φ of users and S, S' of items."""
+    """B ↦ NᵀN B, or RᵀN B if not `twice`, by tasks over rows of users; over rows of items it is NNᵀ."""
 
     files: Files
-    numbers: str  # artefact with the weights of users
-    weights: str  # their name in it
-    before: Vector
-    after: Vector
+    users: Vector
+    items: Vector
+    twice: bool = True
+    over_users: bool = True
 
     @property
     def size(self) -> int:
         """The length of vectors."""
-        return len(self.before)
+        return len(self.items if self.over_users else self.users)
+
+    @property
+    def _rows(self) -> Rows:
+        return self.files.sides.users if self.over_users else self.files.sides.items
 
     @cached_property
-    def _ranges(self) -> list[cuts.Range]:
-        return cuts.ranges(self.files.sides.users.degrees, cuts.PAIRS)
+    def _given(self) -> tuple[str, list[cuts.Range]]:
+        row, column = (self.users, self.items) if self.over_users else (self.items, self.users)
+        return self.files.keep(row=row, column=column), cuts.ranges(self._rows.degrees, cuts.PAIRS)
 
     def __call__(self, block: Matrix) -> Matrix:
         """The product with a block of vectors."""
-        files = self.files
-        given = files.scratch(block=np.ascontiguousarray(self.before[:, None] * block, dtype=np.float32))
-        tasks = [
-            files.task("normal_product", {"block": given, "numbers": self.numbers}, durable=False,
-                       start=start, stop=stop, parts=PARTS, weights=self.weights)
-            for start, stop in self._ranges
-        ]  # fmt: skip
+        files, (factors, ranges) = self.files, self._given
+        given = {"block": files.scratch(block=np.ascontiguousarray(block)), "factors": factors}
+        how = {"side": "u" if self.over_users else "i", "twice": self.twice}
+        tasks = [files.task("product", given, durable=False, start=a, stop=b, **how) for a, b in ranges]
         total = np.zeros(block.shape, dtype=np.float32)
         for task in files.finished(tasks):
             total += files.artefacts.open(task.key)["product"]
-        files.drop(given, *(task.key for task in tasks))
-        total *= self.after[:, None].astype(np.float32)
+        files.drop(given["block"], *(task.key for task in tasks))
         return total
 
-    def right(self, vectors: Matrix, _: Vector) -> Matrix:
-        """The right singular vectors: these."""
-        return vectors
+    def right(self, vectors: Matrix, s: Vector) -> Matrix:
+        """Right singular vectors from those of the smaller side."""
+        if self.over_users:
+            return vectors
+        return right_from_left(lambda left: scaled_product(self._rows, self.items, self.users, left), vectors, s)
 
 
 def singular_vectors(files: Files, rank: int, norms: Norms, *, rough: bool = False) -> tuple[Matrix, Vector]:
@@ -81,14 +86,14 @@ def singular_vectors(files: Files, rank: int, norms: Norms, *, rough: bool = Fal
 
 
 def _singular_vectors(files: Files, rank: int, norms: Norms, *, rough: bool) -> tuple[Matrix, Vector]:
-    users, items = files.user_degrees, files.d
-    numbers = files.keep(twice=power(users, -2 * norms[0]).astype(np.float32))
-    scale = power(items, -norms[1])
-    normal = NormalProduct(files, numbers, "twice", scale, scale)
-    rank = min(rank, *files.sides.shape)
-    if is_small_shape(files.sides.shape, rank):
-        few_items = normal.size <= len(files.sides.users)
-        V, s = _through_gram(normal, rank) if few_items else right_singular_vectors(normalised(files.X, *norms), rank)
+    users, items = files.sides.shape
+    scales = power(files.user_degrees, -norms[0]), power(files.d, -norms[1])
+    normal = NormalProduct(files, *scales, over_users=items <= users)
+    rank = min(rank, users, items)
+    if is_small_shape((users, items), rank):
+        V, s = (
+            _through_gram(normal, rank) if items <= users else right_singular_vectors(normalised(files.X, *norms), rank)
+        )
     elif rough:
         with blas(1):
             V, s = rough_right_vectors(normal, rank)
