@@ -43,7 +43,7 @@ $(READY): pyproject.toml constraints.txt
 
 # PyTorch is large: the demo does without it.
 $(NEURAL): $(READY)
-	$(PIP) --editable ".[test,serve,client,neural,browser]"
+	$(PIP) --editable ".[test,serve,client,cluster,neural,browser]"
 	@touch $@
 
 clean:

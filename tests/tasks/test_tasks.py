@@ -151,6 +151,17 @@ def test_only_kernels_of_ours_are_called(kernel):
         Task(kernel).function()
 
 
+def test_the_room_of_a_mapped_file_is_taken_before_it_is_filled(artefacts, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "posix_fallocate", full)
+    task = Task(f"{HERE}:fills", params={"size": 20})
+    with pytest.raises(DataError, match="No space left"):
+        Serial(artefacts).run([task])
+    monkeypatch.undo()
+
+
 def test_a_full_disk_is_an_error_that_says_what_to_do(artefacts, monkeypatch):
     def full(*_, **__):
         raise OSError(28, "No space left on device")

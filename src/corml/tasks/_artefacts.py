@@ -9,7 +9,7 @@ import json
 import os
 import secrets
 import shutil
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -82,7 +82,9 @@ class Draft:
         if 0 in shape:  # nothing can be mapped of an empty file
             self.put(name, np.zeros(shape, dtype))
             return np.zeros(shape, dtype)
-        return np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+        array: Array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
+        _reserve(path)
+        return array
 
 
 class Artefacts:
@@ -115,7 +117,12 @@ class Artefacts:
 
     def write(self, key: str, *, durable: bool, **arrays: Array) -> str:
         """Keep some arrays of the driver; gives the key back."""
-        self.make(key, lambda out: [out.put(name, array) for name, array in arrays.items()] and None, durable=durable)
+
+        def fill(out: Draft) -> None:
+            for name, array in arrays.items():
+                out.put(name, array)
+
+        self.make(key, fill, durable=durable)
         return key
 
     @staticmethod
@@ -132,7 +139,7 @@ class Artefacts:
         key = self.content_key(**arrays)
         return key if self.find(key) is not None else self.write(key, durable=True, **arrays)
 
-    def make(self, key: str, fill: Any, *, durable: bool) -> Mapping[str, Any]:
+    def make(self, key: str, fill: Callable[[Draft], Mapping[str, Any] | None], *, durable: bool) -> Mapping[str, Any]:
         """Let `fill(draft)` write an artefact, then give it its name; gives its facts."""
         place = self.path(key, durable=durable)
         draft = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
@@ -217,6 +224,13 @@ class Artefacts:
         self._whole.discard(key)
         for durable in (True, False):
             shutil.rmtree(self.path(key, durable=durable), ignore_errors=True)
+
+
+def _reserve(path: Path) -> None:
+    """Take the room of a mapped file now: a disk that is full then says so, and does not end the process later."""
+    if hasattr(os, "posix_fallocate"):
+        with open(path, "rb+") as file:
+            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
 
 
 def _about(path: Path, *, durable: bool) -> dict[str, Any]:

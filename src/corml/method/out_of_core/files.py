@@ -13,6 +13,7 @@ from scipy.sparse import csr_array
 from corml.linalg.co_occurrence import reached
 from corml.linalg.sides import Sides
 from corml.method.out_of_core.matrix import sides_of
+from corml.progress import Progress, silent
 from corml.tasks import Artefacts, Executor, Task, key_of
 
 __all__ = ["Files"]
@@ -27,8 +28,7 @@ class Files:
 
     executor: Executor
     matrix: str
-    stage: str = ""
-    progress: Any = field(default=None, repr=False)
+    progress: Progress = field(default=silent, repr=False)
 
     @property
     def artefacts(self) -> Artefacts:
@@ -63,7 +63,7 @@ class Files:
         """The binary matrix with arrays of its own, all of them mapped."""
         key, size = "scratch-ones", len(self.sides.users.indices)
         self.artefacts.discard(key)
-        self.artefacts.make(key, lambda out: out.create("ones", (size,), np.float32).fill(1), durable=False)
+        self.artefacts.make(key, lambda out: out.create("ones", (size,), np.float32).fill(np.float32(1)), durable=False)
         ones = self.artefacts.open(key)["ones"]
         matrix = csr_array((ones, self.X.indices, self.X.indptr), shape=self.X.shape)
         matrix.has_sorted_indices = matrix.has_canonical_format = True
@@ -102,9 +102,11 @@ class Files:
 
     def finished(self, tasks: Sequence[Task], stage: str | None = None) -> Iterator[Task]:
         """The tasks in their order, when all are done."""
-        report = None
-        if stage is not None and self.progress is not None:
-            report = lambda done, total: self.progress(stage, done, total)  # noqa: E731
+
+        def report(done: int, total: int) -> None:
+            if stage is not None:
+                self.progress(stage, done, total)
+
         self.executor.run(tasks, report)
         return iter(tasks)
 
