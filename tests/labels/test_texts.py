@@ -5,6 +5,8 @@ import hashlib
 import pickle
 
 import numpy as np
+import polars
+import pyarrow
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -135,3 +137,11 @@ def test_a_character_cut_in_two_is_not_text():
 def test_copies_are_equal(texts):
     labels = Labels.of(texts)
     assert pickle.loads(pickle.dumps(labels)) == copy.deepcopy(labels) == labels
+
+
+@pytest.mark.parametrize("count", [0, 3, 70_000])
+def test_labels_are_a_column_for_polars_and_pyarrow(count):
+    texts = [f"i{number}" for number in range(count)]
+    labels = Labels.of(texts)
+    assert polars.Series("item", labels).to_list() == texts
+    assert pyarrow.chunked_array(labels).to_pylist() == texts

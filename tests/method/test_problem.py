@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from corml.errors import ConvergenceWarning
+from corml.errors import ConvergenceWarning, NumericalError
 from corml.fitted import Certificate
-from corml.method.fit import _warn_if_not_converged
+from corml.method.fit import checked
 from corml.method.metric import gershgorin
 from corml.method.problem import UserWeights, Weights
 
@@ -51,5 +51,10 @@ def test_of_several_solves_the_worst_is_named():
         Certificate(steps=steps, residual=residual, converged=converged) for steps, residual, converged in solves
     )
     with pytest.warns(ConvergenceWarning, match=r"stopped after 5 steps at a residual of 2\.0e-01") as caught:
-        _warn_if_not_converged(certificates, 1e-4)
+        checked(csr_array((2, 2)), certificates, 1e-4)
     assert len(caught) == 1
+
+
+def test_weights_that_are_no_numbers_are_refused():
+    with pytest.raises(NumericalError, match="not finite"):
+        checked(csr_array(np.array([[0, np.nan], [np.nan, 0]])), (), 1e-4)

@@ -113,6 +113,12 @@ class Labels:
             raise IndexError(f"There are {len(self):,} labels, counted from 0.")
         return np.where(rows < 0, rows + len(self), rows) if rows.size and rows.min() < 0 else rows
 
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object:
+        """As a column of texts for Polars, PyArrow and others that speak Arrow."""
+        import polars
+
+        return polars.Series(self.tolist(), dtype=polars.String).__arrow_c_stream__(requested_schema)
+
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
         return np.array(self[:], dtype=object if dtype is None else dtype, copy=bool(copy) or None)
 
