@@ -51,6 +51,7 @@ class Counts:
     squares: float  # of a product by rows: Σ (candidates of i)²
     user_ranges: int  # tasks of a product with NᵀN
     weighted: bool = False
+    timed: bool = False
     alike: bool = True  # whether Φ is one for all users
     assumed: Assumptions | None = None  # None: counted
 
@@ -58,10 +59,13 @@ class Counts:
     def matrix_bytes(self) -> float:
         """Both sides of the matrix in files."""
         start = 4 if self.interactions < 2**31 else 8
-        return (16.0 if self.weighted else 8.0) * self.interactions + start * (self.users + self.items + 2)
+        pair = 8 + 12 * self.weighted + 8 * self.timed
+        return float(pair) * self.interactions + start * (self.users + self.items + 2)
 
     @classmethod
-    def of_known(cls, known: Known, found: Counted, plan: Plan, settings: Settings, *, weighted: bool) -> "Counts":
+    def of_known(
+        cls, known: Known, found: Counted, plan: Plan, settings: Settings, *, weighted: bool, timed: bool
+    ) -> "Counts":
         """Of interactions whose degrees are known, and whose pairs were predicted from a sample."""
         users, items = known.size.shape
         most = float("inf") if found.candidates is None else float(found.candidates) * items
@@ -79,13 +83,12 @@ class Counts:
             squares=found.count.squares,
             user_ranges=len(cuts.ranges(known.user_degrees, cuts.PAIRS)),
             weighted=weighted,
+            timed=timed,
             alike=settings.user_norm == 0,
         )
 
     @classmethod
-    def of_shape(
-        cls, users: int, items: int, interactions: int, assumed: Assumptions, settings: Settings
-    ) -> "Counts":
+    def of_shape(cls, users: int, items: int, interactions: int, assumed: Assumptions, settings: Settings) -> "Counts":
         """Of interactions of which nothing else is known."""
         _check_shape(users, items, interactions)
         mean = interactions / users
@@ -134,5 +137,6 @@ def _check_shape(users: int, items: int, interactions: int) -> None:
             raise UsageError(f"{name} (--{name}) must be 1 or more; got {value:,}.")
     if interactions > users * items:
         raise UsageError(
-            f"{users:,} users have at most {users * items:,} pairs with {items:,} items; got {interactions:,} interactions."
+            f"{users:,} users have at most {users * items:,} pairs with {items:,} items; got {interactions:,} "
+            "interactions."
         )

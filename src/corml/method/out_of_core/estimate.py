@@ -6,7 +6,7 @@ node is one worker with so many threads. In each round a node takes a task, then
 
 import math
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass
 from typing import Any
 
 from corml import memory
@@ -14,16 +14,18 @@ from corml.errors import UsageError, ascii_line
 from corml.fitted import Settings
 from corml.method.out_of_core.counts import Assumptions, Counts
 from corml.method.out_of_core.known import Known
-from corml.method.out_of_core.plan import Counted, counted, plan_for
+from corml.method.out_of_core.plan import counted, plan_for, refuse_unknown
 from corml.method.out_of_core.rates import Rates, measure_rates
-from corml.method.out_of_core.stages import Stage, fit_stages, list_stage, store_stage
+from corml.method.out_of_core.stages import LISTS, STORE, Stage, fit_stages, list_stage, store_stage
 from corml.method.plan.look_cost import looks
 from corml.method.plan.plan import Plan
 from corml.method.plan.seconds import TOGETHER
 from corml.parallel import threads
+from corml.recommender import Recommender
+from corml.settings import check, values_of
 from corml.store import Store
 
-__all__ = ["Cost", "Estimate", "Machines", "StorePlan", "estimate", "plan_of_store"]
+__all__ = ["Cost", "Estimate", "Machines", "StorePlan", "estimate", "plan_of_store", "words"]
 
 HANDED_OUT = 1.5e-3  # seconds of the driver to hand out a task: measured with Dask, docs/scale.md
 HERE = 1e-3  # and to run one here: files are written, named and read again
@@ -31,7 +33,7 @@ HERE = 1e-3  # and to run one here: files are written, named and read again
 
 @dataclass(frozen=True, kw_only=True)
 class Machines:
-    """What it is to run on: nodes with cores each, bytes a second of the network, and the price of a core for an hour."""
+    """What it is to run on: nodes with so many cores, bytes a second of a link, and the price of a core for an hour."""
 
     nodes: int = 1
     cores: int = 1
@@ -117,10 +119,10 @@ class Estimate:
         share = 100 * first.seconds / max(self.seconds, 1e-9)
         name = first.stage.name
         verb = "are" if name.startswith("lists") else "is"
-        where = f"{self.machines.nodes} node" + "s" * (self.machines.nodes != 1)
-        cost = f" and costs {self.money:,.2f}" if self.machines.price else ""
+        where = f"{_counted(self.machines.nodes, 'node')} of {_counted(self.machines.cores, 'core')}"
+        cost = f", at a cost of {self.money:,.2f}" if self.machines.price else ""
         return (
-            f"About {words(self.seconds)} on {where} of {self.machines.cores} cores{cost} (estimated); {name} {verb} "
+            f"About {words(self.seconds)} on {where}{cost} (estimated); {name} {verb} "
             f"{share:.0f} % of it; the driver needs {memory.size(self.driver_bytes)}."
         )
 
@@ -144,12 +146,12 @@ class Estimate:
 
 
 def estimate(
+    model: Recommender,
     store: Store | None = None,
     *,
     interactions: int | None = None,
     users: int | None = None,
     items: int | None = None,
-    settings: Mapping[str, Any] | None = None,
     nodes: int = 1,
     cores: int | None = None,
     network: float = 1e9,
@@ -159,26 +161,20 @@ def estimate(
 ) -> Estimate:
     """What making a store, a fit on it and lists for everybody will take, stage by stage.
 
-    Give a store, of which degrees and a sample of pairs are read, or numbers of interactions, users and items, for which
-    `assumed` says how uneven they are. `settings` are of CoRML, such as rank and candidates. `rates` are measured on
-    this machine, for some seconds, if not given.
+    `model` is a CoRML that need not be fitted: its settings count. Give a store, of which degrees and a sample of pairs
+    are read, or numbers of interactions, users and items, for which `assumed` says how uneven they are. `network` are
+    bytes a second, `price` is what a core costs for an hour. `rates` are measured on this machine, for some seconds, if
+    not given.
     """
-    known = _settings(settings)
+    check(model)
+    known = Settings(values_of(model))
+    refuse_unknown(known)
     machines = Machines(nodes=nodes, cores=threads() if cores is None else cores, network=network, price=price)
     counts = _counts(store, (users, items, interactions), assumed, known)
     rates = measure_rates(counts.items) if rates is None else rates
     stages = [store_stage(counts), *fit_stages(counts, look=looks(known)), list_stage(counts)]
     costs = tuple(cost_of(stage, machines, rates, counts) for stage in stages)
     return Estimate(counts=counts, machines=machines, rates=rates, stages=costs)
-
-
-def _settings(given: Mapping[str, Any] | None) -> Settings:
-    from corml.models import make  # the estimator's own checks and defaults
-    from corml.settings import check, values_of
-
-    model = make("corml", dict(given or {}))
-    check(model)
-    return Settings(values_of(model))
 
 
 def _counts(
@@ -199,13 +195,13 @@ def counts_of_store(store: Store, settings: Settings) -> tuple[Counts, Plan]:
     if len(store) == 0:
         raise UsageError(f"{ascii_line(store.path, 200)} has no interactions: nothing can be learned from it.")
     known = Known.of_store(store)
-    found: Counted = counted(known, settings)
-    plan = plan_for(known, found, settings)
-    return Counts.of_known(known, found, plan, settings, weighted=store.manifest.weighted), plan
+    found = counted(known, settings)
+    plan, about = plan_for(known, found, settings), store.manifest
+    return Counts.of_known(known, found, plan, settings, weighted=about.weighted, timed=about.timed), plan
 
 
 def _of_fit(cost: Cost) -> bool:
-    return cost.stage.name not in ("read and encode", "lists for everybody")
+    return cost.stage.name not in (STORE, LISTS)
 
 
 # --- from work to time -----------------------------------------------------------------------------------------------
@@ -231,7 +227,7 @@ def cost_of(stage: Stage, machines: Machines, rates: Rates, counts: Counts) -> C
 
 
 def _work(work: Mapping[str, float], rates: Rates) -> float:
-    return sum(amount * getattr(rates, unit) for unit, amount in work.items())
+    return float(sum(amount * getattr(rates, unit) for unit, amount in work.items()))
 
 
 def _driver_seconds(stage: Stage, machines: Machines, rates: Rates) -> float:
@@ -249,7 +245,7 @@ def _network_seconds(stage: Stage, machines: Machines, counts: Counts) -> float:
     """
     if machines.nodes == 1:
         return 0.0
-    lists = stage.name == "lists for everybody"  # nobody collects them
+    lists = stage.name == LISTS  # nobody collects them
     matrix = counts.matrix_bytes if stage.kernel == "join_parts" else 0.0
     through = stage.given + stage.results / machines.nodes + (0.0 if lists else stage.results) + matrix
     return through / machines.network
@@ -281,7 +277,11 @@ def plan_of_store(store: Store, settings: Settings) -> StorePlan:
         stage.worker_bytes + min(machines.cores, stage.threads or machines.cores) * stage.thread_bytes
         for stage in stages
     )
-    return StorePlan(**{**vars(replace(plan))}, stages=stages, worker_bytes=int(worker))
+    return StorePlan(**vars(plan), stages=stages, worker_bytes=int(worker))
+
+
+def _counted(number: int, what: str) -> str:
+    return f"{number:,} {what}" + "s" * (number != 1)
 
 
 def words(seconds: float) -> str:

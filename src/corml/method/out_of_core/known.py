@@ -1,4 +1,4 @@
-"""What a plan needs of interactions: degrees, and the pairs of some items. A store gives them without being read whole."""
+"""What a plan needs of interactions: degrees, and the pairs of some items. Of a store not all is read for it."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -56,16 +56,14 @@ class _Parts:
 
     def __init__(self, store: Store, folder: str, starts: Iterable[int]) -> None:
         self.store, self.starts = store, np.array(list(starts), dtype=np.int64)
-        names = [[array_name(folder, what, part) for what in ("indptr", "indices", "weights")] for part in self._all]
-        self.parts = [[self._mapped(name) for name in of_part] for of_part in names]
+        self.parts = [self._part(folder, part) for part in range(len(self.starts) - 1)]
 
-    @property
-    def _all(self) -> range:
-        return range(len(self.starts) - 1)
+    def _part(self, folder: str, part: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float32] | None]:
+        indptr, indices, weights = (array_name(folder, what, part) for what in ("indptr", "indices", "weights"))
+        values = self._mapped(weights) if weights in self.store.manifest.files else None
+        return self._mapped(indptr), self._mapped(indices), values
 
-    def _mapped(self, name: str) -> NDArray[Any] | None:
-        if name not in self.store.manifest.files:
-            return None
+    def _mapped(self, name: str) -> NDArray[Any]:
         try:
             return np.asarray(np.load(self.store.path / name, mmap_mode="c", allow_pickle=False))
         except (OSError, ValueError) as fault:

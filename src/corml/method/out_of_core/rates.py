@@ -203,7 +203,9 @@ class _Nothing:
 def _of_driver(rng: np.random.Generator, support: Support) -> dict[str, float]:
     values = rng.random(len(support), dtype=np.float32)
     linear = values + values[support.twin]
-    problem = PairProblem(support=support, normal=_Nothing(support), scale=1.0, ridge=np.ones(support.items), linear=linear)
+    problem = PairProblem(
+        support=support, normal=_Nothing(support), scale=1.0, ridge=np.ones(support.items), linear=linear
+    )
     at = Conjugate(support, problem.item_curvature(), np.zeros_like(linear), -linear)
     gram = support.matrix(values, zeros=True)
     return {

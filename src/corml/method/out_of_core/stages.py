@@ -19,14 +19,15 @@ from corml.method.out_of_core.spectral import PARTS
 from corml.method.plan.look_cost import A_PAIR_COMPARED
 from corml.method.sparse.cross_term import COLUMNS
 
-__all__ = ["Stage", "fit_stages", "list_stage", "store_stage"]
+__all__ = ["LISTS", "STORE", "Stage", "fit_stages", "list_stage", "store_stage"]
 
 SWEEPS, ROUGH_SWEEPS = 3.6, 1.9  # fillings of a basis: columns multiplied until V has converged, and until it serves
 PRODUCTS, LOOK_PRODUCTS = 9, 7  # of a solve
 SAMPLED = 2400  # rows of the Gram matrix that are made to predict the pairs
 TRIALS = 60  # filters that are compared in a look
 ROW_BYTES, LIST_BYTES = 29, 123  # of a row of Parquet, and of what is written for a user
-LISTS = 50_000  # users of a part
+A_PART = 50_000  # users of a part of the lists
+STORE, LISTS = "read and encode", "lists for everybody"
 OWN_THREADS = 0  # as many as the worker has
 
 
@@ -62,8 +63,8 @@ def fit_stages(c: Counts, *, look: bool) -> list[Stage]:
     """All stages of a fit, in their order."""
     stages = [_matrix(c), _plan(c)]
     if look:
+        stages += [] if c.timed else [_vectors(c, RELATED, ROUGH_SWEEPS, "look: V to hold out")]
         stages += [
-            _vectors(c, RELATED, ROUGH_SWEEPS, "look: V to hold out"),
             _vectors(c, c.rank, ROUGH_SWEEPS, "look: V"),
             _candidates(c, "look: candidates"),
             *_cross_term(c, "look: "),
@@ -81,9 +82,7 @@ def store_stage(c: Counts) -> Stage:
     """Making the store: one process, whatever there is."""
     work = {"row_encoded": float(c.interactions)}
     size = 8.0 * c.interactions + 8 * (c.users + c.items)
-    return Stage(
-        name="read and encode", work=work, read=ROW_BYTES * c.interactions, results=size, worker_bytes=1 << 30, threads=1
-    )
+    return Stage(name=STORE, work=work, read=ROW_BYTES * c.interactions, results=size, worker_bytes=1 << 30, threads=1)
 
 
 def list_stage(c: Counts) -> Stage:
@@ -92,14 +91,14 @@ def list_stage(c: Counts) -> Stage:
     work = {"flop": 2 * scores * c.rank, "score_gather": c.gathers / 2, "score_ranked": scores}
     model = 8.0 * c.pairs + 8.0 * c.items * c.rank
     return Stage(
-        name="lists for everybody",
-        tasks=max(1, -(-c.users // LISTS)),
+        name=LISTS,
+        tasks=max(1, -(-c.users // A_PART)),
         work=work,
         read=4.0 * c.interactions,
         given=model,
         results=float(LIST_BYTES) * c.users,
         driver_bytes=ALWAYS,
-        worker_bytes=ALWAYS + model + LISTS * 1500,
+        worker_bytes=ALWAYS + model + A_PART * 1500,
         thread_bytes=1 << 26,
     )
 
