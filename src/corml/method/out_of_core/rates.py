@@ -160,7 +160,8 @@ def _visits(sides: Sides) -> float:
 def _prices(sides: Sides, rng: np.random.Generator, rank: int) -> Prices:
     users, n = sides.shape
     ones, d = np.ones(users, np.float32), np.maximum(sides.items.degrees, 1).astype(np.float32)
-    factors = Factors(*(rng.random((n, rank), dtype=np.float32) for _ in range(2)), np.zeros(n, np.float32))
+    left, right = (rng.random((n, rank), dtype=np.float32) for _ in range(2))
+    factors = Factors(left, right, np.zeros(n, np.float32))
     parts = np.hstack([factors.left, factors.right]), factors.own, heads_of(factors)
     constants = np.array([0.0, 0.8, 0.3, 1.0], dtype=np.float32)
     nothing = csr_array((n, n), dtype=np.float32)
