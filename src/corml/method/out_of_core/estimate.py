@@ -28,7 +28,7 @@ from corml.store import Store
 __all__ = ["Cost", "Estimate", "Machines", "StorePlan", "estimate", "plan_of_store", "words"]
 
 HANDED_OUT = 1.5e-3  # seconds of the driver to hand out a task: measured with Dask, docs/scale.md
-HERE = 1e-3  # and to run one here: files are written, named and read again
+HERE = 2.5e-3  # and of whoever runs one: files are written, named and read again
 
 
 @dataclass(frozen=True, kw_only=True)
