@@ -27,7 +27,7 @@ from corml.method.out_of_core.stages import LISTS, STORE
 
 SIZES = {300_000: 5_000, 1_000_000: 20_000, 3_000_000: 50_000}  # interactions, and items
 HISTORY = 20
-SMALL = 20_000  # interactions to compile with
+SMALL, SMALL_ITEMS = 60_000, 5_000  # to compile with
 
 
 def generate(total: int, items: int, folder: str) -> None:
@@ -95,7 +95,7 @@ def main(arguments: list[int]) -> None:
     how = {"by": "benchmarks/plan.py, generate", "mean history": HISTORY, **asdict(Habits()), "seed": 0}
     begun, found = begin(generated=how, seed=0, packages=("polars",)), {}
     with tempfile.TemporaryDirectory() as folder:
-        alone(generate, SMALL, 1_000, folder)
+        alone(generate, SMALL, SMALL_ITEMS, folder)
         alone(build, SMALL, folder)
         for total, items in sizes.items():
             alone(generate, total, items, folder)

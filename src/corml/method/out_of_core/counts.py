@@ -3,6 +3,9 @@
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from corml.errors import UsageError
 from corml.fitted import Settings
 from corml.method.out_of_core import cuts
@@ -11,6 +14,8 @@ from corml.method.out_of_core.plan import Counted
 from corml.method.plan.plan import MAX_PAIRS, MAX_PER_ITEM, Plan, rank_for
 
 __all__ = ["Assumptions", "Counts"]
+
+MOST_POWER, STEPS = 6.0, 30  # of a bisection
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,6 +74,8 @@ class Counts:
         """Of interactions whose degrees are known, and whose pairs were predicted from a sample."""
         users, items = known.size.shape
         most = float("inf") if found.candidates is None else float(found.candidates) * items
+        selected = min(float(found.count.pairs), most)
+        squares = _squares(known.item_degrees, selected, found.count.pairs, found.count.work)
         return cls(
             users=users,
             items=items,
@@ -77,10 +84,10 @@ class Counts:
             candidates=found.candidates,
             visits=known.size.visits,
             every=float(found.every),
-            selected=min(float(found.count.pairs), most),
+            selected=selected,
             pairs=float(found.count.pairs),
             gathers=found.count.work,
-            squares=found.count.squares,
+            squares=max(squares, found.count.squares),
             user_ranges=len(cuts.ranges(known.user_degrees, cuts.PAIRS)),
             weighted=weighted,
             timed=timed,
@@ -129,6 +136,30 @@ class Counts:
     def report(self) -> dict[str, Any]:
         """Plain facts."""
         return {one.name: getattr(self, one.name) for one in fields(self) if one.name != "assumed"}
+
+
+def _squares(degrees: NDArray[np.int64], selected: float, pairs: float, work: float) -> float:
+    """Σ (candidates of i)², where an item has those it selected and those that selected it: mostly popular ones.
+
+    How many select an item is taken as a power of its degree, the one that gives the predicted work.
+    """
+    d = np.maximum(degrees.astype(np.float64), 1.0)
+    own, others = selected / len(d), pairs - selected
+    if others <= 0:
+        return float(len(d) * own**2)
+    mean = (work / 2 - own * d.sum()) / others  # degree of those that others select
+    low, high = 0.0, MOST_POWER
+    for _ in range(STEPS):
+        middle = (low + high) / 2
+        share = _share(d, middle)
+        low, high = (middle, high) if share @ d < mean else (low, middle)
+    partners = own + np.minimum(others * _share(d, (low + high) / 2), len(d))
+    return float(partners @ partners)
+
+
+def _share(d: NDArray[np.float64], power: float) -> NDArray[np.float64]:
+    raised = (d / d.max()) ** power
+    return np.asarray(raised / raised.sum())
 
 
 def _check_shape(users: int, items: int, interactions: int) -> None:
