@@ -1,8 +1,10 @@
 """An estimate of a fit on a store grows as it must, and counts the tasks and bytes that a fit really has."""
 
 import math
+import shutil
 from collections import defaultdict
 from dataclasses import asdict, fields, replace
+from typing import ClassVar
 
 import pytest
 
@@ -108,8 +110,8 @@ def test_the_solver_multiplies_by_rows_where_items_have_many_users():
 
 
 class Counting(Serial):
-    rounds = defaultdict(list)  # of each kernel: the number of tasks
-    written = defaultdict(int)  # bytes of arrays
+    rounds: ClassVar = defaultdict(list)  # of each kernel: the number of tasks
+    written: ClassVar = defaultdict(int)  # bytes of arrays
 
     def run(self, tasks, progress=None):
         facts = super().run(tasks, progress)
@@ -190,16 +192,14 @@ def test_a_plan_reads_where_rows_begin_and_few_rows_only(store, monkeypatch):
 
 
 def test_a_plan_of_a_store_that_lacks_a_file_names_it(store, tmp_path):
-    import shutil
-
     shutil.copytree(store.path, tmp_path / "s")
     (tmp_path / "s" / "by_item" / "indices-00000.npy").unlink()
-    with pytest.raises(DataError, match="by_item/indices-00000.npy of the store .* cannot be read"):
+    with pytest.raises(DataError, match=r"by_item/indices-00000\.npy of the store .* cannot be read"):
         corml.CoRML().plan(corml.Store(tmp_path / "s"))
 
 
 def test_a_plan_that_does_not_fit_is_refused_before_anything_is_made(store):
-    with pytest.raises(ResourceError, match="the budget is 1.0 MiB"):
+    with pytest.raises(ResourceError, match=r"the budget is 1\.0 MiB"):
         corml.CoRML(max_memory="1MB").plan(store)
     assert not (store.path / "fit").exists()
 

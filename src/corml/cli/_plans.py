@@ -131,12 +131,9 @@ def _bars(found: Estimate) -> str:
 
 
 def chart_of(found: Estimate) -> Chart:
-    """The time of each stage: of tasks, of the driver alone and of the network."""
+    """The time of each stage."""
     units = ((3600, "hours"), (60, "minutes"), (1, "seconds"))
     divisor, unit = next((size, name) for size, name in units if found.seconds > 2 * size or size == 1)
-    parts = {"tasks": "task_seconds", "driver alone": "driver_seconds", "network": "network_seconds"}
-    series = [Bars(name, [getattr(cost, field) / divisor for cost in found.stages]) for name, field in parts.items()]
-    if found.machines.nodes == 1:
-        series = series[:2]
+    times = Bars("time", [cost.seconds / divisor for cost in found.stages])
     groups = [cost.stage.name for cost in found.stages]
-    return bars(series, groups, x=Axis(f"estimated {unit}"), title="Estimated time of each stage")
+    return bars([times], groups, x=Axis(f"estimated {unit}"), title="Estimated time of each stage")
