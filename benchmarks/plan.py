@@ -1,10 +1,10 @@
-"""How far `corml plan` is from what happens (run: python benchmarks/plan.py [INTERACTIONS …]).
+"""How far `corml plan` is from what happens (run: python benchmarks/plan.py [INTERACTIONS … | walk]).
 
 Stores of generated interactions (`_powerlaw.py`) at three sizes. Each is made, fitted on with the default settings and
 recommended to, everybody, in a process of its own by one thread, with kernels that are compiled before; every round of
 tasks is watched. The estimate is made in another process, which times its kernels itself. Processor seconds are
 compared: in all, of each kernel, and of the driver, which is what is left. Writes results/speed/plan.json; with sizes
-only a file of its own.
+only a file of its own. `walk` only estimates, from 10⁶ to 10⁹ interactions: results/speed/plan_walk.json.
 """
 
 import os
@@ -23,10 +23,18 @@ from _record import begin, write
 from _watched import watched_fit
 
 import corml
+from corml.method.out_of_core.counts import Assumptions
 from corml.method.out_of_core.stages import LISTS, STORE
 
 SIZES = {300_000: 5_000, 1_000_000: 20_000, 3_000_000: 50_000}  # interactions, and items
 HISTORY = 20
+WALK = {  # interactions, users, items, nodes, cores
+    "1e6": (10**6, 50_000, 20_000, 1, 2),
+    "1e7": (10**7, 10**6, 100_000, 1, 2),
+    "1e8": (10**8, 10**7, 250_000, 1, 2),
+    "1e9": (10**9, 10**8, 10**6, 1, 16),
+    "1e9, 32 nodes": (10**9, 10**8, 10**6, 32, 16),
+}
 SMALL, SMALL_ITEMS = 60_000, 5_000  # to compile with
 
 
@@ -89,6 +97,41 @@ def foresee(total: int, folder: str) -> dict[str, Any]:
     }
 
 
+def walk() -> None:
+    begun = begin(generated={"by": "nothing: numbers alone", "seed": 0}, seed=0)
+    found = {}
+    for name, (interactions, users, items, nodes, cores) in WALK.items():
+        one = corml.estimate(
+            corml.CoRML(), interactions=interactions, users=users, items=items, nodes=nodes, cores=cores
+        )
+        stages = {
+            cost.stage.name: {
+                "tasks": cost.stage.all_tasks,
+                "core seconds": round(cost.core_seconds, 1),
+                "seconds": round(cost.seconds, 1),
+                "driver seconds": round(cost.driver_seconds, 1),
+                "network seconds": round(cost.network_seconds, 1),
+            }
+            for cost in one.stages
+        }
+        fit = sum(cost.seconds for cost in one.stages if cost.stage.name not in (STORE, LISTS))
+        found[name] = {
+            "label": "estimated",
+            "store seconds": stages[STORE]["seconds"],
+            "fit seconds": round(fit, 1),
+            "fit core seconds": round(one.fit_seconds, 1),
+            "lists seconds": stages[LISTS]["seconds"],
+            "driver bytes": int(one.driver_bytes),
+            "worker bytes": int(one.worker_bytes),
+            "counts": one.counts.report(),
+            "machines": asdict(one.machines),
+            "stages": stages,
+        }
+        print(name, {key: value for key, value in found[name].items() if isinstance(value, int | float)})
+        print("   ", one.sentence())
+    print(write("speed/plan_walk", begun, {"assumptions": asdict(Assumptions()), "estimates": found}))
+
+
 def main(arguments: list[int]) -> None:
     os.environ |= {"CORML_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     sizes = {size: SIZES.get(size, size // 60) for size in arguments} or SIZES
@@ -117,4 +160,4 @@ def main(arguments: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    main([int(float(argument)) for argument in sys.argv[1:]])
+    walk() if sys.argv[1:] == ["walk"] else main([int(float(argument)) for argument in sys.argv[1:]])
