@@ -27,7 +27,7 @@ from corml.store import Store
 
 __all__ = ["Cost", "Estimate", "Machines", "StorePlan", "estimate", "plan_of_store", "words"]
 
-HANDED_OUT = 1.5e-3  # seconds of the driver to hand out a task: measured with Dask, docs/scale.md
+HANDED_OUT = 1.5e-3  # seconds of the driver to hand out a task: 1.3 to 1.6 ms were measured with Dask
 HERE = 2.5e-3  # and of whoever runs one: files are written, named and read again
 
 
