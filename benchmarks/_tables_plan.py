@@ -7,7 +7,7 @@ from _tables import gib, markdown, must
 from corml.method.out_of_core.estimate import words
 
 KERNELS = {  # what they are called in the page
-    "normal_product": "V and factors of the cross term",
+    "product": "V and factors of the cross term",
     "strongest": "candidates",
     "dots": "cross term, pairs",
     "product_by_users": "products of the solver",
@@ -33,7 +33,8 @@ def compared(runs: dict[str, Any]) -> list[list[str]]:
 
     row("making the store", "store")
     for kernel, name in KERNELS.items():
-        row(name, "kernels", kernel, "cpu seconds")
+        measured = next(iter(runs.values()))["measured"]["kernels"]
+        row(name, "kernels", kernel if kernel in measured else f"normal_{kernel}", "cpu seconds")  # as it was called
     row("the driver", "driver")
     row("**the fit in all**", "fit")
     rows.append(["estimated over measured", *(f"{one['estimated / measured']:.2f}" for one in runs.values())])

@@ -149,12 +149,12 @@ def test_tasks_and_bytes_are_those_of_a_real_fit(store, counting, monkeypatch, w
     assert len(counting.rounds["matrix"]) <= 1
     assert len(counting.rounds["strongest"]) == stages["candidates"].runs
     assert len(counting.rounds["prices"]) >= stages["pricing"].runs
-    assert len(counting.rounds["normal_product"]) == pytest.approx(
+    assert len(counting.rounds["product"]) == pytest.approx(
         stages["V"].runs + stages["cross term, factors"].runs, rel=0.6
     )
     assert len(counting.rounds[way]) == pytest.approx(stages["solve"].runs, rel=0.5)
     assert counting.written["join_parts"] == stages["matrix"].results
-    assert counting.written["normal_product"] / len(counting.rounds["normal_product"]) == pytest.approx(
+    assert counting.written["product"] / len(counting.rounds["product"]) == pytest.approx(
         stages["V"].results / stages["V"].runs, rel=0.1
     )
     whole = counting.written[way] / len(counting.rounds[way])

@@ -21,7 +21,7 @@ from scipy.sparse import csr_array
 from corml.linalg.by_rows import product_rows
 from corml.linalg.co_occurrence import reached, strongest_rows
 from corml.linalg.conjugate import Conjugate
-from corml.linalg.dense_normal import add_normal_product
+from corml.linalg.dense_normal import normal_product
 from corml.linalg.normal import through_users
 from corml.linalg.products import add_sparse_product
 from corml.linalg.sides import Sides
@@ -171,7 +171,7 @@ def _prices(sides: Sides, rng: np.random.Generator, rank: int) -> Prices:
 def _of_products(rng: np.random.Generator, sides: Sides, support: Support) -> dict[str, float]:
     users, n, ones = sides.users, len(sides.items), np.ones(len(sides.users), np.float32)
     p, block = np.ones(n, np.float32), rng.random((n, COLUMNS), dtype=np.float32)
-    factor = rng.random((n, RANK), dtype=np.float32)
+    factor, scales = rng.random((n, RANK), dtype=np.float32), (np.ones(len(users)), np.ones(n))
     few = n // 8  # rows that are multiplied by rows
     x = rng.random(len(support), dtype=np.float32)
     partners = np.diff(support.indptr).astype(np.float64)
@@ -181,7 +181,8 @@ def _of_products(rng: np.random.Generator, sides: Sides, support: Support) -> di
     out, last = np.zeros_like(x), min(len(users), USERS // 4)
     share = float(users.degrees[:last].sum()) / sides.nnz
     return {
-        "normal": _seconds(lambda: add_normal_product(users, ones, block, 0, last, 1)) / (share * sides.nnz * COLUMNS),
+        "normal": _seconds(lambda: normal_product(users, *scales, block, 0, last, twice=True))
+        / (share * sides.nnz * COLUMNS),
         "dot": _seconds(lambda: dot_rows(support, factor, factor, out, 0, n)) / (RANK * len(support)),
         "row_unit": _seconds(lambda: product_rows(sides, p, ones, support, x, out, 0, few)) / row_units,
         "user_gather": _seconds(lambda: through_users(users, p, ones, support, x, out, 0, last)) / (share * gathers),

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from corml.linalg import lanczos
+from corml.linalg.dense_normal import FEWEST
 from corml.linalg.svd import is_small_shape
 from corml.method.hold_out import USERS as LOOKED_AT
 from corml.method.look import RELATED
@@ -15,7 +16,6 @@ from corml.method.out_of_core import cuts
 from corml.method.out_of_core.counts import Counts
 from corml.method.out_of_core.pair_work import A_ROW_GATHER, A_USER_GATHER, A_VISIT
 from corml.method.out_of_core.plan import A_PAIR_FOUND, A_PAIR_SOLVED, A_USER, ALWAYS, AN_ITEM
-from corml.method.out_of_core.spectral import PARTS
 from corml.method.plan.look_cost import A_PAIR_COMPARED
 from corml.method.sparse.cross_term import COLUMNS
 
@@ -128,28 +128,29 @@ def _plan(c: Counts) -> Stage:
 
 def _vectors(c: Counts, rank: int, sweeps: float, name: str) -> Stage:
     rank = min(rank, c.users, c.items)
-    basis, n = lanczos.basis_size(rank), c.items
-    if is_small_shape((c.users, n), rank):
+    basis, n = lanczos.basis_size(rank), min(c.users, c.items)
+    if is_small_shape((c.users, c.items), rank):
         columns, flops, held = n, 10.0 * n**3, 16.0 * n * n
     else:
         columns = int(sweeps * basis)
         flops, held = 4.0 * n * columns * 0.7 * basis + 3 * 2.0 * n * basis * rank, 4.0 * n * (2 * basis + rank)
     runs = max(1, round(columns / lanczos.BLOCK))
-    return _normal(c, name, runs, lanczos.BLOCK, flops=flops, held=held)
+    return _normal(c, name, runs, lanczos.BLOCK, size=n, flops=flops, held=held)
 
 
-def _normal(c: Counts, name: str, runs: int, width: int, *, flops: float = 0.0, held: float = 0.0) -> Stage:
-    """Products of NᵀN with blocks of vectors."""
-    numbers = float(c.items * width)
-    summed = runs * c.user_ranges * numbers
+def _normal(c: Counts, name: str, runs: int, width: int, *, size: int, flops: float = 0.0, held: float = 0.0) -> Stage:
+    """Products of NᵀN with blocks of vectors of so many numbers each."""
+    tasks = c.user_ranges if size == c.items else cuts.count(c.interactions, cuts.PAIRS, c.items)
+    numbers = float(size * width)
+    summed = runs * tasks * numbers
     return Stage(
         name=name,
-        kernel="normal_product",
+        kernel="product",
         runs=runs,
-        tasks=c.user_ranges,
+        tasks=tasks,
         work={
             "normal": runs * width * float(c.interactions),
-            "number_added": (2 * PARTS + 1) * summed,
+            "number_added": summed,
             "byte_moved": 4 * summed,
         },
         driver={"flop": flops, "number_added": summed, "byte_moved": 4 * runs * numbers},
@@ -157,9 +158,8 @@ def _normal(c: Counts, name: str, runs: int, width: int, *, flops: float = 0.0, 
         given=runs * 4 * numbers,
         results=4 * summed,
         driver_bytes=_held(c) + max(held, 12 * numbers),
-        worker_bytes=ALWAYS + 4 * numbers,
-        thread_bytes=4 * numbers,
-        threads=PARTS,
+        worker_bytes=ALWAYS + 8 * numbers,
+        threads=max(1, width // FEWEST),
     )
 
 
@@ -183,7 +183,9 @@ def _candidates(c: Counts, name: str) -> Stage:
 
 def _cross_term(c: Counts, look: str) -> list[Stage]:
     runs = -(-c.rank // COLUMNS)
-    left = _normal(c, f"{look}cross term, factors", runs, min(COLUMNS, c.rank), held=12.0 * c.items * c.rank)
+    left = _normal(
+        c, f"{look}cross term, factors", runs, min(COLUMNS, c.rank), size=c.items, held=12.0 * c.items * c.rank
+    )
     return [left, _dots(c, f"{look}cross term, pairs")]
 
 
