@@ -11,6 +11,7 @@ import _tables_ablation
 import _tables_corml
 import _tables_items
 import _tables_models
+import _tables_plan
 import _tables_reproduce
 import _tables_speed
 import _tables_strength
@@ -25,6 +26,7 @@ PAGES: dict[str, Callable[[], Tables]] = {
     "docs/solver.md": _tables_corml.solver,
     "docs/models.md": _tables_models.tables,
     "docs/items.md": _tables_items.tables,
+    "docs/scale.md": _tables_plan.tables,
     "docs/speed.md": _tables_speed.tables,
     "docs/deploy.md": _tables_speed.deploy,
     "docs/studio.md": _tables_speed.studio,

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from corml.experiments import Study, compare, read_study
     from corml.interactions import Interactions
     from corml.method.estimator import CoRML
+    from corml.method.out_of_core.estimate import estimate
     from corml.method.sparse.fit_cache import Workspace
     from corml.models import read_model
     from corml.recommendations import Recommendations
@@ -55,6 +56,7 @@ _HOMES = {
     "Workspace": "corml.method.sparse.fit_cache",
     "build_store": "corml.scale",
     "compare": "corml.experiments",
+    "estimate": "corml.method.out_of_core.estimate",
     "evaluate": "corml.evaluation",
     "load": "corml.datasets",
     "load_items": "corml.datasets",
@@ -89,6 +91,7 @@ __all__ = [
     "compare",
     "datasets",
     "errors",
+    "estimate",
     "evaluate",
     "evaluation",
     "export",

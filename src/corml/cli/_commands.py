@@ -17,8 +17,8 @@ ROOM = "corml.cli"
 
 # As a newcomer would use them; a command that is not listed here comes after these.
 ORDER = (
-    *("demo", "data", "fit", "update", "recommend", "similar", "explain", "evaluate", "compare", "tune", "reproduce"),
-    *("report", "studio", "serve", "export", "verify", "inspect", "models", "metrics"),
+    *("demo", "data", "plan", "fit", "update", "recommend", "similar", "explain", "evaluate", "compare", "tune"),
+    *("reproduce", "report", "studio", "serve", "export", "verify", "inspect", "models", "metrics"),
 )
 
 

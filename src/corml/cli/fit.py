@@ -11,18 +11,18 @@ import numpy as np
 import typer
 
 import corml
-from corml import memory, models
+from corml import models
 from corml.cli._console import progress, say, show_json, tell, wrote
 from corml.cli._on_store import cluster as on_cluster
 from corml.cli._on_store import store_of
 from corml.cli._options import pairs, with_loading, with_splitting
+from corml.cli._plans import show_plan, tell_plan
 from corml.cli._refit import record_with_settings, refit
 from corml.cli._settings_file import read_settings
 from corml.cli._work import check_split, load, make_split, over, pairs_of_split, refuse_to_replace, split_file, target
 from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
 from corml.evaluation import task
 from corml.evaluation.early_stopping import early_stopping
-from corml.fitted import Plan
 from corml.interactions import Interactions
 from corml.neural import lazy_torch
 from corml.neural.checkpoint import epochs_in
@@ -125,8 +125,9 @@ def fit(
     store = store_of(source, recommender, loading, splitting)
     data: Any = store or (load(source, loading) if source else pairs_of_split(splitting, loading))
     if plan:
-        _show_plan(recommender.plan(make_split(data, splitting).train if splitting else data), as_json)
+        show_plan(recommender.plan(make_split(data, splitting).train if splitting else data), as_json)
         return
+    tell_plan(recommender, store)
     begun = time.perf_counter()
     with _resumable(recommender, checkpoint), on_cluster(store, workers, cluster, insecure=insecure_cluster) as client:
         how: dict[str, Any] = {"checkpoint": checkpoint} if checkpoint else {}
@@ -139,14 +140,6 @@ def fit(
         return
     _report(recommender, out, record, seconds)
     tell(f"next: corml recommend {shlex.quote(out)} {_example(recommender, no_history)}")
-
-
-def _show_plan(plan: Plan, as_json: bool) -> None:
-    if as_json:
-        show_json(plan.report())
-        return
-    for name, value in plan.report().items():
-        say(f"{name:>20}  {memory.size(value) if name == 'predicted bytes' else value}")
 
 
 def _model(section: dict[str, Any], name: str | None, values: list[str]) -> Recommender:

@@ -202,7 +202,9 @@ class CoRML(Recommender):
         """How a fit would go: solver, rank, ridge, pairs, memory and time; refuses what would not fit."""
         check(self)
         if isinstance(train, Store):
-            train = train.interactions()
+            from corml.method.out_of_core.estimate import plan_of_store  # only who has a store waits for it
+
+            return plan_of_store(train, Settings(values_of(self)))
         return make_plan(of_mean_square_one(train.weighted), Settings(values_of(self)))
 
     def fit(

@@ -1,6 +1,8 @@
 """How many candidates there will be, predicted from a sample of items before any of them is made."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,7 +15,7 @@ from corml.linalg.sides import Sides
 from corml.method.sparse.candidates import POPULARITY_EXPONENT
 from corml.parallel import over_rows
 
-__all__ = ["PairCount", "count_pairs"]
+__all__ = ["PairCount", "Rows", "add_users", "count_pairs", "count_pairs_of"]
 
 SAMPLE = 400  # items whose pairs are counted
 PARTNERS = 4  # of each of these, checked whether the choice is mutual
@@ -39,13 +41,18 @@ def count_pairs(R: csr_array | Sides, *, loss: Vector | None = None, max_per_ite
     both directions, less the pairs that both items select: that is checked for some partners.
     """
     sides = R if isinstance(R, Sides) else Sides.of(R)
-    users, n = sides.shape
     degrees = np.maximum(sides.items.degrees.astype(np.float64), 1.0)
+    rows = Rows.of(sides, degrees, np.ones(len(sides.users)) if loss is None else loss)
+    return count_pairs_of(rows, degrees, max_per_item)
+
+
+def count_pairs_of(rows: "Rows", degrees: Vector, max_per_item: int | None = None) -> PairCount:
+    """The same for rows that are had in another way; `degrees` are those of items, one at least."""
+    n = len(degrees)
     order = np.argsort(degrees, kind="stable")
     edges = np.unique(np.linspace(0, len(order), SAMPLE + 1).astype(np.int64))
     items = order[(edges[:-1] + edges[1:]) // 2]
     stands_for = np.diff(edges)
-    rows = Rows.of(sides, degrees, np.ones(users) if loss is None else loss)
     selected = rows.select_each(items, n if max_per_item is None else max_per_item)
     own = np.array([len(partners) for partners, _ in selected], dtype=np.float64)
     one_sided, degree_sum = np.zeros(len(items)), np.zeros(len(items))
@@ -68,7 +75,7 @@ def _one_sided(
     partner = np.concatenate([partners[some] for (partners, _), some in zip(selected, checked, strict=True)])
     shared = np.concatenate([values[some] for (_, values), some in zip(selected, checked, strict=True)])
     shuffled = rng.permutation(len(item))
-    affordable = shuffled[np.cumsum(rows.cost[partner[shuffled]]) <= MAX_WORK]
+    affordable = shuffled[np.cumsum(rows.cost_of(partner[shuffled])) <= MAX_WORK]
     affordable = affordable if len(affordable) else shuffled[:1]
     item, partner, shared = item[affordable], partner[affordable], shared[affordable]
     strengths = (shared * rows.strength[items[item]]).astype(np.float32)
@@ -88,20 +95,25 @@ def _smooth(position: Items, values: Vector, size: int, width: int = 20) -> Vect
     return near
 
 
-@dataclass(frozen=True)
-class Rows:
-    """Rows of the Gram matrix, made one at a time."""
+class Rows(ABC):
+    """Rows of the Gram matrix, made one at a time, for weights of users."""
 
-    sides: Sides
-    loss: NDArray[np.float32]
-    strength: NDArray[np.float32]
-    cost: Vector  # additions that make a row
+    def __init__(self, degrees: Vector, loss: Vector) -> None:
+        self.loss = loss.astype(np.float32)
+        self.strength = power(degrees, -POPULARITY_EXPONENT).astype(np.float32)
 
-    @classmethod
-    def of(cls, sides: Sides, degrees: Vector, loss: Vector) -> "Rows":
-        """Rows for these weights of users."""
-        strength = power(degrees, -POPULARITY_EXPONENT).astype(np.float32)
-        return cls(sides, loss.astype(np.float32), strength, reached(sides).astype(np.float64))
+    @staticmethod
+    def of(sides: Sides, degrees: Vector, loss: Vector) -> "Rows":
+        """Rows of a matrix whose sides are at hand."""
+        return _RowsOfSides(sides, degrees, loss)
+
+    @abstractmethod
+    def cost_of(self, items: Items) -> Vector:
+        """Additions that make the rows of these items."""
+
+    @abstractmethod
+    def make(self, item: int, row: NDArray[np.float32]) -> None:
+        """Write one row over an array with a number for each item."""
 
     def select_each(self, items: Items, max_per_item: int) -> list[tuple[Items, Vector]]:
         """The candidates of each of these items, in threads where that pays."""
@@ -115,8 +127,8 @@ class Rows:
 
     def select(self, item: int, max_per_item: int) -> tuple[Items, Vector]:
         """The candidates of an item, and the users they share with it."""
-        row = np.zeros(len(self.sides.items), dtype=np.float32)
-        self._make(item, row)
+        row = np.zeros(len(self.strength), dtype=np.float32)
+        self.make(item, row)
         row[item] = 0
         partners = np.nonzero(row)[0]
         if len(partners) > max_per_item:
@@ -129,9 +141,9 @@ class Rows:
         limits = np.zeros((len(items), 2))
 
         def work(a: int, b: int) -> None:
-            row = np.zeros(len(self.sides.items), dtype=np.float32)
+            row = np.zeros(len(self.strength), dtype=np.float32)
             for number in range(a, b):
-                self._make(items[number], row)
+                self.make(items[number], row)
                 row[items[number]] = 0
                 strengths = (row * self.strength)[row > 0]
                 weak = len(strengths) - max_per_item
@@ -143,20 +155,31 @@ class Rows:
         over_rows(work, len(items), smallest=8)
         return limits[:, 0], limits[:, 1]
 
-    def _make(self, item: int, row: NDArray[np.float32]) -> None:
+
+class _RowsOfSides(Rows):
+    def __init__(self, sides: Sides, degrees: Vector, loss: Vector) -> None:
+        super().__init__(degrees, loss)
+        self.sides, self.cost = sides, reached(sides).astype(np.float64)
+
+    def cost_of(self, items: Items) -> Vector:
+        return np.asarray(self.cost[items])
+
+    def make(self, item: int, row: NDArray[np.float32]) -> None:
         (ptr, cols, data), (i_ptr, i_users, i_data) = self.sides
-        _row(i_ptr, i_users, ptr, cols, i_data, data, self.loss, item, row)
+        low, high = int(i_ptr[item]), int(i_ptr[item + 1])
+        row[:] = 0
+        add_users(i_users[low:high], None if i_data is None else i_data[low:high], ptr, cols, data, self.loss, row)
 
 
 @njit(cache=True, nogil=True)
-def _row(i_ptr, i_users, ptr, cols, i_data, data, loss, item, row):  # type: ignore[no-untyped-def]
-    row[:] = 0
-    for at in range(i_ptr[item], i_ptr[item + 1]):
-        user = i_users[at]
+def add_users(users, strengths, ptr, cols, data, loss, row) -> Any:  # type: ignore[no-untyped-def]
+    """Add the histories of some users to a row; `strengths` are what the item of the row is to each of them."""
+    for at in range(len(users)):
+        user = users[at]
         weight = loss[user]
-        if i_data is not None:
-            weight *= i_data[at]
-        for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
+        if strengths is not None:
+            weight *= strengths[at]
+        for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + np.uint32(1)])):
             if data is None:
                 row[cols[entry]] += weight
             else:

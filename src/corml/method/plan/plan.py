@@ -29,6 +29,7 @@ __all__ = [
     "Trial",
     "allowed_bytes",
     "make_plan",
+    "rank_for",
     "ridge_for",
     "suggested_rank",
     "suggested_ridge",
@@ -180,8 +181,13 @@ def suggested_rank(X: csr_array) -> int:
 
     The power of two nearest to the smaller of 2/3 · items / (items of a mean history) and users / 32, from 16 to 256.
     """
-    users, items = X.shape
-    history = max(X.nnz / max(users, 1), 1.0)
+    return rank_for(X.shape, int(X.nnz))
+
+
+def rank_for(shape: tuple[int, int], interactions: int) -> int:
+    """The same from the numbers of users, items and interactions."""
+    users, items = shape
+    history = max(interactions / max(users, 1), 1.0)
     target = max(min(items / history / 1.5, users / 32), 1.0)
     return int(2 ** np.clip(np.round(np.log2(target)), 4, 8))
 

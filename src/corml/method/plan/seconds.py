@@ -13,7 +13,7 @@ from corml.linalg.scaling import row_degrees
 from corml.method.plan.pair_count import PairCount
 from corml.parallel import threads
 
-__all__ = ["Seconds", "dense_seconds", "sparse_seconds"]
+__all__ = ["Seconds", "Size", "dense_seconds", "sparse_seconds"]
 
 NS = 1e-9
 A_GEMM = 1 / 40 * NS  # one operation of a matrix product
@@ -26,6 +26,19 @@ A_PAIR_AFTER, AN_INTERACTION = 35 * NS, 700 * NS  # in one thread: putting H bac
 SWEEPS = 2.3  # fillings of a basis until V has converged
 STEPS, DENSE_STEPS = 11, 40  # that solvers usually take
 TOGETHER = 0.85  # of the threads' time is work
+
+
+class Size(NamedTuple):
+    """How large interactions are, where no matrix of them is at hand."""
+
+    shape: tuple[int, int]
+    nnz: int
+    visits: float  # the sum of the squares of the users' numbers of items
+
+    @classmethod
+    def of(cls, X: csr_array) -> "Size":
+        """Of a matrix."""
+        return cls(X.shape, int(X.nnz), float((row_degrees(X) ** 2).sum()))
 
 
 class Seconds(NamedTuple):
@@ -43,14 +56,15 @@ class Seconds(NamedTuple):
 
 def dense_seconds(X: csr_array, rank: int, block: int, partition_ratio: float) -> Seconds:
     """V, and the dense solver on blocks of so many items."""
-    return Seconds(0.0, _filter(X, rank), A_GEMM * DENSE_STEPS * 2.0 * block**3 / partition_ratio)
+    return Seconds(0.0, _filter(Size.of(X), rank), A_GEMM * DENSE_STEPS * 2.0 * block**3 / partition_ratio)
 
 
 def sparse_seconds(
-    X: csr_array, rank: int, count: PairCount, every: int, *, keep_gram: bool, excluding: bool, clip: bool
+    X: csr_array | Size, rank: int, count: PairCount, every: int, *, keep_gram: bool, excluding: bool, clip: bool
 ) -> Seconds:
     """V, pairs, solver and, where some of the `every` co-occurring pairs are excluded, pricing."""
-    visits, interactions = float((row_degrees(X) ** 2).sum()), int(X.nnz)
+    X = X if isinstance(X, Size) else Size.of(X)
+    visits, interactions = X.visits, X.nnz
     finding = A_VISIT * visits + A_PAIR_FOUND * every + A_PAIR_KEPT * count.pairs
     factored = A_ROW * 2 * interactions * rank + A_DOT * count.pairs * rank
     cross = A_ROW * interactions * int(X.shape[1]) if clip else factored
@@ -60,7 +74,7 @@ def sparse_seconds(
     return Seconds(alone, _filter(X, rank) + finding + cross + solving + pricing)
 
 
-def _step(X: csr_array, count: PairCount, *, keep_gram: bool) -> float:
+def _step(X: Size, count: PairCount, *, keep_gram: bool) -> float:
     """One product of the solver, by one thread."""
     if keep_gram:
         return A_GATHER * count.squares
@@ -69,10 +83,10 @@ def _step(X: csr_array, count: PairCount, *, keep_gram: bool) -> float:
     return A_GATHER * count.work
 
 
-def _filter(X: csr_array, rank: int) -> float:
+def _filter(X: Size, rank: int) -> float:
     """V, by one thread."""
     small, large = sorted(float(side) for side in X.shape)
-    if svd.is_small(X, rank):
+    if svd.is_small_shape(X.shape, rank):
         return A_GEMM * 20 * small**2 * large
     basis = lanczos.basis_size(rank)
     multiplied = SWEEPS * basis  # vectors
