@@ -102,4 +102,4 @@ def test_a_fit_may_take_what_is_free_and_no_more_than_was_allowed_in_all(given, 
     ],
 )
 def test_column_generation_may_add_a_tenth_or_all_there_is_room_for(candidates, room, pair_tol, pairs):
-    assert plan._pairs_at_the_end(2000, 5000, candidates, room, pair_tol) == pairs
+    assert plan.pairs_at_the_end(2000, 5000, candidates, room, pair_tol) == pairs

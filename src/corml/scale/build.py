@@ -16,12 +16,11 @@ from corml.datasets import Notes, Stream
 from corml.errors import DataError, UsageError, ascii_line
 from corml.progress import Asked, Progress
 from corml.scale.encode import Work, merge_buckets, number_items, split_files
-from corml.scale.files import read_json
 from corml.scale.parts import Catalogue, write_items, write_user_parts
 from corml.scale.plan import Plan, cut_for
 from corml.storage import atomic
 from corml.store import ITEMS, MANIFEST, PLAN, WORK, Manifest, Store, digest
-from corml.store.folder import held
+from corml.store.folder import held, read_json
 from corml.store.turning import write_item_blocks
 from corml.store.writing import FOLDERS, hashed
 

@@ -20,9 +20,10 @@ from corml.labels.hashing import buckets_of, hashes
 from corml.labels.numbering import Numbering
 from corml.progress import Progress
 from corml.scale.by_pair import by_pair
-from corml.scale.files import Piece, put_json, put_piece, read_json
+from corml.scale.files import Piece, put_json, put_piece
 from corml.scale.plan import Plan
 from corml.store import digest
+from corml.store.folder import read_json
 
 __all__ = ["Work", "as_csr", "merge_buckets", "number_items", "split_files"]
 

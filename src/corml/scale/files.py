@@ -14,7 +14,7 @@ from safetensors.numpy import save
 from corml.errors import DataError, ascii_line
 from corml.storage import atomic
 
-__all__ = ["Piece", "put_json", "put_piece", "read_json"]
+__all__ = ["Piece", "put_json", "put_piece"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -71,15 +71,3 @@ class Piece:
 def put_json(path: Path, known: Any) -> None:
     """Write facts as JSON."""
     atomic.replace(path, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode())
-
-
-def read_json(path: Path) -> Any:
-    """Read facts; None if the file is not there."""
-    try:
-        return json.loads(path.read_text(encoding="utf-8"))
-    except FileNotFoundError:
-        return None
-    except (OSError, ValueError) as fault:
-        raise DataError(
-            f"{ascii_line(path, 200)} cannot be read ({fault}): delete the folder and start again."
-        ) from fault

@@ -12,7 +12,7 @@ from corml.errors import DataError, UsageError, ascii_line
 from corml.storage import atomic
 from corml.store._layout import WORK
 
-__all__ = ["held"]
+__all__ = ["held", "read_json"]
 
 
 @contextmanager
@@ -35,7 +35,7 @@ def held(
     try:
         if atomic.lock(lock) is False:
             raise UsageError(f"Another process is making {name}: wait until it is done.")
-        known = _read(folder / plan)
+        known = read_json(folder / plan)
         if known is not None and known != facts:
             raise UsageError(f"{name} has {a} of {other}: choose another folder, or delete it.")
         if known is None:
@@ -73,7 +73,8 @@ def _cleared(folder: Path, made: Sequence[str]) -> Iterator[None]:
         raise
 
 
-def _read(path: Path) -> Any:
+def read_json(path: Path) -> Any:
+    """Read facts; None if the file is not there."""
     try:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:

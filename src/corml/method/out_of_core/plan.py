@@ -18,12 +18,11 @@ from corml.method.out_of_core.known import Known
 from corml.method.plan.look_cost import A_PAIR_COMPARED, looks
 from corml.method.plan.pair_count import PairCount, count_pairs_of
 from corml.method.plan.plan import (
-    ADDED,
     MAX_PAIRS,
     MAX_PER_ITEM,
-    PAIR_TOL,
     Plan,
     allowed_bytes,
+    pairs_at_the_end,
     rank_for,
     ridge_for,
 )
@@ -81,7 +80,7 @@ def plan_for(known: Known, found: Counted, settings: Settings) -> Plan:
     """The plan of a fit with so many pairs; refuses one that is too large."""
     refuse_unknown(settings)
     size, count, every, candidates = known.size, found.count, found.every, found.candidates
-    max_pairs = _pairs_at_the_end(count.pairs, every, candidates, settings.pair_tol)
+    max_pairs = pairs_at_the_end(count.pairs, every, candidates, every, settings.pair_tol)
     rank = int(min(settings.rank or rank_for(size.shape, size.nnz), *size.shape))
     learn_rank = int(min(settings.learn_rank or rank, *size.shape))
     seconds = sparse_seconds(
@@ -110,12 +109,6 @@ def driver_bytes(shape: tuple[int, int], pairs: int, rank: int, *, look: bool) -
     spectral = 16 * items * items if is_small_shape(shape, rank) else 4 * items * (2 * basis + rank)
     solving = max(A_PAIR_FOUND, A_PAIR_SOLVED, A_PAIR_COMPARED * look) * pairs + 16 * items * rank
     return ALWAYS + A_USER * users + AN_ITEM * items + max(spectral, solving)
-
-
-def _pairs_at_the_end(pairs: int, every: int, candidates: int | None, pair_tol: float) -> int:
-    if candidates is None or pair_tol >= 1:
-        return pairs
-    return max(pairs, min(every, every if pair_tol < PAIR_TOL else int((1 + ADDED) * pairs)))
 
 
 def _refused_if_too_large(plan: Plan, settings: Settings) -> Plan:

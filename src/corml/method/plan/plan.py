@@ -19,7 +19,6 @@ from corml.method.plan.seconds import Seconds, dense_seconds, sparse_seconds
 from corml.method.problem import UserWeights
 
 __all__ = [
-    "ADDED",
     "LOOKED_AT",
     "MAX_PAIRS",
     "MAX_PER_ITEM",
@@ -29,6 +28,7 @@ __all__ = [
     "Trial",
     "allowed_bytes",
     "make_plan",
+    "pairs_at_the_end",
     "rank_for",
     "ridge_for",
     "suggested_rank",
@@ -232,7 +232,7 @@ def _sparse(X: csr_array, settings: Settings) -> tuple[Plan, Seconds]:
     widest = max(rank, learn_rank)
     room = pairs_that_fit(X, widest, allowed, clip=clip)
     count, candidates, every = _candidates(X, settings, room)
-    max_pairs = _pairs_at_the_end(count.pairs, every, candidates, room, settings.pair_tol)
+    max_pairs = pairs_at_the_end(count.pairs, every, candidates, room, settings.pair_tol)
     needed, whole = sparse_bytes(X, max_pairs, widest, clip=clip), 4 * X.shape[1] ** 2
     keep_gram = 4 * count.squares < count.work and whole + needed <= min(allowed, MAX_GRAM_BYTES)
     if keep_gram:
@@ -284,7 +284,7 @@ def _candidates(X: csr_array, settings: Settings, room: int) -> tuple[PairCount,
     return count, candidates, every
 
 
-def _pairs_at_the_end(pairs: int, every: int, candidates: int | None, room: int, pair_tol: float) -> int:
+def pairs_at_the_end(pairs: int, every: int, candidates: int | None, room: int, pair_tol: float) -> int:
     """How many pairs there may be after column generation: a tenth more, or as many as a low `pair_tol` asks for."""
     if candidates is None or pair_tol >= 1:
         return pairs
