@@ -108,8 +108,9 @@ class Artefacts:
         shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
 
     def remove(self) -> None:
-        """Remove everything."""
-        shutil.rmtree(self.folder, ignore_errors=True)
+        """Remove everything that was made; the folder itself, and what else is in it, is somebody else's."""
+        self.clear_scratch()
+        shutil.rmtree(self.folder / DURABLE, ignore_errors=True)
 
     def path(self, key: str, *, durable: bool) -> Path:
         """Where an artefact is."""
@@ -149,9 +150,11 @@ class Artefacts:
             self._finish(draft, facts, durable=durable)
             try:
                 os.rename(draft, place)
-            except OSError:  # somebody else was faster: theirs is the same
-                if not (place / ABOUT).is_file():
-                    raise
+            except OSError:
+                if not (place / ABOUT).is_file():  # what a kill left of one that was being removed
+                    _remove(place)
+                    os.rename(draft, place)
+                # else somebody was faster: theirs is the same
             if durable:
                 atomic.sync_folder(place.parent)
                 self._whole.add(key)
@@ -223,7 +226,17 @@ class Artefacts:
         """Remove an artefact."""
         self._whole.discard(key)
         for durable in (True, False):
-            shutil.rmtree(self.path(key, durable=durable), ignore_errors=True)
+            _remove(self.path(key, durable=durable))
+
+
+def _remove(folder: Path) -> None:
+    """Remove an artefact; from the first moment on it is not there, not even in part."""
+    gone = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
+    try:
+        os.rename(folder, gone)
+    except OSError:  # it is not there
+        return
+    shutil.rmtree(gone, ignore_errors=True)
 
 
 def _reserve(path: Path) -> None:

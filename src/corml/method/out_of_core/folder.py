@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from corml.errors import DataError, UsageError, ascii_line
@@ -35,5 +35,8 @@ def working_in(folder: str | os.PathLike[str] | None, store: Store) -> Iterator[
         artefacts.prepare()
         yield artefacts
         artefacts.remove()
+        with suppress(OSError):  # the lock is last: a folder without it would not be known again
+            os.unlink(place / "lock")
+            place.rmdir()
     finally:
         os.close(lock)
