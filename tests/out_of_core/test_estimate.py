@@ -17,6 +17,7 @@ from corml.method.out_of_core.estimate import StorePlan, words
 from corml.method.out_of_core.rates import Rates, measure_rates
 from corml.method.out_of_core.stages import LISTS, STORE
 from corml.tasks import Serial
+from support import random_interactions
 
 NANO = Rates(**{one.name: 1e-9 for one in fields(Rates)})  # a nanosecond for everything
 SHAPE = {"interactions": 10**8, "users": 10**7, "items": 250_000}
@@ -295,3 +296,15 @@ def test_a_store_and_numbers_are_one_too_many(store):
 def test_what_a_fit_on_a_store_cannot_do_is_not_estimated():
     with pytest.raises(SettingError, match="filter=factored only"):
         estimated(corml.CoRML(filter="elementwise"))
+
+
+def test_a_damaged_store_is_named_before_a_kernel_reads_it(tmp_path):
+    random_interactions(0, 60, 30, 5).to_frame().write_parquet(tmp_path / "pairs.parquet")
+    store = corml.build_store(tmp_path / "pairs.parquet", tmp_path / "pairs.store")
+    path = store.path / "by_user" / "indices-00000.npy"
+    flawed = bytearray(path.read_bytes())
+    flawed[-1] ^= 1  # an item far beyond the catalogue
+    path.write_bytes(flawed)
+    for asked in (corml.CoRML().plan, corml.CoRML().fit):
+        with pytest.raises(corml.errors.DataError, match=r"by_user/indices-00000\.npy .* is damaged"):
+            asked(corml.Store(store.path))

@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import DataError, ascii_line
 from corml.linalg.support import unsigned
 from corml.method.out_of_core.files import Files
 from corml.method.plan.pair_count import Items, Rows, add_users
 from corml.method.plan.seconds import Size
-from corml.store import Store, array_name
+from corml.store import Chunk, Store
 
 __all__ = ["Known"]
 
@@ -37,9 +36,9 @@ class Known:
 
     @classmethod
     def of_store(cls, store: Store) -> "Known":
-        """Of a store: where rows begin is read, and then the rows of some items and their users only."""
-        users = _Parts(store, "by_user", store.manifest.user_starts)
-        items = _Parts(store, "by_item", store.manifest.item_starts)
+        """Of a store: where rows begin, and the rows of some items and of their users."""
+        users = _Parts(store.chunks(), store.manifest.user_starts)
+        items = _Parts(store.item_chunks(), store.manifest.item_starts)
         item_degrees = items.degrees()
         d = np.maximum(item_degrees.astype(np.float64), 1.0)
         return cls(users.degrees(), item_degrees, lambda loss: _RowsOfParts(users, items, d, loss))
@@ -52,23 +51,11 @@ class Known:
 
 
 class _Parts:
-    """One side of a store, mapped. Hashes are not compared here: that would read all of it, and a fit does it."""
+    """One side of a store, mapped. The store compares hashes as it opens a part: kernels believe what they read."""
 
-    def __init__(self, store: Store, folder: str, starts: Iterable[int]) -> None:
-        self.store, self.starts = store, np.array(list(starts), dtype=np.int64)
-        self.parts = [self._part(folder, part) for part in range(len(self.starts) - 1)]
-
-    def _part(self, folder: str, part: int) -> tuple[NDArray[Any], NDArray[Any], NDArray[np.float32] | None]:
-        indptr, indices, weights = (array_name(folder, what, part) for what in ("indptr", "indices", "weights"))
-        values = self._mapped(weights) if weights in self.store.manifest.files else None
-        return self._mapped(indptr), self._mapped(indices), values
-
-    def _mapped(self, name: str) -> NDArray[Any]:
-        try:
-            return np.asarray(np.load(self.store.path / name, mmap_mode="c", allow_pickle=False))
-        except (OSError, ValueError) as fault:
-            place = ascii_line(self.store.path, 200)
-            raise DataError(f"{name} of the store {place} cannot be read: make the store again.") from fault
+    def __init__(self, chunks: Iterable[Chunk], starts: Iterable[int]) -> None:
+        self.starts = np.array(list(starts), dtype=np.int64)
+        self.parts = [(chunk.indptr, chunk.indices, chunk.weights) for chunk in chunks]
 
     def degrees(self) -> NDArray[np.int64]:
         """How many entries each row has."""
