@@ -183,12 +183,12 @@ def test_the_plan_of_a_store_is_that_of_its_fit(any_store, settings):
     assert plan.report()["tasks"] == sum(stage.all_tasks for stage in plan.stages)
 
 
-def test_a_plan_reads_where_rows_begin_and_few_rows_only(store, monkeypatch):
+def test_a_plan_holds_no_interactions(store, monkeypatch):
     def read(*_):
-        raise AssertionError("all of a file was read")
+        raise AssertionError("all pairs were loaded")
 
-    monkeypatch.setattr(corml.Store, "file", read)
     monkeypatch.setattr(corml.Store, "interactions", read)
+    monkeypatch.setattr(corml.Store, "without_pairs", read)
     assert corml.CoRML().plan(store).pairs > 0
 
 

@@ -13,8 +13,8 @@ import typer
 import corml
 from corml import models
 from corml.cli._console import progress, say, show_json, tell, wrote
+from corml.cli._on_store import check_options, store_of
 from corml.cli._on_store import cluster as on_cluster
-from corml.cli._on_store import store_of
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._plans import show_plan, tell_plan
 from corml.cli._refit import record_with_settings, refit
@@ -123,13 +123,14 @@ def fit(
     if splitting:
         check_split(splitting)
     store = store_of(source, recommender, loading, splitting)
+    check_options(store, work, workers, cluster, insecure=insecure_cluster)
     data: Any = store or (load(source, loading) if source else pairs_of_split(splitting, loading))
     if plan:
         show_plan(recommender.plan(make_split(data, splitting).train if splitting else data), as_json)
         return
     tell_plan(recommender, store)
     begun = time.perf_counter()
-    with _resumable(recommender, checkpoint), on_cluster(store, workers, cluster, insecure=insecure_cluster) as client:
+    with _resumable(recommender, checkpoint), on_cluster(workers, cluster, insecure=insecure_cluster) as client:
         how: dict[str, Any] = {"checkpoint": checkpoint} if checkpoint else {}
         how |= {} if store is None else {"work": work, "cluster": client}
         recommender, record = _learn(recommender, data, splitting, how, refitting=not no_refit)

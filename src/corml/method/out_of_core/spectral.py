@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.linalg.dense_normal import scaled_product
-from corml.linalg.lanczos import right_from_left, rough_right_vectors
+from corml.linalg.lanczos import BLOCK, right_from_left, rough_right_vectors
 from corml.linalg.scaling import normalised, power
 from corml.linalg.sides import Rows
 from corml.linalg.svd import fixed_signs, is_small_shape, right_singular_vectors, right_singular_vectors_of
@@ -24,7 +24,6 @@ from corml.parallel import blas
 
 __all__ = ["NormalProduct", "singular_vectors"]
 
-COLUMNS = 16  # multiplied at a time where the whole of NᵀN is made
 NOTHING = 1e-4  # singular values below this share of the largest are rounding
 
 Matrix = NDArray[np.float32]
@@ -108,9 +107,9 @@ def _through_gram(normal: NormalProduct, rank: int) -> tuple[Matrix, Vector]:
     """All of NᵀN, for few items, a block of columns at a time; its eigenvectors."""
     n = normal.size
     gram = np.empty((n, n))
-    for start in range(0, n, COLUMNS):
-        block = np.zeros((n, COLUMNS), dtype=np.float32)
-        width = min(COLUMNS, n - start)
+    for start in range(0, n, BLOCK):
+        block = np.zeros((n, BLOCK), dtype=np.float32)
+        width = min(BLOCK, n - start)
         block[np.arange(start, start + width), np.arange(width)] = 1
         gram[:, start : start + width] = normal(block)[:, :width]
     with blas(1):
