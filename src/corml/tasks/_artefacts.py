@@ -17,7 +17,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import CormlError, DataError, ascii_line
+from corml.errors import DataError, ascii_line
 from corml.storage import atomic
 
 __all__ = ["Artefact", "Artefacts", "Damaged", "Draft"]
@@ -29,11 +29,11 @@ MOST_FACTS = 4096  # bytes
 Array = NDArray[Any]
 
 
-class Damaged(CormlError):
+class Damaged(DataError):
     """An artefact is not what was written."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"The artefact {key} is damaged.")
+        super().__init__(f"The file of a finished task ({key}) is damaged: run it again, and it is made anew.")
         self.key = key
 
     def __reduce__(self) -> tuple[Any, ...]:  # it travels between processes
