@@ -1,5 +1,6 @@
 """What benchmarks share: the data as the paper splits them, and the cost of a piece of work."""
 
+import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ProcessPoolExecutor
@@ -28,6 +29,33 @@ def peak() -> int:
     """Most bytes this process ever held; what getrusage tells would begin at the size of the parent."""
     (line,) = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
     return int(line.split()[1]) * 1024
+
+
+def anonymous() -> int:
+    """Bytes this process holds that are not mapped from a file."""
+    (line,) = [line for line in open("/proc/self/status") if line.startswith("RssAnon")]
+    return int(line.split()[1]) * 1024
+
+
+@contextmanager
+def watched_memory(into: dict[str, Any]) -> Iterator[None]:
+    """Add anonymous memory, at the begin and at its peak, to a record."""
+    into["bytes before"] = most = anonymous()
+    done = threading.Event()
+
+    def watch() -> None:
+        nonlocal most
+        while not done.wait(0.005):
+            most = max(most, anonymous())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+        into["peak anonymous bytes"] = max(most, anonymous())
 
 
 def alone(work: Callable[..., Any], *arguments: Any) -> Any:

@@ -41,12 +41,22 @@ def degrees(shape: Numbers, total: int, *, min_degree: int) -> NDArray[np.int64]
 
 
 def draw(
-    popularity: Numbers, activity: NDArray[np.int64], habits: Habits, *, min_degree: int = 0, seed: int = 0
+    popularity: Numbers,
+    activity: NDArray[np.int64],
+    habits: Habits,
+    *,
+    min_degree: int = 0,
+    seed: int = 0,
+    catalogue: int | None = None,
 ) -> dict[str, Any]:
-    """Distinct pairs to be saved: as many for a user as `activity` says, about `min_degree` or more for an item."""
+    """Distinct pairs to be saved: as many for a user as `activity` says, about `min_degree` or more for an item.
+
+    `catalogue` is a seed for the items alone: draws that have it in common are parts of one data set.
+    """
     rng = np.random.default_rng(seed)
+    of_items = rng if catalogue is None else np.random.default_rng(catalogue)
     users, items = len(activity), len(popularity)
-    popularity, activity = rng.permutation(popularity), rng.permutation(activity)
+    popularity, activity = of_items.permutation(popularity), rng.permutation(activity)
     first, tastes = _tastes(popularity, activity, habits, rng)
     ends = np.concatenate([[0.0], np.cumsum(popularity)])
     pairs = _first(activity, items, min_degree, rng)
@@ -60,7 +70,7 @@ def draw(
         high = np.where(by_taste, ends[np.minimum((cluster + 1) * habits.size, items)], ends[-1])
         drawn = np.searchsorted(ends, low + (high - low) * rng.random(len(missing)), side="right") - 1
         pairs = _united(pairs, missing * items + np.minimum(drawn, items - 1))
-    names = rng.permutation(items)  # numbers that tell nothing: neighbours on the ring are far apart in memory
+    names = of_items.permutation(items)  # numbers that tell nothing: neighbours on the ring are far apart in memory
     user, item = pairs // items, names[pairs % items]
     return {"user": user.astype(np.int32), "item": item.astype(np.int32), "shape": (users, items)}
 

@@ -9,14 +9,13 @@ of its own, results/speed/store-ROWS.json.
 
 import sys
 import tempfile
-import threading
 import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
-from _machine import alone, measured
+from _machine import alone, measured, watched_memory
 from _record import begin, write
 
 import corml
@@ -46,22 +45,9 @@ def generate(rows: int, folder: str, kind: str) -> None:
         frame.write_parquet(name) if kind == "parquet" else frame.write_csv(name)
 
 
-def anonymous() -> int:
-    (line,) = [line for line in open("/proc/self/status") if line.startswith("RssAnon")]
-    return int(line.split()[1]) * 1024
-
-
 def build(pattern: str, warm: str, out: str, budget: str) -> dict[str, Any]:
     corml.build_store(warm, f"{out}.warm", memory=budget)
-    record: dict[str, Any] = {"bytes before": anonymous()}
-    most, done = [0], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.005):
-            most[0] = max(most[0], anonymous())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
+    record: dict[str, Any] = {}
     stages: dict[str, float] = {}
     clock = [time.process_time()]
 
@@ -69,10 +55,8 @@ def build(pattern: str, warm: str, out: str, budget: str) -> dict[str, Any]:
         now = time.process_time()
         stages[name], clock[0] = stages.get(name, 0.0) + now - clock[0], now
 
-    with measured(record):
+    with watched_memory(record), measured(record):
         store = corml.build_store(pattern, out, memory=budget, progress=stage)
-    done.set()
-    watcher.join()
     rows = store.manifest.counts["rows"]
     size = sum(path.stat().st_size for path in Path(out).rglob("*") if path.is_file())
     return record | {
@@ -81,7 +65,6 @@ def build(pattern: str, warm: str, out: str, budget: str) -> dict[str, Any]:
         "parts": len(store.manifest.user_starts) - 1,
         "microseconds a row": round(1e6 * record["cpu seconds"] / rows, 3),
         "by stage": {name: round(1e6 * seconds / rows, 3) for name, seconds in stages.items()},
-        "peak anonymous bytes": most[0],
         "bytes on disk": size,
     }
 

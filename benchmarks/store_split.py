@@ -9,13 +9,12 @@ of rows only a file of its own.
 
 import sys
 import tempfile
-import threading
 from collections.abc import Callable
 from typing import Any
 
-from _machine import alone, measured
+from _machine import alone, measured, watched_memory
 from _record import begin, write
-from store import ITEMS, anonymous, generate
+from store import ITEMS, generate
 
 import corml
 
@@ -27,21 +26,11 @@ METRICS = ["ndcg@10", "recall@20", "novelty@10", "coverage@10"]
 def step(name: str, folder: str, rows: int) -> dict[str, Any]:
     model = corml.read_model(f"{folder}/model.corml") if name in ("evaluate", "in memory", "lists") else None
     work(name, f"{folder}/{SMALL}", model, f"{folder}/{SMALL}.{name}")()
-    record: dict[str, Any] = {"bytes before": anonymous()}
-    most, done = [0], threading.Event()
-
-    def watch() -> None:
-        while not done.wait(0.005):
-            most[0] = max(most[0], anonymous())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    with measured(record):
+    record: dict[str, Any] = {}
+    with watched_memory(record), measured(record):
         made = work(name, f"{folder}/{rows}", model, f"{folder}/{rows}.{name}")()
-    done.set()
-    watcher.join()
     store = corml.Store(f"{folder}/{rows}")
-    record |= {"users": store.users, "interactions": len(store), "peak anonymous bytes": most[0]}
+    record |= {"users": store.users, "interactions": len(store)}
     each = store.users if model is not None else len(store)
     record["microseconds a user" if model is not None else "microseconds a pair"] = round(
         1e6 * record["cpu seconds"] / each, 3
