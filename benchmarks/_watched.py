@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import corml
-from corml.method.out_of_core import on_store
-from corml.tasks import Artefacts, Serial, Task
+from corml.tasks import Artefacts, Serial, Task, _choice
 
 
 class Watched(Serial):
@@ -31,8 +30,8 @@ class Watched(Serial):
 
 def watched_fit(store: str) -> tuple[corml.CoRML, dict[str, dict[str, float]]]:
     """Fit with the default settings; the model, and what each kernel took."""
-    on_store.Serial = Watched  # type: ignore[misc]
+    _choice.Serial = Watched  # type: ignore[misc]
     try:
         return corml.CoRML().fit(corml.Store(store)), dict(Watched.kernels)
     finally:
-        on_store.Serial = Serial  # type: ignore[misc]
+        _choice.Serial = Serial  # type: ignore[misc]

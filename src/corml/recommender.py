@@ -32,6 +32,8 @@ from corml.settings import Search, build, check, values_of
 from corml.topn import Lists, block_of, top_k
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from corml.linalg.closeness import Closeness
     from corml.parts import ListParts
     from corml.store import Store
@@ -297,6 +299,7 @@ class Recommender(FittedModel, ABC):
         *,
         data: "Store | None" = None,
         k: int = 10,
+        cluster: "str | Client | None" = None,
         progress: Asked = None,
         **options: Any,
     ) -> "ListParts":
@@ -309,10 +312,12 @@ class Recommender(FittedModel, ABC):
         again: parts that are finished are kept, and the files are in the end those of a call that was not stopped.
         Another model, or other options, are refused in the same folder. `options` are those of `recommend`, but for
         `history`, a list of items for each user, and `max_share`, which is about all lists together.
+
+        `cluster` is a client of Dask or the address of a scheduler, whose workers make the parts: the same bytes.
         """
         from corml.parts import write_lists  # files and hashes that other requests do without
 
-        return write_lists(self, folder, users, data=data, k=k, options=options, progress=progress)
+        return write_lists(self, folder, users, data=data, k=k, options=options, cluster=cluster, progress=progress)
 
     def closeness(self) -> "Closeness":
         """How close two items are, for diverse lists: by their training users, unless the model has a metric."""

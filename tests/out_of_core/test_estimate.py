@@ -11,12 +11,12 @@ import pytest
 import corml
 from corml import memory
 from corml.errors import DataError, ResourceError, SettingError, UsageError
-from corml.method.out_of_core import cuts, on_store, rates
+from corml.method.out_of_core import cuts, rates
 from corml.method.out_of_core.counts import Assumptions
 from corml.method.out_of_core.estimate import StorePlan, words
 from corml.method.out_of_core.rates import Rates, measure_rates
 from corml.method.out_of_core.stages import LISTS, STORE
-from corml.tasks import Serial
+from corml.tasks import Serial, _choice
 from support import random_interactions
 
 NANO = Rates(**{one.name: 1e-9 for one in fields(Rates)})  # a nanosecond for everything
@@ -126,7 +126,7 @@ class Counting(Serial):
 
 @pytest.fixture
 def counting(monkeypatch):
-    monkeypatch.setattr(on_store, "Serial", Counting)
+    monkeypatch.setattr(_choice, "Serial", Counting)
     Counting.rounds.clear()
     Counting.written.clear()
     return Counting

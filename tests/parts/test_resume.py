@@ -58,7 +58,7 @@ def test_there_are_no_more_writes_than_that(model, tmp_path, monkeypatch):
 
 def test_what_is_finished_is_neither_ranked_nor_written_again(model, whole, tmp_path, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "whole").iterdir()}
-    monkeypatch.setattr(write._Maker, "part", None)
+    monkeypatch.setattr(write.Maker, "part", None)
     made = model.recommend_to(tmp_path / "whole", k=4)
     assert (made.found, made.parts, made.lists) == (7, 7, 42)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "whole").iterdir()} == before

@@ -112,6 +112,31 @@ def test_workers_that_are_killed_change_nothing(store, two, alone, tmp_path):
     assert learned == alone
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("all_of_them", [False, True], ids=["one worker", "all workers"])
+def test_workers_killed_in_every_stage_change_nothing(store, alone, tmp_path, monkeypatch, all_of_them):
+    """As soon as the first task of a stage is on its way, a worker that runs it is killed, or all are."""
+    stages, submit = {}, Dask._submit
+    with local_workers(2) as client:
+
+        def submitted(self, task):
+            future = submit(self, task)
+            if task.kernel not in stages:
+                pids = [nanny.pid for nanny in client.cluster.workers.values() if nanny.pid]
+                stages[task.kernel] = len(pids)
+                for pid in pids if all_of_them else pids[:1]:
+                    os.kill(pid, signal.SIGKILL)
+            return future
+
+        monkeypatch.setattr(Dask, "_submit", submitted)
+        fitted = corml.CoRML(candidates=25, rank=16)  # with the look, which has stages of its own
+        assert digest(fitted.fit(store, cluster=client, work=tmp_path / "work")) == digest(
+            corml.CoRML(candidates=25, rank=16).fit(store)
+        )
+    assert len(stages) >= 6, stages
+    assert all(stages.values())
+
+
 def test_a_driver_that_was_killed_finds_its_finished_work(store, two, alone, tmp_path, monkeypatch):
     made = []
     submit = Dask._submit

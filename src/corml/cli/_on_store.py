@@ -1,4 +1,4 @@
-"""Fits on a store: which of them are done in files, and who does the work."""
+"""Work on a store: which fits are done in files, and who does the work."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -10,7 +10,7 @@ from corml.method.estimator import CoRML
 from corml.recommender import Recommender
 from corml.store import Store, is_store
 
-__all__ = ["check_options", "cluster", "store_of"]
+__all__ = ["check_cluster", "check_options", "cluster", "store_of"]
 
 
 def store_of(source: str, recommender: Recommender, loading: dict[str, Any], splitting: dict[str, Any]) -> Store | None:
@@ -30,6 +30,11 @@ def check_options(
             f"{named[0]} is for a fit of corml on a store, without --split and options of loading: make one with corml "
             "data store."
         )
+    check_cluster(workers, address, insecure=insecure)
+
+
+def check_cluster(workers: int | None, address: str | None, *, insecure: bool) -> None:
+    """Refuse options of a cluster that contradict each other."""
     if workers is not None and address is not None:
         raise UsageError("--workers starts a cluster here and --cluster names one that runs: give one of them.")
     if insecure and address is None:

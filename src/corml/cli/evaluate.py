@@ -6,6 +6,8 @@ import typer
 
 import corml
 from corml.cli._console import STDOUT, progress, say, show_json, tell
+from corml.cli._on_store import check_cluster
+from corml.cli._on_store import cluster as on_cluster
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._refit import measurable
 from corml.cli._rules import rules_of, with_rules
@@ -44,6 +46,21 @@ def evaluate(
         metavar="FILE",
         help="Write each user's values: .parquet, .csv or .tsv; - prints them alone, as CSV.",
     ),
+    work: str = typer.Option(
+        None, "--work", metavar="DIR", help="With workers: the folder for what is finished (default: in the split)."
+    ),
+    workers: int = typer.Option(
+        None, "--workers", metavar="N", help="Of the split of a store: share the work among N processes."
+    ),
+    cluster: str = typer.Option(
+        None,
+        "--cluster",
+        metavar="ADDRESS",
+        help="Of the split of a store: the scheduler of a Dask cluster, tcp://… or tls://….",
+    ),
+    insecure_cluster: bool = typer.Option(
+        False, "--insecure-cluster", help="Allow a cluster on other machines without TLS."
+    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
@@ -62,7 +79,7 @@ def evaluate(
       corml evaluate movies.corml moved/ratings.csv -m ndcg@10,novelty@10
       corml evaluate shop.corml --train a.csv --test b.csv --per-user values.parquet
       corml evaluate shop.corml --split shop.split
-      corml evaluate shop.corml parts/
+      corml evaluate shop.corml parts/ --workers 4
       corml evaluate dial.corml --split ratio --novelty 0.8
       corml evaluate movies.corml --diversity 0.3 -m ndcg@10,diversity@10
     """
@@ -76,6 +93,12 @@ def evaluate(
     files_given = train or valid or test
     if files_given and (source or splitting):
         raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
+    check_cluster(workers, cluster, insecure=insecure_cluster)
+    shared = workers is not None or cluster is not None
+    if shared and not is_split(source):
+        raise UsageError("Workers evaluate on the split of a store: make one with corml data split STORE FOLDER/.")
+    if work is not None and not shared:
+        raise UsageError("--work says something of --workers or --cluster: give one of them, or leave it out.")
     loaded = corml.read_model(model)
     turned(loaded, novelty)  # refused, where there is no dial, before anything is fitted
     obeyed = rules_of(rules, loaded)
@@ -87,11 +110,13 @@ def evaluate(
         split = joined_split(train, valid, test, loading)
     else:
         split = recorded_split(loaded, model, source, loading, splitting)
-    with progress() as show:
+    with on_cluster(workers, cluster, insecure=insecure_cluster) as client, progress() as show:
         measured = measurable(loaded, split, show) if isinstance(split, Split) else loaded
         if measured is not loaded:
             measured = measured.with_items(loaded.attributes_)  # which rules may ask for
-        result = corml.evaluate(turned(measured, novelty), split, names, part=part, rules=obeyed, progress=show)
+        how: dict[str, Any] = {"cluster": client, "work": work} if shared else {}
+        dialled = turned(measured, novelty)
+        result = corml.evaluate(dialled, split, names, part=part, rules=obeyed, progress=show, **how)
     if per_user:
         put(per_user, table_bytes(result.to_frame(), kind))
         if per_user == STDOUT:

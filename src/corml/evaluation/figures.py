@@ -1,6 +1,6 @@
 """What metrics say of lists that are measured some users at a time and then forgotten."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -11,8 +11,6 @@ from corml.metrics import Lists, Metric
 
 __all__ = ["Figures"]
 
-TEXT = np.dtypes.StringDType()  # ids, and no object for each of them
-
 Values = NDArray[np.float64]
 
 
@@ -21,12 +19,10 @@ class Figures:
 
     def __init__(self, metrics: Sequence[Metric]) -> None:
         self._metrics = metrics
-        self._users: list[NDArray[Any]] = []
         self._values: dict[str, list[Values]] = {}
         self._shown: dict[int, NDArray[Any]] = {}
-        self._some: Lists | None = None
 
-    def add(self, lists: Lists, users: NDArray[np.object_]) -> None:
+    def add(self, lists: Lists) -> None:
         """Measure the lists of some users."""
         together = set()
         for metric in self._metrics:
@@ -37,17 +33,28 @@ class Figures:
                 together.add(metric.k)
         for k in together:
             self._shown[k] = self._shown.get(k, 0) + lists.counts(k)
-        self._users.append(users.astype(TEXT))
-        self._some = lists.of(slice(0))
 
-    def users(self) -> NDArray[Any]:
-        """The ids of all users."""
-        return np.concatenate(self._users)
+    def arrays(self) -> dict[str, NDArray[Any]]:
+        """What was gathered, to be put together elsewhere: `join`."""
+        numbers = {metric.label: number for number, metric in enumerate(self._metrics)}
+        values = {f"values-{numbers[label]}": np.concatenate(parts) for label, parts in self._values.items()}
+        return values | {f"shown-{k}": counts for k, counts in self._shown.items()}
 
-    def all(self) -> tuple[dict[str, float], dict[str, Values]]:
+    def join(self, read: Callable[[str], NDArray[Any] | None]) -> None:
+        """Add what others gathered for the users that come next."""
+        for number, metric in enumerate(self._metrics):
+            values = read(f"values-{number}")
+            if values is not None:
+                self._values.setdefault(metric.label, []).append(values)
+        for k in {metric.k for metric in self._metrics}:
+            counts = read(f"shown-{k}")
+            if counts is not None:
+                self._shown[k] = self._shown.get(k, 0) + counts
+
+    def all(self, degrees: NDArray[np.int64], n_users: int) -> tuple[dict[str, float], dict[str, Values]]:
         """Means of all metrics, and the values of each user for those that have them."""
         per_user = {label: np.concatenate(parts) for label, parts in self._values.items()}
-        everybody = cast(Lists, _Everybody(cast(Lists, self._some), self._shown))
+        everybody = cast(Lists, _Everybody(degrees, n_users, self._shown))
         means = {
             metric.label: float(np.mean(per_user[metric.label] if metric.label in per_user else metric(everybody)))
             for metric in self._metrics
@@ -58,8 +65,8 @@ class Figures:
 class _Everybody:
     """All lists together, as far as they are known in the end; a metric that asks for more is refused."""
 
-    def __init__(self, some: Lists, shown: dict[int, NDArray[Any]]) -> None:
-        self.degrees, self.n_users, self.n_items, self._shown = some.degrees, some.n_users, some.n_items, shown
+    def __init__(self, degrees: NDArray[np.int64], n_users: int, shown: dict[int, NDArray[Any]]) -> None:
+        self.degrees, self.n_users, self.n_items, self._shown = degrees, n_users, len(degrees), shown
 
     def counts(self, k: int) -> NDArray[Any]:
         """How many of the lists have each item of the catalogue among their first k."""

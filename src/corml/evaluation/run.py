@@ -2,6 +2,7 @@
 
 import os
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,6 +25,8 @@ from corml.rules import ListRules
 from corml.splits import Split, StoreSplit, read_split
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from corml.evaluation.external_lists import ExternalLists
     from corml.recommender import Recommender
 
@@ -43,6 +46,8 @@ def evaluate(
     confidence: float = 0.95,
     resamples: int = 1000,
     seed: int = 0,
+    cluster: "str | Client | None" = None,
+    work: str | os.PathLike[str] | None = None,
     progress: Asked = None,
 ) -> Result:
     """Rank the whole catalogue once for every user with targets, and measure the lists.
@@ -55,6 +60,8 @@ def evaluate(
 
     `split` may be the name of a split file or of the folder of a split of a store. Of a store some users are evaluated
     at a time: kept of each are the values of the metrics, and all figures are those of the same split in memory.
+    `cluster` is a client of Dask or the address of a scheduler, whose workers then do it; they must reach the folder of
+    the split under the same path, and so they must that of `work`, for what is finished (default: in the former).
     """
     if isinstance(split, str | os.PathLike):
         split = read_split(split)
@@ -65,10 +72,17 @@ def evaluate(
     parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
     chosen = rules if rules is not None and rules.any else None
     longest = min(max(metric.k for metric in parsed), len(model.items))
+    if not isinstance(split, StoreSplit) and (cluster is not None or work is not None):
+        raise UsageError("cluster and work are for the split of a store: corml.split(store, …, out=FOLDER).")
     if isinstance(split, StoreSplit):
         warn_of_leakage(model, split, part)
         with shown(progress) as report, timed("evaluate %s on %s of %s", model.NAME, part, repr(split)):
-            measured = in_pieces.measured(model, split, part, parsed, longest, chosen, report)
+            gather = None
+            if cluster is not None:
+                from corml.evaluation.on_cluster import gathered  # with the code of workers
+
+                gather = partial(gathered, cluster=cluster, work=work)
+            measured = in_pieces.measured(model, split, part, parsed, longest, chosen, report, gather)
         return _result(*measured, bootstrap, name=model.NAME, rules=str(rules or ""))
     job = task.make(split, part, model.items)
     warn_of_leakage(model, split, part)

@@ -16,7 +16,7 @@ from corml.storage.model_file import fingerprint
 if TYPE_CHECKING:
     from corml.recommender import Recommender
 
-__all__ = ["in_words", "options_of", "plainly"]
+__all__ = ["in_words", "options_of", "plain", "plainly"]
 
 FEW = 50  # values of a list that are written one by one; of more there is a hash
 NOT_HERE = ("users", "history", "k", "progress")  # arguments of `recommend` that are no options of a folder of lists
@@ -44,7 +44,7 @@ def options_of(model: "Recommender", given: Mapping[str, Any]) -> dict[str, Any]
             "leave it out, or write one file, such as --out lists.parquet."
         )
     for name in ("exclude", "only"):
-        if any(isinstance(one, list) for one in _as_list(_plain(options.get(name)))):
+        if any(isinstance(one, list) for one in _as_list(plain(options.get(name)))):
             raise UsageError(f"{name} takes one list of item ids for all users where lists are written in parts.")
     return options
 
@@ -55,10 +55,10 @@ def plainly(model: "Recommender", people: Whose, k: int, options: Mapping[str, A
         "corml": corml.__version__,
         "model": {"name": model.NAME, "fingerprint": fingerprint(model)},
         "users": people.facts(),
-        "request": {"k": int(k), **{name: _short(_plain(value)) for name, value in sorted(options.items())}},
+        "request": {"k": int(k), **{name: _short(plain(value)) for name, value in sorted(options.items())}},
     }
-    plain: dict[str, Any] = json.loads(json.dumps(asked, default=str))
-    return plain
+    as_read: dict[str, Any] = json.loads(json.dumps(asked, default=str))
+    return as_read
 
 
 def in_words(there: Mapping[str, Any], asked: Mapping[str, Any]) -> str:
@@ -82,25 +82,25 @@ def _differ(value: Any, default: Any) -> bool:
     return not (value is default or (is_one_id(value) and is_one_id(default) and value == default))
 
 
-def _plain(value: Any) -> Any:
+def plain(value: Any) -> Any:
     """Numbers, texts, lists and mappings; what is none of them as its text."""
     if isinstance(value, Mapping):
-        return {canonical(name): _plain(inner) for name, inner in value.items()}
+        return {canonical(name): plain(inner) for name, inner in value.items()}
     if hasattr(value, "tolist"):  # of NumPy, Polars or pandas
-        return _plain(value.tolist())
+        return plain(value.tolist())
     if isinstance(value, set | frozenset):
         return sorted(map(canonical, value))
     if isinstance(value, list | tuple):
-        return [_plain(inner) for inner in value]
+        return [plain(inner) for inner in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _short(plain: Any) -> Any:
-    if not isinstance(plain, list | dict) or len(plain) <= FEW:
-        return plain
-    text = json.dumps(plain, sort_keys=True)
-    return {"values": len(plain), "sha256": hashlib.sha256(text.encode()).hexdigest()}
+def _short(value: Any) -> Any:
+    if not isinstance(value, list | dict) or len(value) <= FEW:
+        return value
+    text = json.dumps(value, sort_keys=True)
+    return {"values": len(value), "sha256": hashlib.sha256(text.encode()).hexdigest()}
 
 
-def _as_list(plain: Any) -> list[Any]:
-    return plain if isinstance(plain, list) else []
+def _as_list(value: Any) -> list[Any]:
+    return value if isinstance(value, list) else []

@@ -61,6 +61,12 @@ class Manifest:
         count = -(-int(self.asked["users"]["count"]) // self.users_per_part)
         return [f"part-{number:05}.parquet" for number in range(count)]
 
+    def missing(self) -> list[tuple[str, int, int]]:
+        """Parts that are not finished: the file, the first of its users, and the first who is not."""
+        size, users = self.users_per_part, int(self.asked["users"]["count"])
+        numbered = ((file, at * size, min((at + 1) * size, users)) for at, file in enumerate(self.files))
+        return [one for one in numbered if one[0] not in self.finished]
+
     def resume(self) -> None:
         """Take over what an earlier run finished here; refuse a folder that has anything else in it."""
         name, there = ascii_line(self.folder, 200), _read(self.folder)

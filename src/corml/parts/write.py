@@ -2,7 +2,6 @@
 
 import contextlib
 import hashlib
-import io
 import os
 import time
 from collections.abc import Iterator, Mapping
@@ -14,14 +13,18 @@ from typing import TYPE_CHECKING, Any
 from corml.console_progress import shown
 from corml.errors import DataError, UsageError, ascii_line
 from corml.parts.asked import options_of, plainly
+from corml.parts.make import Maker
 from corml.parts.manifest import Manifest, Part
-from corml.parts.people import Whose, whose
+from corml.parts.on_cluster import parts_of_workers
+from corml.parts.people import whose
 from corml.parts.sizes import users_at_a_time, users_of_a_part
 from corml.progress import Asked, Progress
 from corml.requests import list_length
 from corml.storage import atomic
 
 if TYPE_CHECKING:
+    from distributed import Client
+
     from corml.recommender import Recommender
 
 __all__ = ["ListParts", "check_folder", "write_lists"]
@@ -50,14 +53,18 @@ def write_lists(
     data: Any = None,
     k: int = 10,
     options: Mapping[str, Any],
+    cluster: "str | Client | None" = None,
     progress: Asked = None,
 ) -> ListParts:
     """Write the lists of users, or of everybody in a store, into a folder.
 
-    What a run that was stopped has finished there is not made again.
+    What a run that was stopped has finished there is not made again. On a cluster all workers must reach the folder,
+    and the store, under the same path.
     """
     model.check_fitted()
     width, chosen = list_length(k, model.items), options_of(model, options)
+    if cluster is not None and users is not None:
+        raise UsageError("Lists on a cluster are for everybody: all users of the model, or all in a store.")
     people = whose(model, users, data, chosen)
     model.recommend(**people.asked(0, 0), k=k, **chosen)  # whatever is wrong is said before anything is written
     place = check_folder(folder)
@@ -70,7 +77,11 @@ def write_lists(
         if manifest.now is not None:
             chosen["now"] = manifest.now  # all parts are of one moment, whenever they are made
         found = _whole_ones(manifest, report)
-        _fill(manifest, _Maker(model, people, k, chosen, users_at_a_time(width)), report)
+        maker = Maker(model, people, k, chosen, users_at_a_time(width))
+        if cluster is None:
+            _fill(manifest, maker, report)
+        else:
+            _fill_by_workers(manifest, maker, data, cluster, report)
     parts = manifest.finished.values()
     counts = {name: sum(getattr(part, name) for part in parts) for name in ("rows", "with_reason")}
     return ListParts(place, lists=len(people), parts=len(parts), found=found, **counts)
@@ -118,32 +129,6 @@ def _whole_ones(manifest: Manifest, report: Progress) -> int:
     return len(manifest.finished)
 
 
-@dataclass(frozen=True, eq=False)
-class _Maker:
-    """Makes parts: some users are ranked at a time."""
-
-    model: "Recommender"
-    people: Whose
-    k: int
-    options: Mapping[str, Any]
-    piece: int
-
-    def part(self, first: int, last: int, ranked: "_Counter") -> tuple[bytes, dict[str, int]]:
-        """A Parquet file with the lists of users first to last, and what to count of it."""
-        import polars
-
-        frames, with_reason = [], 0
-        for at in range(first, last, self.piece):
-            some = self.people.asked(at, min(at + self.piece, last))
-            lists = self.model.recommend(**some, k=self.k, **self.options)
-            frames.append(lists.to_frame())
-            with_reason += sum(reason is not None for reason in lists.reasons)
-            ranked.add(len(lists))
-        frame, buffer = polars.concat(frames), io.BytesIO()
-        frame.write_parquet(buffer)
-        return buffer.getvalue(), {"users": last - first, "rows": len(frame), "with_reason": with_reason}
-
-
 class _Counter:
     """Tells how many users are done, and how many are made each second by this run."""
 
@@ -158,12 +143,23 @@ class _Counter:
         self.report(f"lists at {rate:,.0f} users/s", self.done, self.total)
 
 
-def _fill(manifest: Manifest, maker: _Maker, report: Progress) -> None:
+def _fill(manifest: Manifest, maker: Maker, report: Progress) -> None:
     """Make the missing parts; each is on the disk before the manifest says so."""
-    ranked = _Counter(report, sum(part.users for part in manifest.finished.values()), len(maker.people))
-    for number, file in enumerate(manifest.files):
-        if file not in manifest.finished:
-            first = number * manifest.users_per_part
-            data, counts = maker.part(first, min(first + manifest.users_per_part, len(maker.people)), ranked)
-            atomic.replace(manifest.folder / file, data)
-            manifest.add(Part(file, **counts, bytes=len(data), sha256=hashlib.sha256(data).hexdigest()))
+    ranked = _counter(manifest, maker, report)
+    for file, first, last in manifest.missing():
+        data, counts = maker.part(first, last, ranked.add)
+        atomic.replace(manifest.folder / file, data)
+        manifest.add(Part(file, **counts, bytes=len(data), sha256=hashlib.sha256(data).hexdigest()))
+
+
+def _fill_by_workers(manifest: Manifest, maker: Maker, data: Any, cluster: "str | Client", report: Progress) -> None:
+    """Let the missing parts be made by workers, whose files are given their names as they are needed no more."""
+    ranked = _counter(manifest, maker, report)
+    with parts_of_workers(manifest, maker, data, cluster, ranked.add) as made:
+        for part, path in made:
+            os.replace(path, manifest.folder / part.file)
+            manifest.add(part)
+
+
+def _counter(manifest: Manifest, maker: Maker, report: Progress) -> _Counter:
+    return _Counter(report, sum(part.users for part in manifest.finished.values()), len(maker.people))

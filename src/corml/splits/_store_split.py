@@ -3,7 +3,7 @@
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,6 +17,7 @@ __all__ = ["StoreSplit", "fingerprint_of", "read_store_split", "split_text"]
 
 KIND = "corml split of a store"
 FORMAT = 1
+PIECE = 1 << 13  # users looked at together
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, repr=False)
@@ -54,12 +55,19 @@ class StoreSplit:
         """Hash of the parts, byte by byte; that of `interactions()` is another, of the pairs alone."""
         return fingerprint_of({name: part.fingerprint for name, part in self.parts().items()})
 
-    def pieces(self) -> Iterator[Split]:
-        """The same split of some users at a time, in their order."""
+    @property
+    def n_pieces(self) -> int:
+        """How many pieces there are: by the number of users alone, not by how the store is cut."""
+        return -(-self.train.users // PIECE)
+
+    def pieces(self, numbers: Iterable[int] | None = None) -> Iterator[Split]:
+        """The same split of some users at a time, in their order: all of it, or the pieces with these numbers."""
         items = self.train.people().items  # one object for all: that they are equal is then seen at once
         people = {name: part.people(items) for name, part in self.parts().items()}
-        for some in zip(*(one.parts() for one in people.values()), strict=True):
-            yield Split(**dict(zip(people, some, strict=True)), procedure=self.procedure)
+        for number in range(self.n_pieces) if numbers is None else numbers:
+            first, last = number * PIECE, min((number + 1) * PIECE, self.train.users)
+            some: dict[str, Any] = {name: one.pairs(first, last) for name, one in people.items()}
+            yield Split(**some, procedure=self.procedure)
 
     def interactions(self) -> Split:
         """The same split in memory, where it fits."""

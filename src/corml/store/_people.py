@@ -77,7 +77,10 @@ class People:
 
     def part(self, number: int) -> Interactions:
         """The users of one part, without what they have only seen."""
-        first, last = self.store.manifest.user_starts[number : number + 2]
+        return self.pairs(*self.store.manifest.user_starts[number : number + 2])
+
+    def pairs(self, first: int, last: int) -> Interactions:
+        """The pairs of the users from the first to before the last, without what they have only seen."""
         return self._users(first, last, seen=False)
 
     def some(self, first: int, last: int) -> Interactions:

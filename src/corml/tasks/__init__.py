@@ -10,7 +10,20 @@ of files, never arrays; its facts are small.
 """
 
 from corml.tasks._artefacts import Artefact, Artefacts, Damaged, Draft
+from corml.tasks._choice import executor_on
 from corml.tasks._executor import Executor, Serial
+from corml.tasks._folder import working_in
 from corml.tasks._task import Task, key_of
 
-__all__ = ["Artefact", "Artefacts", "Damaged", "Draft", "Executor", "Serial", "Task", "key_of"]
+__all__ = [
+    "Artefact",
+    "Artefacts",
+    "Damaged",
+    "Draft",
+    "Executor",
+    "Serial",
+    "Task",
+    "executor_on",
+    "key_of",
+    "working_in",
+]

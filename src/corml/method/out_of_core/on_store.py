@@ -1,23 +1,23 @@
 """The state of a model that was fitted on a store."""
 
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corml.fitted import Fitted, Settings
 from corml.method.out_of_core.fit import fit_store
-from corml.method.out_of_core.folder import working_in
 from corml.method.out_of_core.plan import refuse_unknown
 from corml.progress import Progress
 from corml.store import Store
-from corml.tasks import Artefacts, Executor, Serial
+from corml.tasks import executor_on, working_in
 
 if TYPE_CHECKING:
     from distributed import Client
 
 __all__ = ["fitted"]
+
+FOLDER = "fit"  # inside the store, unless another is given
 
 
 def fitted(
@@ -29,7 +29,8 @@ def fitted(
 ) -> Fitted:
     """Fit, and put together what the model knows; `cluster` is a client of Dask, or the address of a scheduler."""
     refuse_unknown(settings)
-    with working_in(work, store) as artefacts, _executor(artefacts, cluster) as executor:
+    place = store.path / FOLDER if work is None else Path(work)
+    with working_in(place, "a fit") as artefacts, executor_on(cluster, artefacts) as executor:
         learned = fit_store(store, settings, executor, progress)
         files = learned.files
         return replace(
@@ -43,17 +44,3 @@ def fitted(
             plan=learned.plan,
             certificates=learned.certificates,
         )
-
-
-@contextmanager
-def _executor(artefacts: Artefacts, cluster: "str | Client | None") -> Iterator[Executor]:
-    if cluster is None:
-        yield Serial(artefacts)
-        return
-    from corml.tasks.cluster import Dask, connected  # only who has a cluster waits for it
-
-    if isinstance(cluster, str):
-        with connected(cluster) as client:
-            yield Dask(artefacts, client)
-    else:
-        yield Dask(artefacts, cluster)

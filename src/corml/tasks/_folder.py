@@ -1,4 +1,4 @@
-"""The folder of a fit on a store: held by one process at a time, removed when the fit is done."""
+"""A folder of work: held by one process at a time, removed when the work is done."""
 
 import os
 from collections.abc import Iterator
@@ -7,23 +7,19 @@ from pathlib import Path
 
 from corml.errors import DataError, UsageError, ascii_line
 from corml.storage import atomic
-from corml.store import Store
-from corml.tasks import Artefacts
+from corml.tasks._artefacts import Artefacts
 
 __all__ = ["working_in"]
 
-NAME = "fit"  # inside the store, unless another folder is given
-
 
 @contextmanager
-def working_in(folder: str | os.PathLike[str] | None, store: Store) -> Iterator[Artefacts]:
-    """The artefacts of a fit: those that one which was stopped left, too. One that ends well leaves none."""
-    place = store.path / NAME if folder is None else Path(folder)
+def working_in(place: Path, what: str) -> Iterator[Artefacts]:
+    """The artefacts in a folder: those that work which was stopped left, too. Work that ends well leaves none."""
     name = ascii_line(place, 200)
     try:
         known = place.is_dir() and any(place.iterdir())
         if (place.exists() and not place.is_dir()) or (known and not (place / "lock").is_file()):
-            raise UsageError(f"{name} exists and is not the folder of a fit: choose another name.")
+            raise UsageError(f"{name} exists and is not the folder of {what}: choose another name.")
         place.mkdir(parents=True, exist_ok=True)
         lock = os.open(place / "lock", os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as fault:

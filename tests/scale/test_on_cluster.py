@@ -1,0 +1,146 @@
+"""Workers of a cluster make the lists, and measure them, to the bytes and figures of one process."""
+
+import json
+import os
+import shutil
+
+import numpy as np
+import pytest
+
+import corml
+from corml.errors import UsageError
+from corml.evaluation import in_pieces, on_cluster
+from corml.parts import sizes
+
+pytest.importorskip("distributed")
+
+from corml.tasks.cluster import Dask, local_workers
+
+pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns of ports and forks as it closes
+
+METRICS = ["ndcg@10", "mrr@5", "novelty@10", "diversity@5", "coverage@10", "gini@10", "coverage@20"]
+
+
+@pytest.fixture(autouse=True)
+def _small_parts(monkeypatch):
+    monkeypatch.setattr(sizes, "PIECE", 50)
+    monkeypatch.setattr(sizes, "PIECES", 2)
+    monkeypatch.setattr(in_pieces, "AT_ONCE", 60)
+    monkeypatch.setattr(on_cluster, "A_TASK", 100)
+
+
+@pytest.fixture(scope="module")
+def two():
+    with local_workers(2) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def model(in_memory):
+    return corml.CoRML(rank=8, max_steps=20).fit(in_memory)
+
+
+def files_of(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+OPTIONS = [
+    {},
+    {"seen": "allow", "exclude_recent": "1000s"},
+    {"exclude": ["i1", "i2"], "diversity": 0.3, "boost": {"i3": 2.0}},
+    {"only": ("i1", "i2", "i3", "i4")},
+]
+
+
+@pytest.mark.parametrize("of_store", [False, True], ids=["users", "store"])
+@pytest.mark.parametrize("options", OPTIONS, ids=str)
+def test_lists_have_the_bytes_of_one_process(model, shop, two, tmp_path, options, of_store):
+    data = shop if of_store else None
+    alone = model.recommend_to(tmp_path / "alone", data=data, k=6, **options)
+    made = model.recommend_to(tmp_path / "two", data=data, k=6, cluster=two, **options)
+    assert made.parts > 3
+    assert files_of(tmp_path / "two") == files_of(tmp_path / "alone")
+    assert (made.lists, made.rows, made.with_reason, made.found) == (
+        alone.lists, alone.rows, alone.with_reason, 0,
+    )  # fmt: skip
+
+
+def test_parts_that_are_there_are_not_made_again(model, shop, two, tmp_path):
+    model.recommend_to(tmp_path / "alone", data=shop, k=6)
+    shutil.copytree(tmp_path / "alone", tmp_path / "two")
+    os.unlink(tmp_path / "two" / "part-00001.parquet")
+    made = model.recommend_to(tmp_path / "two", data=shop, k=6, cluster=two)
+    assert made.found == made.parts - 1
+    assert files_of(tmp_path / "two") == files_of(tmp_path / "alone")
+
+
+def test_stopped_between_parts_the_work_of_the_workers_is_taken_up(model, shop, two, tmp_path, monkeypatch):
+    """A kill after all tasks were done, while the first files were being given their names."""
+    from corml.parts.manifest import Manifest
+
+    model.recommend_to(tmp_path / "alone", data=shop, k=6)
+    whole, moved = Manifest.add, []
+
+    def add(self, part):
+        moved.append(part)
+        if len(moved) == 2:
+            raise KeyboardInterrupt
+        whole(self, part)
+
+    monkeypatch.setattr(Manifest, "add", add)
+    with pytest.raises(KeyboardInterrupt):
+        model.recommend_to(tmp_path / "two", data=shop, k=6, cluster=two)
+    monkeypatch.setattr(Manifest, "add", whole)
+    submitted = []
+    send = Dask._submit
+    monkeypatch.setattr(Dask, "_submit", lambda self, task: (submitted.append(task), send(self, task))[1])
+    made = model.recommend_to(tmp_path / "two", data=shop, k=6, cluster=two)
+    assert made.found == 1
+    assert len(submitted) == 1  # the part whose file had been moved, and was in no manifest
+    assert files_of(tmp_path / "two") == files_of(tmp_path / "alone")
+
+
+def test_what_workers_cannot_know_is_refused_before_anything_is_written(model, two, tmp_path):
+    with pytest.raises(UsageError, match="for everybody"):
+        model.recommend_to(tmp_path / "lists", ["u1"], cluster=two)
+    assert not (tmp_path / "lists").exists()
+
+
+@pytest.mark.parametrize("rules", [None, corml.ListRules(diversity=0.5, boost={"i3": 2.0})], ids=["plain", "rules"])
+@pytest.mark.parametrize("how", ["ratio", "new-users"])
+def test_figures_are_those_of_one_process(parts_of, two, how, rules, monkeypatch):
+    split = parts_of(how)
+    fitted = corml.CoRML(rank=8, max_steps=20).fit(split.train.interactions())
+    tasks = []
+    send = Dask._submit
+    monkeypatch.setattr(Dask, "_submit", lambda self, task: (tasks.append(task), send(self, task))[1])
+    monkeypatch.setattr(type(fitted), "block_shape", lambda self, X: (20, X.shape[1]))
+    made = corml.evaluate(fitted, split, METRICS, rules=rules, cluster=two)
+    alone = corml.evaluate(fitted, split, METRICS, rules=rules)
+    assert made.means == alone.means
+    assert made.intervals == alone.intervals
+    assert made.users.tolist() == alone.users.tolist()
+    for label, values in alone.per_user.items():
+        np.testing.assert_array_equal(made.per_user[label], values)
+    assert len(tasks) > (1 if rules is None else 0)  # by rules all of these users are one block
+    assert not (split.path / "evaluation").exists()
+
+
+def test_only_the_split_of_a_store_is_evaluated_by_workers(parts_of, two):
+    split = parts_of("ratio").interactions()
+    with pytest.raises(UsageError, match="split of a store"):
+        corml.evaluate(corml.Popularity().fit(split.train), split, cluster=two)
+
+
+def test_pieces_of_a_split_do_not_depend_on_how_the_store_is_cut(parts_of, monkeypatch):
+    from corml.splits import _store_split
+
+    split = parts_of("ratio")
+    fitted = corml.Popularity().fit(split.train.interactions())
+    whole = corml.evaluate(fitted, split, METRICS)
+    monkeypatch.setattr(_store_split, "PIECE", 37)
+    assert split.n_pieces > 5
+    pieces = corml.evaluate(fitted, split, METRICS)
+    assert pieces.means == whole.means
+    assert pieces.users.tolist() == whole.users.tolist()
+    assert json.dumps(pieces.record()) == json.dumps(whole.record())
