@@ -1,5 +1,7 @@
 """Kernels for tests: `Task` takes kernels of corml only, so tests put this module in their place."""
 
+import threading
+
 import numpy as np
 
 
@@ -20,3 +22,12 @@ def fills(inputs, out, *, size):
     """An array filled in a mapped file."""
     array = out.create("filled", (size,), np.int64)
     array[:] = np.arange(size)
+
+
+TOGETHER = threading.Barrier(2, timeout=20)
+
+
+def meets(inputs, out, *, number):
+    """A kernel that ends only while another of its kind runs."""
+    TOGETHER.wait()
+    return {"number": number}

@@ -51,6 +51,12 @@ def test_facts_come_in_the_order_of_the_tasks_and_arrays_are_mapped(artefacts):
     assert found.get("cubes") is None
 
 
+def test_kernels_with_one_thread_run_beside_each_other(artefacts, monkeypatch):
+    monkeypatch.setenv("CORML_THREADS", "2")
+    tasks = [Task(f"{HERE}:meets", params={"number": number}, one_thread=True) for number in range(4)]
+    assert [fact["number"] for fact in Serial(artefacts).run(tasks)] == [0, 1, 2, 3]
+
+
 def test_what_a_task_depends_on_is_its_name_and_where_things_are_is_not(artefacts):
     assert squares(0, 5).key == squares(0, 5).key
     assert squares(0, 5).key == squares(0, 5, places={"path": "elsewhere"}).key

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
 
+from corml.parallel import each
 from corml.tasks._artefacts import Artefacts, Damaged
 from corml.tasks._task import Task
 
@@ -34,7 +35,7 @@ def perform(artefacts: Artefacts, task: Task) -> Facts:
 
 
 class Serial:
-    """Runs tasks here; kernels use all threads."""
+    """Runs tasks here: one after the other, or beside each other where a kernel has one thread."""
 
     def __init__(self, artefacts: Artefacts) -> None:
         self.artefacts = artefacts
@@ -42,11 +43,12 @@ class Serial:
 
     def run(self, tasks: Sequence[Task], progress: Report | None = None) -> list[Facts]:
         """Make the artefacts of tasks, but for those that are there; gives their facts."""
+        beside = bool(tasks) and all(task.one_thread for task in tasks)
         facts = []
-        for number, task in enumerate(tasks):
-            facts.append(self._perform(task))
+        for found in each(lambda at: self._perform(tasks[at]), len(tasks), max_threads=None if beside else 1):
+            facts.append(found)
             if progress:
-                progress(number + 1, len(tasks))
+                progress(len(facts), len(tasks))
         return facts
 
     def _perform(self, task: Task) -> Facts:

@@ -29,7 +29,8 @@ class Task:
 
     `kernel` is "module:function" of this package. `places` are parameters too, such as the path of a folder, that say
     where things are and change nothing about the answer: they are no part of the key. What is not `durable` is scratch:
-    it is neither hashed nor flushed, and does not outlive the run.
+    it is neither hashed nor flushed, and does not outlive the run. Where the kernel has `one_thread`, tasks may run
+    beside each other in one process.
     """
 
     kernel: str
@@ -37,6 +38,7 @@ class Task:
     params: Mapping[str, Any] = field(default_factory=dict)
     places: Mapping[str, Any] = field(default_factory=dict)
     durable: bool = True
+    one_thread: bool = False
 
     @cached_property
     def key(self) -> str:

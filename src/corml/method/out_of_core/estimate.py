@@ -210,7 +210,7 @@ def _of_fit(cost: Cost) -> bool:
 def cost_of(stage: Stage, machines: Machines, rates: Rates, counts: Counts) -> Cost:
     """What a stage takes on some machines."""
     core = _work(stage.work, rates) + HERE * stage.all_tasks
-    used = min(machines.cores, stage.threads or machines.cores)
+    used = _threads(stage, machines)
     at_once = 1.0 if used == 1 else max(1.0, TOGETHER * used)
     rounds = -(-stage.tasks // machines.nodes) / max(stage.tasks, 1)  # the share of the work that a node has to do
     tasks = core * rounds / at_once if stage.tasks else 0.0
@@ -224,6 +224,13 @@ def cost_of(stage: Stage, machines: Machines, rates: Rates, counts: Counts) -> C
         stage=stage, core_seconds=core, task_seconds=tasks, driver_seconds=driver, network_seconds=network, moved=moved,
         driver_bytes=stage.driver_bytes, worker_bytes=worker, money=money,
     )  # fmt: skip
+
+
+def _threads(stage: Stage, machines: Machines) -> int:
+    """Threads that work at a time on a node."""
+    if stage.beside and machines.nodes == 1:
+        return min(machines.cores, max(stage.tasks, 1))
+    return min(machines.cores, stage.threads or machines.cores)
 
 
 def _work(work: Mapping[str, float], rates: Rates) -> float:
@@ -273,10 +280,7 @@ def plan_of_store(store: Store, settings: Settings) -> StorePlan:
     counts, plan = counts_of_store(store, settings)
     stages = tuple(fit_stages(counts, look=looks(settings)))
     machines = Machines(nodes=1, cores=threads())
-    worker = max(
-        stage.worker_bytes + min(machines.cores, stage.threads or machines.cores) * stage.thread_bytes
-        for stage in stages
-    )
+    worker = max(stage.worker_bytes + _threads(stage, machines) * stage.thread_bytes for stage in stages)
     return StorePlan(**vars(plan), stages=stages, worker_bytes=int(worker))
 
 

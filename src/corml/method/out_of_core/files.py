@@ -18,6 +18,7 @@ from corml.tasks import Artefacts, Executor, Task, key_of
 
 __all__ = ["Files"]
 
+ONE_THREAD = {"product_by_users"}  # kernels that use no more
 KERNELS = "corml.method.out_of_core.kernels"
 _number = count()
 
@@ -98,7 +99,10 @@ class Files:
 
     def task(self, kernel: str, inputs: dict[str, str], *, durable: bool = True, **params: Any) -> Task:
         """A task on the matrix."""
-        return Task(f"{KERNELS}:{kernel}", {"matrix": self.matrix, **inputs}, params, durable=durable)
+        one_thread = kernel in ONE_THREAD
+        return Task(
+            f"{KERNELS}:{kernel}", {"matrix": self.matrix, **inputs}, params, durable=durable, one_thread=one_thread
+        )
 
     def finished(self, tasks: Sequence[Task], stage: str | None = None) -> Iterator[Task]:
         """The tasks in their order, when all are done."""

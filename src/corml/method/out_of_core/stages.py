@@ -52,6 +52,7 @@ class Stage:
     worker_bytes: float = 0.0  # and for each thread:
     thread_bytes: float = 0.0
     threads: int = OWN_THREADS  # that a task can use
+    beside: bool = False  # on one machine, tasks run beside each other
 
     @property
     def all_tasks(self) -> int:
@@ -247,9 +248,10 @@ def _solve(c: Counts, products: int, name: str) -> Stage:
         given=products * values + values,
         results=products * results,
         driver_bytes=_held(c) + A_PAIR_SOLVED * c.pairs + 16.0 * c.items * c.rank,
-        worker_bytes=ALWAYS + results / tasks,
-        thread_bytes=4.0 * c.items,
+        worker_bytes=ALWAYS + (results / tasks if by_rows else 0),
+        thread_bytes=4.0 * c.items + (0 if by_rows else values),
         threads=OWN_THREADS if by_rows else 1,
+        beside=not by_rows,
     )
 
 
