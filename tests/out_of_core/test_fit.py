@@ -1,8 +1,10 @@
 """A fit on a store learns what a fit in memory learns, goes on after a kill, and always ends with the same bytes."""
 
+import errno
 import hashlib
 import os
 import random
+import re
 import signal
 import subprocess
 import sys
@@ -162,6 +164,36 @@ def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(store, tmp
     assert kills > rounds / 2
     assert digest(corml.read_model(out)) == whole
     assert not work.exists()
+
+
+@pytest.mark.parametrize("free", [0, 4, 9, 25, 60])
+def test_a_disk_that_is_full_is_said_and_with_room_it_goes_on_to_the_same_bytes(store, tmp_path, monkeypatch, free):
+    """So many arrays fit on the disk; what was finished by then is used."""
+    fitted, save, made = corml.CoRML(adapt=False, candidates=25), np.save, []
+
+    def full(path, array, **how):
+        if len(made) >= free:
+            raise OSError(errno.ENOSPC, "No space left on device")
+        made.append(path)
+        save(path, array, **how)
+
+    with monkeypatch.context() as limited:
+        limited.setattr(np, "save", full)
+        with pytest.raises(DataError, match=r"No space left on device.* What is finished stays: make room and start"):
+            fitted.fit(store, work=tmp_path / "work")
+    kept = {path.name for path in (tmp_path / "work" / "durable").glob("*/[!.]*")}
+    again, make = [], Artefacts.make
+
+    def noted(self, key, fill, *, durable):
+        again.append(key)
+        return make(self, key, fill, durable=durable)
+
+    with monkeypatch.context() as watched:
+        watched.setattr(Artefacts, "make", noted)
+        learned = digest(fitted.fit(store, work=tmp_path / "work"))
+    assert learned == digest(corml.CoRML(adapt=False, candidates=25).fit(store))
+    assert kept
+    assert not kept & set(again)
 
 
 def test_finished_work_is_not_done_again(store, tmp_path, monkeypatch):
@@ -329,3 +361,11 @@ def test_ranges_cover_all_rows_once(work, of_one):
     rows = [row for a, b in found for row in range(a, b)]
     assert rows == list(range(len(work)))
     assert all(a < b for a, b in found) or not work
+
+
+def test_a_fit_with_progress_says_its_plan_first(store, tmp_path, capsys):
+    corml.CoRML(rank=4, candidates=5, adapt=False, max_steps=3, tol=0).fit(store, work=tmp_path / "w", progress=True)
+    first = capsys.readouterr().err.splitlines()[0]
+    assert re.fullmatch(
+        r"plan: \d+ stages, about [\d,]+ tasks; the driver needs .*B, a worker .*B \(estimated\)", first
+    )

@@ -38,12 +38,7 @@ def tell_plan(recommender: Recommender, store: Store | None) -> None:
         return
     plan = recommender.plan(store)  # type: ignore[arg-type] # CoRML takes a store, and only it is fitted on one
     assert isinstance(plan, StorePlan)
-    tasks = sum(stage.all_tasks for stage in plan.stages)
-    tell(
-        f"plan: {len(plan.stages)} stages, about {tasks:,} tasks; the driver needs "
-        f"{memory.size(plan.predicted_bytes)}, a worker {memory.size(plan.worker_bytes)} (estimated); "
-        "corml fit --plan shows the stages"
-    )
+    tell(f"plan: {plan.sentence()}; corml fit --plan shows the stages")
 
 
 def _table_of(stages: tuple[Stage, ...]) -> tuple[list[str], list[list[Any]]]:

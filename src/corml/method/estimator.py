@@ -1,6 +1,7 @@
 """CoRML: Collaborative Residual Metric Learning (SIGIR 2023), the model this package is about."""
 
 import os
+import sys
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -247,12 +248,15 @@ class CoRML(Recommender):
     def _fit_on_store(
         self, store: Store, work: str | os.PathLike[str] | None, cluster: "str | Client | None", progress: Asked
     ) -> Self:
-        from corml.method.out_of_core import on_store  # only who has a store waits for it
+        from corml.method.out_of_core import estimate, on_store  # only who has a store waits for it
 
         check(self)
         self._forget()
+        settings = Settings(values_of(self))
+        if progress is True:
+            print(f"plan: {estimate.plan_of_store(store, settings).sentence()}", file=sys.stderr, flush=True)
         with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(store)):
-            self.fitted_ = on_store.fitted(store, Settings(values_of(self)), work, cluster, report)
+            self.fitted_ = on_store.fitted(store, settings, work, cluster, report)
         return self
 
     def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:

@@ -268,6 +268,14 @@ class StorePlan(Plan):
     stages: tuple[Stage, ...] = ()
     worker_bytes: int = 0
 
+    def sentence(self) -> str:
+        """The sum of it, to be said before a fit."""
+        tasks = sum(stage.all_tasks for stage in self.stages)
+        return (
+            f"{len(self.stages)} stages, about {tasks:,} tasks; the driver needs {memory.size(self.predicted_bytes)}, "
+            f"a worker {memory.size(self.worker_bytes)} (estimated)"
+        )
+
     def report(self) -> dict[str, Any]:
         """Plain facts for a table, without the stages."""
         facts = super().report()
