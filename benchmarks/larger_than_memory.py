@@ -4,7 +4,7 @@ Generated interactions (`_powerlaw.py`) with ten items in a mean history, drawn 
 texts. A store is made of the parts, and `CoRML()` is fitted on it, each in a process of its own by all threads, with
 kernels that were compiled on small data before. Anonymous memory is watched: pages of mapped files are not counted.
 The estimate of `corml plan` is made before the fit, in another process. With `memory=…` each fit is repeated with
-`max_memory`, and the two model files must have the same bytes. Written after each size, the others stay as they were:
+`max_memory`, and V and H must have the same bytes. Written after each size, the others stay as they were:
 results/speed/larger_than_memory.json, and docs/images/larger_than_memory.svg.
 """
 
@@ -26,15 +26,27 @@ from _record import begin, read, write
 import corml
 from corml.parallel import threads
 
-HISTORY = 10  # items of a mean user
-ITEMS = {10**6: 25_000, 10**7: 80_000, 2 * 10**7: 112_000, 10**8: 250_000}  # about with the root of interactions
-PART = 10**6  # interactions drawn at once
 SMALL = 60_000  # to compile with
+HISTORY = 10  # items of a mean user
+ITEMS = {SMALL: 5_000, 10**6: 25_000, 10**7: 80_000, 2 * 10**7: 112_000, 10**8: 250_000}
+PART = 10**6  # interactions drawn at once
 NAME = "speed/larger_than_memory"
 
 
+def items_of(total: int) -> int:
+    """Items of the data: about with the root of the interactions."""
+    return ITEMS.get(total, int(25 * total**0.5))
+
+
+def digest(model: corml.CoRML) -> str:
+    """A hash of V and H."""
+    H = model.H_
+    parts = (model.V_, H.indptr, H.indices, H.data)
+    return sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
+
+
 def generate(total: int, folder: str) -> None:
-    items = ITEMS.get(total, 5_000)
+    items = items_of(total)
     popularity = degrees(power_law(items, 0.45), total, min_degree=1).astype(np.float64)
     Path(f"{folder}/{total}").mkdir()
     for part, begin_at in enumerate(range(0, total, PART)):
@@ -92,7 +104,7 @@ def fit(total: int, folder: str, limit: str | None) -> dict[str, Any]:
         "pairs of H": int(model.H_.nnz),
         "rank": int(model.V_.shape[1]),
         "solver": [one.report() for one in model.fitted_.certificates],
-        "arrays": sha256(model.H_.data.tobytes() + model.H_.indices.tobytes() + model.V_.tobytes()).hexdigest(),
+        "arrays": digest(model),
         "model file": {"bytes": out.stat().st_size},
     }
 
@@ -121,7 +133,7 @@ def measure(total: int, limit: str | None) -> dict[str, Any]:
         for size in (SMALL, total):
             alone(generate, size, folder)
         alone(build, SMALL, folder)
-        row: dict[str, Any] = {"interactions": total, "items": ITEMS[total], "users": total // HISTORY}
+        row: dict[str, Any] = {"interactions": total, "items": items_of(total), "users": total // HISTORY}
         row |= {key: begun[key] for key in ("commit", "date", "machine")}
         row["bytes of Parquet"] = size_of(f"{folder}/{total}")
         row["store"] = alone(build, total, folder)

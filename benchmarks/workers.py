@@ -11,26 +11,18 @@ import sys
 import tempfile
 import time
 from dataclasses import asdict
-from hashlib import sha256
 from typing import Any
 
-import numpy as np
 from _machine import alone, load_split
 from _powerlaw import Habits
 from _record import begin, write
-from larger_than_memory import HISTORY, SMALL, generate
+from larger_than_memory import HISTORY, SMALL, digest, generate
 
 import corml
 from corml.method.out_of_core import cuts
 from corml.tasks.cluster import local_workers
 
 COUNTS = (1, 2, 4)
-
-
-def digest(model: corml.CoRML) -> str:
-    H = model.H_
-    parts = (model.V_, H.indptr, H.indices, H.data)
-    return sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
 
 
 def spent() -> float:

@@ -6,10 +6,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
+from corml.errors import UsageError, ascii_line
 from corml.models import read_model
 from corml.parts.make import Maker
 from corml.parts.on_cluster import FILE, model_file
-from corml.parts.people import whose
+from corml.parts.people import Whose, whose
 from corml.recommender import Recommender
 from corml.store import Store
 from corml.tasks import Artefact, Draft
@@ -27,6 +28,12 @@ def _read(folder: Path) -> Recommender:
     return read_model(model_file(folder))
 
 
+@lru_cache(maxsize=1)  # ids of items, and the latest of all times, are read once
+def _people(folder: Path, store: str | None, ages: bool) -> Whose:
+    options = {"exclude_recent": "0s"} if ages else {}
+    return whose(_read(folder), None, None if store is None else Store(store), options)
+
+
 def lists(
     inputs: Mapping[str, Artefact],
     out: Draft,
@@ -37,11 +44,14 @@ def lists(
     piece: int,
     options: Mapping[str, Any],
     asked: Mapping[str, Any],
+    now: str | None,
     store: str | None,
 ) -> dict[str, Any]:
     """Write the lists of the people from the first to before the last, and tell what there is to know of the file."""
-    model = opened(inputs["model"])
-    people = whose(model, None, None if store is None else Store(store), options)
+    model, ages = opened(inputs["model"]), "exclude_recent" in options
+    people = _people(inputs["model"].folder, store, ages)
+    if store is not None and people.facts() != asked["users"]:
+        raise UsageError(f"{ascii_line(store, 200)} is another store on a worker: all need the same under this path.")
     data, counts = Maker(model, people, k, options, piece).part(first, last, lambda _: None)
     (out.folder / FILE).write_bytes(data)
     return {**counts, "bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}

@@ -3,8 +3,10 @@
 import json
 import os
 import shutil
+from datetime import timedelta
 
 import numpy as np
+import polars as pl
 import pytest
 
 import corml
@@ -37,7 +39,10 @@ def two():
 
 @pytest.fixture(scope="module")
 def model(in_memory):
-    return corml.CoRML(rank=8, max_steps=20).fit(in_memory)
+    items = in_memory.items.labels
+    kinds = ["even" if number % 2 == 0 else "odd" for number in range(len(items))]
+    table = pl.DataFrame({"item": list(items), "price": [number % 9 for number in range(len(items))], "kind": kinds})
+    return corml.CoRML(rank=8, max_steps=20).fit(in_memory).with_items(table)
 
 
 def files_of(folder):
@@ -49,11 +54,16 @@ OPTIONS = [
     {"seen": "allow", "exclude_recent": "1000s"},
     {"exclude": ["i1", "i2"], "diversity": 0.3, "boost": {"i3": 2.0}},
     {"only": ("i1", "i2", "i3", "i4")},
+    {"only": {"price": (2, 6)}},
+    {"exclude": {"kind": ["even"]}},
+    {"exclude": pl.Series(["i1", "i2", "i3"])},
+    {"exclude": dict.fromkeys(["i1", "i2", "i3"]).keys()},
+    {"seen": "allow", "exclude_recent": timedelta(seconds=1000)},
 ]
 
 
 @pytest.mark.parametrize("of_store", [False, True], ids=["users", "store"])
-@pytest.mark.parametrize("options", OPTIONS, ids=str)
+@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "none")
 def test_lists_have_the_bytes_of_one_process(model, shop, two, tmp_path, options, of_store):
     data = shop if of_store else None
     alone = model.recommend_to(tmp_path / "alone", data=data, k=6, **options)
@@ -98,6 +108,54 @@ def test_stopped_between_parts_the_work_of_the_workers_is_taken_up(model, shop, 
     assert made.found == 1
     assert len(submitted) == 1  # the part whose file had been moved, and was in no manifest
     assert files_of(tmp_path / "two") == files_of(tmp_path / "alone")
+
+
+def test_who_goes_on_without_workers_leaves_nothing_of_theirs(model, two, tmp_path, monkeypatch):
+    from corml.parts.manifest import Manifest
+
+    model.recommend_to(tmp_path / "alone", k=6)
+    with monkeypatch.context() as stopped:
+        stopped.setattr(Manifest, "add", lambda *_: 1 / 0)
+        with pytest.raises(ZeroDivisionError):
+            model.recommend_to(tmp_path / "two", k=6, cluster=two)
+    assert (tmp_path / "two" / ".work").is_dir()
+    model.recommend_to(tmp_path / "two", k=6)
+    assert files_of(tmp_path / "two") == files_of(tmp_path / "alone")
+
+
+def test_another_store_under_the_same_path_is_refused_by_the_worker(model, shop, tmp_path):
+    from corml import workers
+    from corml.parts.on_cluster import keep_model
+    from corml.tasks import Artefacts, Serial, Task
+
+    artefacts = Artefacts(tmp_path)
+    artefacts.prepare()
+    asked = {"users": {"count": 3, "store": "another"}}
+    params = {"first": 0, "last": 3, "k": 5, "piece": 3, "asked": asked, "now": None}
+    places = {"options": {}, "store": str(shop.path)}
+    task = Task("corml.workers:lists", {"model": keep_model(artefacts, model, "one")}, params, places)
+    with pytest.raises(UsageError, match="is another store on a worker"):
+        Serial(artefacts).run([task])
+    workers._people.cache_clear()
+    workers._read.cache_clear()
+
+
+def test_a_token_that_a_kill_left_does_no_harm(model, two, tmp_path):
+    """A kill while workers are asked whether they reach the folder."""
+    from corml.tasks import working_in
+
+    for _ in range(2):
+        with working_in(tmp_path / "work", "lists"):
+            (tmp_path / "work" / ".token-abc").write_text("x")
+    with working_in(tmp_path / "work", "lists"):
+        assert not (tmp_path / "work" / ".token-abc").exists()
+    assert not (tmp_path / "work").exists()
+
+
+def test_work_is_a_word_for_workers(parts_of):
+    split = parts_of("ratio")
+    with pytest.raises(UsageError, match="give cluster with it"):
+        corml.evaluate(corml.Popularity().fit(split.train.interactions()), split, work="somewhere")
 
 
 def test_what_workers_cannot_know_is_refused_before_anything_is_written(model, two, tmp_path):

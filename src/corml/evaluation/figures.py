@@ -45,11 +45,11 @@ class Figures:
         for number, metric in enumerate(self._metrics):
             values = read(f"values-{number}")
             if values is not None:
-                self._values.setdefault(metric.label, []).append(values)
+                self._values.setdefault(metric.label, []).append(np.array(values))  # what is read may be removed
         for k in {metric.k for metric in self._metrics}:
             counts = read(f"shown-{k}")
             if counts is not None:
-                self._shown[k] = self._shown.get(k, 0) + counts
+                self._shown[k] = self._shown.get(k, 0) + np.array(counts)
 
     def all(self, degrees: NDArray[np.int64], n_users: int) -> tuple[dict[str, float], dict[str, Values]]:
         """Means of all metrics, and the values of each user for those that have them."""

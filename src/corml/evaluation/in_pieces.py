@@ -7,7 +7,6 @@ often each item is in one. Workers of a cluster take some users each, and what t
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
@@ -53,7 +52,7 @@ def measured(
     if rules is not None and rules.max_share is not None:
         raise UsageError("max_share is a rule for all lists together, and those of a store are never all there.")
     known = Known.of(model, split, part)
-    pieces = Pieces(model, split, part, metrics, k, rules, known, AT_ONCE)
+    pieces = Pieces(model, split, part, metrics, k, rules, known, *_blocks(model, known, k, rules))
     figures = pieces.figures(0, known.users, progress) if gather is None else gather(pieces, progress)
     return About(known.ids, split, part, known.notes), *figures.all(known.degrees, known.learners)
 
@@ -103,6 +102,17 @@ class Known:
         return cls(int(starts[-1]), entries, degrees, starts, learners, noted, np.concatenate(ids))
 
 
+def _blocks(model: "Recommender", known: Known, k: int, rules: ListRules | None) -> tuple[tuple[int, int], int]:
+    """The shape of blocks of scores if all users were ranked at once, and a whole number of blocks of users."""
+    whole = cast(csr_array, known)  # blocks go by the shape and the entries of the histories, not by themselves
+    shape = height, _ = model.block_shape(whole)
+    if rules is not None:
+        from corml.rerank import Ranking, Reranker
+
+        height = Reranker(Ranking(model, whole, None, whole), k, rules).height
+    return shape, max(height, AT_ONCE // height * height)
+
+
 # --- some users after others -----------------------------------------------------------------------------------------
 
 
@@ -117,26 +127,8 @@ class Pieces:
     k: int
     rules: ListRules | None
     known: Known
-    at_once: int  # users that are ranked at a time, about
-
-    @cached_property
-    def shape(self) -> tuple[int, int]:
-        """The shape of blocks of scores if all users were ranked at once."""
-        return self.model.block_shape(self._whole)
-
-    @cached_property
-    def step(self) -> int:
-        """How many users are ranked at a time: a whole number of blocks."""
-        height, _ = self.shape
-        if self.rules is not None:
-            from corml.rerank import Ranking, Reranker
-
-            height = Reranker(Ranking(self.model, self._whole, None, self._whole), self.k, self.rules).height
-        return max(height, self.at_once // height * height)
-
-    @property
-    def _whole(self) -> csr_array:
-        return cast(csr_array, self.known)  # blocks go by the shape and the entries of the histories alone
+    shape: tuple[int, int]  # of blocks of scores
+    step: int  # users ranked at a time: a whole number of blocks
 
     def figures(self, first: int, last: int, progress: Progress = silent) -> Figures:
         """What metrics say of the evaluated users from the first, where a step begins, to before the last."""

@@ -2,10 +2,10 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corml.errors import UsageError, ascii_line
 from corml.evaluation.figures import Figures
 from corml.evaluation.in_pieces import Known, Pieces
 from corml.metrics import parse_all
@@ -43,8 +43,8 @@ def gathered(
             "part": pieces.part,
             "metrics": [metric.label for metric in pieces.metrics],
             "k": pieces.k,
-            "at_once": pieces.at_once,
-            "rules": None if pieces.rules is None else plain(asdict(pieces.rules)),
+            "blocks": [*pieces.shape, pieces.step],
+            "rules": None if pieces.rules is None else plain(vars(pieces.rules)),
             "counts": {"users": known.users, "entries": known.entries, "learners": known.learners},
         }
         size = -(-A_TASK // pieces.step) * pieces.step
@@ -70,7 +70,7 @@ def some_figures(
     part: str,
     metrics: list[str],
     k: int,
-    at_once: int,
+    blocks: list[int],
     rules: Mapping[str, Any] | None,
     counts: Mapping[str, int],
     of: str,
@@ -79,8 +79,12 @@ def some_figures(
     """Write what metrics say of the evaluated users from the first to before the last."""
     numbers: dict[str, Any] = {**counts, "degrees": inputs["known"]["degrees"], "starts": inputs["known"]["starts"]}
     data = read_split(split)
-    assert isinstance(data, StoreSplit)
+    if not isinstance(data, StoreSplit) or data.fingerprint != of:
+        raise UsageError(f"{ascii_line(split, 200)} is another split on a worker: all need the same under this path.")
+    height, width, step = blocks
     chosen = None if rules is None else ListRules(**rules)
-    pieces = Pieces(opened(inputs["model"]), data, part, parse_all(metrics), k, chosen, Known(**numbers), at_once)
+    pieces = Pieces(
+        opened(inputs["model"]), data, part, parse_all(metrics), k, chosen, Known(**numbers), (height, width), step
+    )
     for name, array in pieces.figures(first, last).arrays().items():
         out.put(name, array)

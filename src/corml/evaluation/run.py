@@ -74,6 +74,8 @@ def evaluate(
     longest = min(max(metric.k for metric in parsed), len(model.items))
     if not isinstance(split, StoreSplit) and (cluster is not None or work is not None):
         raise UsageError("cluster and work are for the split of a store: corml.split(store, …, out=FOLDER).")
+    if work is not None and cluster is None:
+        raise UsageError("work is the folder of workers: give cluster with it, or leave it out.")
     if isinstance(split, StoreSplit):
         warn_of_leakage(model, split, part)
         with shown(progress) as report, timed("evaluate %s on %s of %s", model.NAME, part, repr(split)):

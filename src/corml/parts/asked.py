@@ -3,8 +3,10 @@
 import hashlib
 import inspect
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, KeysView, Mapping, ValuesView
 from typing import TYPE_CHECKING, Any
+
+import numpy as np
 
 import corml
 from corml.errors import UsageError, ascii_line
@@ -36,7 +38,7 @@ def options_of(model: "Recommender", given: Mapping[str, Any]) -> dict[str, Any]
             )
         if name not in known:
             raise UsageError(f"recommend has no option {ascii_line(name)}{nearest(name, known)}")
-    options = {name: list(value) if isinstance(value, Iterator) else value for name, value in given.items()}
+    options = {name: _lasting(value) for name, value in given.items()}
     options = {name: value for name, value in options.items() if _differ(value, known[name])}
     if "max_share" in options:
         raise UsageError(
@@ -85,14 +87,26 @@ def _differ(value: Any, default: Any) -> bool:
 def plain(value: Any) -> Any:
     """Numbers, texts, lists and mappings; what is none of them as its text."""
     if isinstance(value, Mapping):
-        return {canonical(name): plain(inner) for name, inner in value.items()}
-    if hasattr(value, "tolist"):  # of NumPy, Polars or pandas
+        return {canonical(name): _condition(inner) for name, inner in value.items()}
+    if isinstance(value, np.datetime64 | np.timedelta64):
+        return str(value)  # `tolist` would forget the unit
+    if hasattr(value, "tolist"):  # of NumPy or pandas
         return plain(value.tolist())
     if isinstance(value, set | frozenset):
         return sorted(map(canonical, value))
-    if isinstance(value, list | tuple):
+    if isinstance(value, Iterable) and not isinstance(value, str | bytes):
         return [plain(inner) for inner in value]
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
+
+
+def _condition(value: Any) -> Any:
+    """The values of an attribute, or a range of it, which is a pair."""
+    return {"range": plain(list(value))} if isinstance(value, tuple) else plain(value)
+
+
+def _lasting(value: Any) -> Any:
+    """What is gone after it was read once, or is the view of something else, as a list."""
+    return list(value) if isinstance(value, Iterator | KeysView | ValuesView) else value
 
 
 def _short(value: Any) -> Any:

@@ -5,8 +5,6 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corml.errors import UsageError
-from corml.parts.asked import plain
 from corml.parts.make import Maker
 from corml.parts.manifest import Manifest, Part
 from corml.tasks import Artefacts, Task, executor_on, key_of, working_in
@@ -16,7 +14,7 @@ if TYPE_CHECKING:
 
     from corml.recommender import Recommender
 
-__all__ = ["FILE", "keep_model", "model_file", "parts_of_workers"]
+__all__ = ["FILE", "WORK", "keep_model", "model_file", "parts_of_workers"]
 
 WORK = ".work"  # inside the folder of the lists
 KERNEL = "corml.workers:lists"
@@ -28,14 +26,13 @@ def parts_of_workers(
     manifest: Manifest, maker: Maker, data: Any, cluster: "str | Client", ranked: Callable[[int], None]
 ) -> Iterator[Iterator[tuple[Part, Path]]]:
     """The missing parts, and where their files are: they may be moved from there."""
-    with working_in(manifest.folder / WORK, "lists") as artefacts, executor_on(cluster, artefacts) as executor:
+    place, instead = manifest.folder / WORK, "choose another folder for the lists"
+    with working_in(place, "lists", instead) as artefacts, executor_on(cluster, artefacts) as executor:
         model = keep_model(artefacts, maker.model, manifest.asked["model"]["fingerprint"])
         wanted = manifest.missing()
-        request = {"k": maker.k, "options": plain(maker.options), "piece": maker.piece, "asked": dict(manifest.asked)}
-        store = None if data is None else str(Path(data.path).resolve())
-        tasks = [
-            Task(KERNEL, {"model": model}, {**request, "first": a, "last": b}, {"store": store}) for _, a, b in wanted
-        ]
+        request = {"k": maker.k, "piece": maker.piece, "asked": dict(manifest.asked), "now": manifest.now}
+        places = {"options": dict(maker.options), "store": None if data is None else str(Path(data.path).resolve())}
+        tasks = [Task(KERNEL, {"model": model}, {**request, "first": a, "last": b}, places) for _, a, b in wanted]
         sizes, done = [b - a for _, a, b in wanted], 0
 
         def report(finished: int, total: int) -> None:
@@ -52,8 +49,6 @@ def parts_of_workers(
 
 def keep_model(artefacts: Artefacts, model: "Recommender", fingerprint: str) -> str:
     """Give a model to the workers, as a file; the key to open it by."""
-    if len(model.new_items_):
-        raise UsageError("New items are no part of a model file, by which workers know the model: leave them out.")
     key = key_of("model", fingerprint)
     if artefacts.find(key) is None:
         artefacts.make(key, lambda out: model.save(out.folder / MODEL), durable=True)

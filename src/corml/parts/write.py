@@ -3,6 +3,7 @@
 import contextlib
 import hashlib
 import os
+import shutil
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -15,7 +16,7 @@ from corml.errors import DataError, UsageError, ascii_line
 from corml.parts.asked import options_of, plainly
 from corml.parts.make import Maker
 from corml.parts.manifest import Manifest, Part
-from corml.parts.on_cluster import parts_of_workers
+from corml.parts.on_cluster import WORK, parts_of_workers
 from corml.parts.people import whose
 from corml.parts.sizes import users_at_a_time, users_of_a_part
 from corml.progress import Asked, Progress
@@ -80,8 +81,9 @@ def write_lists(
         maker = Maker(model, people, k, chosen, users_at_a_time(width))
         if cluster is None:
             _fill(manifest, maker, report)
-        else:
+        elif manifest.missing():
             _fill_by_workers(manifest, maker, data, cluster, report)
+        shutil.rmtree(place / WORK, ignore_errors=True)  # of workers that were stopped
     parts = manifest.finished.values()
     counts = {name: sum(getattr(part, name) for part in parts) for name in ("rows", "with_reason")}
     return ListParts(place, lists=len(people), parts=len(parts), found=found, **counts)

@@ -11,11 +11,12 @@ of files, never arrays; its facts are small.
 
 from corml.tasks._artefacts import Artefact, Artefacts, Damaged, Draft
 from corml.tasks._choice import executor_on
-from corml.tasks._executor import Executor, Serial
+from corml.tasks._executor import BESIDE, Executor, Serial
 from corml.tasks._folder import working_in
 from corml.tasks._task import Task, key_of
 
 __all__ = [
+    "BESIDE",
     "Artefact",
     "Artefacts",
     "Damaged",

@@ -23,6 +23,7 @@ from corml.storage import atomic
 __all__ = ["Artefact", "Artefacts", "Damaged", "Draft"]
 
 ABOUT, DURABLE, SCRATCH = "about.json", "durable", "scratch"
+TOKEN = ".token-"  # files by which workers show that they reach the folder
 PIECE = 1 << 24  # bytes hashed, and copied, at a time
 MOST_FACTS = 4096  # bytes
 
@@ -99,6 +100,8 @@ class Artefacts:
         try:
             (self.folder / DURABLE).mkdir(parents=True, exist_ok=True)
             self.clear_scratch()
+            for token in self.folder.glob(f"{TOKEN}*"):
+                token.unlink(missing_ok=True)
             (self.folder / SCRATCH).mkdir(exist_ok=True)
         except OSError as fault:
             raise DataError(f"Could not write {ascii_line(self.folder, 200)}: {fault.strerror or fault}.") from fault

@@ -7,8 +7,9 @@ from corml.parallel import each
 from corml.tasks._artefacts import Artefacts, Damaged
 from corml.tasks._task import Task
 
-__all__ = ["MOST_REPAIRS", "Executor", "Facts", "Report", "Serial", "perform"]
+__all__ = ["BESIDE", "MOST_REPAIRS", "Executor", "Facts", "Report", "Serial", "perform"]
 
+BESIDE = 4  # tasks at most that run beside each other: each holds what it makes
 MOST_REPAIRS = 3  # of one artefact that is damaged again and again: then it is the disk
 
 Report = Callable[[int, int], None]
@@ -45,7 +46,7 @@ class Serial:
         """Make the artefacts of tasks, but for those that are there; gives their facts."""
         beside = bool(tasks) and all(task.one_thread for task in tasks)
         facts = []
-        for found in each(lambda at: self._perform(tasks[at]), len(tasks), max_threads=None if beside else 1):
+        for found in each(lambda at: self._perform(tasks[at]), len(tasks), max_threads=BESIDE if beside else 1):
             facts.append(found)
             if progress:
                 progress(len(facts), len(tasks))

@@ -13,8 +13,11 @@ __all__ = ["working_in"]
 
 
 @contextmanager
-def working_in(place: Path, what: str) -> Iterator[Artefacts]:
-    """The artefacts in a folder: those that work which was stopped left, too. Work that ends well leaves none."""
+def working_in(place: Path, what: str, instead: str = "give a folder with work=") -> Iterator[Artefacts]:
+    """The artefacts in a folder: those that work which was stopped left, too. Work that ends well leaves none.
+
+    `what` is the work, and `instead` what to do where the folder cannot be had.
+    """
     name = ascii_line(place, 200)
     try:
         known = place.is_dir() and any(place.iterdir())
@@ -23,16 +26,17 @@ def working_in(place: Path, what: str) -> Iterator[Artefacts]:
         place.mkdir(parents=True, exist_ok=True)
         lock = os.open(place / "lock", os.O_RDWR | os.O_CREAT, 0o666)
     except OSError as fault:
-        raise DataError(f"Could not write {name}: {fault.strerror or fault}: give a folder with work=.") from fault
+        raise DataError(f"Could not write {name}: {fault.strerror or fault}: {instead}.") from fault
     try:
         if atomic.lock(lock) is False:
-            raise UsageError(f"Another process works in {name}: wait until it is done, or give a folder with work=.")
+            raise UsageError(f"Another process works in {name}: wait until it is done, or {instead}.")
         artefacts = Artefacts(place)
         artefacts.prepare()
         yield artefacts
         artefacts.remove()
-        with suppress(OSError):  # the lock is last: a folder without it would not be known again
-            os.unlink(place / "lock")
-            place.rmdir()
+        with suppress(OSError):
+            if os.listdir(place) == ["lock"]:  # it is last: a folder without it would not be known again
+                os.unlink(place / "lock")
+                place.rmdir()
     finally:
         os.close(lock)

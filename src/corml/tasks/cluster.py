@@ -10,6 +10,7 @@ compile the same kernel at once (the first task of a kind runs alone); anyone wh
 run programs (so it is loopback, or TLS).
 """
 
+import importlib.metadata
 import os
 import secrets
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from urllib.parse import urlsplit
 from corml import memory
 from corml.errors import ResourceError, UsageError, ascii_line
 from corml.parallel import threads
-from corml.tasks._artefacts import Artefacts, Damaged
+from corml.tasks._artefacts import TOKEN, Artefacts, Damaged
 from corml.tasks._executor import MOST_REPAIRS, Facts, Report, perform
 from corml.tasks._task import VERSION, Task
 
@@ -197,6 +198,7 @@ def versions() -> dict[str, str]:
     import corml
 
     packages = {module.__name__: module.__version__ for module in (corml, numpy, scipy, numba)}
+    packages["polars"] = importlib.metadata.version("polars")  # which writes lists
     return {"python": platform.python_version(), "tasks": str(VERSION), **packages}
 
 
@@ -212,14 +214,14 @@ def _check_nodes(client: "Client", artefacts: Artefacts) -> None:
         differing = [f"{name} {theirs.get(name)}, not {mine[name]}" for name in mine if theirs.get(name) != mine[name]]
         if differing:
             raise UsageError(f"The worker {ascii_line(node, 200)} has {', '.join(differing)}: install the same on all.")
-    path, token = artefacts.folder / f".token-{secrets.token_hex(8)}", secrets.token_hex(16)
+    path, token = artefacts.folder / f"{TOKEN}{secrets.token_hex(8)}", secrets.token_hex(16)
     path.write_text(token, encoding="utf-8")
     try:
         for node, read in client.run(_token, str(path.resolve()), on_error="return").items():
             if read != token:
                 raise UsageError(
                     f"The worker {ascii_line(node, 200)} cannot read {ascii_line(artefacts.folder.resolve(), 200)}: "
-                    "all workers need the same folder under the same path; give one with work=."
+                    "all workers need the same folder under the same path."
                 )
     finally:
         os.unlink(path)

@@ -24,6 +24,7 @@ from corml.parallel import threads
 from corml.recommender import Recommender
 from corml.settings import check, values_of
 from corml.store import Store
+from corml.tasks import BESIDE
 
 __all__ = ["Cost", "Estimate", "Machines", "StorePlan", "estimate", "plan_of_store", "words"]
 
@@ -229,7 +230,7 @@ def cost_of(stage: Stage, machines: Machines, rates: Rates, counts: Counts) -> C
 def _threads(stage: Stage, machines: Machines) -> int:
     """Threads that work at a time on a node."""
     if stage.beside and machines.nodes == 1:
-        return min(machines.cores, max(stage.tasks, 1))
+        return min(machines.cores, max(stage.tasks, 1), BESIDE)
     return min(machines.cores, stage.threads or machines.cores)
 
 

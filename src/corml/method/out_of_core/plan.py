@@ -28,6 +28,8 @@ from corml.method.plan.plan import (
 )
 from corml.method.plan.seconds import sparse_seconds
 from corml.method.problem import UserWeights
+from corml.parallel import threads
+from corml.tasks import BESIDE
 
 __all__ = ["Counted", "counted", "driver_bytes", "make_plan", "plan_for", "refuse_unknown"]
 
@@ -107,7 +109,8 @@ def driver_bytes(shape: tuple[int, int], pairs: int, rank: int, *, look: bool) -
     users, items = shape
     basis = lanczos.basis_size(rank)
     spectral = 16 * items * items if is_small_shape(shape, rank) else 4 * items * (2 * basis + rank)
-    solving = max(A_PAIR_FOUND, A_PAIR_SOLVED, A_PAIR_COMPARED * look) * pairs + 16 * items * rank
+    beside = 4 * (min(threads(), BESIDE) - 1)  # bytes of what other threads make of a pair, where work is through users
+    solving = max(A_PAIR_FOUND, A_PAIR_SOLVED + beside, A_PAIR_COMPARED * look) * pairs + 16 * items * rank
     return ALWAYS + A_USER * users + AN_ITEM * items + max(spectral, solving)
 
 
