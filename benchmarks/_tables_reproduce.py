@@ -1,5 +1,6 @@
 """The tables of docs/reproduce.md: what `corml reproduce` gave, and what was not run."""
 
+from itertools import chain
 from typing import Any
 
 from _record import RESULTS, read
@@ -13,7 +14,8 @@ BOLD = {"holds": "holds", "not": "**does not hold**"}
 
 
 def tables() -> dict[str, str]:
-    return {"reproduced": "\n\n".join([*_paper(), *_pruned(), *_checks(), *_ablation(), *_boards(), _missing()])}
+    parts = [_paper(), _pruned(), _checks(), _speed(), _ablation(), _boards(), _strong()]
+    return {"reproduced": "\n\n".join([*chain.from_iterable(parts), _missing()])}
 
 
 def _recorded(name: str) -> dict[str, dict[str, Any]]:
@@ -125,6 +127,40 @@ def _gain(row: dict[str, Any]) -> str:
     if row["variant"] == row["compared with"]:
         return ""
     return f"{row['gain %']:+.2f} ({row['standard error %']:.2f})".replace("-", "−")
+
+
+def _speed() -> list[str]:
+    """Processor seconds of fits, which other work on the machine changes little."""
+    parts = []
+    for data, record in _recorded("speed").items():
+        rows = [["model", "paper, on ML-20M", "processor seconds", "seconds", "threads"]]
+        rows += [
+            [
+                row["title"],
+                row["paper, ML-20M"] or "–",
+                f"{row['processor seconds']:,.1f}",
+                f"{row['seconds']:,.1f}",
+                str(row["threads"]),
+            ]
+            for row in record["rows"]
+        ]
+        parts.append(f"**`speed`, {_title(data)}**, {record['date']}:\n\n" + "\n".join(markdown(rows)))
+    return parts
+
+
+def _strong() -> list[str]:
+    """New users: ours, and published rows where there are some."""
+    parts = []
+    for data, record in _recorded("strong").items():
+        metrics = ("ndcg@100", "capped_recall@20", "capped_recall@50")
+        rows = [["model", "from", "NDCG@100", "Recall@20", "Recall@50", "processor s"]]
+        for row in record["rows"]:
+            cost = row.get("fit processor seconds")
+            figures = ["–" if row.get(metric) is None else short(row[metric]) for metric in metrics]
+            rows.append([row["model"], row["from"], *figures, "" if cost is None else f"{cost:.0f}"])
+        head = f"**`strong`, {_title(data)}, new users**, {record['date']}:"
+        parts.append(f"{head}\n\n" + "\n".join(markdown(rows)))
+    return parts
 
 
 def _boards() -> list[str]:
