@@ -229,8 +229,8 @@ def test_rows_14_and_15_marks_and_line_ends_do_not_change_the_data(run, here):
 
 
 def test_row_17_an_extreme_compression_ratio_is_refused_unless_allowed(run, here, monkeypatch):
-    monkeypatch.setattr("corml.datasets._packed.BOMB_SIZE", 100_000)
-    monkeypatch.setattr("corml.datasets._packed.BOMB_RATIO", 100)
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 100_000)
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_RATIO", 100)
     monkeypatch.setattr("corml.datasets._packed.CHUNK", 10_000)
     (here / "bomb.csv.gz").write_bytes(gzip.compress(b"user,item\n" + b"u,i\n" * 500_000))
     refused = run("data", "info", "bomb.csv.gz")

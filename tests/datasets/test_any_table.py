@@ -153,8 +153,8 @@ def test_a_workbook_without_header_is_read_by_position(make):
 
 
 def test_a_workbook_that_expands_like_a_bomb_is_refused(make, monkeypatch):
-    monkeypatch.setattr("corml.datasets._packed.BOMB_SIZE", 1000)
-    monkeypatch.setattr("corml.datasets._packed.BOMB_RATIO", 5)
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 1000)
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_RATIO", 5)
     path = make("a.xlsx", excel(("S", [["user", "item"]] + [[1, 2]] * 5000)))
     with pytest.raises(DataError, match=r"allow_expansion=True \(--allow-expansion\)"):
         load(path)

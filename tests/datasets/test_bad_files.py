@@ -11,7 +11,7 @@ import polars as pl
 import pytest
 
 from corml.datasets import load
-from corml.errors import CormlError, DataError, UsageError
+from corml.errors import CormlError, DataError, ResourceError, UsageError
 
 HEAD = "user,item,rating,time\n"
 
@@ -193,8 +193,8 @@ def test_a_file_that_changes_while_it_is_read_is_refused(make, monkeypatch):
 
 @pytest.mark.parametrize("name", ["bomb.csv.gz", "bomb.zip", "bomb.npz"])
 def test_a_decompression_bomb_is_refused_early_unless_expansion_is_allowed(make, monkeypatch, name):
-    monkeypatch.setattr("corml.datasets._packed.BOMB_SIZE", 100_000)
-    monkeypatch.setattr("corml.datasets._packed.BOMB_RATIO", 100)
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 100_000)
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_RATIO", 100)
     monkeypatch.setattr("corml.datasets._packed.CHUNK", 10_000)
     text = b"user,item\n" + b"u,i\n" * 1_000_000
     out = io.BytesIO()
@@ -209,6 +209,50 @@ def test_a_decompression_bomb_is_refused_early_unless_expansion_is_allowed(make,
     with pytest.raises(DataError, match="allow_expansion=True"):
         load(path)
     assert len(load(path, allow_expansion=True)) == 1
+
+
+def test_layers_of_compression_have_one_budget(make, monkeypatch):
+    """Each grows less than a hundredfold, and all together nine hundredfold."""
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 100_000)
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_RATIO", 150)
+    text = b"user,item\n" + b"".join(b"u%d,i%d\n" % (n % 50, n % 40) for n in range(300_000))
+    once = gzip.compress(text)
+    twice = gzip.compress(once)
+    path = make("twice.csv.gz.gz", twice)
+    assert len(once) / len(twice) < 150 < len(text) / len(twice)
+    with pytest.raises(DataError, match="expands more than 150-fold"):
+        load(path)
+    assert len(load(path, allow_expansion=True)) == 200
+
+
+def test_compression_without_end_is_refused(make, monkeypatch):
+    data, name = b"user,item\nu,i\n", "deep.csv"
+    for _ in range(5):
+        data, name = gzip.compress(data), name + ".gz"
+    with pytest.raises(DataError, match="compressed more than 4 times over"):
+        load(make(name, data))
+    monkeypatch.setattr("sys.stdin", io.TextIOWrapper(io.BytesIO(data)))
+    with pytest.raises(DataError, match="Standard input is compressed more than 4 times over"):
+        load("-")
+
+
+def test_what_a_parquet_file_says_of_itself_is_read_first(tmp_path, monkeypatch):
+    """Constant columns take no room in a file, and all of it in memory."""
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 100_000)
+    path = tmp_path / "constant.parquet"
+    pl.select(user=pl.repeat(1, 2_000_000), item=pl.repeat(2, 2_000_000)).write_parquet(path)
+    monkeypatch.setattr(pl, "read_parquet", None)
+    with pytest.raises(DataError, match=r"constant.parquet' expands more than 200-fold"):
+        load(path)
+
+
+def test_unpacking_asks_for_memory_as_it_goes_whatever_is_allowed(make, monkeypatch):
+    monkeypatch.setattr("corml.datasets._expansion.STEP", 100_000)
+    monkeypatch.setattr("corml.datasets._packed.CHUNK", 10_000)
+    path = make("large.csv.gz", gzip.compress(b"user,item\n" + b"u,i\n" * 100_000))
+    monkeypatch.setattr("corml.memory.budget", lambda: 200_000)
+    with pytest.raises(ResourceError, match=r"Unpacking .*large.csv.gz' needs"):
+        load(path, allow_expansion=True)
 
 
 def test_a_zip_with_a_password_is_refused(make):
@@ -276,6 +320,6 @@ def test_one_bad_row_in_a_hundred_may_be_skipped_and_not_one_more(make, good, re
 
 
 def test_a_small_file_may_expand_as_much_as_it_likes(make, monkeypatch):
-    monkeypatch.setattr("corml.datasets._packed.BOMB_RATIO", 2)
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_RATIO", 2)
     path = make("small.csv.gz", gzip.compress(b"user,item\n" + b"u,i\n" * 10_000))
     assert len(load(path)) == 1

@@ -13,7 +13,7 @@ import numpy as np
 from corml.datasets._columns import Columns
 from corml.datasets._frames import column
 from corml.datasets._options import Notes, Options
-from corml.datasets._packed import Content, check_expansion
+from corml.datasets._packed import Content
 from corml.datasets._sniff import bare, listed, looks_like_data, looks_like_header
 from corml.errors import DataError, UsageError, ascii_line, quoted
 
@@ -72,10 +72,9 @@ def _sheet(content: Content, options: Options, notes: Notes) -> list[Row]:
     import openpyxl
 
     try:
-        if not options.allow_expansion:
-            with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
-                size = sum(info.file_size for info in archive.infolist())
-            check_expansion(size, len(content.data), content.where)
+        with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+            size = sum(info.file_size for info in archive.infolist())
+        content.expansion(allowed=options.allow_expansion).check(size)
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")  # about styles and filters that do not matter here
             workbook = openpyxl.load_workbook(io.BytesIO(content.data), read_only=True, data_only=True)

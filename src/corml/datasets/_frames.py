@@ -16,7 +16,7 @@ import numpy as np
 
 from corml.datasets._bytes import as_text, unix_lines
 from corml.datasets._columns import Columns
-from corml.datasets._packed import Content, check_expansion
+from corml.datasets._packed import Content
 from corml.datasets._sniff import bare, listed
 from corml.errors import DataError, UsageError, ascii_line
 
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
 __all__ = ["FrameTable", "column", "damage", "from_frame", "from_npz", "from_parquet", "from_pieces", "plain_names"]
 
+PARQUET_ROW = 16  # bytes of a user and an item at the least, however well they are packed
 ARRAYS = ("user", "item", "rating", "time", "weight")  # of an NPZ file
 
 
@@ -57,13 +58,14 @@ def plain_names(names: Sequence[str], where: str) -> list[str]:
     return plain
 
 
-def from_parquet(content: Content) -> FrameTable:
-    """Read a Parquet file, column by column as they are needed."""
+def from_parquet(content: Content, *, allow_expansion: bool = False) -> FrameTable:
+    """Read a Parquet file, column by column as they are needed; what it says of itself is read first."""
     import polars as pl
 
     with damage(content.where):
         names = list(pl.read_parquet_schema(io.BytesIO(content.data)))
         rows = pl.scan_parquet(io.BytesIO(content.data)).select(pl.len()).collect().item()
+    content.expansion(allowed=allow_expansion).check(PARQUET_ROW * rows)
 
     def get(at: int) -> pl.Series:
         with damage(content.where):
@@ -116,9 +118,8 @@ def _arrays(content: Content, allow_expansion: bool) -> dict[str, np.ndarray[Any
     if not zipfile.is_zipfile(io.BytesIO(content.data)):
         raise ValueError("it is no archive")
     with np.load(io.BytesIO(content.data), allow_pickle=False) as archive:
-        if archive.zip and not allow_expansion:
-            size = sum(info.file_size for info in archive.zip.infolist())
-            check_expansion(size, len(content.data), content.where)
+        if archive.zip:
+            content.expansion(allowed=allow_expansion).check(sum(info.file_size for info in archive.zip.infolist()))
         return {name: _plain(archive[name]) for name in ARRAYS if name in archive.files}
 
 

@@ -14,12 +14,11 @@ from pathlib import Path, PurePosixPath
 from typing import IO, BinaryIO
 
 from corml import memory
+from corml.datasets._expansion import Expansion
 from corml.errors import DataError, ascii_line, quoted
 
-__all__ = ["TABLES", "Content", "check_expansion", "content", "kind_of", "magic", "shown", "standard_input"]
+__all__ = ["TABLES", "Content", "content", "kind_of", "magic", "shown", "standard_input"]
 
-BOMB_RATIO = 1000  # an honest table does not shrink a thousandfold
-BOMB_SIZE = 1 << 30  # and below this size it would do no harm
 CHUNK = 1 << 20
 STDIN = "Standard input"  # as messages call it
 TABLES = (
@@ -54,6 +53,11 @@ class Content:
     kind: str
     where: str
     name: str = ""  # of the file, or of the member of an archive
+    packed: int = 0  # bytes of the file it is from; 0 if it is no file
+
+    def expansion(self, *, allowed: bool) -> Expansion:
+        """What its own compression, inside the table, may grow to."""
+        return Expansion(self.packed or len(self.data), allowed, self.where)
 
 
 def shown(path: str | os.PathLike[str]) -> str:
@@ -67,7 +71,8 @@ def content(path: Path, *, allow_expansion: bool = False, members: Sequence[str]
         with _regular(path) as file:
             before = os.fstat(file.fileno())
             memory.require(before.st_size, what=f"Reading {shown(path)}", instead="read it in parts, or add memory.")
-            read = _unpack(file, path.name, path, (before.st_size, allow_expansion), members)
+            limit = Expansion(before.st_size, allow_expansion, shown(path))
+            read = replace(_unpack(file, path.name, path, limit, members), packed=before.st_size)
             if _changed(before, os.fstat(file.fileno())) or _changed(before, os.stat(path)):
                 raise DataError(f"{shown(path)} changed while it was being read: wait until it is complete.")
     except OSError as fault:
@@ -99,17 +104,17 @@ def standard_input(*, allow_expansion: bool = False) -> Content:
     while piece := stream.read(CHUNK):
         data += piece
         memory.require(2 * len(data), what="Reading standard input", instead="save it to a file, or add memory.")
-    return _named(bytes(data), Path(STDIN), allow_expansion)
+    return replace(_named(bytes(data), Expansion(len(data), allow_expansion, STDIN)), packed=len(data))
 
 
-def _named(data: bytes, path: Path, allow: bool) -> Content:
+def _named(data: bytes, limit: Expansion) -> Content:
     """Unpack bytes that have no file name, by their first bytes."""
     kind = _kind_by_magic(data)
     if kind == "gz":
-        with _damage("gzip", path), gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
-            return _named(_stream(packed, path, (len(data), allow)), path, allow)
+        with _damage("gzip", Path(STDIN)), gzip.GzipFile(fileobj=io.BytesIO(data)) as packed:
+            return _named(_stream(packed, limit.inner()), limit.inner())
     if kind == "zip":
-        return replace(_unzip(io.BytesIO(data), path, allow, ()), where=STDIN)
+        return replace(_unzip(io.BytesIO(data), Path(STDIN), limit, ()), where=STDIN)
     return Content(data, kind, STDIN, STDIN)
 
 
@@ -139,25 +144,25 @@ def _changed(before: os.stat_result, after: os.stat_result) -> bool:
     return any(getattr(before, name) != getattr(after, name) for name in ("st_size", "st_mtime_ns", "st_ino"))
 
 
-def _unpack(file: IO[bytes], name: str, path: Path, limit: tuple[int, bool], members: Sequence[str]) -> Content:
+def _unpack(file: IO[bytes], name: str, path: Path, limit: Expansion, members: Sequence[str]) -> Content:
     kind = PurePosixPath(name).suffix.lower().removeprefix(".")
     if kind == "zip":
-        return _unzip(file, path, limit[1], members)
+        return _unzip(file, path, limit, members)
     if kind == "gz":
         with _damage("gzip", path), gzip.GzipFile(fileobj=file) as packed:
-            data = _stream(packed, path, limit)
-        return _unpack(io.BytesIO(data), name[:-3], path, (len(data), limit[1]), members)
+            data = _stream(packed, limit.inner())
+        return _unpack(io.BytesIO(data), name[:-3], path, limit.inner(), members)
     if kind in ("zst", "bz2", "xz", "7z", "rar"):
         raise DataError(f"{shown(path)} is compressed as .{kind}, which corml does not read: unpack it, or use .gz.")
     return Content(file.read(), kind, shown(path), name)
 
 
-def _unzip(file: IO[bytes], path: Path, allow: bool, members: Sequence[str]) -> Content:
+def _unzip(file: IO[bytes], path: Path, limit: Expansion, members: Sequence[str]) -> Content:
     with _damage("zip", path), zipfile.ZipFile(file) as archive:
         member = _member(archive, path, members)
         with archive.open(member) as packed:
-            data = _stream(packed, path, (member.compress_size, allow))
-    return _unpack(io.BytesIO(data), PurePosixPath(member.filename).name, path, (len(data), allow), ())
+            data = _stream(packed, limit.inner())
+    return _unpack(io.BytesIO(data), PurePosixPath(member.filename).name, path, limit.inner(), ())
 
 
 def _member(archive: zipfile.ZipFile, path: Path, members: Sequence[str]) -> zipfile.ZipInfo:
@@ -186,24 +191,13 @@ def kind_of(name: str) -> str:
     return PurePosixPath(name.lower().removesuffix(".gz")).suffix.removeprefix(".")
 
 
-def _stream(packed: IO[bytes] | gzip.GzipFile, path: Path, limit: tuple[int, bool]) -> bytes:
+def _stream(packed: IO[bytes] | gzip.GzipFile, limit: Expansion) -> bytes:
     """Expand piece by piece, so that a decompression bomb is refused early."""
-    size, allowed = limit
     data = bytearray()
     while piece := packed.read(CHUNK):
         data += piece
-        if not allowed:
-            check_expansion(len(data), size, shown(path))
+        limit.check_while_reading(len(data), len(piece))
     return bytes(data)
-
-
-def check_expansion(expanded: int, packed: int, where: str) -> None:
-    """Refuse what grows as no honest table does."""
-    if expanded > BOMB_SIZE and expanded > BOMB_RATIO * max(packed, 1):
-        raise DataError(
-            f"{where} expands more than {BOMB_RATIO:,}-fold, past {memory.size(BOMB_SIZE)}: "
-            "if that is right, pass allow_expansion=True (--allow-expansion)."
-        )
 
 
 @contextmanager

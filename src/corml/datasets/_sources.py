@@ -92,7 +92,7 @@ def _refuse_query(options: Options, what: str) -> None:
 def table(read: Content, options: Options, notes: Notes, *, quotes: bool = True, nested: bool = False) -> Table:
     """Read the table in some bytes, by their kind; `nested` lets a field of JSON hold a list."""
     if read.kind in ("parquet", "pq"):
-        return from_parquet(read)
+        return from_parquet(read, allow_expansion=options.allow_expansion)
     if read.kind == "npz":
         return from_npz(read, allow_expansion=options.allow_expansion)
     if read.kind in ("jsonl", "ndjson", "json"):
