@@ -128,4 +128,9 @@ def ascii_line(value: object, longest: int = 60) -> str:
     """Quote one value with control characters escaped and its length bounded."""
     text = str(value)
     clipped = text if len(text) <= longest else text[: longest - 1] + "…"
-    return "'" + "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in clipped) + "'"
+    return f"'{printable(clipped)}'"
+
+
+def printable(text: object) -> str:
+    """Escape what does not print: data must not be able to move the cursor or forge a line."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))

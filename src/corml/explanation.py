@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml import html
+from corml.errors import printable
 
 if TYPE_CHECKING:
     import polars
@@ -89,12 +90,13 @@ class Explanation:
         return html.table(["because of", *words], rows, caption=about, note=note)
 
     def __str__(self) -> str:
-        lines = [f"{self.titles.get(self.item, self.item)}: score {self.score:.4f}"]
-        lines += [f"  new; it is like {self.shown_like()}"] if self.like else []
+        lines = [f"{printable(self.titles.get(self.item, self.item))}: score {self.score:.4f}"]
+        lines += [f"  new; it is like {printable(self.shown_like())}"] if self.like else []
         for row in self.rows():
             split = ", ".join([*(f"{name} {row[name]:.4f}" for name in self.parts), *_event(row)])
-            lines.append(f"  {row['contribution']:9.4f}  {self.titles.get(row['item'], row['item'])}  ({split})")
-        lines += [f"  {'unknown':>9}  {label}" for label in self.unknown]
+            name = printable(self.titles.get(row["item"], row["item"]))
+            lines.append(f"  {row['contribution']:9.4f}  {name}  ({printable(split)})")
+        lines += [f"  {'unknown':>9}  {printable(label)}" for label in self.unknown]
         return "\n".join(lines)
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml import html
-from corml.errors import UnknownIdError
+from corml.errors import UnknownIdError, printable
 from corml.ids import canonical
 
 if TYPE_CHECKING:
@@ -158,10 +158,10 @@ class Recommendations:
             yield record | ({"new": item in self.new} if self.new else {})
 
     def _lines(self, row: int) -> str:
-        lines = [f"{self.users[row]}" + (f"  ({self.reasons[row]})" if self.reasons[row] else "")]
+        lines = [printable(self.users[row]) + (f"  ({self.reasons[row]})" if self.reasons[row] else "")]
         lines += [
-            f"{r['rank']:>4}  {r['score']:9.4f}{_times(r.get('boost', 1))}  {r['item']}"
-            + (f"  {r['title']}" if r.get("title") else "")
+            f"{r['rank']:>4}  {r['score']:9.4f}{_times(r.get('boost', 1))}  {printable(r['item'])}"
+            + (f"  {printable(r['title'])}" if r.get("title") else "")
             + ("  (new)" if r.get("new") else "")
             for r in self._records(row)
         ]

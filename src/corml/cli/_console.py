@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from corml.errors import printable as clean
 from corml.progress import Progress, silent
 
 __all__ = [
@@ -33,6 +34,7 @@ WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # the prog
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether only results and errors are printed
 STDOUT = "-"  # a file of this name is standard output
 _OPTION = re.compile(r"\b[a-z]\w*(?:=\S*)? \((--[a-z][^()]*)\)")
+_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # controls that JSON lets through
 UNLIMITED = 100_000  # columns where standard output is not a terminal: a row stays one line
 
 
@@ -63,11 +65,6 @@ def in_flags(text: str) -> str:
     return _OPTION.sub(r"\1", text)
 
 
-def clean(text: object) -> str:
-    """Escape what does not print: data must not be able to move the cursor or forge a line."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
-
-
 def show_json(value: Any) -> None:
     """Print a value as JSON."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
@@ -75,8 +72,9 @@ def show_json(value: Any) -> None:
 
 
 def as_json_text(value: Any, *, ascii_only: bool = False) -> str:
-    """Write a value as JSON that every reader takes: what is not a finite number is null."""
-    return json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False, default=str)
+    """Write a value as JSON that every reader takes, and no terminal obeys: what is not a finite number is null."""
+    text = json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False, default=str)
+    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -1,5 +1,6 @@
 """corml inspect: the contents of a model file, without fitting or evaluating anything."""
 
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -12,6 +13,7 @@ from corml.storage import container
 
 __all__ = ["inspect"]
 
+LABEL = re.compile(r"[a-z][a-z0-9_]*@[0-9]{1,6}")  # of a metric
 MANY = 12  # facts of a kind, such as the trials of a look, that would fill screens
 
 
@@ -51,10 +53,23 @@ def inspect(
     _section("fit", meta["notes"])
     evaluation = meta["evaluation"]
     _section("evaluation", {name: value for name, value in evaluation.items() if name not in ("metrics", "intervals")})
-    if evaluation.get("metrics"):
+    metrics, others = _known_metrics(evaluation.get("metrics"))
+    if metrics:
         intervals = {name: tuple(ends) for name, ends in evaluation.get("intervals", {}).items()}
-        say(lay_out(evaluation["metrics"], intervals) + "\n")
+        say(lay_out(metrics, intervals) + "\n")
+    _section("metric", others)
     _section("versions", meta.get("made_with", {}))
+
+
+def _known_metrics(metrics: Any) -> tuple[dict[str, float], dict[str, Any]]:
+    """Metrics of a name and a length, such as ndcg@10, that can be laid out; and whatever else a file has there."""
+    given = metrics if isinstance(metrics, dict) else {}
+    laid_out = {
+        name: value
+        for name, value in given.items()
+        if LABEL.fullmatch(name) and isinstance(value, int | float) and not isinstance(value, bool)
+    }
+    return laid_out, {name: value for name, value in given.items() if name not in laid_out}
 
 
 def _kinds(attributes: Any) -> dict[str, Any]:
