@@ -2,6 +2,7 @@ from dataclasses import dataclass
 
 import pytest
 
+import corml
 from corml.errors import SettingError
 from corml.settings import (
     above,
@@ -58,11 +59,11 @@ def test_text_is_read_by_the_settings_own_rule():
         ("heat", True, "got 'True'"),
         ("minutes", "1.5", "minutes must be a whole number from 1 to 600; got '1.5'."),
         ("minutes", 0, "got '0'"),
-        ("salt", 0, "must be a number above 0; got '0'"),
+        ("salt", 0, "must be a number above 0 and at most 1e+12; got '0'"),
         ("fan", "perhaps", "must be true or false"),
         ("fan", 1, "must be true or false"),
         ("shelf", "bottom", "must be one of 'top', 'middle'; got 'bottom'"),
-        ("steam", -1, "a finite number of 0 or more, or none (as the dish needs)"),
+        ("steam", -1, "a number from 0 to 1e+12, or none (as the dish needs)"),
         ("heating", 20, "Oven has no setting 'heating'; did you mean 'heat'?"),
         ("zzz", 20, "Oven has no setting 'zzz'; there is: fan, heat, minutes, salt, shelf, steam"),
     ],
@@ -80,3 +81,9 @@ def test_checking_a_good_model_says_nothing():
 
 def test_the_nearest_name_is_suggested():
     assert nearest("rnk", ["rank", "mix"]) == "; did you mean 'rank'?"
+
+
+@pytest.mark.parametrize(("name", "value"), [("ridge", 1e300), ("l2", 1e30), ("scale", 1e13), ("rho", 10**30)])
+def test_numbers_that_would_overflow_are_refused_before_a_fit(name, value):
+    with pytest.raises(SettingError, match=rf"{name} of CoRML must be a number .*1e\+12"):
+        corml.CoRML(**{name: value}).fit(corml.Interactions.from_pairs(list("aab"), list("xyy")))

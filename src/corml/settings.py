@@ -5,7 +5,6 @@ Command-line flags, settings files, checks, documentation and tuning all read th
 
 import dataclasses
 import difflib
-import math
 import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
@@ -146,15 +145,17 @@ def between(low: float, high: float) -> Rule:
     return Rule(f"a number from {low:g} to {high:g}", lambda v: _number(v) and low <= v <= high)
 
 
-def above(low: float, high: float = math.inf) -> Rule:
+LARGEST = 1e12  # beyond it single precision overflows in products of three, and nothing is learned long before
+
+
+def above(low: float, high: float = LARGEST) -> Rule:
     """A number strictly above `low` and at most `high`."""
-    top = "" if high == math.inf else f" and at most {high:g}"
-    return Rule(f"a number above {low:g}{top}", lambda v: _number(v) and low < v <= high)
+    return Rule(f"a number above {low:g} and at most {high:g}", lambda v: _number(v) and low < v <= high)
 
 
 def at_least(low: float) -> Rule:
-    """A finite number not below `low`."""
-    return Rule(f"a finite number of {low:g} or more", lambda v: _number(v) and v >= low)
+    """A number not below `low`."""
+    return between(low, LARGEST)
 
 
 def whole(low: int, high: int) -> Rule:

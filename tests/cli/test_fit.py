@@ -88,6 +88,7 @@ def test_a_settings_file_may_say_everything(run, here, csv):
         ("[model]\nmics = 1\n", "no setting 'mics'; did you mean 'mix'"),
         ("[model]\nmix = [1]\n", "mix of CoRML must be"),
         ("x\n", "is not TOML"),
+        ("a = " + 5000 * "[" + 5000 * "]", "is nested too deeply"),
     ],
 )
 def test_a_mistake_in_a_settings_file_is_named_before_the_data_are_read(run, here, csv, monkeypatch, text, fragment):

@@ -1,4 +1,4 @@
-"""Nothing that comes from data moves a cursor, colours a screen or forges a line: in Python, on the console, in JSON."""
+"""Nothing from data moves a cursor, colours a screen or forges a line: in Python, on the console, in JSON."""
 
 import json
 

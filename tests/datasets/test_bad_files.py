@@ -255,6 +255,23 @@ def test_unpacking_asks_for_memory_as_it_goes_whatever_is_allowed(make, monkeypa
         load(path, allow_expansion=True)
 
 
+@pytest.mark.parametrize("unit", ["s", "m", "h", "D", "M", "Y", "ms", "us", "ns"])
+def test_times_of_an_archive_have_any_unit(tmp_path, unit):
+    times = np.array(["2001-01-01", "2003-01-01"]).astype("datetime64[D]").astype(f"datetime64[{unit}]")
+    np.savez(tmp_path / "a.npz", user=np.array([1, 2]), item=np.array([3, 4]), time=times)
+    assert load(tmp_path / "a.npz").times.tolist() == [978_307_200, 1_041_379_200]
+
+
+def test_damaged_lzma_is_said(make):
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", zipfile.ZIP_LZMA) as archive:
+        archive.writestr("ratings.csv", "user,item\n" + "a,b\n" * 1000)
+    data = bytearray(out.getvalue())
+    data[60] ^= 255
+    with pytest.raises(DataError, match="is not a whole zip file"):
+        load(make("damaged.zip", bytes(data)))
+
+
 def test_a_zip_with_a_password_is_refused(make):
     packed = bytearray(zipped(a__csv="user,item\na,x\n"))
     for at in (packed.find(b"PK\x03\x04") + 6, packed.find(b"PK\x01\x02") + 8):

@@ -35,6 +35,10 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
         given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
     except OSError as fault:
         raise SettingError(f"Cannot read the settings file {name}: {fault.strerror}.") from None
+    except RecursionError:
+        raise SettingError(
+            f"The settings file {name} is nested too deeply: it has sections with values, no more."
+        ) from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
         raise SettingError(f"The settings file {name} is not TOML: {fault}.") from None
     _known(given, SECTIONS, f"{name} has no section")

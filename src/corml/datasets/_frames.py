@@ -127,6 +127,8 @@ def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
     """Text as Python's own (polars knows no strings of fixed width); byte strings count as UTF-8."""
     if array.dtype.kind == "S":
         array = np.char.decode(array, "utf-8")
+    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] not in ("D", "ms", "us", "ns"):
+        array = array.astype("datetime64[ms]")  # polars knows no seconds, hours or years
     return array.astype(object) if array.dtype.kind == "U" else array
 
 

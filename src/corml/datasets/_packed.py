@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import lzma
 import os
 import stat
 import sys
@@ -205,7 +206,7 @@ def _damage(kind: str, path: Path) -> Iterator[None]:
     """Turn what a decompressor says about a broken file into a sentence."""
     try:
         yield
-    except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error) as fault:
+    except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as fault:
         raise DataError(f"{shown(path)} is not a whole {kind} file ({fault}): fetch or compress it again.") from fault
     except RuntimeError as fault:  # a password, or a compression this Python cannot undo
         raise DataError(f"{shown(path)} cannot be unpacked ({fault}): unpack it by other means first.") from fault
