@@ -24,6 +24,8 @@ class Server(ThreadingHTTPServer):
     break_after: list[int]
     status = 200
     wrong_piece = False
+    moved_to = ""
+    said_length = ""
 
     def handle_error(self, request, client_address):
         """Connections that break are the point."""
@@ -35,6 +37,11 @@ class Handler(BaseHTTPRequestHandler):
         server.requested.append(self.headers.get("Range"))
         if server.status != 200:
             return self.send_error(server.status)
+        if server.moved_to and not self.path.endswith("elsewhere.csv"):
+            self.send_response(302)
+            self.send_header("Location", server.moved_to)
+            self.end_headers()
+            return None
         if server.wrong_piece and self.headers.get("Range"):
             self.send_response(206)
             self.send_header("Content-Range", f"bytes 0-{len(server.body) - 1}/{len(server.body)}")
@@ -50,7 +57,7 @@ class Handler(BaseHTTPRequestHandler):
         if start:
             self.send_header("Content-Range", f"bytes {start}-{len(server.body) - 1}/{len(server.body)}")
         if server.length:
-            self.send_header("Content-Length", str(len(server.body) - start))
+            self.send_header("Content-Length", server.said_length or str(len(server.body) - start))
         if server.tag:
             self.send_header("ETag", server.tag)
         self.end_headers()
@@ -205,9 +212,44 @@ def test_a_folder_that_cannot_be_written_is_named(server, tmp_path):
         fetch(entry(server), folder=tmp_path / "file")
 
 
-def test_only_web_addresses_are_fetched(server, data_folder):
-    with pytest.raises(UsageError, match="not a web address"):
-        fetch(entry(server), address="file:///etc/passwd")
+UNSAFE = ["file:///etc/passwd", "http://example.org/a.csv", "ftp://127.0.0.1/a", "https//a", "http://[x"]
+
+
+@pytest.mark.parametrize("address", UNSAFE)
+def test_only_safe_addresses_are_fetched(server, data_folder, address):
+    with pytest.raises(UsageError, match="not a safe web address: it must start with https://"):
+        fetch(entry(server), address=address)
+
+
+@pytest.mark.parametrize("target", ["http://example.org/evil.csv", "ftp://127.0.0.1/evil.csv", "file:///etc/passwd"])
+def test_redirects_are_followed_to_safe_addresses_only(server, data_folder, target):
+    server.moved_to = target
+    with pytest.raises(DataError, match=r"sends on to .*evil.csv|Redirection to url .*passwd. is not allowed"):
+        fetch(entry(server))
+    server.moved_to = server.address.replace("data.csv", "elsewhere.csv")
+    assert fetch(entry(server))[0].read_bytes() == BODY
+
+
+def test_more_than_any_data_set_has_is_not_fetched(server, data_folder, monkeypatch):
+    for length in (True, False):  # what the server says, and what it sends
+        server.length = length
+        monkeypatch.setattr(_download, "LARGEST", 10_000)
+        with pytest.raises(DataError, match=r"is larger than 9.8 KiB, as no known data set is"):
+            fetch(entry(server))
+
+
+def test_a_length_that_is_no_number_is_not_believed(server, data_folder):
+    server.said_length = "9" * 30
+    assert fetch(entry(server))[0].read_bytes() == BODY
+
+
+@pytest.mark.parametrize("tag", [b"a\r\nX-Evil: 1", b"\xff\xfe", b"x" * 5000, b""])
+def test_a_note_of_the_version_that_somebody_changed_is_not_used(server, data_folder, tag):
+    data_folder.mkdir(exist_ok=True)
+    (data_folder / "toy.csv.part").write_bytes(BODY[:100])
+    (data_folder / "toy.csv.part.tag").write_bytes(tag)
+    assert fetch(entry(server))[0].read_bytes() == BODY
+    assert server.requested == [None]
 
 
 def test_a_mirror_can_stand_in_for_the_original(server, data_folder):

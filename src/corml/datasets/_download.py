@@ -3,12 +3,16 @@
 import hashlib
 import http.client
 import os
+import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
 
 import corml.datasets._known as _known
+from corml import memory
 from corml.datasets._known import Known, Remote
 from corml.datasets._packed import shown
 from corml.errors import DataError, UsageError, ascii_line
@@ -19,6 +23,9 @@ Progress = Callable[[int, int | None], object]  # bytes here so far, bytes in al
 
 CHUNK = 1 << 18
 TIMEOUT = 30.0  # seconds without a byte
+LARGEST = 1 << 33  # bytes; the largest known set has a fifth of a gigabyte
+LENGTH = re.compile("[0-9]{1,15}")
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
 ATTEMPTS = 3  # connections that may break before we give up; what came is kept
 
 
@@ -63,9 +70,10 @@ def _moved(file: Remote, address: str | None) -> Remote:
 
 
 def _fetch_one(file: Remote, target: Path, progress: Progress | None, notify: Callable[[str], object]) -> None:
-    if not file.address.startswith(("https://", "http://")):
+    if not _is_safe(file.address):
         raise UsageError(
-            f"{ascii_line(file.address, 200)} is not a web address: it must start with https:// or http://."
+            f"{ascii_line(file.address, 200)} is not a safe web address: it must start with https:// (or be on this "
+            "machine)."
         )
     part = target.with_name(target.name + ".part")
     try:
@@ -101,30 +109,59 @@ def _persist(file: Remote, part: Path, target: Path, progress: Progress | None) 
 
 def _transfer(file: Remote, part: Path, progress: Progress | None) -> None:
     """One connection: the missing bytes if the server can give them, else all."""
-    have = part.stat().st_size if part.exists() and _tag(part).exists() else 0
+    version = _remembered(part)
+    have = part.stat().st_size if part.exists() and version else 0
     request = urllib.request.Request(file.address, headers={"User-Agent": "corml", "Accept-Encoding": "identity"})
     if have:
         request.add_header("Range", f"bytes={have}-")
-        request.add_header("If-Range", _tag(part).read_text())
-    with urllib.request.urlopen(request, timeout=TIMEOUT) as answer:
+        request.add_header("If-Range", version)
+    with _OPENER.open(request, timeout=TIMEOUT) as answer:
         resumed = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
         if answer.status == 206 and not resumed:  # another piece than we asked for: ask for the whole next time
             part.unlink()
             raise urllib.error.URLError("the server sent the wrong piece")
         done = have if resumed else 0
-        length = answer.headers.get("Content-Length")
-        total = done + int(length) if length else None
+        length = answer.headers.get("Content-Length") or ""
+        total = done + int(length) if LENGTH.fullmatch(length) else None
+        _check_size(file, max(done, total or 0))
         _remember(part, answer.headers.get("ETag") or answer.headers.get("Last-Modified"))
         with part.open("ab" if resumed else "wb") as out:
             while piece := _piece(answer):
                 out.write(piece)
                 done += len(piece)
+                _check_size(file, done)
                 if progress is not None:
                     progress(done, total)
             out.flush()
             os.fsync(out.fileno())
     if total is not None and done < total:
         raise http.client.IncompleteRead(b"", total - done)
+
+
+def _check_size(file: Remote, size: int) -> None:
+    if size > LARGEST:
+        raise DataError(f"{file.address} is larger than {memory.size(LARGEST)}, as no known data set is: not fetched.")
+
+
+def _is_safe(address: str) -> bool:
+    """Whether nobody on the way can change what is fetched: https, or this machine."""
+    try:
+        parts = urlsplit(address)
+        return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
+    except ValueError:
+        return False
+
+
+class _SafeRedirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects to safe addresses only."""
+
+    def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
+        if not _is_safe(newurl):
+            raise DataError(f"{req.full_url} sends on to {ascii_line(newurl, 200)}, which is not https: not fetched.")
+        return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+
+_OPENER = urllib.request.build_opener(_SafeRedirects)
 
 
 def _piece(answer: http.client.HTTPResponse) -> bytes:
@@ -140,12 +177,21 @@ def _tag(part: Path) -> Path:
     return part.with_name(part.name + ".tag")
 
 
+def _remembered(part: Path) -> str:
+    """The version that was noted; nothing where there is no note, or one that no server would have given."""
+    try:
+        text = _tag(part).read_text(encoding="ascii")
+    except (OSError, UnicodeDecodeError):
+        return ""
+    return text if text.isprintable() and len(text) <= 200 else ""
+
+
 def _remember(part: Path, version: str | None) -> None:
     """Without a version there is no safe way to go on, so no note and no resuming. Weak ETags do not count."""
     if version is None or version.startswith("W/"):
         _tag(part).unlink(missing_ok=True)
     else:
-        _tag(part).write_text(version)
+        _tag(part).write_text(version, encoding="ascii", errors="replace")
 
 
 def _verify(file: Remote, part: Path, notify: Callable[[str], object]) -> None:
