@@ -1,5 +1,6 @@
 """The bad-input matrix: what each unusable file is refused with."""
 
+import contextlib
 import gzip
 import io
 import os
@@ -260,6 +261,35 @@ def test_times_of_an_archive_have_any_unit(tmp_path, unit):
     times = np.array(["2001-01-01", "2003-01-01"]).astype("datetime64[D]").astype(f"datetime64[{unit}]")
     np.savez(tmp_path / "a.npz", user=np.array([1, 2]), item=np.array([3, 4]), time=times)
     assert load(tmp_path / "a.npz").times.tolist() == [978_307_200, 1_041_379_200]
+
+
+def test_a_mark_of_byte_order_inside_a_file_is_part_of_the_id(make):
+    data = load(make("inside.csv", "user,item\n\ufeffa,x\nb,y\n".encode()))
+    assert list(data.users) == ["\ufeffa", "b"]
+    assert list(load(make("first.csv", b"\xef\xbb\xbfuser,item\na,x\n")).users) == ["a"]
+
+
+def spent(path):
+    begun = time.process_time()
+    with contextlib.suppress(DataError):
+        load(path)
+    return time.process_time() - begun
+
+
+@pytest.mark.parametrize("kind", ["comments", "columns", "blank lines"])
+def test_reading_is_linear_in_what_stands_above_a_table_and_in_its_columns(make, kind):
+    """Eight times as much takes about eight times as long, not sixty-four times."""
+    few, many = [], []
+    for size, into in ((5_000, few), (40_000, many)):
+        rows = "".join(f"u{n % 500},i{n % 40}\n" for n in range(5 * size))
+        if kind == "columns":
+            names = ["user", "item", *(f"c{n}" for n in range(size)), f"c{size - 1}"]
+            text = ",".join(names) + "\n"
+        else:
+            text = ("# about\n" if kind == "comments" else "\n") * size + "user,item\n" + rows
+        path = make(f"{size}.csv", text)
+        into.extend(spent(path) for _ in range(3))
+    assert min(many) < 25 * min(few) + 0.05
 
 
 def test_damaged_lzma_is_said(make):

@@ -4,9 +4,11 @@ Without quotes in it a file is read by polars. With quotes, or where anything is
 row by row: it knows line numbers, and there is only one opinion about what a quote means.
 """
 
+import codecs
 import csv
 import io
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -25,6 +27,7 @@ __all__ = ["TextTable"]
 DAT = ("user", "item", "rating", "time")  # of MovieLens' .dat files, which are divided by `::` and have no header
 STAND_IN = "\x1f"  # the character that replaces a separator of several characters: «unit separator»
 SAMPLE_ROWS = 20
+LINE_END = re.compile(rb"\r\n|\r|\n")
 SAMPLE_BYTES = 1 << 20
 
 Record = tuple[int, list[str] | str]  # the line a row begins on, and its fields, or why it has none
@@ -90,6 +93,9 @@ class TextTable:
         """Read by polars; None where a row is short, long or blank, or a field empty."""
         import polars as pl
 
+        start, skipped = self._body_start(), self._skip + self._header
+        if self._data.startswith(codecs.BOM_UTF8, start):
+            return None  # polars would take a part of the first id for a mark of the file
         last = len(self.names) - 1
         order = sorted({*positions, last})
         try:
@@ -99,16 +105,16 @@ class TextTable:
                 separator=self._separator,
                 quote_char=None,
                 infer_schema=False,
-                skip_lines=self._skip + self._header,
+                skip_lines=skipped,
                 columns=order,
             )
         except pl.exceptions.PolarsError:
             return None
-        body = self._data.count(self._separator.encode(), self._body_start())
+        body = self._data.count(self._separator.encode(), start)
         if sum(frame.null_count().row(0)) or body != last * len(frame):
             return None
         series = [frame.to_series(order.index(at)) for at in positions]
-        return Columns(series, "line", first=self._skip + self._header + 1)
+        return Columns(series, "line", first=skipped + 1)
 
     def _slow(self, positions: Sequence[int]) -> Columns:
         layout = _Layout(self._dialect(), len(self.names), self._skip, self._header, self.where)
@@ -153,7 +159,8 @@ class TextTable:
 
     def _check_names(self) -> None:
         if len(set(self.names)) < len(self.names):
-            twice = next(name for name in self.names if self.names.count(name) > 1)
+            counts = Counter(self.names)
+            twice = next(name for name in self.names if counts[name] > 1)
             columns = _sniff.listed(self.names)
             raise DataError(
                 f"{self.where} has two columns named {ascii_line(twice)}; its columns are {columns}: rename one."
@@ -170,11 +177,11 @@ def _preamble(data: bytes, where: str) -> tuple[int, int]:
     """Count blank and comment lines at the top, and find where they end."""
     lines = start = 0
     while start < len(data):
-        end = min((at for at in (data.find(b"\n", start), data.find(b"\r", start)) if at >= 0), default=len(data))
-        line = data[start:end].strip()
+        found = LINE_END.search(data, start)
+        line = data[start : found.start() if found else len(data)].strip()
         if line and not line.startswith(b"#"):
             return lines, start
-        start = end + (2 if data[end : end + 2] == b"\r\n" else 1)
+        start = found.end() if found else len(data)
         lines += 1
     raise DataError(f"{where} has no interactions: it is empty.")
 
