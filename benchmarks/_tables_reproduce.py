@@ -145,6 +145,9 @@ def _speed() -> list[str]:
             for row in record["rows"]
         ]
         parts.append(f"**`speed`, {_title(data)}**, {record['date']}:\n\n" + "\n".join(markdown(rows)))
+    if parts:
+        said = "Models ran on an idle machine, but for the fixed steps: these ran before, beside other work."
+        parts.append(paragraph(f"{said} Compare processor seconds."))
     return parts
 
 
