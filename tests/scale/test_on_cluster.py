@@ -202,3 +202,41 @@ def test_pieces_of_a_split_do_not_depend_on_how_the_store_is_cut(parts_of, monke
     assert pieces.means == whole.means
     assert pieces.users.tolist() == whole.users.tolist()
     assert json.dumps(pieces.record()) == json.dumps(whole.record())
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (["recommend", "m.corml", "--user", "u1", "--workers", "2"], "Workers make lists for everybody, in a folder"),
+        (["recommend", "m.corml", "--all", "--out", "l.csv", "--workers", "2"], "in a folder: --all --out lists/"),
+        (["recommend", "m.corml", "--all", "--out", "l/", "--workers", "0"], "at least 1; got 0"),
+        (["evaluate", "m.corml", "data.csv", "--workers", "2"], "Workers evaluate on the split of a store"),
+        (["evaluate", "m.corml", "data.csv", "--work", "w"], "--work says something of --workers or --cluster"),
+        (["evaluate", "m.corml", "p/", "--cluster", "tcp://127.0.0.1:1", "--workers", "1"], "give one of them"),
+        (["evaluate", "m.corml", "p/", "--insecure-cluster"], "give it, or leave both out"),
+    ],
+)
+def test_options_that_would_be_ignored_are_refused(words, says, capsys):
+    from corml.cli._main import main
+
+    with pytest.raises(SystemExit) as left:
+        main(words)
+    assert left.value.code == 2
+    assert says in capsys.readouterr().err.replace("\n", " ")
+
+
+def test_the_program_shares_the_work(model, parts_of, tmp_path, capsys):
+    from corml.cli._main import main
+
+    def told(*words):
+        with pytest.raises(SystemExit) as left:
+            main([words[0], str(tmp_path / "m.corml"), *words[1:]])
+        assert left.value.code == 0
+        return capsys.readouterr().out
+
+    model.save(tmp_path / "m.corml")
+    told("recommend", "--all", "--out", f"{tmp_path}/alone/")
+    told("recommend", "--all", "--out", f"{tmp_path}/shared/", "--workers", "1")
+    assert files_of(tmp_path / "alone") == files_of(tmp_path / "shared")
+    parts = str(parts_of("ratio").path)
+    assert told("evaluate", parts, "--json") == told("evaluate", parts, "--json", "--workers", "1")

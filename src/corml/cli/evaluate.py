@@ -5,9 +5,8 @@ from typing import Any
 import typer
 
 import corml
+from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import STDOUT, progress, say, show_json, tell
-from corml.cli._on_store import check_cluster
-from corml.cli._on_store import cluster as on_cluster
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._refit import measurable
 from corml.cli._rules import rules_of, with_rules
@@ -25,6 +24,7 @@ __all__ = ["evaluate"]
 @with_loading
 @with_splitting
 @with_rules
+@with_cluster
 def evaluate(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     source: str = typer.Argument(
@@ -49,22 +49,11 @@ def evaluate(
     work: str = typer.Option(
         None, "--work", metavar="DIR", help="With workers: the folder for what is finished (default: in the split)."
     ),
-    workers: int = typer.Option(
-        None, "--workers", metavar="N", help="Of the split of a store: share the work among N processes."
-    ),
-    cluster: str = typer.Option(
-        None,
-        "--cluster",
-        metavar="ADDRESS",
-        help="Of the split of a store: the scheduler of a Dask cluster, tcp://… or tls://….",
-    ),
-    insecure_cluster: bool = typer.Option(
-        False, "--insecure-cluster", help="Allow a cluster on other machines without TLS."
-    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
     rules: dict[str, Any] = {},
+    cluster: dict[str, Any] = {},
 ) -> None:
     """Evaluate a model on held-out interactions.
 
@@ -93,11 +82,9 @@ def evaluate(
     files_given = train or valid or test
     if files_given and (source or splitting):
         raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
-    check_cluster(workers, cluster, insecure=insecure_cluster)
-    shared = workers is not None or cluster is not None
-    if shared and not is_split(source):
+    if cluster and not is_split(source):
         raise UsageError("Workers evaluate on the split of a store: make one with corml data split STORE FOLDER/.")
-    if work is not None and not shared:
+    if work is not None and not cluster:
         raise UsageError("--work says something of --workers or --cluster: give one of them, or leave it out.")
     loaded = corml.read_model(model)
     turned(loaded, novelty)  # refused, where there is no dial, before anything is fitted
@@ -110,11 +97,11 @@ def evaluate(
         split = joined_split(train, valid, test, loading)
     else:
         split = recorded_split(loaded, model, source, loading, splitting)
-    with on_cluster(workers, cluster, insecure=insecure_cluster) as client, progress() as show:
+    with client_of(cluster) as client, progress() as show:
         measured = measurable(loaded, split, show) if isinstance(split, Split) else loaded
         if measured is not loaded:
             measured = measured.with_items(loaded.attributes_)  # which rules may ask for
-        how: dict[str, Any] = {"cluster": client, "work": work} if shared else {}
+        how: dict[str, Any] = {"cluster": client, "work": work} if cluster else {}
         dialled = turned(measured, novelty)
         result = corml.evaluate(dialled, split, names, part=part, rules=obeyed, progress=show, **how)
     if per_user:

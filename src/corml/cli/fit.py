@@ -12,9 +12,9 @@ import typer
 
 import corml
 from corml import models
+from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import progress, say, show_json, tell, wrote
 from corml.cli._on_store import check_options, store_of
-from corml.cli._on_store import cluster as on_cluster
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._plans import show_plan, tell_plan
 from corml.cli._refit import record_with_settings, refit
@@ -36,6 +36,7 @@ __all__ = ["fit"]
 
 @with_loading
 @with_splitting
+@with_cluster
 def fit(
     source: str = typer.Argument(None, metavar="DATA", help="A file of interactions, or the name of a data set."),
     out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="The model file to write."),
@@ -71,17 +72,11 @@ def fit(
     work: str = typer.Option(
         None, "--work", metavar="DIR", help="Of a store: the folder for what is finished (default: in the store)."
     ),
-    workers: int = typer.Option(None, "--workers", metavar="N", help="Of a store: share the work among N processes."),
-    cluster: str = typer.Option(
-        None, "--cluster", metavar="ADDRESS", help="Of a store: the scheduler of a Dask cluster, tcp://… or tls://…."
-    ),
-    insecure_cluster: bool = typer.Option(
-        False, "--insecure-cluster", help="Allow a cluster on other machines without TLS."
-    ),
     plan: bool = typer.Option(False, "--plan", help="Only show the plan of the fit: solver, memory, time."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
+    cluster: dict[str, Any] = {},
 ) -> None:
     """Fit a model and write it as one file.
 
@@ -123,14 +118,14 @@ def fit(
     if splitting:
         check_split(splitting)
     store = store_of(source, recommender, loading, splitting)
-    check_options(store, work, workers, cluster, insecure=insecure_cluster)
+    check_options(store, work, cluster)
     data: Any = store or (load(source, loading) if source else pairs_of_split(splitting, loading))
     if plan:
         show_plan(recommender.plan(make_split(data, splitting).train if splitting else data), as_json)
         return
     tell_plan(recommender, store)
     begun = time.perf_counter()
-    with _resumable(recommender, checkpoint), on_cluster(workers, cluster, insecure=insecure_cluster) as client:
+    with _resumable(recommender, checkpoint), client_of(cluster) as client:
         how: dict[str, Any] = {"checkpoint": checkpoint} if checkpoint else {}
         how |= {} if store is None else {"work": work, "cluster": client}
         recommender, record = _learn(recommender, data, splitting, how, refitting=not no_refit)

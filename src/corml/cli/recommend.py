@@ -7,9 +7,8 @@ from typing import Any
 import typer
 
 import corml
+from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import STDOUT, as_json_text, progress, show_json, show_table, tell, wrote
-from corml.cli._on_store import check_cluster
-from corml.cli._on_store import cluster as on_cluster
 from corml.cli._rules import rules_of, with_rules
 from corml.cli._tables import ending, put, table_bytes
 from corml.cli._where import excluded, only_these
@@ -28,6 +27,7 @@ FEW = 20  # lists whose reasons are printed one by one
 
 
 @with_rules
+@with_cluster
 def recommend(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     user: list[str] = typer.Option([], "--user", "-u", metavar="ID", help="A known user; may be repeated."),
@@ -103,20 +103,9 @@ def recommend(
         help="Write .parquet, .csv, .tsv or .json; - prints CSV. A folder, lists/, gets Parquet files of some users "
         "each, and the same command goes on if it was stopped.",
     ),
-    workers: int = typer.Option(
-        None, "--workers", metavar="N", help="With --all and --out lists/: share the work among N processes."
-    ),
-    cluster: str = typer.Option(
-        None,
-        "--cluster",
-        metavar="ADDRESS",
-        help="With --all and --out lists/: the scheduler of a Dask cluster, tcp://… or tls://….",
-    ),
-    insecure_cluster: bool = typer.Option(
-        False, "--insecure-cluster", help="Allow a cluster on other machines without TLS."
-    ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     rules: dict[str, Any] = {},
+    cluster: dict[str, Any] = {},
 ) -> None:
     """Recommend items, best first.
 
@@ -150,8 +139,7 @@ def recommend(
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history or --item with item ids.")
     if store and (listed or histories or not all_users or kind != FOLDER):
         raise UsageError("Lists of a store are for everybody in it, in a folder: --store STORE --all --out lists/.")
-    check_cluster(workers, cluster, insecure=insecure_cluster)
-    if (workers is not None or cluster is not None) and (listed or not all_users or kind != FOLDER):
+    if cluster and (listed or not all_users or kind != FOLDER):
         raise UsageError("Workers make lists for everybody, in a folder: --all --out lists/.")
     if histories and kind == FOLDER:
         raise UsageError("Lists in a folder are for known users: write those of histories into one file.")
@@ -181,7 +169,7 @@ def recommend(
     if kind == FOLDER:
         whom = [*listed, *(loaded.users_.labels if all_users else [])] if listed else None
         data = corml.Store(store) if store else None
-        with on_cluster(workers, cluster, insecure=insecure_cluster) as client, progress() as show:
+        with client_of(cluster) as client, progress() as show:
             made = loaded.recommend_to(out, whom, data=data, k=k, cluster=client, progress=show, **limits)
         _tell_of_parts(made, out, as_json)
         _tell_strangers(loaded, listed)
