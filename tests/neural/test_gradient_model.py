@@ -92,10 +92,11 @@ def test_what_was_learned_cannot_be_set_and_a_changed_setting_waits_for_the_next
     assert (model.settings_.size, model.settings_.prototypes) == (4, 4)
 
 
-def test_a_failed_fit_leaves_no_state(parts):
+def test_a_failed_fit_leaves_no_state(parts, monkeypatch):
     model = models.make("bpr-mf", QUICK).fit(parts.train)
+    overflowing(monkeypatch)
     with pytest.raises(NumericalError):
-        model.set_params(l2=1e300).fit(parts.train)
+        model.fit(parts.train)
     assert "fitted_" not in vars(model)
 
 
@@ -138,8 +139,19 @@ def test_other_faults_of_pytorch_stay_what_they_are(data, monkeypatch):
         model.fit(data)
 
 
-def test_settings_beyond_single_precision_are_named_or_reported(data):
+def overflowing(monkeypatch):
+    """Losses beyond single precision, as no setting gives them."""
+    from corml.baselines.bpr_mf import _Learner
+
+    loss = _Learner.loss
+    monkeypatch.setattr(_Learner, "loss", lambda self, *batch: loss(self, *batch) * 1e30 * 1e30)
+
+
+def test_settings_beyond_single_precision_are_refused_and_losses_reported(data, monkeypatch):
     with pytest.raises(SettingError, match="init_std of BPRMF must be a number above 0 and at most 100"):
         models.make("bpr-mf", {"init_std": 1e30})
+    with pytest.raises(SettingError, match=r"l2 of BPRMF must be a number from 0 to 1e\+12"):
+        models.make("bpr-mf", {"l2": 1e300})
+    overflowing(monkeypatch)
     with pytest.raises(NumericalError, match="The first loss is not finite: a setting is too large or too small"):
-        models.make("bpr-mf", {"l2": 1e300}).fit(data)
+        models.make("bpr-mf").fit(data)
