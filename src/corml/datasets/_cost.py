@@ -21,7 +21,7 @@ __all__ = ["require_for_ids", "require_for_reading"]
 PER_ROW = 92
 PER_VALUE = 12
 PER_LABEL = 60
-KEPT = 1.8
+KEPT = 2.2
 INSTEAD = "load it in parts, convert it to Parquet with whole numbers as ids, or add memory."
 
 
