@@ -236,6 +236,7 @@ def test_more_than_any_data_set_has_is_not_fetched(server, data_folder, monkeypa
         monkeypatch.setattr(_download, "LARGEST", 10_000)
         with pytest.raises(DataError, match=r"is larger than 9.8 KiB, as no known data set is"):
             fetch(entry(server))
+        assert not any(data_folder.iterdir())
 
 
 def test_a_length_that_is_no_number_is_not_believed(server, data_folder):

@@ -15,7 +15,10 @@ CLUSTER: dict[str, Any] = {
     "workers": (
         int | None,
         typer.Option(
-            None, "--workers", metavar="N", help="Of a store, or lists in a folder: share the work among N processes."
+            None,
+            "--workers",
+            metavar="N",
+            help="Of a store, its split or lists in a folder: share it among N processes.",
         ),
     ),
     "address": (
@@ -24,7 +27,7 @@ CLUSTER: dict[str, Any] = {
             None,
             "--cluster",
             metavar="ADDRESS",
-            help="Of a store, or lists in a folder: the scheduler of a Dask cluster, tcp://… or tls://….",
+            help="Of a store, its split or lists in a folder: the scheduler of a Dask cluster, tcp://… or tls://….",
         ),
     ),
     "insecure": (

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from corml.errors import printable as clean
+from corml.errors import printable
 from corml.progress import Progress, silent
 
 __all__ = [
@@ -19,7 +19,6 @@ __all__ = [
     "WORDS",
     "Progress",
     "as_json_text",
-    "clean",
     "command_line",
     "in_flags",
     "progress",
@@ -51,7 +50,7 @@ def say(text: str = "") -> None:
 def tell(text: str) -> None:
     """Print a remark, in one line, on standard error, so that results can be piped on; a quiet program has none."""
     if not QUIET.get():
-        print(clean(text), file=sys.stderr)
+        print(printable(text), file=sys.stderr)
 
 
 def wrote(out: str, about: str) -> None:
@@ -88,7 +87,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
     for at, column in enumerate(columns):
         numeric = bool(rows) and all(_is_number(row[at]) for row in rows)
-        table.add_column(Text(clean(column)), justify="right" if numeric else "left", overflow="fold")
+        table.add_column(Text(printable(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
     console = Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
@@ -131,4 +130,4 @@ def _cell(value: Any) -> str:
         return f"{value:.4g}" if small or abs(value) >= 1e6 else f"{value:,.4f}"
     if isinstance(value, int):
         return f"{value:,}"
-    return clean(value)
+    return printable(value)

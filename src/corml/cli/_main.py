@@ -12,8 +12,8 @@ import typer
 
 import corml
 from corml.cli._commands import Commands
-from corml.cli._console import QUIET, WORDS, clean, in_flags, say
-from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning, WeightsWarning
+from corml.cli._console import QUIET, WORDS, in_flags, say
+from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning, WeightsWarning, printable
 
 __all__ = ["app", "main"]
 
@@ -118,7 +118,7 @@ def _explain(fault: Exception) -> int:
 
 
 def _fail(code: str, sentence: str, exit_code: int) -> int:
-    print(f"error[{code}]: {clean(' '.join(sentence.splitlines()))}", file=sys.stderr)
+    print(f"error[{code}]: {printable(' '.join(sentence.splitlines()))}", file=sys.stderr)
     return exit_code
 
 
@@ -134,7 +134,7 @@ def _discard_output() -> None:
 
 
 def _warn(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-    print(f"warning: {clean(' '.join(str(message).split()))}", file=sys.stderr)
+    print(f"warning: {printable(' '.join(str(message).split()))}", file=sys.stderr)
 
 
 def _stop(number: int, frame: Any) -> NoReturn:

@@ -7,10 +7,10 @@ import typer
 
 import corml
 from corml.cli import _reporting as reporting
-from corml.cli._console import clean, command_line, progress, say, tell
+from corml.cli._console import command_line, progress, say, tell
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._work import check_split, joined_split, load, make_split, over
-from corml.errors import StudyError, UsageError, ascii_line
+from corml.errors import StudyError, UsageError, ascii_line, printable
 from corml.experiments.contestants import contestants
 from corml.experiments.design import METRICS, Design
 from corml.experiments.study import ENDINGS, FORMATS, Study
@@ -104,7 +104,7 @@ def compare(
         first = study.failed[0]
         raise StudyError(
             f"{len(study.failed)} of {len(study)} entries failed, the others are finished; "
-            f"{clean(first.label)}: {first.error}"
+            f"{printable(first.label)}: {first.error}"
         )
 
 

@@ -5,9 +5,9 @@ from typing import Any
 import typer
 
 import corml
-from corml.cli._console import clean, say, show_json, show_table
+from corml.cli._console import say, show_json, show_table
 from corml.cli._work import ids, tell_unknown
-from corml.errors import UsageError
+from corml.errors import UsageError, printable
 
 __all__ = ["explain"]
 
@@ -59,10 +59,10 @@ def explain(
             }
         )
     else:
-        title = clean(explanation.titles.get(explanation.item, explanation.item))
+        title = printable(explanation.titles.get(explanation.item, explanation.item))
         say(f"{title}: score {explanation.score:.4f}, from {len(rows)} items")
         if explanation.like:
-            say(f"new; it is like {clean(explanation.shown_like())}")
+            say(f"new; it is like {printable(explanation.shown_like())}")
         columns = explanation.columns
         show_table([name.replace("_", " ") for name in columns], (_cells(row, columns) for row in rows[:top]))
     tell_unknown(explanation.unknown, "--history")

@@ -7,7 +7,8 @@ from typing import Any
 import typer
 
 from corml import memory
-from corml.cli._console import clean, say, show_json, show_table
+from corml.cli._console import say, show_json, show_table
+from corml.errors import printable
 from corml.evaluation.table import lay_out
 from corml.storage import container
 
@@ -37,13 +38,13 @@ def inspect(
         show_json({**meta, "digest": contents.digest, "bytes": contents.bytes, "arrays": shapes})
         return
     size, users = memory.size(contents.bytes), "with" if "users.bytes" in arrays else "without"
-    say(f"{clean(meta['model'])} model, format {meta['format']}, {size}, {users} the histories of its users")
+    say(f"{printable(meta['model'])} model, format {meta['format']}, {size}, {users} the histories of its users")
     sizes = (f"{number:,} {what}" for number, what in zip(meta["shape"], ("users", "items"), strict=False))
     say(f"fitted on {' x '.join(sizes)}")
     updates = meta.get("now", {}).get("updates", [])
     if updates:
         pairs, users = (sum(one.get(name, 0) for one in updates) for name in ("interactions", "new_users"))
-        last = clean(updates[-1].get("when"))
+        last = printable(updates[-1].get("when"))
         say(f"added since, not learned from: interactions {pairs:,}, new users {users:,}, last on {last}")
     say(f"digest {contents.digest}\n")
     _section("setting", {name: "none" if value is None else value for name, value in meta["settings"].items()})

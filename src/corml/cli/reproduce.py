@@ -4,8 +4,8 @@ from pathlib import Path
 
 import typer
 
-from corml.cli._console import clean, command_line, progress, say, show_json, tell
-from corml.errors import DataError, StudyError, UsageError, ascii_line
+from corml.cli._console import command_line, progress, say, show_json, tell
+from corml.errors import DataError, StudyError, UsageError, ascii_line, printable
 from corml.experiments.reproduce import EXPERIMENTS, Outcome
 from corml.experiments.reproduce import reproduce as run_experiment
 from corml.experiments.reproduce.files import write
@@ -101,4 +101,4 @@ def _finish(outcomes: list[Outcome], absent: list[str]) -> None:
         raise DataError("Nothing was run: see above which data are needed, or try --quick.")
     failed = [line for outcome in outcomes for line in outcome.failed]
     if failed:
-        raise StudyError(f"{len(failed)} fits failed, the others are finished; {clean(failed[0])}")
+        raise StudyError(f"{len(failed)} fits failed, the others are finished; {printable(failed[0])}")

@@ -123,13 +123,13 @@ def _transfer(file: Remote, part: Path, progress: Progress | None) -> None:
         done = have if resumed else 0
         length = answer.headers.get("Content-Length") or ""
         total = done + int(length) if LENGTH.fullmatch(length) else None
-        _check_size(file, max(done, total or 0))
+        _check_size(file, part, max(done, total or 0))
         _remember(part, answer.headers.get("ETag") or answer.headers.get("Last-Modified"))
         with part.open("ab" if resumed else "wb") as out:
             while piece := _piece(answer):
                 out.write(piece)
                 done += len(piece)
-                _check_size(file, done)
+                _check_size(file, part, done)
                 if progress is not None:
                     progress(done, total)
             out.flush()
@@ -138,8 +138,11 @@ def _transfer(file: Remote, part: Path, progress: Progress | None) -> None:
         raise http.client.IncompleteRead(b"", total - done)
 
 
-def _check_size(file: Remote, size: int) -> None:
+def _check_size(file: Remote, part: Path, size: int) -> None:
+    """Refuse what is too large, and keep nothing of it."""
     if size > LARGEST:
+        part.unlink(missing_ok=True)
+        _tag(part).unlink(missing_ok=True)
         raise DataError(f"{file.address} is larger than {memory.size(LARGEST)}, as no known data set is: not fetched.")
 
 
