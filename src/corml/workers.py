@@ -29,7 +29,8 @@ def _read(folder: Path) -> Recommender:
 
 
 @lru_cache(maxsize=1)  # ids of items, and the latest of all times, are read once
-def _people(folder: Path, store: str | None, ages: bool) -> Whose:
+def _people(folder: Path, store: str | None, version: str | None, *, ages: bool) -> Whose:
+    """Everybody in a store, or all users of the model; a store of another version is opened anew."""
     options = {"exclude_recent": "0s"} if ages else {}
     return whose(_read(folder), None, None if store is None else Store(store), options)
 
@@ -48,9 +49,10 @@ def lists(
     store: str | None,
 ) -> dict[str, Any]:
     """Write the lists of the people from the first to before the last, and tell what there is to know of the file."""
-    model, ages = opened(inputs["model"]), "exclude_recent" in options
-    people = _people(inputs["model"].folder, store, ages)
-    if store is not None and people.facts() != asked["users"]:
+    model, whom = opened(inputs["model"]), asked["users"]
+    people = _people(inputs["model"].folder, store, whom.get("store"), ages="exclude_recent" in options)
+    if store is not None and people.facts() != whom:
+        _people.cache_clear()  # it may be the right one when it is asked for again
         raise UsageError(f"{ascii_line(store, 200)} is another store on a worker: all need the same under this path.")
     data, counts = Maker(model, people, k, options, piece).part(first, last, lambda _: None)
     (out.folder / FILE).write_bytes(data)

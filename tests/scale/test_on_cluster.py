@@ -136,8 +136,20 @@ def test_another_store_under_the_same_path_is_refused_by_the_worker(model, shop,
     task = Task("corml.workers:lists", {"model": keep_model(artefacts, model, "one")}, params, places)
     with pytest.raises(UsageError, match="is another store on a worker"):
         Serial(artefacts).run([task])
-    workers._people.cache_clear()
+    assert not workers._people.cache_info().currsize
     workers._read.cache_clear()
+
+
+def test_a_store_that_was_made_anew_is_opened_anew_by_a_worker_that_lives(model, two, tmp_path):
+    """The same path, other people: a worker must not answer with those it knew."""
+    for number, users in enumerate((["a", "b"], ["a", "c", "d"])):
+        shutil.rmtree(tmp_path / "shop.store", ignore_errors=True)
+        pairs = pl.DataFrame({"user": users, "item": [f"i{at + 1}" for at in range(len(users))]})
+        pairs.write_parquet(tmp_path / "pairs.parquet")
+        store = corml.build_store(tmp_path / "pairs.parquet", tmp_path / "shop.store")
+        made = model.recommend_to(tmp_path / f"lists-{number}", data=store, k=3, cluster=two)
+        assert made.lists == len(users)
+        assert set(pl.read_parquet(tmp_path / f"lists-{number}" / "*.parquet")["user"]) == set(users)
 
 
 def test_a_token_that_a_kill_left_does_no_harm(model, two, tmp_path):
