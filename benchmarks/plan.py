@@ -1,10 +1,11 @@
-"""How far `corml plan` is from what happens (run: python benchmarks/plan.py [INTERACTIONS … | walk]).
+"""How far `corml plan` is from what happens (run: python benchmarks/plan.py [INTERACTIONS … | DATA … | walk]).
 
-Stores of generated interactions (`_powerlaw.py`) at three sizes. Each is made, fitted on with the default settings and
-recommended to, everybody, in a process of its own by one thread, with kernels that are compiled before; every round of
-tasks is watched. The estimate is made in another process, which times its kernels itself. Processor seconds are
-compared: in all, of each kernel, and of the driver, which is what is left. Writes results/speed/plan.json; with sizes
-only a file of its own. `walk` only estimates, from 10⁶ to 10⁹ interactions: results/speed/plan_walk.json.
+Stores of generated interactions (`_powerlaw.py`) at three sizes, or of the training pairs of public data. Each is made,
+fitted on with the default settings and recommended to, everybody, in a process of its own by one thread, with kernels
+that are compiled before; every round of tasks is watched. The estimate is made in another process, which times its
+kernels itself. Processor seconds are compared: in all, of each kernel, and of the driver, which is what is left. Writes
+results/speed/plan.json; with sizes or names only a file of its own. `walk` only estimates, from 10⁶ to 10⁹
+interactions: results/speed/plan_walk.json.
 """
 
 import os
@@ -17,7 +18,7 @@ from typing import Any
 
 import numpy as np
 import polars as pl
-from _machine import alone, peak
+from _machine import alone, load_split, peak
 from _powerlaw import Habits, degrees, draw, power_law
 from _record import begin, write
 from _watched import watched_fit
@@ -38,14 +39,19 @@ WALK = {  # interactions, users, items, nodes, cores
 SMALL, SMALL_ITEMS = 60_000, 5_000  # to compile with
 
 
-def generate(total: int, items: int, folder: str) -> None:
+def generate(total: int | str, items: int | None, folder: str) -> None:
+    """Write the pairs of a size, or those of a public data set."""
+    if isinstance(total, str):
+        load_split(total).train.to_frame().write_parquet(f"{folder}/{total}.parquet")
+        return
+    assert items is not None
     popularity = degrees(power_law(items, 0.45), total, min_degree=1).astype(np.float64)
     activity = degrees(power_law(total // HISTORY, 0.25), total, min_degree=5)
     drawn = draw(popularity, activity, Habits(), min_degree=1)
     pl.DataFrame({name: drawn[name] for name in ("user", "item")}).write_parquet(f"{folder}/{total}.parquet")
 
 
-def build(total: int, folder: str) -> float:
+def build(total: int | str, folder: str) -> float:
     if total != SMALL:
         build(SMALL, folder)
     begun = time.process_time()
@@ -53,7 +59,7 @@ def build(total: int, folder: str) -> float:
     return round(time.process_time() - begun, 3)
 
 
-def measure(total: int, folder: str) -> dict[str, Any]:
+def measure(total: int | str, folder: str) -> dict[str, Any]:
     small, _ = watched_fit(f"{folder}/{SMALL}.store")
     small.recommend_to(f"{folder}/lists-{SMALL}-{total}", data=corml.Store(f"{folder}/{SMALL}.store"), k=20)
     wall, begun = time.perf_counter(), time.process_time()
@@ -73,7 +79,7 @@ def measure(total: int, folder: str) -> dict[str, Any]:
     }
 
 
-def foresee(total: int, folder: str) -> dict[str, Any]:
+def foresee(total: int | str, folder: str) -> dict[str, Any]:
     begun = time.process_time()
     found = corml.estimate(corml.CoRML(), corml.Store(f"{folder}/{total}.store"), nodes=1, cores=1)
     kernels: dict[str, dict[str, float]] = defaultdict(lambda: {"runs": 0, "tasks": 0, "cpu seconds": 0.0})
@@ -132,11 +138,14 @@ def walk() -> None:
     print(write("speed/plan_walk", begun, {"assumptions": asdict(Assumptions()), "estimates": found}))
 
 
-def main(arguments: list[int]) -> None:
+def main(arguments: list[int | str]) -> None:
     os.environ |= {"CORML_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-    sizes = {size: SIZES.get(size, size // 60) for size in arguments} or SIZES
+    sizes = {one: None if isinstance(one, str) else SIZES.get(one, one // 60) for one in arguments} or SIZES
+    public = [one for one in sizes if isinstance(one, str)]
     how = {"by": "benchmarks/plan.py, generate", "mean history": HISTORY, **asdict(Habits()), "seed": 0}
-    begun, found = begin(generated=how, seed=0, packages=("polars",)), {}
+    if 0 < len(public) < len(sizes):
+        raise SystemExit("Give sizes or names of data, not both.")
+    begun, found = begin(*public, generated=None if public else how, seed=0, packages=("polars",)), {}
     with tempfile.TemporaryDirectory() as folder:
         alone(generate, SMALL, SMALL_ITEMS, folder)
         alone(build, SMALL, folder)
@@ -146,10 +155,11 @@ def main(arguments: list[int]) -> None:
             measured, estimated = alone(measure, total, folder), alone(foresee, total, folder)
             measured["store"] = made
             ratio = round(estimated["fit"] / measured["fit"], 2)
-            found[f"{total:,} interactions"] = {
+            name = total if isinstance(total, str) else f"{total:,} interactions"
+            found[name] = {
                 "items": items, "measured": measured, "estimated": estimated, "estimated / measured": ratio,
             }  # fmt: skip
-            print(f"{total:,}: measured {measured['fit']} s, estimated {estimated['fit']} s, {ratio}")
+            print(f"{name}: measured {measured['fit']} s, estimated {estimated['fit']} s, {ratio}")
             for kernel, one in measured["kernels"].items():
                 print(
                     f"    {kernel}: {one['cpu seconds']} s, {estimated['kernels'].get(kernel, {}).get('cpu seconds')} s"
@@ -160,4 +170,5 @@ def main(arguments: list[int]) -> None:
 
 
 if __name__ == "__main__":
-    walk() if sys.argv[1:] == ["walk"] else main([int(float(argument)) for argument in sys.argv[1:]])
+    given = sys.argv[1:]
+    walk() if given == ["walk"] else main([int(float(one)) if one[:1].isdigit() else one for one in given])
