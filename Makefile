@@ -5,8 +5,9 @@ BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 NEURAL := $(VENV)/.neural
 WORKERS ?= 2
-PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
-.PHONY: demo test quick test-long check format clean
+PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
+LOCKED := $(PIP) --require-hashes --no-deps --requirement
+.PHONY: demo test quick test-long attack fuzz test-lowest test-latest lock check format clean
 
 demo: $(READY)
 	$(BIN)/corml demo
@@ -25,6 +26,24 @@ quick: $(NEURAL)
 test-long: $(NEURAL)
 	$(BIN)/python -m pytest -m "slow or not slow" --long
 
+# Hostile files, requests, kills and signals, by the ten thousand; `python -m attack` below tests/ has options.
+attack: $(NEURAL)
+	cd tests && ../$(BIN)/python -m attack
+
+# Fuzzing that follows what the code covers, from the corpus that is kept in tests/attack/corpus.
+RUNS ?= 1000000
+fuzz: $(NEURAL)
+	$(PIP) --constraint constraints.txt atheris
+	cd tests && for target in data_reader model_loader request_decoder; do \
+		../$(BIN)/python -m attack.fuzz $$target $(RUNS) || exit 1; done
+
+# The tests with the oldest versions that pyproject.toml allows, and with the newest there are.
+test-lowest test-latest: test-%:
+	$(PYTHON) -m venv .venv-$*
+	$(PYTHON) deploy/versions.py $* > .venv-$*/versions.txt
+	.venv-$*/bin/python -m pip install --quiet --constraint .venv-$*/versions.txt --editable ".[test,serve,client,cluster,browser]"
+	.venv-$*/bin/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not thorough" -p no:cacheprovider
+
 check: $(NEURAL)
 	$(BIN)/ruff check src tests examples benchmarks deploy
 	$(BIN)/ruff format --check src tests examples deploy
@@ -34,17 +53,24 @@ format: $(READY)
 	$(BIN)/ruff check --fix src tests examples deploy
 	$(BIN)/ruff format src tests examples deploy
 
-$(READY): pyproject.toml constraints.txt
+# Every file that is installed has the hash it is known by.
+$(READY): pyproject.toml locked.txt
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "corml needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(PIP) --editable ".[test,serve,client]"
+	$(LOCKED) locked.txt
+	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# PyTorch is large: the demo does without it.
-$(NEURAL): $(READY)
-	$(PIP) --editable ".[test,serve,client,cluster,neural,browser]"
+# PyTorch is large: the demo does without it. It has a build for each kind of machine, so that its version is pinned alone.
+$(NEURAL): $(READY) locked-tests.txt constraints.txt
+	$(LOCKED) locked-tests.txt
+	$(PIP) --constraint constraints.txt torch
 	@touch $@
+
+# After a change of constraints.txt or of what pyproject.toml asks for; needs uv.
+lock:
+	$(PYTHON) deploy/lock.py
 
 clean:
-	rm -rf $(VENV) build dist .pytest_cache .mypy_cache .ruff_cache .coverage corml-demo
+	rm -rf $(VENV) .venv-lowest .venv-latest build dist .pytest_cache .mypy_cache .ruff_cache .coverage corml-demo
