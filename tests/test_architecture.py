@@ -41,7 +41,7 @@ ROWS = [
     {"histories"},
     {"content"},
     {"linalg"},
-    {"filters"},
+    {"filters", "long_histories"},
     {"attributes"},
     {"interactions"},
     {"ids", "strength"},

@@ -23,6 +23,7 @@ from corml.fitted_model import FittedModel
 from corml.ids import Ids, labels_of
 from corml.interactions import Interactions
 from corml.log import timed
+from corml.long_histories import shortened
 from corml.neighbours import SimilarUsers
 from corml.progress import Asked
 from corml.recommendations import Recommendations
@@ -94,6 +95,7 @@ class Recommender(FittedModel, ABC):
             train = _counted(train, self.NAME)
         self._forget()
         state = Fitted.on(train, values_of(self))
+        train = shortened(train, state.settings.get("longest_history"))
         with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(train)):
             outcome = self._fit(FitCall(train=train, fitted=state, valid=valid, progress=report), **how)
         self.fitted_ = replace(state, **vars(outcome))

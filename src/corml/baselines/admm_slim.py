@@ -17,6 +17,7 @@ from corml.interactions import Interactions
 from corml.linalg import admm
 from corml.linalg.gram import dense_gram
 from corml.linalg.scaling import column_degrees, power, scaled
+from corml.long_histories import longest_history
 from corml.recommender import FitCall
 from corml.settings import above, at_least, between, check, described, linear, log, optional, setting, whole, yes_or_no
 from corml.strength import of_mean_square_one
@@ -59,6 +60,7 @@ class ADMMSLIM(ItemItem):
     )
     max_steps: int = setting(500, whole(1, 1_000_000), help="max steps of the solver")
     tol: float = setting(1e-3, between(0, 1), help="relative residuals to reach; 0 runs exactly max_steps")
+    longest_history: int | None = longest_history()
 
     def plan(self, train: Interactions) -> RidgePlan:
         """Ridge and memory of a fit; refuses what would not fit."""

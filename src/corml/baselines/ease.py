@@ -16,6 +16,7 @@ from corml.linalg.local import local_ridge
 from corml.linalg.pairs import largest_gram, over_pairs, strongest
 from corml.linalg.scaling import column_squares, rows_of
 from corml.linalg.spd import spd_inverse
+from corml.long_histories import longest_history
 from corml.parallel import threads
 from corml.progress import Progress
 from corml.recommender import FitCall
@@ -70,6 +71,7 @@ class EASE(ItemItem):
         search=choice(None, 100, 400),
         help="weights kept for each item, the largest in size",
     )
+    longest_history: int | None = longest_history()
 
     def plan(self, train: Interactions) -> EASEPlan:
         """Route, ridge and memory of a fit."""

@@ -10,6 +10,7 @@ from corml.baselines._item_item import ItemItem
 from corml.fitted import Outcome
 from corml.linalg.pairs import over_pairs, strongest
 from corml.linalg.scaling import column_squares, rows_of
+from corml.long_histories import longest_history
 from corml.recommender import FitCall
 from corml.settings import at_least, choice, described, log, setting, whole
 
@@ -39,6 +40,7 @@ class ItemKNN(ItemItem):
     shrink: float = setting(
         30.0, at_least(0), search=log(1, 200), help="added to the denominator of the cosine, in users"
     )
+    longest_history: int | None = longest_history()
 
     def _fit(self, call: FitCall) -> Outcome:
         X = call.R

@@ -14,6 +14,7 @@ from corml.fitted import Certificate, Fitted, Outcome, Plan, on_items
 from corml.interactions import Interactions
 from corml.linalg.descent import nonnegative_nets
 from corml.linalg.pairs import largest_gram, over_pairs
+from corml.long_histories import longest_history
 from corml.progress import Asked
 from corml.recommender import FitCall
 from corml.settings import above, at_least, check, described, log, optional, setting, whole
@@ -55,6 +56,7 @@ class SLIM(ItemItem):
     )
     tol: float = setting(1e-3, above(0, 1), help="slopes to reach, as a share of the largest at zero")
     max_steps: int = setting(1000, whole(1, 1_000_000), help="max passes over the candidates of an item")
+    longest_history: int | None = longest_history()
 
     def fit(
         self,

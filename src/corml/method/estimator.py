@@ -18,6 +18,7 @@ from corml.interactions import Interactions
 from corml.linalg.closeness import Closeness
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.log import timed
+from corml.long_histories import are_degrees, longest_history, shortened
 from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
 from corml.method.look import look
@@ -68,6 +69,7 @@ PAPER: dict[str, Any] = {  # what the published problem has where our defaults d
     "filter": "elementwise",
     "rank": 256,
     "adapt": False,
+    "longest_history": None,
 }
 
 
@@ -108,10 +110,7 @@ class CoRML(Recommender):
         None, optional(at_least(0), "from the mean item degree"), search=log(5, 500), help="plain ridge on H"
     )
     user_balance: float = setting(
-        0.25,
-        between(0, 2),
-        search=linear(0, 1),
-        help="0 counts every interaction alike, as in the paper; higher, users more alike",
+        0.25, between(0, 2), search=linear(0, 1), help="0: interactions count alike, as in the paper; higher: users do"
     )
     rank: int | None = setting(
         None,
@@ -189,6 +188,7 @@ class CoRML(Recommender):
     max_memory: str | None = setting(
         None, optional(Rule("a size such as '8GB'", memory.is_size, str), "what is free"), help="max memory of a fit"
     )
+    longest_history: int | None = longest_history()
     precision: str = setting("single", one_of("single", "double"), help="floating-point numbers of the solver")
 
     @classmethod
@@ -206,7 +206,7 @@ class CoRML(Recommender):
             from corml.method.out_of_core.estimate import plan_of_store  # only who has a store waits for it
 
             return plan_of_store(train, Settings(values_of(self)))
-        return make_plan(of_mean_square_one(train.weighted), Settings(values_of(self)))
+        return make_plan(of_mean_square_one(shortened(train, self.longest_history).weighted), Settings(values_of(self)))
 
     def fit(
         self,
@@ -241,8 +241,8 @@ class CoRML(Recommender):
         how: dict[str, Any] = {"workspace": workspace}
         if isinstance(train, Interactions):  # what is not is refused by the fit itself
             if workspace is not None:
-                workspace.check_is_of(train)
-            how["warm_start"] = None if warm_start is None else WarmStart.of(warm_start, train)
+                workspace.serve(train, self.longest_history)
+            how["warm_start"] = None if warm_start is None else WarmStart.of(warm_start, train, self)
         return self._fit_and_keep(train, valid, progress, **how)
 
     def _fit_on_store(
@@ -304,7 +304,8 @@ class CoRML(Recommender):
     def check_state(self) -> None:
         """Refuse an H that is not symmetric, hollow and non-negative, and degrees that are not those of the data."""
         known = slice(None) if self.link_ is None else np.diff(self.link_.indptr) == 0
-        if not np.array_equal(self.degrees_[known], np.maximum(self.counts_, 1)[known]) or (self.degrees_ < 1).any():
+        degrees, longest = self.degrees_[known], self.settings_.longest_history
+        if not are_degrees(degrees, self.counts_[known], self.train_, longest) or (self.degrees_ < 1).any():
             raise ModelFileError("its degrees are not those of its data")
         H = self.H_
         if not issparse(H) or H.data.min(initial=0) < 0 or H.diagonal().any() or not is_symmetric(H):

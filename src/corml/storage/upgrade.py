@@ -1,4 +1,4 @@
-"""Facts of model files in format 1 as later formats have them; format 3 only adds arrays, of what users saw and when.
+"""Facts of older model files as those of the present have them; format 3 only adds arrays, of what users saw and when.
 
 In format 1 a given `ridge` switched four other settings of CoRML to the paper's values while the file still said none;
 what was chosen and how training went stood in notes without types. What was used is written out here. Gradient models
@@ -17,14 +17,16 @@ SWITCHED = {  # setting: where the ridge was left to the data, and where it was 
     "filter_norm": (0.4, 0.5),
 }
 EMBEDDING_MODELS = ("bpr-mf", "cml", "dpcml", "l-cml", "lightgcn", "simgcl", "ultragcn")
+COUNTS_PAIRS = ("corml", "ease", "slim", "admm-slim", "item-knn")
 PLAN_NAMES = {"predicted pairs": "pairs", "strongest per item": "candidates"}
 TRAINING_NAMES = {"cpu seconds": "cpu_seconds", "best epoch": "best_epoch", "valid": "metric"}
 
 
 def upgraded(meta: Mapping[str, Any]) -> dict[str, Any]:
     """The facts of a file, in the present format."""
+    meta = {**meta, "settings": _with_whole_histories(meta)}
     if meta.get("format") != 1:
-        return dict(meta)
+        return meta
     settings, notes = dict(meta["settings"]), meta["notes"]
     if meta["model"] == "corml":
         settings = _with_used(settings)
@@ -33,6 +35,17 @@ def upgraded(meta: Mapping[str, Any]) -> dict[str, Any]:
     if meta["model"] in EMBEDDING_MODELS and "start" in settings:
         settings["init_std"] = settings.pop("start")
     return {**meta, "settings": settings, "notes": _notes(notes)}
+
+
+def _with_whole_histories(meta: Mapping[str, Any]) -> dict[str, Any]:
+    """Models that count pairs learned from all of every history before they had a setting for it."""
+    settings, whole = dict(meta["settings"]), {"longest_history": None}
+    if meta["model"] in COUNTS_PAIRS:
+        return whole | settings
+    if meta["model"] == "corml-dial":
+        of = settings.get("of")
+        settings["of"] = whole | dict(of) if isinstance(of, Mapping) else whole if of is None else of
+    return settings
 
 
 def _with_used(settings: dict[str, Any]) -> dict[str, Any]:

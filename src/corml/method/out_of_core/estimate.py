@@ -195,7 +195,7 @@ def counts_of_store(store: Store, settings: Settings) -> tuple[Counts, Plan]:
     """The work in a store, and the plan of its fit; refuses one that is too large for this machine."""
     if len(store) == 0:
         raise UsageError(f"{ascii_line(store.path, 200)} has no interactions: nothing can be learned from it.")
-    known = Known.of_store(store)
+    known = Known.of_store(store, settings.longest_history)
     found = counted(known, settings)
     plan, about = plan_for(known, found, settings), store.manifest
     return Counts.of_known(known, found, plan, settings, weighted=about.weighted, timed=about.timed), plan

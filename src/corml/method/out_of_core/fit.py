@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.fitted import Certificate, Settings
+from corml.long_histories import kept_of_long
 from corml.method import prune
 from corml.method.fit import checked
 from corml.method.hold_out import HeldOut, pick, related_first, targets_of
@@ -48,7 +49,8 @@ def fit_store(store: Store, given: Settings, executor: Executor, progress: Progr
     """Fit with these settings."""
     task = matrix_task(store)
     executor.run([task], lambda done, total: progress("matrix", done, total))
-    files = Files(executor, task.key, progress=progress)
+    whole = Files(executor, task.key, progress=progress)
+    files = _shortened(whole, store, given.longest_history)
     plan, start = make_plan(files, given), None
     if looks(given):
         looked = _look(files, given, plan, progress)
@@ -73,7 +75,23 @@ def fit_store(store: Store, given: Settings, executor: Executor, progress: Progr
             H.eliminate_zeros()
     certificates = (solution.certificate,)
     checked(H, certificates, settings.tol)
-    return Learned(_shaped(V, s, settings), H, files.d, plan, certificates, files)
+    return Learned(_shaped(V, s, settings), H, files.d, plan, certificates, whole)
+
+
+def _shortened(files: Files, store: Store, longest: int | None) -> Files:
+    """The matrix to learn from: another one in files, where histories are longer than is learned from."""
+    degrees = files.sides.users.degrees
+    long = np.flatnonzero(degrees > longest) if longest is not None else np.zeros(0, np.int64)
+    if longest is None or not len(long):
+        return files
+    X, ids = files.X, store.without_pairs()
+    at = np.concatenate([np.arange(X.indptr[user], X.indptr[user + 1]) for user in long])
+    user, item = np.repeat(long, degrees[long]), X.indices[at]
+    gone = ~kept_of_long(ids.users, ids.items, user, item, longest)
+    left_out = files.keep(u=at[gone], i=positions_by_item(files.sides, user[gone], item[gone]))
+    task = Task(f"{KERNEL}:shortened", {"matrix": files.matrix, "left_out": left_out})
+    files.executor.run([task])
+    return Files(files.executor, task.key, progress=files.progress)
 
 
 def _shaped(V: NDArray[Any], s: NDArray[np.float64], settings: Settings) -> NDArray[np.float32]:

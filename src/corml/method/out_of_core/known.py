@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from corml.linalg.support import unsigned
 from corml.method.out_of_core.files import Files
-from corml.method.plan.pair_count import Items, Rows, add_users
+from corml.method.plan.pair_count import EVERYTHING, Items, Rows, add_users
 from corml.method.plan.seconds import Size
 from corml.store import Chunk, Store
 
@@ -35,11 +35,12 @@ class Known:
         return cls(sides.users.degrees, sides.items.degrees, lambda loss: Rows.of(sides, files.d, loss))
 
     @classmethod
-    def of_store(cls, store: Store) -> "Known":
-        """Of a store: where rows begin, and the rows of some items and of their users."""
+    def of_store(cls, store: Store, longest: int | None = None) -> "Known":
+        """Of a store: where rows begin, and the rows of some items and of their users; `longest` entries of each."""
         users = _Parts(store.chunks(), store.manifest.user_starts)
         items = _Parts(store.item_chunks(), store.manifest.item_starts)
         item_degrees = items.degrees()
+        users.longest = longest
         d = np.maximum(item_degrees.astype(np.float64), 1.0)
         return cls(users.degrees(), item_degrees, lambda loss: _RowsOfParts(users, items, d, loss))
 
@@ -56,10 +57,12 @@ class _Parts:
     def __init__(self, chunks: Iterable[Chunk], starts: Iterable[int]) -> None:
         self.starts = np.array(list(starts), dtype=np.int64)
         self.parts = [(chunk.indptr, chunk.indices, chunk.weights) for chunk in chunks]
+        self.longest: int | None = None  # entries of a row that count
 
     def degrees(self) -> NDArray[np.int64]:
-        """How many entries each row has."""
-        return np.concatenate([np.zeros(0, np.int64), *(np.diff(indptr) for indptr, _, _ in self.parts)])
+        """How many entries of each row count."""
+        found = np.concatenate([np.zeros(0, np.int64), *(np.diff(indptr) for indptr, _, _ in self.parts)])
+        return found if self.longest is None else np.minimum(found, self.longest)
 
     def row(self, number: int) -> tuple[NDArray[Any], NDArray[np.float32] | None]:
         """Columns and values of one row."""
@@ -90,5 +93,5 @@ class _RowsOfParts(Rows):
             own = None if strengths is None else strengths[low:high]
             add_users(
                 unsigned(of_item[low:high] - np.int32(first)), own, indptr, unsigned(indices), values,
-                self.loss[first:last], row,
+                self.loss[first:last], row, self.users.longest or EVERYTHING,
             )  # fmt: skip

@@ -17,7 +17,7 @@ from corml.linalg.support import unsigned
 from corml.store import Store
 from corml.tasks import Artefact, Draft, Task
 
-__all__ = ["KERNEL", "join_parts", "matrix_task", "sides_of", "without_pairs"]
+__all__ = ["KERNEL", "join_parts", "matrix_task", "positions_by_item", "shortened", "sides_of", "without_pairs"]
 
 KERNEL = "corml.method.out_of_core.matrix"
 Inputs = Mapping[str, Artefact]
@@ -85,7 +85,20 @@ def _mean_square_one(store: Store) -> float:
 # --- the same without some pairs -------------------------------------------------------------------------------------
 
 
-def without_pairs(inputs: Inputs, out: Draft) -> None:
+def shortened(inputs: Inputs, out: Draft) -> None:
+    """Kernel: a matrix to learn from, without the pairs that are listed: weights of mean square 1, and times."""
+    matrix, gone = inputs["matrix"], inputs["left_out"]["u"]
+    values, times = matrix.get("u_values"), matrix.get("u_times")
+    factor = 1.0
+    if values is not None:
+        squares = np.square(values.astype(np.float64))
+        factor = float(1 / np.sqrt((squares.sum() - squares[gone].sum()) / (len(values) - len(gone))))
+    if times is not None:
+        _copy_without(times, gone, out.create("u_times", (len(times) - len(gone),), np.float64))
+    without_pairs(inputs, out, factor=factor)
+
+
+def without_pairs(inputs: Inputs, out: Draft, *, factor: float = 1.0) -> None:
     """Kernel: a matrix without the pairs that are listed, by position on each side."""
     matrix, left_out = inputs["matrix"], inputs["left_out"]
     for side in ("u", "i"):
@@ -96,6 +109,7 @@ def without_pairs(inputs: Inputs, out: Draft) -> None:
         _copy_without(indices, gone, kept)
         if values is not None and kept_values is not None:
             _copy_without(values, gone, kept_values)
+            kept_values *= np.float32(factor)
         out.put(f"{side}_ptr", (ptr - np.searchsorted(gone, ptr)).astype(ptr.dtype))
 
 

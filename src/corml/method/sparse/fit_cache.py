@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from corml.errors import UsageError
 from corml.interactions import Interactions
 from corml.linalg.scaling import column_degrees
+from corml.long_histories import shortened
 from corml.method.problem import UserWeights, Weights
 from corml.method.sparse.candidates import Candidates, co_occurring
 from corml.method.sparse.cross_term import cross_term
@@ -43,21 +44,29 @@ class Workspace:
     def __init__(self, train: Interactions, *, rank: int = 0) -> None:
         self._least = rank
         self.fingerprint, self.users, self.items = train.fingerprint, train.users, train.items
-        self.X = of_mean_square_one(train.weighted)
-        self._V: dict[Norms, _V] = {}
         self._kept_V = 2 if rank else 1  # a search returns to the best exponents after each that was no better
+        self._begin(train)
+
+    def _begin(self, learned_from: Interactions) -> None:
+        """Forget everything, and serve these pairs."""
+        self._pairs = len(learned_from)
+        self.X = of_mean_square_one(learned_from.weighted)
+        self._V: dict[Norms, _V] = {}
         self._made = self._version = 0  # of V, so that nothing made from another one is taken for its own
         self._order: Reordered | None = None
         self._last: dict[str, tuple[Hashable, Any]] = {}
 
-    def check_is_of(self, train: Interactions) -> None:
-        """Refuse to serve other data."""
+    def serve(self, train: Interactions, longest_history: int | None) -> None:
+        """Refuse to serve other data; begin anew for another part of long histories."""
         if train.fingerprint != self.fingerprint:
             raise UsageError("This workspace was made for other interactions: make one with Workspace(train).")
         if train.users != self.users or train.items != self.items:
             raise UsageError(
                 "This workspace was made for these interactions in another order: make one with Workspace(train)."
             )
+        learned_from = shortened(train, longest_history)
+        if len(learned_from) != self._pairs:
+            self._begin(learned_from)
 
     def vectors(self, rank: int, norms: Norms, offered: NDArray[Any] | None = None) -> NDArray[Any]:
         """V of a rank: the first columns of one that is kept, the one offered by a warm start, or a new one."""

@@ -10,6 +10,7 @@ from corml.errors import UsageError
 from corml.fitted import Fitted, on_items
 from corml.interactions import Interactions
 from corml.method.spectral import Norms, unshaped
+from corml.settings import values_of
 
 if TYPE_CHECKING:
     from corml.recommender import Recommender
@@ -26,12 +27,13 @@ class WarmStart:
     norms: Norms
 
     @classmethod
-    def of(cls, model: "Recommender", train: Interactions) -> Self:
+    def of(cls, model: "Recommender", train: Interactions, new: "Recommender") -> Self:
         """Take over from a fitted CoRML; items it does not know begin with no weights."""
         state: Fitted | None = vars(model).get("fitted_")
         if state is None or "H" not in state.arrays:
             raise UsageError("warm_start must be a fitted CoRML: fit it first, or leave it out.")
         same = state.fingerprint == train.fingerprint and state.items == train.items
+        same = same and state.settings["longest_history"] == values_of(new)["longest_history"]
         H = on_items(state.arrays["H"], state.items, train.items)
         norms = state.settings.graph_user_norm, state.settings.graph_item_norm
         V = state.arrays["V"] if same else None
