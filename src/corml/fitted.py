@@ -48,7 +48,7 @@ __all__ = [
     "present",
 ]
 
-Shape = tuple[str | None, ...]  # "users", "items", or None for any length
+Shape = tuple[str | int | None, ...]  # "users", "items", another name for a width that arrays share, None for any
 T = TypeVar("T")
 
 
@@ -171,21 +171,27 @@ class Certificate:
 
 @dataclass(frozen=True, kw_only=True)
 class Epoch:
-    """One point of a training curve: the mean loss, seconds so far and, if it was measured, the validation metric."""
+    """One point of a training curve: the mean loss, seconds so far and, if it was measured, the validation metric.
+
+    Seconds are those of this fit, not of the model: a model file does not keep them.
+    """
 
     epoch: int
     loss: float
-    seconds: float
+    seconds: float | None = None
     valid: float | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
 class Training:
-    """How a model learned in epochs; PyTorch and the device decide its numbers as the seed does."""
+    """How a model learned in epochs; PyTorch and the device decide its numbers as the seed does.
+
+    Seconds are those of this fit, not of the model: a model file does not keep them, or equal fits had other files.
+    """
 
     epochs: int
-    seconds: float
-    cpu_seconds: float
+    seconds: float | None = None
+    cpu_seconds: float | None = None
     stopped: str
     curve: tuple[Epoch, ...] = field(repr=False)
     best_epoch: int | None = None
@@ -355,7 +361,7 @@ class LearnedArray(Generic[T]):
         raise AttributeError(f"{self.name}_ is what a fit learned: it cannot be set")
 
 
-def learned(kind: type[T], *shape: str | None, optional: bool = False) -> LearnedArray[T]:
+def learned(kind: type[T], *shape: str | int | None, optional: bool = False) -> LearnedArray[T]:
     """Declare an array that is read from the fitted state and kept in the model file: a type and the shape."""
     return LearnedArray(kind, shape, optional=optional)
 

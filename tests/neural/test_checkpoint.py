@@ -97,7 +97,7 @@ def test_how_long_and_where_to_learn_may_change_and_nothing_else(parts, path):
     before = path.read_bytes()
     for change in ({"size": 7}, {"learning_rate": 0.1}, {"batch": 51}, {"seed": 1}, {"l2": 0.5}):
         (name,) = change
-        with pytest.raises(UsageError, match=f"was trained with {name} .*: set it back, or choose another file"):
+        with pytest.raises(ModelFileError, match=f"was trained with {name} .*: set it back, or choose another file"):
             make(**change).fit(parts.train, checkpoint=path)
     assert path.read_bytes() == before
 
@@ -106,7 +106,7 @@ def test_other_data_are_refused(parts, path):
     make(epochs=1).fit(parts.train, valid=parts.valid, checkpoint=path)
     before = path.read_bytes()
     for train, valid in ((parts.test, parts.valid), (parts.train, parts.test), (parts.train, None)):
-        with pytest.raises(UsageError, match="was trained on other data, or on these in another order: choose"):
+        with pytest.raises(ModelFileError, match="was trained on other data, or on these in another order: choose"):
             make(epochs=2).fit(train, valid=valid, checkpoint=path)
     assert path.read_bytes() == before
 
@@ -120,7 +120,7 @@ def test_the_same_pairs_in_another_order_are_refused(parts, path):
     as_it_was = Interactions(parts.train.users, parts.train.items, parts.train.user, parts.train.item)
     assert shuffled.fingerprint == as_it_was.compact().fingerprint
     make(epochs=2).fit(as_it_was, checkpoint=path)
-    with pytest.raises(UsageError, match="or on these in another order"):
+    with pytest.raises(ModelFileError, match="or on these in another order"):
         make(epochs=2).fit(shuffled, checkpoint=path)
 
 
@@ -169,11 +169,13 @@ def test_fewer_epochs_than_were_learned_are_refused(parts, path):
 
 def test_the_checkpoint_of_another_model_and_a_finished_model_are_refused(parts, path, tmp_path):
     model = make("dpcml", epochs=1).fit(parts.train, checkpoint=path)
-    with pytest.raises(UsageError, match="is no checkpoint of bpr-mf but a checkpoint of 'dpcml': choose another file"):
+    with pytest.raises(
+        ModelFileError, match="is no checkpoint of bpr-mf but a checkpoint of 'dpcml': choose another file"
+    ):
         make().fit(parts.train, checkpoint=path)
     model.save(tmp_path / "model.corml")
     before = (tmp_path / "model.corml").read_bytes()
-    with pytest.raises(UsageError, match="is no checkpoint of dpcml but a finished model, 'dpcml'"):
+    with pytest.raises(ModelFileError, match="is no checkpoint of dpcml but a finished model, 'dpcml'"):
         make("dpcml").fit(parts.train, checkpoint=tmp_path / "model.corml")
     assert (tmp_path / "model.corml").read_bytes() == before
     assert epochs_in(path, "dpcml") == 1
@@ -206,7 +208,7 @@ def test_a_checkpoint_of_another_layout_is_refused(made_with, parts, path):
     contents = container.read(path)
     meta = {name: value for name, value in contents.meta.items() if name != "format"}
     path.write_bytes(container.pack(contents.arrays, meta | {"made_with": made_with}))
-    with pytest.raises(UsageError, match="is a checkpoint of another version of corml: choose another file"):
+    with pytest.raises(ModelFileError, match="is a checkpoint of another version of corml: choose another file"):
         make().fit(parts.train, checkpoint=path)
     assert epochs_in(path, "bpr-mf") == 0
 

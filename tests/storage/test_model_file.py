@@ -419,7 +419,7 @@ def test_an_h_with_negative_entries_is_refused(forged):
     forged.refused("H is not symmetric, hollow and without negative")
 
 
-@pytest.mark.parametrize("value", [0.0, -1.0, 0.5, 1e300])
+@pytest.mark.parametrize("value", [0.0, -1.0, 0.5, 1e9])
 def test_degrees_that_are_not_those_of_the_data_are_refused(forged, value):
     forged.arrays["degrees"] = np.concatenate([[value], forged.arrays["degrees"][1:]])
     forged.refused("its degrees are not those of its data")

@@ -88,7 +88,7 @@ class GFCF(Recommender):
 
     def check_state(self) -> None:
         """Refuse a model whose linear filter is gone."""
-        if self.pairs_ is None and self.train_.nnz < self.counts_.sum():
+        if self.pairs_ is None and not len(self.fitted_.users):
             raise ModelFileError("it scores through the histories of its users, which it does not have")
 
     def save(

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.errors import ModelFileError
 from corml.fitted import Settings, learned
 from corml.neural.gradient_model import GradientModel
 from corml.neural.lazy_torch import torch
@@ -42,12 +43,12 @@ class RecVAE(GradientModel):
         "Recommendations with Implicit Feedback. WSDM 2020"
     )
 
-    first_ = learned(np.ndarray, "items", None)  # of the encoder, one row for each item
-    layers_ = learned(np.ndarray, None, None, None)
-    biases_ = learned(np.ndarray, None, None)
-    norms_ = learned(np.ndarray, None, None, None)
-    means_ = learned(np.ndarray, None, None)
-    item_ = learned(np.ndarray, "items", None)  # of the decoder
+    first_ = learned(np.ndarray, "items", "hidden")  # of the encoder, one row for each item
+    layers_ = learned(np.ndarray, LAYERS - 1, "hidden", "hidden")
+    biases_ = learned(np.ndarray, LAYERS, "hidden")
+    norms_ = learned(np.ndarray, LAYERS, 2, "hidden")
+    means_ = learned(np.ndarray, None, "size")  # one row more than hidden: the last is added
+    item_ = learned(np.ndarray, "items", "size")  # of the decoder
     bias_ = learned(np.ndarray, "items")
 
     hidden: int = setting(200, whole(1, 8192), search=choice(200, 600), help="width of the encoder")
@@ -86,6 +87,11 @@ class RecVAE(GradientModel):
             inner = _normed(_swish(inner + self.biases_[layer]), self.norms_[layer])
             total += inner
         return np.asarray(inner @ self.means_[:-1] + self.means_[-1])
+
+    def check_state(self) -> None:
+        """Refuse an encoder whose last layer does not fit the one before."""
+        if len(self.means_) != self.first_.shape[1] + 1:
+            raise ModelFileError("its last layer does not fit the one before")
 
     def block_shape(self, X: csr_array) -> tuple[int, int]:
         """Whole rows."""

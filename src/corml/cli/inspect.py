@@ -8,9 +8,10 @@ import typer
 
 from corml import memory
 from corml.cli._console import say, show_json, show_table
-from corml.errors import printable
+from corml.errors import ModelFileError, printable
 from corml.evaluation.table import lay_out
 from corml.storage import container
+from corml.storage.recorded import check_recorded
 
 __all__ = ["inspect"]
 
@@ -32,6 +33,10 @@ def inspect(
       corml inspect shop.corml --json
     """
     contents = container.read(model)
+    try:
+        check_recorded(contents.meta)
+    except ModelFileError as fault:
+        raise ModelFileError(f"{contents.name} cannot be trusted: {fault}. Fit again.") from None
     meta, arrays = contents.meta, contents.arrays
     if as_json:
         shapes = {name: [str(array.dtype), *array.shape] for name, array in arrays.items()}

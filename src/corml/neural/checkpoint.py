@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import CormlError, ModelFileError, UsageError, ascii_line
+from corml.errors import CormlError, ModelFileError, ascii_line
 from corml.fitted import Epoch
 from corml.neural.training import Learner, TrainingState, array_shapes
 from corml.storage import atomic, container
@@ -100,17 +100,19 @@ class Checkpoint:
         if other != self.model + UNFINISHED:
             kind = "a checkpoint of" if other.endswith(UNFINISHED) else "a finished model,"
             model = ascii_line(other.removesuffix(UNFINISHED))
-            raise UsageError(f"{name} is no checkpoint of {self.model} but {kind} {model}: choose another file.")
+            raise ModelFileError(f"{name} is no checkpoint of {self.model} but {kind} {model}: choose another file.")
         if contents.meta["made_with"].get("layout") != LAYOUT:
-            raise UsageError(f"{name} is a checkpoint of another version of corml: choose another file.")
+            raise ModelFileError(f"{name} is a checkpoint of another version of corml: choose another file.")
         for setting, value in self.settings.items():
             before = contents.meta["settings"].get(setting)
             if before != value:
-                raise UsageError(
+                raise ModelFileError(
                     f"{name} was trained with {setting} {before!r}, not {value!r}: set it back, or choose another file."
                 )
         if contents.meta["data"] != dict(self.data):
-            raise UsageError(f"{name} was trained on other data, or on these in another order: choose another file.")
+            raise ModelFileError(
+                f"{name} was trained on other data, or on these in another order: choose another file."
+            )
 
 
 def epochs_in(path: str | os.PathLike[str], model: str) -> int:
@@ -151,7 +153,7 @@ def _state(contents: container.Contents) -> TrainingState:
 
 def _check_facts(facts: Facts) -> None:
     numbers = [facts.seconds, facts.cpu, *(point.seconds for point in facts.curve)]
-    if not all(math.isfinite(number) and number >= 0 for number in numbers):
+    if not all(number is not None and math.isfinite(number) and number >= 0 for number in numbers):
         raise ModelFileError("its seconds are not finite numbers of 0 or more")
     if facts.epoch < 1 or [point.epoch for point in facts.curve] != list(range(1, len(facts.curve) + 1)):
         raise ModelFileError("its epochs are not 1, 2, 3 and so on")

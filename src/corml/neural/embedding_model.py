@@ -32,8 +32,8 @@ class EmbeddingModel(GradientModel):
 
     DISTANCE: ClassVar[bool] = False
 
-    user_ = learned(np.ndarray, "users", None)
-    item_ = learned(np.ndarray, "items", None)
+    user_ = learned(np.ndarray, "users", "size")
+    item_ = learned(np.ndarray, "items", "size")
 
     init_std: float = setting(
         0.01, above(0, 100), search=log(1e-3, 0.2), help="standard deviation of the numbers in the first vectors"

@@ -30,7 +30,7 @@ class GraphModel(EmbeddingModel):
     it takes to give that node its vector, but for the part that only training could give it.
     """
 
-    spread_ = learned(np.ndarray, "items", None)
+    spread_ = learned(np.ndarray, "items", "size")
 
     layers: int = setting(2, whole(1, 8), symbol="L", search=choice(1, 2, 3), help="times vectors are propagated")
 

@@ -48,6 +48,7 @@ DTYPES = {"uint8", "int32", "int64", "float32", "float64"}
 FACTS = dict.fromkeys(("settings", "data", "notes", "evaluation", "made_with"), dict) | {"model": str, "shape": list}
 SPLIT_FACTS = dict.fromkeys(("split", "dropped", "counts", "source", "parts"), dict) | {"fingerprint": str}
 SLICE = 1 << 20  # numbers checked at a time
+DEEPEST = 40  # facts within facts
 
 # JSON inside a JSON string, so its quotes are escaped; the digest may move in a later format, the number may not.
 _BEGINNING = re.compile(
@@ -103,6 +104,7 @@ def pack(arrays: Arrays, meta: Mapping[str, Any], kind: Kind = MODEL) -> bytes:
 def pieces(arrays: Arrays, meta: Mapping[str, Any], kind: Kind = MODEL) -> tuple[bytes | memoryview, ...]:
     """Make the bytes of a file in parts: its header, then the arrays where they are."""
     _check_arrays(arrays, f"The {kind.name}", kind)
+    _check_depth(meta, f"The {kind.name}", kind)
     text = f'{{"format": {FORMAT}, "digest": "{BLANK}", "facts": {_json(meta, kind)}}}'
     arrays = tensors.in_order(arrays)
     blank = tensors.header(arrays, {"corml": text})
@@ -110,6 +112,10 @@ def pieces(arrays: Arrays, meta: Mapping[str, Any], kind: Kind = MODEL) -> tuple
     digest = hashlib.sha256(blank)
     for body in bodies:
         digest.update(body)
+    try:
+        tensors.check_parts(blank)
+    except ValueError as fault:
+        raise UsageError(f"The {kind.name} cannot be written: {fault}.") from None
     beginning = _BEGINNING.match(blank)
     assert beginning
     assert beginning["digest"] == BLANK.encode()
@@ -165,7 +171,9 @@ def peek(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     try:
         with open(path, "rb", opener=_open) as file:
             length = int.from_bytes(file.read(8), "little")
-            header = json.loads(file.read(min(length, tensors.LONGEST)))
+            text = file.read(min(length, tensors.LONGEST))
+            tensors.check_parts(text)
+            header = json.loads(text)
             facts = json.loads(header["__metadata__"]["corml"])["facts"]
     except (OSError, ValueError, KeyError, TypeError, RecursionError):
         return None
@@ -222,6 +230,18 @@ def _check_facts(facts: Any, name: str, kind: Kind) -> None:
     for fact, form in kind.facts.items():
         if not isinstance(known.get(fact), form):
             raise kind.error(f"{name} does not say its {fact}. {kind.again.capitalize()}.")
+    _check_depth(known, name, kind)
+
+
+def _check_depth(facts: Mapping[str, Any], name: str, kind: Kind) -> None:
+    """Refuse facts within facts without end, which everything that walks through them would stumble over."""
+    inner: list[Any] = [facts]
+    for _ in range(DEEPEST):
+        values = (value.values() if isinstance(value, Mapping) else value for value in inner)
+        inner = [one for some in values for one in some if isinstance(one, Mapping | list | tuple)]
+        if not inner:
+            return
+    raise kind.error(f"{name} has facts within facts, more than {DEEPEST} deep. {kind.again.capitalize()}.")
 
 
 def _check_arrays(arrays: Arrays, name: str, kind: Kind) -> None:

@@ -34,6 +34,7 @@ from corml.storage.facts import from_plain, to_plain
 from corml.storage.kinds import arrays_of_kinds, decode_kinds, encode_kinds
 from corml.storage.moments import decode_times, decode_weights, encode_times
 from corml.storage.negative import arrays_of_negative, decode_negative, encode_negative
+from corml.storage.recorded import check_recorded
 
 if TYPE_CHECKING:
     from corml.recommender import Recommender
@@ -42,7 +43,9 @@ __all__ = ["environment", "fingerprint", "restore", "save_model"]
 
 PACKAGES = ("corml", "numpy", "scipy", "numba")
 SLICE = 1 << 20  # numbers that are gone through at a time
+TIMES = ("seconds", "cpu_seconds")  # of a fit: equal fits have equal files
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
+LARGEST = 1e12  # that a learned number may be: sums and products of such are finite in single precision
 _SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
 _SEEN |= arrays_of_kinds("train") | arrays_of_negative("negative")
 COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
@@ -130,7 +133,7 @@ def _seen_arrays(state: Fitted) -> dict[str, NDArray[Any]]:
 
 def _notes(state: Fitted) -> dict[str, Any]:
     notes = {"plan": state.plan, "certificates": state.certificates or None, "training": state.training}
-    return {name: to_plain(value, skip=("trace",)) for name, value in notes.items() if value is not None}
+    return {name: to_plain(value, skip=("trace", *TIMES)) for name, value in notes.items() if value is not None}
 
 
 def environment() -> dict[str, Any]:
@@ -152,6 +155,7 @@ def _version(package: str) -> str:
 def restore(model: "Recommender", contents: Contents) -> "Recommender":
     """Fill an unfitted model with what a file holds, checking that all parts fit together."""
     try:
+        check_recorded(contents.meta)
         model.fitted_ = _read(model, contents.arrays, contents.meta)
         model.check_state()
     except ModelFileError as fault:
@@ -167,15 +171,16 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
     users, train, used = _history(arrays, n_users, n_items)
     seen = _seen(arrays, train, history=len(users) > 0)
     used |= (_SEEN | others.NAMES | added.NAMES) & set(arrays)
-    sizes = {"users": n_users, "items": n_items, None: None}
+    sizes: dict[str | int | None, int | None] = {"users": n_users, "items": n_items, None: None}
     state: dict[str, Any] = {}
     for name, array in {"counts": COUNTS, **model.state()}.items():
         if "users" in array.shape and not len(users):
             continue
-        value, parts = _array(arrays, name, array, [sizes[dim] for dim in array.shape])
+        value, parts = _array(arrays, name, array, [dim if type(dim) is int else sizes.get(dim) for dim in array.shape])
         used |= parts
         if parts:
             state[name] = value
+            sizes = {**dict(zip(array.shape, value.shape, strict=True)), **sizes}  # a width that arrays share
     items = _ids(labels, "item")
     attributes, parts = read_attributes(arrays, meta.get("attributes"), items)
     used |= {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"} | parts
@@ -283,6 +288,7 @@ def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[i
     """One array or matrix of a model, and the names of the arrays it was in."""
     if f"{name}.indptr" in arrays and len(shape) == 2:
         matrix = decode_sparse(arrays, name, (int(shape[0] or 0), int(shape[1] or 0)))
+        _check_size(matrix.data, name)
         return matrix, {f"{name}.{part}" for part in ("indptr", "indices", "data")}
     if name not in arrays:
         if declared.optional:
@@ -293,7 +299,16 @@ def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[i
         raise ModelFileError(f"its array {name} has the wrong shape {array.shape}")
     if array.dtype.kind != ("i" if name == "counts" else "f"):
         raise ModelFileError(f"its array {name} has the wrong type {array.dtype}")
+    _check_size(array.reshape(-1), name)
     return array, {name}
+
+
+def _check_size(numbers: NDArray[Any], name: str) -> None:
+    """Refuse numbers so large that a score made of them may not be finite."""
+    if any(np.abs(numbers[at : at + SLICE]).max() > LARGEST for at in range(0, len(numbers), SLICE)):
+        raise ModelFileError(
+            f"its array {name} has numbers beyond {LARGEST:g}, with which no score is sure to be finite"
+        )
 
 
 def _check_counts(counts: NDArray[Any], train: csr_array, n_users: int, *, history: bool) -> None:

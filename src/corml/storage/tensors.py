@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LONGEST", "header", "in_order", "views"]
+__all__ = ["LONGEST", "check_parts", "header", "in_order", "views"]
 
 # types by their names in a header, in the library's order: larger ones first, so that all begin where they should
 TYPES = {
@@ -24,6 +24,7 @@ TYPES = {
 }
 CODES = {name: code for code, name in TYPES.items()}
 LONGEST = 100_000_000  # bytes of a header
+PARTS = 500_000  # that a header may have: at about 100 bytes each, less than what is promised beside twice the file
 
 
 def in_order(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -45,12 +46,21 @@ def header(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> b
     return len(text).to_bytes(8, "little") + text
 
 
+def check_parts(text: bytes) -> None:
+    """Refuse a header that is short and would fill memory: a pair of braces takes twenty times its length."""
+    parts = sum(text.count(sign) for sign in (b",", b"[", b"{"))
+    if parts > PARTS:
+        raise ValueError(f"the header is made of {parts:,} parts, and {PARTS:,} are the most that are read")
+
+
 def views(data: NDArray[np.uint8]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays in the bytes of a file, where they are, and the header's metadata; a fault is a ValueError."""
     length = int.from_bytes(data[:8].tobytes(), "little")
     if length > min(LONGEST, len(data) - 8):
         raise ValueError("the header is longer than the file")
-    entries = json.loads(data[8 : 8 + length].tobytes(), object_pairs_hook=_distinct)
+    text = data[8 : 8 + length].tobytes()
+    check_parts(text)
+    entries = json.loads(text, object_pairs_hook=_distinct)
     metadata = entries.pop("__metadata__")
     body, end = data[8 + length :], 0
     arrays: dict[str, NDArray[Any]] = {}
