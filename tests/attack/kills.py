@@ -1,0 +1,22 @@
+"""SIGKILL at any moment of a command: the same command then ends well, and nothing strange is left behind."""
+
+import signal
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from attack import commands
+
+FULL, SHORT = 200, 6
+SECONDS = 60.0  # a case starts two programs
+
+prepare = commands.prepare
+
+
+def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
+    """One kill."""
+    _, words, out = commands.chosen(rng, valid, folder)
+    commands.interrupted(rng, words, signal.SIGKILL)
+    commands.whole_or_nothing(words, out)
+    return 0

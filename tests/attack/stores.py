@@ -1,0 +1,70 @@
+"""Stores with damaged files or manifests, some with hashes that were corrected."""
+
+import hashlib
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import corml
+from attack import program
+from attack.splits import damage_folder
+from support import random_interactions, with_weights
+
+FULL, SHORT = 600, 60
+
+
+def prepare(folder: Path) -> dict[str, Any]:
+    """A store with weights and times."""
+    data = with_weights(random_interactions(3, users=40, items=16))
+    frame = data.to_frame()
+    frame.write_parquet(folder / "pairs.parquet")
+    weight = {"weight": "weight"} if "weight" in frame.columns else {}
+    corml.build_store(folder / "pairs.parquet", folder / "valid.store", memory="8MB", **weight)
+    return {"store": folder / "valid.store", "model": corml.Popularity().fit(data)}
+
+
+def warm(valid: dict[str, Any], folder: Path) -> None:
+    shutil.copytree(valid["store"], folder / "warm.store")
+    for kind in range(5):
+        _use(folder / "warm.store", valid, kind, folder / "warm")
+
+
+def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
+    """One damaged store, used."""
+    path = folder / "s.store"
+    shutil.copytree(valid["store"], path)
+    damage_folder(rng, path, "manifest.json")
+    if rng.random() < 0.6:
+        _rehash(path)
+    _use(path, valid, int(rng.integers(5)), folder)
+    return 0
+
+
+def _rehash(path: Path) -> None:
+    """Make sizes and hashes of the manifest those of the files."""
+    try:
+        facts = json.loads((path / "manifest.json").read_text())
+        for name, about in facts["files"].items():
+            data = (path / name).read_bytes()
+            about |= {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+    except (KeyError, TypeError, AttributeError, OSError, ValueError):
+        return
+    (path / "manifest.json").write_text(json.dumps(facts))
+
+
+def _use(path: Path, valid: dict[str, Any], kind: int, folder: Path) -> None:
+    store = corml.Store(path)
+    if kind == 0:
+        store.interactions().fingerprint  # noqa: B018
+    elif kind == 1:
+        model = corml.CoRML(rank=4, adapt=False).fit(store)
+        assert np.isfinite(model.recommend(history=[list(model.items)[:2]]).scores).all()
+    elif kind == 2:
+        valid["model"].recommend_to(folder / "lists", data=store, k=3)
+    elif kind == 3:
+        corml.split(store, "ratio", seed=1, out=folder / "parts")
+    else:
+        program.corml("data", "info", str(path))
