@@ -18,6 +18,7 @@ import corml
 from corml import models
 from corml.errors import DataError, SettingError, UsageError
 from corml.linalg.by_rows import product_rows
+from corml.linalg import dense_normal
 from corml.linalg.dense_normal import normal_product, scaled_product
 from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow, scaled
@@ -335,6 +336,25 @@ def test_the_product_with_a_block_has_the_bytes_of_products_with_the_scaled_matr
     assert np.array_equal(normal_product(rows, a, b, B, 0, 80, twice=False), plain)
     halves = [normal_product(rows, a, b, B, first, last, twice=True) for first, last in ((0, 33), (33, 80))]
     assert np.allclose(sum(halves), expected, rtol=1e-4, atol=1e-5)
+
+
+def test_many_rows_are_added_up_in_shares_to_the_same_bytes_for_any_number_of_threads(R, monkeypatch):
+    rng = np.random.default_rng(7)
+    rows, B, a, b = Rows.of(R), rng.standard_normal((30, 16)).astype(np.float32), rng.random(80), rng.random(30)
+    in_order = normal_product(rows, a, b, B, 3, 77, twice=True)
+    monkeypatch.setattr(dense_normal, "MANY", 100)
+    found = []
+    for count in ("1", "2", "3", "9"):
+        monkeypatch.setenv("CORML_THREADS", count)
+        found.append(normal_product(rows, a, b, B, 3, 77, twice=True))
+    assert all(np.array_equal(one, found[0]) for one in found)
+    assert np.allclose(found[0], in_order, rtol=1e-4, atol=1e-5)
+    assert not np.array_equal(found[0], in_order), "the rows were not shared out"
+    cuts = dense_normal._cuts(rows.indptr, 3, 77)
+    entries = np.diff(rows.indptr[cuts])
+    assert cuts[0] == 3
+    assert cuts[-1] == 77
+    assert entries.max() - entries.min() <= 2 * np.diff(rows.indptr).max()
 
 
 def test_the_product_by_rows_is_that_of_dense_matrices(R):

@@ -15,9 +15,11 @@ from corml.compiled import inner, njit
 from corml.linalg.sides import Rows
 from corml.parallel import each, over_rows, threads
 
-__all__ = ["normal_product", "scaled_product"]
+__all__ = ["FEWEST", "SHARES", "normal_product", "scaled_product", "shares_of"]
 
 FEWEST = 4  # columns that a thread takes: with fewer it would do little but read where rows end
+SHARES = 4  # of many rows, each added up for itself
+MANY = 1 << 20  # entries, from which on rows are shared out
 
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
@@ -26,18 +28,40 @@ Vector = NDArray[np.float64]
 def normal_product(rows: Rows, a: Vector, b: Vector, block: Matrix, start: int, stop: int, *, twice: bool) -> Matrix:
     """What the rows from `start` to `stop` add to NᵀN B; to RᵀN B if not `twice`.
 
-    Threads share the columns of the block: each adds up its own, in the order of the rows.
+    Few rows are added up in their order, and threads share the columns of the block. Many rows are cut into shares,
+    which threads add up beside each other: a row of the block, read anywhere for each entry, is then read once and not
+    by every thread. The cuts follow from the data alone, and shares are added in their order: so the same bytes come
+    out for any number of threads.
     """
-    out, width = np.zeros_like(block), block.shape[1]
-    parts = max(1, min(threads(), width // FEWEST))
+    width = block.shape[1]
+    cuts = _cuts(rows.indptr, start, stop)
+    parts = max(1, min(threads() // (len(cuts) - 1), width // FEWEST))
     edges = [width * part // parts for part in range(parts + 1)]
+    sums = [np.zeros_like(block) for _ in cuts[1:]]
 
-    def work(part: int) -> None:
-        _through(*rows, a, b, block, out, twice, edges[part], edges[part + 1], start, stop)
+    def work(number: int) -> None:
+        share, part = divmod(number, parts)
+        columns, span = (edges[part], edges[part + 1]), (cuts[share], cuts[share + 1])
+        _through(*rows, a, b, block, sums[share], twice, *columns, *span)
 
-    for _ in each(work, parts):
+    for _ in each(work, parts * len(sums)):
         pass
-    return out
+    for more in sums[1:]:
+        sums[0] += more
+    return sums[0]
+
+
+def shares_of(entries: float) -> int:
+    """How many shares rows with so many entries are cut into."""
+    return SHARES if entries >= MANY else 1
+
+
+def _cuts(ptr: NDArray[Any], start: int, stop: int) -> list[int]:
+    """Where shares of rows begin and end, with about equal numbers of entries."""
+    first, last = int(ptr[start]), int(ptr[stop])
+    shares = shares_of(last - first)
+    inner = np.searchsorted(ptr[start : stop + 1], [first + (last - first) * at // shares for at in range(1, shares)])
+    return [start, *(start + int(at) for at in inner), stop]
 
 
 def scaled_product(rows: Rows, a: Vector, b: Vector, block: Matrix) -> Matrix:

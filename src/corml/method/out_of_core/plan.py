@@ -12,6 +12,7 @@ from corml import memory
 from corml.errors import SettingError
 from corml.fitted import Settings
 from corml.linalg import lanczos
+from corml.linalg.dense_normal import SHARES
 from corml.linalg.svd import is_small_shape
 from corml.method.out_of_core.files import Files
 from corml.method.out_of_core.known import Known
@@ -108,7 +109,8 @@ def driver_bytes(shape: tuple[int, int], pairs: int, rank: int, *, look: bool) -
     """Anonymous memory of the process that leads the work; mapped files do not count."""
     users, items = shape
     basis = lanczos.basis_size(rank)
-    spectral = 16 * items * items if is_small_shape(shape, rank) else 4 * items * (2 * basis + rank)
+    multiplying = 4 * items * lanczos.BLOCK * SHARES
+    spectral = 16 * items * items if is_small_shape(shape, rank) else 4 * items * (2 * basis + rank) + multiplying
     beside = 4 * (min(threads(), BESIDE) - 1)  # bytes of what other threads make of a pair, where work is through users
     solving = max(A_PAIR_FOUND, A_PAIR_SOLVED + beside, A_PAIR_COMPARED * look) * pairs + 16 * items * rank
     return ALWAYS + A_USER * users + AN_ITEM * items + max(spectral, solving)

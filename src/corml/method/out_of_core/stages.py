@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from corml.linalg import lanczos
-from corml.linalg.dense_normal import FEWEST
+from corml.linalg.dense_normal import FEWEST, shares_of
 from corml.linalg.svd import is_small_shape
 from corml.method.hold_out import USERS as LOOKED_AT
 from corml.method.look import RELATED
@@ -142,7 +142,7 @@ def _vectors(c: Counts, rank: int, sweeps: float, name: str) -> Stage:
 def _normal(c: Counts, name: str, runs: int, width: int, *, size: int, flops: float = 0.0, held: float = 0.0) -> Stage:
     """Products of NᵀN with blocks of vectors of so many numbers each."""
     tasks = c.user_ranges if size == c.items else cuts.count(c.interactions, cuts.PAIRS, c.items)
-    numbers = float(size * width)
+    numbers, shares = float(size * width), shares_of(c.interactions / tasks)
     summed = runs * tasks * numbers
     return Stage(
         name=name,
@@ -159,8 +159,8 @@ def _normal(c: Counts, name: str, runs: int, width: int, *, size: int, flops: fl
         given=runs * 4 * numbers,
         results=4 * summed,
         driver_bytes=_held(c) + max(held, 12 * numbers),
-        worker_bytes=ALWAYS + 8 * numbers,
-        threads=max(1, width // FEWEST),
+        worker_bytes=ALWAYS + 4 * (1 + shares) * numbers,
+        threads=shares * max(1, width // FEWEST),
     )
 
 
