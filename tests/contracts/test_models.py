@@ -18,6 +18,7 @@ UNTUNED = {  # settings a search leaves alone, and why
     **dict.fromkeys(("rho", "max_steps", "tol", "precision", "max_memory"), "how it is computed, not what"),
     **dict.fromkeys(("solver", "route", "candidates", "pair_tol", "partition_ratio"), "what fits: a plan chooses"),
     **dict.fromkeys(("filter", "nonnegative"), "which model it is"),
+    "longest_history": "what a single account may cost",
     **dict.fromkeys(("adapt", "learn_rank"), "a choice of its own: one makes it, the other is at most the rank"),
     **dict.fromkeys(("budget", "item_norms", "of"), "for its user to decide"),
 }

@@ -171,7 +171,7 @@ def test_files_of_format_1_are_read(name, fitted, tmp_path, monkeypatch):
     meta = {key: value for key, value in contents.meta.items() if key != "format"}
     meta["settings"]["start"] = meta["settings"].pop("init_std")
     training = meta["notes"]["training"]
-    training |= {"cpu seconds": training.pop("cpu_seconds"), "best epoch": 2, "valid": "ndcg@10"}
+    training |= {"cpu seconds": 1.5, "seconds": 1.0, "best epoch": 2, "valid": "ndcg@10"}
     meta["notes"] = {"training": training}
     with monkeypatch.context() as old:
         old.setattr(container, "FORMAT", 1)

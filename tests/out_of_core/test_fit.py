@@ -17,8 +17,8 @@ from scipy.sparse import csr_array
 import corml
 from corml import models
 from corml.errors import DataError, SettingError, UsageError
-from corml.linalg.by_rows import product_rows
 from corml.linalg import dense_normal
+from corml.linalg.by_rows import product_rows
 from corml.linalg.dense_normal import normal_product, scaled_product
 from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow, scaled

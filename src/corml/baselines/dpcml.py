@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.errors import SettingError
-from corml.fitted import Plan, Settings
+from corml.errors import ModelFileError, SettingError
+from corml.fitted import Plan, Settings, learned
 from corml.neural.embedding_model import EmbeddingLearner, EmbeddingModel, rows
 from corml.neural.gradient_model import GradientPlan, HardNegativesPlan
 from corml.neural.hard_negatives import SUGGESTED, hard_negatives, nearest, suggested_negatives
@@ -39,6 +39,8 @@ class DPCML(EmbeddingModel):
     PLAN: ClassVar[type[Plan]] = HardNegativesPlan
     DISTANCE: ClassVar[bool] = True
 
+    user_ = learned(np.ndarray, "users", None)  # the vectors of a user stand beside each other
+
     prototypes: int = setting(4, whole(1, 32), symbol="C", search=choice(2, 3, 4, 5), help="vectors of a user")
     margin: float = setting(
         1.0, above(0, 1e6), symbol="λ", search=linear(0.1, 2), help="how much nearer is near enough"
@@ -65,6 +67,12 @@ class DPCML(EmbeddingModel):
 
     def _learner(self, X: csr_array, settings: Settings, device: "torch.device") -> EmbeddingLearner:
         return _Learner(settings, X, device)
+
+    def check_state(self) -> None:
+        """Refuse vectors of users that are not as wide as the vectors of items, or several of them."""
+        super().check_state()
+        if "user" in self.fitted_.arrays and self.user_.shape[1] % self.item_.shape[1]:
+            raise ModelFileError("its vectors of users and items have different widths")
 
     def score_block(self, users: Any, columns: slice) -> NDArray[np.float32]:
         """Minus the squared distance to the nearest vector of each user."""

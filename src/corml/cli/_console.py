@@ -76,8 +76,8 @@ def as_json_text(value: Any, *, ascii_only: bool = False) -> str:
     return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
 
 
-def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Print an aligned table: text to the left, numbers to the right."""
+def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, remark: bool = False) -> None:
+    """Print an aligned table: text to the left, numbers to the right; as a remark it goes to standard error."""
     from rich import box
     from rich.console import Console
     from rich.table import Table
@@ -90,7 +90,8 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         table.add_column(Text(printable(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_cell(value)) for value in row))
-    console = Console(width=None if sys.stdout.isatty() else UNLIMITED, highlight=False)
+    file = sys.stderr if remark else sys.stdout
+    console = Console(file=file, width=None if file.isatty() else UNLIMITED, highlight=False)
     with console.capture() as captured:
         console.print(table)
     say("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")

@@ -33,12 +33,13 @@ def show_plan(plan: Plan, as_json: bool) -> None:
 
 
 def tell_plan(recommender: Recommender, store: Store | None) -> None:
-    """Before a fit on a store: what it is about to do, as remarks."""
+    """Before a fit on a store: what it is about to do, stage by stage, as remarks."""
     if store is None or QUIET.get():
         return
     plan = recommender.plan(store)  # type: ignore[arg-type] # CoRML takes a store, and only it is fitted on one
     assert isinstance(plan, StorePlan)
-    tell(f"plan: {plan.sentence()}; corml fit --plan shows the stages")
+    tell(f"plan: {plan.sentence()}")
+    show_table(*_table_of(plan.stages), remark=True)
 
 
 def _table_of(stages: tuple[Stage, ...]) -> tuple[list[str], list[list[Any]]]:

@@ -6,7 +6,7 @@ is there already need not be made again.
 
 The contract of an executor: `run(tasks)` returns when the artefact of every task is there and whole, and gives the
 facts each wrote, in the order of the tasks. It may run them anywhere, in any order, more than once. A task passes names
-of files, never arrays; its facts are small.
+of files, never arrays; its facts are small. `require(needed)` refuses workers without the memory for a task.
 """
 
 from corml.tasks._artefacts import Artefact, Artefacts, Damaged, Draft

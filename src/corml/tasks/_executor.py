@@ -7,11 +7,12 @@ from corml.parallel import each
 from corml.tasks._artefacts import Artefacts, Damaged
 from corml.tasks._task import Task
 
-__all__ = ["BESIDE", "MOST_REPAIRS", "Executor", "Facts", "Report", "Serial", "perform"]
+__all__ = ["BESIDE", "MOST_REPAIRS", "Executor", "Facts", "Needed", "Report", "Serial", "perform"]
 
 BESIDE = 4  # tasks at most that run beside each other: each holds what it makes
 MOST_REPAIRS = 3  # of one artefact that is damaged again and again: then it is the disk
 
+Needed = Callable[[int], int]  # from threads of a worker to bytes
 Report = Callable[[int, int], None]
 Facts = Mapping[str, Any]
 
@@ -23,6 +24,9 @@ class Executor(Protocol):
 
     def run(self, tasks: Sequence[Task], progress: Report | None = None) -> list[Facts]:
         """Make the artefacts of tasks, but for those that are there; gives their facts."""
+
+    def require(self, needed: Needed) -> None:
+        """Refuse to begin where a worker may not take the memory that a task needs."""
 
 
 def perform(artefacts: Artefacts, task: Task) -> Facts:
@@ -51,6 +55,9 @@ class Serial:
             if progress:
                 progress(len(facts), len(tasks))
         return facts
+
+    def require(self, needed: Needed) -> None:
+        """Nothing: the memory of tasks that run here is in the plan of the process."""
 
     def _perform(self, task: Task) -> Facts:
         if task.durable:

@@ -13,6 +13,8 @@ run programs (so it is loopback, or TLS).
 import importlib.metadata
 import os
 import secrets
+import socket
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
@@ -22,7 +24,7 @@ from corml import memory
 from corml.errors import ResourceError, UsageError, ascii_line
 from corml.parallel import threads
 from corml.tasks._artefacts import TOKEN, Artefacts, Damaged
-from corml.tasks._executor import MOST_REPAIRS, Facts, Report, perform
+from corml.tasks._executor import MOST_REPAIRS, Facts, Needed, Report, perform
 from corml.tasks._task import VERSION, Task
 
 if TYPE_CHECKING:
@@ -83,6 +85,22 @@ class Dask:
                 report()
             self.compiled.update(task.kernel for task in some)
         return [facts[task.key] for task in tasks]
+
+    def require(self, needed: Needed) -> None:
+        """Refuse workers that may take less memory than a task needs; those of one machine share what it has.
+
+        Dask's own limit is off, because it counts mapped files.
+        """
+        found = self.client.run(_free)
+        on_machine = Counter(machine for machine, _, _ in found.values())
+        for node, (machine, free, cores) in found.items():
+            share, most = free // on_machine[machine], needed(cores)
+            if most > share:
+                raise ResourceError(
+                    f"The worker {ascii_line(node, 200)} may take {memory.size(share)}, and a task needs up to "
+                    f"{memory.size(most)}: start fewer workers a machine, with fewer threads, or set candidates to "
+                    "fewer pairs an item."
+                )
 
     def _finished(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Facts]]:
         """Tasks as they are done; what was damaged is made again."""
@@ -200,6 +218,11 @@ def versions() -> dict[str, str]:
     packages = {module.__name__: module.__version__ for module in (corml, numpy, scipy, numba)}
     packages["polars"] = importlib.metadata.version("polars")  # which writes lists
     return {"python": platform.python_version(), "tasks": str(VERSION), **packages}
+
+
+def _free() -> tuple[str, int, int]:
+    """The machine of a worker, what may be taken there, and threads of the worker."""
+    return socket.gethostname(), memory.budget(), threads()
 
 
 def _token(path: str) -> str:

@@ -284,11 +284,11 @@ class StorePlan(Plan):
         return facts | {"tasks": sum(stage.all_tasks for stage in self.stages)}
 
 
-def plan_of_store(store: Store, settings: Settings) -> StorePlan:
-    """How a fit on a store would go, from its degrees and a sample of its pairs."""
+def plan_of_store(store: Store, settings: Settings, cores: int | None = None) -> StorePlan:
+    """How a fit on a store would go, from its degrees and a sample of its pairs; `cores` are those of a worker."""
     counts, plan = counts_of_store(store, settings)
     stages = tuple(fit_stages(counts, look=looks(settings)))
-    machines = Machines(nodes=1, cores=threads())
+    machines = Machines(nodes=1, cores=cores or threads())
     worker = max(stage.worker_bytes + _threads(stage, machines) * stage.thread_bytes for stage in stages)
     return StorePlan(**vars(plan), stages=stages, worker_bytes=int(worker))
 

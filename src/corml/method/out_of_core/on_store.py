@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corml.fitted import Fitted, Settings
+from corml.method.out_of_core.estimate import plan_of_store
 from corml.method.out_of_core.fit import fit_store
 from corml.method.out_of_core.plan import refuse_unknown
 from corml.progress import Progress
@@ -31,6 +32,7 @@ def fitted(
     refuse_unknown(settings)
     place = store.path / FOLDER if work is None else Path(work)
     with working_in(place, "a fit") as artefacts, executor_on(cluster, artefacts) as executor:
+        executor.require(lambda cores: plan_of_store(store, settings, cores).worker_bytes)
         learned = fit_store(store, settings, executor, progress)
         files = learned.files
         return replace(
