@@ -134,4 +134,9 @@ def test_a_fit_on_a_store_tells_its_plan_first(run, store, tmp_path):
     told = run("fit", store, "--out", out).err
     assert told.startswith("plan: ")
     assert "tasks; the driver needs" in told
+    columns, *rows = told.splitlines()[1:]
+    assert columns.split() == ["stage", "rounds", "tasks", "work", "read", "moved", "driver", "worker"]
+    assert [
+        stage for stage in ("matrix", "V", "candidates", "solve") if any(row.startswith(f"{stage} ") for row in rows)
+    ]
     assert "plan:" not in run("--quiet", "fit", store, "--out", out).err

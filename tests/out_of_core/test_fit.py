@@ -383,6 +383,10 @@ def test_ranges_cover_all_rows_once(work, of_one):
     assert all(a < b for a, b in found) or not work
 
 
+def test_a_stage_never_has_more_tasks_than_a_scheduler_hands_out_in_seconds():
+    assert cuts.count(1e18, 1.0, 10**9) == cuts.MOST == 10_000
+
+
 def test_a_fit_with_progress_says_its_plan_first(store, tmp_path, capsys):
     corml.CoRML(rank=4, candidates=5, adapt=False, max_steps=3, tol=0).fit(store, work=tmp_path / "w", progress=True)
     first = capsys.readouterr().err.splitlines()[0]

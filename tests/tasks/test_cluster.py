@@ -1,17 +1,23 @@
 """A cluster of Dask gives the bytes of one process, whoever dies; and lets nobody in who should not be."""
 
 import hashlib
+import json
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
+import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import corml
 from corml.errors import ResourceError, UsageError
+from corml.method.out_of_core import on_store
+from corml.parallel import threads
 from corml.tasks import Artefacts, Damaged, Serial, Task
 from support import random_interactions
 
@@ -224,6 +230,92 @@ def test_a_local_cluster_listens_on_this_machine_alone_and_leaves_memory_to_us(t
     environments = two.run(lambda: (os.environ.get("MALLOC_TRIM_THRESHOLD_"), os.environ.get("CORML_THREADS")))
     assert {trim for trim, _ in environments.values()} == {None}
     assert all(int(count) >= 1 for _, count in environments.values())
+
+
+def test_workers_of_one_machine_do_not_ask_for_more_threads_than_it_has(two):
+    found = two.run(lambda: (int(os.environ["CORML_THREADS"]), os.environ.get("OPENBLAS_NUM_THREADS")))
+    assert sum(own for own, _ in found.values()) <= max(2, threads())
+    assert {blas for _, blas in found.values()} == {"1"}
+
+
+def test_a_cluster_that_waits_takes_hardly_any_processor_time(two):
+    import dask
+
+    clusters._distributed()
+    assert dask.config.get("distributed.worker.profile.enabled") is False
+    assert dask.config.get("distributed.admin.tick.interval") == "500ms"
+    spent = [sum(two.run(time.process_time).values())]
+    time.sleep(1.0)
+    spent.append(sum(two.run(time.process_time).values()))
+    assert spent[1] - spent[0] < 0.5
+
+
+def test_names_of_files_pass_between_machines_and_no_arrays(store, two, alone, monkeypatch):
+    given, returned = [], []
+    submit, answer = Dask._submit, Dask._answer
+
+    def submitted(self, task):
+        given.append(len(pickle.dumps(task)))
+        return submit(self, task)
+
+    def answered(self, future, task):
+        returned.append(answer(self, future, task))
+        return returned[-1]
+
+    monkeypatch.setattr(Dask, "_submit", submitted)
+    monkeypatch.setattr(Dask, "_answer", answered)
+    monkeypatch.setattr(two, "scatter", lambda *_, **__: pytest.fail("scattered data are lost with their holder"))
+    assert digest(model().fit(store, cluster=two)) == alone
+    assert len(given) > 50
+    assert max(given) <= 4096
+    assert max(len(json.dumps(one)) for one in returned) <= 4096
+
+
+def test_the_first_task_of_a_kind_runs_alone_and_compiles_for_the_others(two, tmp_path, monkeypatch):
+    artefacts, together = Artefacts(tmp_path), []
+    _, matrix = without_pairs(artefacts)
+    tasks = [
+        Task(
+            f"{KERNELS}:without_pairs",
+            {"matrix": matrix, "left_out": artefacts.keep(u=np.array([at]), i=np.array([at]))},
+        )
+        for at in range(3)
+    ]
+    finished = Dask._finished
+
+    def noted(self, some):
+        together.append(len(some))
+        return finished(self, some)
+
+    monkeypatch.setattr(Dask, "_finished", noted)
+    Dask(artefacts, two).run(tasks)
+    assert together == [1, 2]
+
+
+def test_a_worker_without_the_memory_for_a_task_is_refused_before_anything_starts(store, two, monkeypatch):
+    executor = Dask.__new__(Dask)
+    executor.client = two
+    executor.require(lambda threads: 1)
+    with pytest.raises(ResourceError, match=r"The worker '?tcp://127.* may take .*B, and a task needs up to .*GiB"):
+        executor.require(lambda threads: 1 << 50)
+    monkeypatch.setattr(Dask, "run", lambda *_: pytest.fail("it started"))
+    monkeypatch.setattr(on_store, "plan_of_store", lambda store, settings, cores: SimpleNamespace(worker_bytes=1 << 50))
+    with pytest.raises(ResourceError, match="start fewer workers a machine"):
+        model().fit(store, cluster=two)
+
+
+def test_workers_of_one_machine_share_its_memory():
+    class Machines:
+        def run(self, _):
+            return {"tcp://a:1": ("a", 12, 1), "tcp://a:2": ("a", 12, 1), "tcp://b:1": ("b", 12, 4)}
+
+    executor = Dask.__new__(Dask)
+    executor.client = Machines()
+    executor.require(lambda threads: 6)
+    with pytest.raises(ResourceError, match="worker 'tcp://a:1'"):
+        executor.require(lambda threads: 7)
+    with pytest.raises(ResourceError, match="worker 'tcp://b:1'"):
+        executor.require(lambda threads: 4 * threads)
 
 
 def test_a_scheduler_is_reached_by_its_address(store, two, alone):

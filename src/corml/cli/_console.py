@@ -94,7 +94,12 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, remark:
     console = Console(file=file, width=None if file.isatty() else UNLIMITED, highlight=False)
     with console.capture() as captured:
         console.print(table)
-    say("\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n")
+    lines = [line.rstrip() for line in captured.get().splitlines()]
+    if remark:
+        for line in lines:
+            tell(line)
+    else:
+        say("\n".join(lines) + "\n")
 
 
 @contextmanager

@@ -79,6 +79,7 @@ UNITS = {
     "row_unit": "gathers by rows",
     "user_gather": "gathers through users",
     "flop": "flops",
+    "thin": "flops",
     "number_added": "additions",
 }
 

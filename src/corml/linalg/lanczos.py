@@ -17,7 +17,15 @@ from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow
 from corml.parallel import each
 
-__all__ = ["BLOCK", "Operator", "basis_size", "right_from_left", "right_vectors", "rough_right_vectors"]
+__all__ = [
+    "BLOCK",
+    "Operator",
+    "basis_size",
+    "right_from_left",
+    "right_vectors",
+    "rough_right_vectors",
+    "taken_off",
+]
 
 BLOCK = 16  # vectors multiplied at a time
 BAND = 2048  # rows of the basis a thread takes at a time
@@ -99,10 +107,10 @@ def _fill(normal: Operator, Q: Matrix, T: NDArray[np.float64], done: int, size: 
         if r is not None:
             met[done - BLOCK : done] = r.T
             _take_off(W, Q[:, done - BLOCK : done], r.T)
-        met[done:used] += _taken_off(W, newest)
-        met += _taken_off(W, known)
+        met[done:used] += taken_off(W, newest)
+        met += taken_off(W, known)
         if r is None:
-            met += _taken_off(W, known)
+            met += taken_off(W, known)
         W, r = _orthonormal(W)
         T[:used, done:used] = met
         T[done:used, :used] = met.T
@@ -112,7 +120,7 @@ def _fill(normal: Operator, Q: Matrix, T: NDArray[np.float64], done: int, size: 
             return r
 
 
-def _taken_off(W: Matrix, known: Matrix) -> Matrix:
+def taken_off(W: Matrix, known: Matrix) -> Matrix:
     """Make a block orthogonal to some vectors, in place; returns what it had of them."""
     pieces = each(lambda band: known[_rows(band)].T @ W[_rows(band)], -(-len(W) // BAND))
     parts: Matrix = np.asarray(np.sum(list(pieces), axis=0, dtype=np.float32))

@@ -240,10 +240,10 @@ def _work(work: Mapping[str, float], rates: Rates) -> float:
 
 def _driver_seconds(stage: Stage, machines: Machines, rates: Rates) -> float:
     """One thread, but for matrix products."""
-    alone = {unit: amount for unit, amount in stage.driver.items() if unit != "flop"}
+    products = {unit: amount for unit, amount in stage.driver.items() if unit in ("flop", "thin")}
+    alone = {unit: amount for unit, amount in stage.driver.items() if unit not in products}
     handing = HANDED_OUT * stage.all_tasks if machines.nodes > 1 else 0.0
-    products = _work({"flop": stage.driver.get("flop", 0.0)}, rates)
-    return _work(alone, rates) + products / max(1.0, TOGETHER * machines.cores) + handing
+    return _work(alone, rates) + _work(products, rates) / max(1.0, TOGETHER * machines.cores) + handing
 
 
 def _network_seconds(stage: Stage, machines: Machines, counts: Counts) -> float:

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.linalg import lanczos
 from corml.linalg.by_rows import product_rows
 from corml.linalg.co_occurrence import reached, strongest_rows
 from corml.linalg.conjugate import Conjugate
@@ -41,6 +42,7 @@ ENCODED = 1.25e-6  # seconds a row: documented, 1.0 to 1.5 µs with benchmarks/s
 USERS, HISTORY, FEW_ITEMS = 20_000, 20, 400
 FEWEST_ITEMS, MOST_ITEMS = 1 << 11, 1 << 14
 WIDEST, MOST_ROWS = 1 << 20, 200_000  # items and users of a product with NᵀN
+TALL, BASIS = 1 << 16, 384  # rows and columns of a basis of vectors
 TOWN, LOYAL = 300, 0.9  # items of a neighbourhood, and the share of a history from it
 PARTNERS, RANK, COLUMNS, LISTED = 200, 128, 16, 256
 REPEATS = 2  # the fastest counts: others had to wait for the machine
@@ -63,6 +65,7 @@ class Rates:
     pair_joined: float  # a candidate, put in order by the driver
     pair_stepped: float  # a candidate in a step of the solver, on the driver
     flop: float  # of a matrix product
+    thin: float  # and of one of a tall matrix with a few columns, which waits for memory
     score_gather: float  # an entry of H that is added to the scores of a user
     score_ranked: float  # a score that is compared with the list so far
     byte_hashed: float
@@ -131,7 +134,10 @@ def _of_blocks(rng: np.random.Generator, items: int) -> dict[str, float]:
     rows = Rows.of(_interactions(rng, items, min(max(items, USERS // 4), MOST_ROWS), loyal=LOYAL))
     block, scales = rng.random((items, COLUMNS), dtype=np.float32), (np.ones(len(rows)), np.ones(items))
     took = _seconds(lambda: normal_product(rows, *scales, block, 0, len(rows), twice=True))
-    return {"normal": took / (len(rows.indices) * COLUMNS)}
+    basis = np.asfortranarray(rng.random((min(items, TALL), BASIS), dtype=np.float32))
+    part = np.ascontiguousarray(block[: len(basis)])
+    taken_off = _seconds(lambda: lanczos.taken_off(part.copy(), basis))
+    return {"normal": took / (len(rows.indices) * COLUMNS), "thin": taken_off / (4 * part.size * BASIS)}
 
 
 def _support(sides: Sides) -> Support:

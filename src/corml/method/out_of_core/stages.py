@@ -154,7 +154,7 @@ def _normal(c: Counts, name: str, runs: int, width: int, *, size: int, flops: fl
             "number_added": summed,
             "byte_moved": 4 * summed,
         },
-        driver={"flop": flops, "number_added": summed, "byte_moved": 4 * runs * numbers},
+        driver={"thin": flops, "number_added": summed, "byte_moved": 4 * runs * numbers},
         read=runs * 4.0 * c.interactions,
         given=runs * 4 * numbers,
         results=4 * summed,
