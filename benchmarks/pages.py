@@ -11,8 +11,8 @@ import _tables_ablation
 import _tables_corml
 import _tables_items
 import _tables_models
-import _tables_plan
 import _tables_reproduce
+import _tables_scale
 import _tables_speed
 import _tables_strength
 import _tables_tuning
@@ -26,7 +26,7 @@ PAGES: dict[str, Callable[[], Tables]] = {
     "docs/solver.md": _tables_corml.solver,
     "docs/models.md": _tables_models.tables,
     "docs/items.md": _tables_items.tables,
-    "docs/scale.md": _tables_plan.tables,
+    "docs/scale.md": _tables_scale.tables,
     "docs/speed.md": _tables_speed.tables,
     "docs/deploy.md": _tables_speed.deploy,
     "docs/studio.md": _tables_speed.studio,
