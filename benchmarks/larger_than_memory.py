@@ -5,7 +5,7 @@ texts. A store is made of the parts, and `CoRML()` is fitted on it, each in a pr
 kernels that were compiled on small data before. Anonymous memory is watched: pages of mapped files are not counted.
 The estimate of `corml plan` is made before the fit, in another process. With `memory=…` each fit is repeated with
 `max_memory`, and V and H must have the same bytes. Written after each size, the others stay as they were:
-results/speed/larger_than_memory.json, and docs/images/larger_than_memory.svg.
+results/speed/larger_than_memory.json, and docs/images/larger_than_memory.svg, which `picture` alone draws again.
 """
 
 import sys
@@ -173,14 +173,19 @@ def picture(rows: list[dict[str, Any]]) -> None:
         size, [row["estimated"]["driver bytes"] / 2**30 for row in rows], ":", color=RED, label="fit, estimated"
     )
     time.set(xlabel="interactions", ylabel="minutes, two cores")
-    memory.set(xlabel="interactions", ylabel="GiB of anonymous memory at the peak")
-    for axes in (time, memory):
+    memory.set(xlabel="interactions", ylabel="GiB of anonymous memory")
+    for axes, ticks in ((time, (0.01, 0.1, 1, 10)), (memory, (0.2, 0.5, 1, 2, 5))):
+        axes.set_yticks(ticks, [f"{tick:g}" for tick in ticks])
+        axes.set_yticks([], minor=True)
         axes.legend(frameon=False, fontsize=8)
     save(figure, "larger_than_memory")
 
 
 if __name__ == "__main__":
     given = dict(argument.split("=") for argument in sys.argv[1:] if "=" in argument)
+    if sys.argv[1:] == ["picture"]:
+        picture((read(NAME) or {"rows": []})["rows"])
+        raise SystemExit
     for argument in sys.argv[1:]:
         if "=" not in argument:
             measure(int(float(argument)), given.get("memory"))
