@@ -1,4 +1,4 @@
-"""Write locked.txt and locked-tests.txt anew: every package that is installed, with the hashes of its files (make lock).
+"""Write locked.txt and locked-tests.txt anew (make lock): every package that is installed, with the hashes of its files.
 
 The versions are those of constraints.txt. PyTorch is left out, but not what it needs: it has a build for each kind of
 machine, so its version alone is pinned. uv resolves for every system and version of Python that corml runs on.
