@@ -11,7 +11,7 @@ yelp2018 = Known(
     name="yelp2018",
     title="Yelp 2018 reviews: 31,668 users, 38,048 businesses, 1,561,406 visits",
     files=(
-        # RecZoo (Yelp18_m1) and DeepHypergraph both publish these md5 sums of LightGCN's files; of the second a sha256 is
+        # RecZoo (Yelp18_m1) and DeepHypergraph both publish these md5 sums of the files; of the second a sha256 is
         # published too.
         Remote(_FOLDER + "train.txt", "yelp2018/train.txt", md5="1b8b5d22a227e01d6de002c53d32b4c4"),
         Remote(
