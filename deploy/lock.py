@@ -15,11 +15,11 @@ TESTS = (*DEMO, "cluster", "browser")  # and `make test`
 OF_TORCH = "filelock\nfsspec\njinja2\nnetworkx\nsetuptools\nsympy\ntyping-extensions\n"
 
 HEADS = {
-    "locked.txt": "# What `make demo` installs, with the hashes of its files. Made by `make lock` from constraints.txt.\n",
-    "locked-tests.txt": "# What `make test` installs beside locked.txt, with the hashes of its files, but for PyTorch, which\n"
-    "# has a build for each kind of machine: constraints.txt pins its version. Made by `make lock`.\n",
-    "deploy/locked-serve.txt": "# What `corml serve` runs with, with the hashes of its files. Made by `make lock`.\n",
-    "deploy/locked-build.txt": "# What builds the wheel, with the hashes of its files. Made by `make lock`.\n",
+    "locked.txt": "# What `make demo` installs, with the hashes of its files. Made by `make lock`.",
+    "locked-tests.txt": "# What `make test` installs beside locked.txt, with the hashes of its files. PyTorch is not\n"
+    "# here: it has a build for each kind of machine, and constraints.txt pins its version. Made by `make lock`.",
+    "deploy/locked-serve.txt": "# What `corml serve` runs with, with the hashes of its files. Made by `make lock`.",
+    "deploy/locked-build.txt": "# What builds the wheel, with the hashes of its files. Made by `make lock`.",
 }
 
 
@@ -46,7 +46,7 @@ def main() -> None:
         "deploy/locked-build.txt": entries("hatchling\n"),
     }
     for name, packages in found.items():
-        (ROOT / name).write_text(HEADS[name] + "".join(packages.values()), encoding="utf-8")
+        (ROOT / name).write_text(HEADS[name] + "\n" + "".join(packages.values()), encoding="utf-8")
 
 
 if __name__ == "__main__":
