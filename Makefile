@@ -7,7 +7,7 @@ NEURAL := $(VENV)/.neural
 WORKERS ?= 2
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 LOCKED := $(PIP) --require-hashes --no-deps --requirement
-.PHONY: demo test quick test-long attack fuzz test-lowest test-latest lock check format clean
+.PHONY: demo test quick test-long attack fuzz test-lowest test-latest lock sbom audit check format clean
 
 demo: $(READY)
 	$(BIN)/corml demo
@@ -71,6 +71,14 @@ $(NEURAL): $(READY) locked-tests.txt constraints.txt
 # After a change of constraints.txt or of what pyproject.toml asks for; needs uv.
 lock:
 	$(PYTHON) deploy/lock.py
+
+# What corml is made of, and under which licences: deploy/sbom.json and docs/licences.md. After `make lock`.
+sbom: $(NEURAL)
+	$(BIN)/python deploy/sbom.py
+
+# What is known of the pinned versions; says «skipped» where nobody can be asked.
+audit:
+	$(PYTHON) deploy/audit.py
 
 clean:
 	rm -rf $(VENV) .venv-lowest .venv-latest build dist .pytest_cache .mypy_cache .ruff_cache .coverage corml-demo

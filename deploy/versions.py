@@ -1,6 +1,7 @@
 """Constraints for a run of the tests with other versions (run: python deploy/versions.py lowest|latest).
 
-`lowest` are the lower bounds of pyproject.toml, `latest` is nothing but PyTorch: pip then takes the newest there is.
+`lowest` are the lower bounds of pyproject.toml of everything users install but PyTorch; tools of the tests, and what
+packages need themselves, are as new as that allows. `latest` is nothing: pip then takes the newest there is.
 """
 
 import re
@@ -9,16 +10,24 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
-EXTRAS = ("serve", "client", "cluster")  # what users install; tools of the tests stay as they are pinned
+EXTRAS = ("serve", "client", "cluster", "tune", "excel", "duckdb")  # what users install
 
 
-def lowest() -> list[str]:
-    """The oldest version that is allowed of everything corml runs with, and the pinned ones of the rest."""
+def lowest() -> dict[str, str]:
+    """The oldest version that is allowed of each package."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     wanted = [*project["dependencies"], *(one for extra in EXTRAS for one in project["optional-dependencies"][extra])]
-    bounds = dict(re.match(r"([\w-]+)>=([\w.]+)", one).groups() for one in wanted)
-    return [f"{name}=={bound}" for name, bound in sorted(bounds.items())]
+    return dict(sorted(bound(one) for one in wanted))
+
+
+def bound(requirement: str) -> tuple[str, str]:
+    """Name and lower bound of a requirement; one without a bound is a mistake."""
+    found = re.match(r"([\w-]+)>=([\w.]+)", requirement)
+    if found is None:
+        sys.exit(f"{requirement} has no lower bound.")
+    return found[1], found[2]
 
 
 if __name__ == "__main__":
-    print("\n".join(lowest() if sys.argv[1] == "lowest" else []))
+    bounds = lowest() if sys.argv[1] == "lowest" else {}
+    print("\n".join(f"{name}=={version}" for name, version in bounds.items()))

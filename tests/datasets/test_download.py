@@ -2,11 +2,12 @@
 
 import hashlib
 import threading
+from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from corml.datasets import Known, Remote, _download, fetch, get, load
+from corml.datasets import Known, Remote, _download, _known, fetch, get, load
 from corml.errors import DataError, UsageError
 
 BODY = b"user,item\n" + b"".join(b"u%d,i%d\n" % (n % 50, n) for n in range(5000))
@@ -94,7 +95,40 @@ def test_a_file_is_fetched_once_checked_and_reported(server, data_folder):
     assert any(SHA in note for note in notes)
     assert fetch(entry(server)) == paths
     assert server.requested == [None]
+    assert {path.name for path in data_folder.iterdir()} == {"toy.csv", "toy.csv.sha256"}
+
+
+def test_what_has_a_checksum_leaves_nothing_beside_it(server, data_folder):
+    fetch(entry(server))
     assert [path.name for path in data_folder.iterdir()] == ["toy.csv"]
+
+
+def test_an_md5_is_compared_where_nothing_stronger_is_published(server, data_folder):
+    right = hashlib.md5(BODY, usedforsecurity=False).hexdigest()
+    toy = entry(server, None)
+    fetch(replace(toy, files=(replace(toy.files[0], md5=right),)))
+    (data_folder / "toy.csv").unlink()
+    with pytest.raises(DataError, match=f"not the file it should be: md5 {right} instead of 00, published"):
+        fetch(replace(toy, files=(replace(toy.files[0], md5="00"),)))
+    with pytest.raises(DataError, match=f"sha256 {SHA} instead of 00"):  # the stronger of two decides
+        fetch(replace(toy, files=(replace(toy.files[0], sha256="00", md5=right),)))
+    assert list(data_folder.iterdir()) == []
+
+
+def test_without_a_published_checksum_the_first_download_is_the_measure(server, data_folder):
+    (path,) = fetch(entry(server, None))
+    note = data_folder / "toy.csv.sha256"
+    assert note.read_text() == f"{SHA}  toy.csv\n"  # `sha256sum -c` reads it
+    path.unlink()
+    server.body, server.tag = BODY[::-1], '"v2"'
+    with pytest.raises(
+        DataError, match=rf"sha256 \w+ instead of {SHA}, noted in '.*toy\.csv\.sha256' when it first came"
+    ):
+        fetch(entry(server, None))
+    assert [path.name for path in data_folder.iterdir()] == ["toy.csv.sha256"]
+    note.write_text("what somebody wrote over it")
+    fetch(entry(server, None))
+    assert note.read_text() == f"{hashlib.sha256(BODY[::-1]).hexdigest()}  toy.csv\n"
 
 
 def test_a_broken_connection_goes_on_where_it_stopped(server, data_folder):
@@ -157,8 +191,18 @@ def test_a_server_that_never_agrees_on_the_length_is_given_up(server, data_folde
         fetch(entry(server))
 
 
-def test_only_the_missing_file_of_several_is_fetched(server, data_folder):
-    server.body = b"0 1 2\n"
+@pytest.fixture
+def two_files(monkeypatch):
+    """A set of two files, like yelp2018, whose published checksums are those of a line of ours."""
+    line, real = b"0 1 2\n1 2\n", get("yelp2018")
+    sums = {"sha256": hashlib.sha256(line).hexdigest(), "md5": None}
+    mine = replace(real, files=tuple(replace(file, **sums) for file in real.files))
+    monkeypatch.setattr(_known, "get", lambda name: mine if name == "yelp2018" else get(name))
+    return line
+
+
+def test_only_the_missing_file_of_several_is_fetched(server, data_folder, two_files):
+    server.body = two_files
     (data_folder / "yelp2018").mkdir()
     (data_folder / "yelp2018" / "train.txt").write_text("1 2\n")
     fetch("yelp2018", address=server.address.rpartition("/")[0] + "/")
@@ -182,7 +226,7 @@ def test_a_server_that_does_not_say_how_much_is_believed_to_the_end(server, data
 
 
 def test_a_wrong_checksum_removes_the_file(server, data_folder):
-    with pytest.raises(DataError, match=f"sha256 {SHA} instead of 0000"):
+    with pytest.raises(DataError, match=rf"sha256 {SHA} instead of 0000, published.*by hand as '.*toy\.csv'"):
         fetch(entry(server, "0000"))
     assert list(data_folder.iterdir()) == []
 
@@ -253,8 +297,15 @@ def test_a_note_of_the_version_that_somebody_changed_is_not_used(server, data_fo
     assert server.requested == [None]
 
 
-def test_a_mirror_can_stand_in_for_the_original(server, data_folder):
+def test_a_mirror_has_to_have_the_same_file(server, data_folder):
     server.body = b"0 1 2\n1 2\n"
+    with pytest.raises(DataError, match=r"data\.csv is not the file it should be: sha256 .* published"):
+        fetch("ml-1m", address=server.address)
+    assert list(data_folder.iterdir()) == []
+
+
+def test_a_mirror_can_stand_in_for_the_original(server, data_folder, two_files):
+    server.body = two_files
     paths = fetch("yelp2018", address=server.address.rpartition("/")[0] + "/mirror/")
     assert [path.name for path in paths] == ["train.txt", "test.txt"]
     assert load("yelp2018").shape == (2, 2)
@@ -262,8 +313,6 @@ def test_a_mirror_can_stand_in_for_the_original(server, data_folder):
 
 
 def test_loading_a_known_name_fetches_it(server, data_folder, monkeypatch):
-    from corml.datasets import _known
-
     toy = Known("ml-latest-small", "A toy", (Remote(server.address, "toy.csv", SHA),), "none", "none", member="toy.csv")
     monkeypatch.setattr(_known, "get", lambda name: toy)
     data = load("ml-latest-small")

@@ -3,6 +3,7 @@
 import gzip
 import io
 import json
+import re
 import sys
 import zipfile
 from pathlib import Path
@@ -35,6 +36,36 @@ def test_every_file_of_the_room_is_a_data_set_with_its_terms():
         assert entry.citation
         assert entry.bundled or entry.address.startswith("https://")
         assert plugins.get("corml.datasets", name) is entry
+
+
+REMOTE = [(name, file) for name in NAMES for file in datasets.get(name).files]
+UNPUBLISHED = {"pinterest"}  # nobody states a checksum of its files: the first download is the measure
+
+
+@pytest.mark.parametrize(("name", "file"), REMOTE)
+def test_every_file_to_fetch_has_a_checksum_and_an_address_that_does_not_move(name, file):
+    assert bool(file.sha256 or file.md5) is (name not in UNPUBLISHED)
+    assert file.sha256 is None or re.fullmatch("[0-9a-f]{64}", file.sha256)
+    assert file.md5 is None or re.fullmatch("[0-9a-f]{32}", file.md5)
+    host, *path = file.address.removeprefix("https://").split("/")
+    assert host in ("files.grouplens.org", "raw.githubusercontent.com", "github.com")
+    if "github" in host:  # the address names a commit, not a branch
+        assert re.fullmatch("[0-9a-f]{40}", path[2 + (host == "github.com")])
+
+
+def test_a_file_put_there_by_hand_is_compared_with_what_is_published_or_first_came(data_folder):
+    (data_folder / "yelp2018").mkdir()
+    for name in ("train.txt", "test.txt"):
+        (data_folder / "yelp2018" / name).write_text("0 1 2\n")
+    notes = load("yelp2018").source["notes"]
+    assert sum("train.txt' is not the published file: its md5 differs" in note for note in notes) == 1
+    assert sum("test.txt' is not the published file: its sha256 differs" in note for note in notes) == 1
+    for name in ("train", "test"):
+        (data_folder / f"pinterest-20.{name}.rating").write_text("0\t1\t1\n")
+    assert not any("differs" in note for note in load("pinterest").source["notes"])
+    (data_folder / "pinterest-20.test.rating.sha256").write_text("0" * 64 + "  pinterest-20.test.rating\n")
+    (note,) = [note for note in load("pinterest").source["notes"] if "differs" in note]
+    assert "test.rating' is not the file that first came: its sha256 differs" in note
 
 
 def test_the_sample_has_the_published_size_its_titles_and_its_conditions():

@@ -17,6 +17,7 @@ import corml
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
 ROOT = DEPLOY.parent
+LOCKS = ("locked-serve.txt", "locked-build.txt")
 
 
 def text(name):
@@ -69,9 +70,12 @@ def test_the_image_says_whether_it_is_healthy_and_stops_in_order():
 
 
 def test_versions_are_pinned_and_nothing_secret_is_built_in():
-    installs = [rest for word, rest in instructions() if word == "RUN" and "pip install" in rest]
-    assert installs
-    assert all("--constraint constraints.txt" in rest for rest in installs)
+    runs = [part.strip() for word, rest in instructions() if word == "RUN" for part in rest.split("&&")]
+    installs = [part for part in runs if "pip install" in part]
+    assert [part.split()[-1] for part in installs] == [*(f"deploy/{name}" for name in LOCKS), "/wheel/*.whl"]
+    assert all("--require-hashes --no-deps --only-binary :all: --requirement " in part for part in installs[:-1])
+    assert "--no-deps --no-index" in installs[-1]  # ours, made of the source here
+    assert all("--no-build-isolation" in part for part in runs if "pip wheel" in part)  # with what has hashes
     assert not [rest for word, rest in instructions() if word == "ADD" or "token=" in rest.lower()]
     assert not [rest for word, rest in instructions() if word in ("ENV", "ARG") and "TOKEN" in rest]
 

@@ -1,23 +1,24 @@
 """Fetch the files of a known data set: resumable, checked, and either whole or not there."""
 
-import hashlib
 import http.client
 import os
 import re
 import urllib.error
 import urllib.request
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
+import corml.datasets._checksum as _checksum
 import corml.datasets._known as _known
 from corml import memory
 from corml.datasets._known import Known, Remote
 from corml.datasets._packed import shown
 from corml.errors import DataError, UsageError, ascii_line
 
-__all__ = ["Progress", "digest", "fetch"]
+__all__ = ["Progress", "fetch"]
 
 Progress = Callable[[int, int | None], object]  # bytes here so far, bytes in all (None where the server does not say)
 
@@ -53,12 +54,6 @@ def fetch(
     return _known.present(entry, root)
 
 
-def digest(path: Path) -> str:
-    """Compute the sha256 of a file."""
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
-
-
 def _silent(line: str) -> None:
     pass
 
@@ -66,7 +61,7 @@ def _silent(line: str) -> None:
 def _moved(file: Remote, address: str | None) -> Remote:
     if address is None:
         return file
-    return Remote(address + Path(file.name).name if address.endswith("/") else address, file.name, file.sha256)
+    return replace(file, address=address + Path(file.name).name if address.endswith("/") else address)
 
 
 def _fetch_one(file: Remote, target: Path, progress: Progress | None, notify: Callable[[str], object]) -> None:
@@ -80,7 +75,7 @@ def _fetch_one(file: Remote, target: Path, progress: Progress | None, notify: Ca
         target.parent.mkdir(parents=True, exist_ok=True)
         notify(f"downloading {file.address} to {target}")
         _persist(file, part, target, progress)
-        _verify(file, part, notify)
+        _verify(file, part, target, notify)
         os.replace(part, target)
         _tag(part).unlink(missing_ok=True)
     except OSError as fault:
@@ -197,16 +192,21 @@ def _remember(part: Path, version: str | None) -> None:
         _tag(part).write_text(version, encoding="ascii", errors="replace")
 
 
-def _verify(file: Remote, part: Path, notify: Callable[[str], object]) -> None:
-    actual = digest(part)
-    if file.sha256 is None:
-        notify(f"sha256 of {file.name}: {actual} (nothing published to compare it with)")
-    elif actual != file.sha256:
+def _verify(file: Remote, part: Path, target: Path, notify: Callable[[str], object]) -> None:
+    """Compare what came with what is published, or with what came the first time; what differs is not kept."""
+    wanted = _checksum.expected(file, target)
+    if wanted is None:
+        actual = _checksum.digest(part)
+        _checksum.remember(target, actual)
+        notify(f"sha256 of {file.name}: {actual} (nothing is published to compare it with; noted beside the file)")
+    elif not wanted.fits(part):
+        actual = _checksum.digest(part, wanted.algorithm)
         part.unlink()
         _tag(part).unlink(missing_ok=True)
         raise DataError(
-            f"{file.address} is not the file it should be: sha256 {actual} instead of {file.sha256}. "
-            "It was removed; try again, or another mirror."
+            f"{file.address} is not the file it should be: {wanted.algorithm} {actual} instead of {wanted.value}, "
+            f"{wanted.origin}. It was removed; try again or another mirror, or put a file you trust there by hand as "
+            f"{shown(target)}."
         )
 
 

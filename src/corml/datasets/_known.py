@@ -21,11 +21,15 @@ ROOM = "corml.datasets"
 
 @dataclass(frozen=True)
 class Remote:
-    """One file to fetch: its address, the name it is kept under, and its checksum where one is known."""
+    """One file to fetch: its address, the name it is kept under, and its published checksum.
+
+    Give an md5 only where no sha256 is published: it tells damage, but less about tampering.
+    """
 
     address: str
     name: str
     sha256: str | None = None
+    md5: str | None = None
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import corml.datasets._checksum as _checksum
 import corml.datasets._download as _download
 import corml.datasets._known as _known
 import corml.datasets._titles as _titles
@@ -130,7 +131,7 @@ def second_table(path: str | os.PathLike[str], options: Options, notes: Notes) -
 
 def _known_set(entry: Known, options: Options, notes: Notes) -> Source:
     paths = _known.present(entry) or _download.fetch(entry, notify=notes.add)
-    _compare(entry, paths[0], notes)
+    _compare(entry, paths, notes)
     defaults = Options()
     rules = {name: value for name, value in entry.rules.items() if getattr(options, name) == getattr(defaults, name)}
     if rules:
@@ -146,11 +147,13 @@ def _known_set(entry: Known, options: Options, notes: Notes) -> Source:
     return Source(table(read, options, notes), entry.name, options, entry, paths[0])
 
 
-def _compare(entry: Known, path: Path, notes: Notes) -> None:
+def _compare(entry: Known, paths: list[Path], notes: Notes) -> None:
     """Say so if a file in the folder is not the published one; it may still be the right one."""
-    for file in entry.files:
-        if file.sha256 and path.name == file.name and _download.digest(path) != file.sha256:
-            notes.add(f"{shown(path)} is not the published file: its sha256 differs")
+    for file, path in zip(entry.files, paths, strict=False):
+        wanted = _checksum.expected(file, path) if path.name == Path(file.name).name else None
+        if wanted is not None and not wanted.fits(path):
+            which = "published file" if wanted.origin == _checksum.PUBLISHED else "file that first came"
+            notes.add(f"{shown(path)} is not the {which}: its {wanted.algorithm} differs")
 
 
 def _own_titles(origin: Source) -> dict[str, str]:

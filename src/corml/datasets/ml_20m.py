@@ -11,7 +11,14 @@ __all__ = ["ml_20m"]
 ml_20m = Known(
     name="ml-20m",
     title="MovieLens 20M: 138,493 users, 26,744 movies, 20,000,263 ratings",
-    files=(Remote("https://files.grouplens.org/datasets/movielens/ml-20m.zip", "ml-20m.zip"),),
+    files=(
+        # As TensorFlow Datasets publishes it; other projects state the same, beside GroupLens' own md5 of the file.
+        Remote(
+            "https://files.grouplens.org/datasets/movielens/ml-20m.zip",
+            "ml-20m.zip",
+            "96f243c338a8665f6bcc89c53edf6ee39162a846940de6b7c8c48aeada765ff3",
+        ),
+    ),
     licence="GroupLens: research use, acknowledge it; redistribution and commercial use only with permission",
     citation="F. M. Harper, J. A. Konstan. The MovieLens Datasets: History and Context. ACM TiiS 5(4), 2015",
     accepts=("ml-20m/ratings.csv", "ml-20m/ml-20m.inter", "ml-20m.inter"),

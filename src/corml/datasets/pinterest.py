@@ -4,12 +4,14 @@ from corml.datasets._known import Known, Remote
 
 __all__ = ["pinterest"]
 
-_FOLDER = "https://raw.githubusercontent.com/hexiangnan/neural_collaborative_filtering/master/Data/"
+_COMMIT = "0e678eea159f715991ffbb6d511752f62cf2ef31"
+_FOLDER = f"https://raw.githubusercontent.com/hexiangnan/neural_collaborative_filtering/{_COMMIT}/Data/"
 
 pinterest = Known(
     name="pinterest",
     title="Pinterest pins: 55,187 users, 9,916 images, 1,463,581 pins",
     files=(
+        # Nobody publishes a checksum of these two: what first comes is noted beside them.
         Remote(_FOLDER + "pinterest-20.train.rating", "pinterest-20.train.rating"),
         Remote(_FOLDER + "pinterest-20.test.rating", "pinterest-20.test.rating"),
     ),
