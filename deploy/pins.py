@@ -8,7 +8,7 @@ LOCKS = ("locked.txt", "locked-tests.txt", "deploy/locked-serve.txt", "deploy/lo
 
 
 def canonical(name: str) -> str:
-    """The name of a package as PyPI compares it."""
+    """The name of a package as package indexes compare it."""
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
