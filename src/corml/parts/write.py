@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from corml.console_progress import shown
 from corml.errors import DataError, UsageError, ascii_line
+from corml.lazy_polars import refuse_after_fork
 from corml.parts.asked import options_of, plainly
 from corml.parts.make import Maker
 from corml.parts.manifest import Manifest, Part
@@ -62,6 +63,7 @@ def write_lists(
     What a run that was stopped has finished there is not made again. On a cluster all workers must reach the folder,
     and the store, under the same path.
     """
+    refuse_after_fork()
     model.check_fitted()
     width, chosen = list_length(k, model.items), options_of(model, options)
     if cluster is not None and users is not None:
