@@ -138,11 +138,7 @@ def test_what_is_listed_as_unfinished_is_removed_and_nothing_else(tmp_path):
         (tmp_path / name).write_text("")
     with unfinished.listed(tmp_path / "finished"):
         pass
-    with (
-        unfinished.listed(tmp_path / "file"),
-        unfinished.listed(tmp_path / "folder"),
-        unfinished.listed(tmp_path / "x"),
-    ):
+    with unfinished.listed(tmp_path / "file"), unfinished.listed(tmp_path / "folder"):
         unfinished.remove()
     assert os.listdir(tmp_path) == ["finished"]
 
