@@ -162,7 +162,7 @@ def _flag(name: str) -> str:
 def _split_in(file: str) -> Split:
     try:
         about = os.stat(file)
-    except OSError:
+    except (OSError, ValueError):
         return _one_file(file)  # says what is wrong
     return _read_once(file, about.st_ino, about.st_mtime_ns)
 

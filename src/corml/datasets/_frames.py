@@ -19,6 +19,7 @@ from corml.datasets._columns import Columns
 from corml.datasets._packed import Content
 from corml.datasets._sniff import bare, listed
 from corml.errors import DataError, UsageError, ascii_line
+from corml.ids import is_missing
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -155,7 +156,7 @@ def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":
         raise DataError(
             f"Column {ascii_line(name)} of the frame holds lists or records: one plain value per row is needed."
         )
-    return pl.Series([None if value is None or value != value else str(value) for value in values], dtype=pl.String)
+    return pl.Series([None if is_missing(value) else str(value) for value in values], dtype=pl.String)
 
 
 @contextmanager
