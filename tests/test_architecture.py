@@ -50,7 +50,7 @@ ROWS = [
     {"memory", "parallel", "progress", "compiled"},
     {"plugins"},
     {"settings"},
-    {"durations"},
+    {"durations", "lazy_polars"},
     {"errors", "html", "log"},
 ]
 FLOOR = {room: len(ROWS) - row for row, rooms in enumerate(ROWS) for room in rooms}

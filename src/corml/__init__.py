@@ -12,6 +12,8 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
+import corml.lazy_polars  # noqa: F401 (a fork is noticed from now on)
+
 # The allocator of Polars otherwise keeps what was freed for seconds, which doubles the peak of a load.
 if "polars" not in sys.modules:
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")

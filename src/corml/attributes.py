@@ -222,7 +222,7 @@ class Attributes:
 
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per item; categories are lists."""
-        import polars
+        from corml.lazy_polars import polars
 
         types: dict[str, Any] = {"category": polars.List(polars.String), "number": polars.Float64}
         types |= {"time": polars.Datetime("us"), "text": polars.String}

@@ -7,7 +7,7 @@ import importlib.util
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from corml.errors import UsageError, ascii_line
@@ -44,7 +44,7 @@ def bars(tell: Callable[[str], None], *, every: float = LOG_SECONDS) -> Iterator
 
 @contextmanager
 def _drawn(tell: Callable[[str], None], every: float) -> Iterator[Progress]:
-    if not (sys.stderr.isatty() or _notebook_with_widgets()):
+    if not (_on_terminal() or _notebook_with_widgets()):
         yield _lines(tell, every)
         return
     from rich.console import Console
@@ -62,6 +62,13 @@ def _drawn(tell: Callable[[str], None], every: float) -> Iterator[Progress]:
             drawing.update(tasks[kind], description=stage, completed=done, total=total)
 
         yield show
+
+
+def _on_terminal() -> bool:
+    try:
+        return sys.stderr is not None and sys.stderr.isatty()
+    except ValueError:  # it was closed
+        return False
 
 
 def _notebook_with_widgets() -> bool:
@@ -98,4 +105,6 @@ def _kind(stage: str) -> str:
 
 
 def _tell(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
+    if sys.stderr is not None:  # closed from the start
+        with suppress(OSError, ValueError):  # full, or closed: no reason to stop the work
+            print(text, file=sys.stderr, flush=True)

@@ -3,7 +3,8 @@
     CormlError                     exit
     ├── UsageError                    2   an option, argument or setting is wrong
     │   ├── SettingError              2   a hyper-parameter is unknown or out of range
-    │   └── NotFittedError            2   a model was used before `fit`
+    │   ├── NotFittedError            2   a model was used before `fit`
+    │   └── ForkedError               2   data are read or written in a fork of a process that used Polars
     ├── DataError                     3   an interaction file, frame or split is wrong
     │   └── UnknownIdError            3   a user or item that was not in the training data
     ├── ResourceError                 4   refused before allocating: it would not fit in memory
@@ -22,6 +23,7 @@ __all__ = [
     "ConvergenceWarning",
     "CormlError",
     "DataError",
+    "ForkedError",
     "LeakageWarning",
     "ModelFileError",
     "NotFittedError",
@@ -61,6 +63,12 @@ class NotFittedError(UsageError):
 
     def __init__(self, model: str) -> None:
         super().__init__(f"This {model} has not been fitted: call fit(train) first, or read_model(path).")
+
+
+class ForkedError(UsageError):
+    """Data are read or written in a process that was forked from one that used Polars: it would wait without end."""
+
+    code = "fork"
 
 
 class DataError(CormlError, ValueError):

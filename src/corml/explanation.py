@@ -73,7 +73,7 @@ class Explanation:
 
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per history item, largest contribution first."""
-        import polars
+        from corml.lazy_polars import polars
 
         return polars.DataFrame({name: [row[name] for row in self.rows()] for name in self.columns})
 

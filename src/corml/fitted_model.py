@@ -1,5 +1,6 @@
 """What a fitted model tells of itself: its settings, its catalogue, its users, and what is made of them once."""
 
+import os
 import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Self, TypeVar
@@ -19,6 +20,16 @@ __all__ = ["FittedModel"]
 T = TypeVar("T")
 
 _making = threading.RLock()  # one at a time makes what is derived from a fitted state
+
+
+def _renew_lock() -> None:
+    """In a fork: whoever held it is not there any more."""
+    global _making
+    _making = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
 
 
 class FittedModel:

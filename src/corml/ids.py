@@ -17,7 +17,17 @@ from corml.labels import AT_ONCE, Labels, are_few, concatenated
 if TYPE_CHECKING:
     from corml.labels.index import Index
 
-__all__ = ["LONGEST_ID", "Ids", "canonical", "fault_of", "is_one_id", "labels_of", "numbered", "those_used"]
+__all__ = [
+    "LONGEST_ID",
+    "Ids",
+    "canonical",
+    "fault_of",
+    "is_missing",
+    "is_one_id",
+    "labels_of",
+    "numbered",
+    "those_used",
+]
 
 LONGEST_ID = 2048  # bytes of UTF-8
 
@@ -219,9 +229,17 @@ def _present(labels: Sequence[Hashable] | NDArray[Any], before: int, kind: str) 
     """Labels as objects, if none of them is missing."""
     values: Sequence[Hashable] = labels.tolist() if hasattr(labels, "tolist") else labels
     for position, value in enumerate(values, start=before + 1):
-        if value is None or value != value:  # NaN is the one thing that differs from itself
+        if is_missing(value):
             raise DataError(f"{kind} number {position} is missing ({ascii_line(value)}): drop or fill that row.")
     return values
+
+
+def is_missing(value: object) -> bool:
+    """Whether there is no value: None, NaN, which alone differs from itself, or the NA of pandas, which does not say."""
+    try:
+        return value is None or bool(value != value)
+    except TypeError:
+        return True
 
 
 def those_used(ids: Ids, rows: Rows) -> tuple[Ids, Rows]:

@@ -298,7 +298,7 @@ class Interactions:
 
         Times are numbers, as they were read. `.to_pandas()` or `.to_arrow()` take the frame further.
         """
-        import polars
+        from corml.lazy_polars import polars
 
         def text(labels: Iterable[str], rows: Rows) -> polars.Series:
             return polars.Series(list(labels), dtype=polars.String).gather(rows)

@@ -67,7 +67,7 @@ class SimilarUsers:
 
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per listed user; `links` is a list of item ids."""
-        import polars
+        from corml.lazy_polars import polars
 
         schema = {"to": polars.String, "rank": polars.Int32, "user": polars.String, "similarity": polars.Float64}
         rows = [{**row, "links": list(row["links"])} for row in self.rows()]

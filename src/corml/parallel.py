@@ -129,6 +129,10 @@ def _held() -> _Held:
     return _Held()
 
 
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_held.cache_clear)  # its lock may be held by a thread that is not in the fork
+
+
 # --- threads of our own ----------------------------------------------------------------------------------------------
 
 _this_thread = threading.local()

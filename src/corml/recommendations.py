@@ -126,7 +126,7 @@ class Recommendations:
 
         `.to_pandas()` or `.to_arrow()` take it further.
         """
-        import polars
+        from corml.lazy_polars import polars
 
         there = self.items != np.array(None)
         row, place = np.nonzero(there)

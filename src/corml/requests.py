@@ -289,7 +289,8 @@ def _allowed(bounds: Limits, row: int) -> int:
 
 def _lists(items: Ids, given: Any, rows: int, name: str) -> csr_array:
     """One list for all, or one per row, as a pattern of known items; `only` for all is a single row."""
-    values = labels_of(given, name) if is_one_id(given) or hasattr(given, "tolist") else list(given)
+    whole = is_one_id(given) or hasattr(given, "tolist") or not isinstance(given, Iterable)
+    values = labels_of(given, name) if whole else list(given)
     nested = [not is_one_id(value) for value in values]
     if any(nested) and not all(nested):
         raise UsageError(f"{name} takes one list of item ids for all, or one list per row: not a mixture.")

@@ -170,7 +170,7 @@ def whole(low: int, high: int) -> Rule:
 
 def one_of(*choices: str) -> Rule:
     """One of a few names."""
-    return Rule("one of " + ", ".join(map(repr, choices)), lambda v: v in choices, str)
+    return Rule("one of " + ", ".join(map(repr, choices)), lambda v: isinstance(v, str) and v in choices, str)
 
 
 def optional(rule: Rule, meaning: str) -> Rule:

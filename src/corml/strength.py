@@ -92,7 +92,10 @@ def known_weights(weights: NDArray[Any]) -> NDArray[np.float32] | None:
 
 def summed(weights: ArrayLike, cells: NDArray[np.int64]) -> NDArray[np.float32] | None:
     """The sum of the weights of each pair, in the order of first appearance."""
-    given = np.asarray(weights, dtype=np.float64)
+    try:
+        given = np.asarray(weights, dtype=np.float64)
+    except (TypeError, ValueError) as fault:
+        raise DataError("Weights must be finite numbers above 0: leave pairs out that have none.") from fault
     if given.shape != (len(cells),):
         raise DataError(f"There must be one weight for each pair: got {given.size:,} weights for {len(cells):,} pairs.")
     _, first, which = np.unique(cells, return_index=True, return_inverse=True)

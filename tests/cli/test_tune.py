@@ -110,7 +110,7 @@ def test_of_a_model_without_settings_only_the_history_is_drawn(run, here, source
 
 
 def test_a_file_is_no_folder_for_charts(run, source):
-    assert "'ratings.csv' is a file: give --plots the name of a folder." in run("tune", source, "--plots", source).err
+    assert "'ratings.csv' is a file, not a folder: choose another name." in run("tune", source, "--plots", source).err
 
 
 def test_the_best_settings_go_to_standard_output_alone(run, source):

@@ -138,11 +138,31 @@ def test_a_folder_without_permission_is_refused_before_any_work(path, monkeypatc
     assert path.read_bytes() == b"old"
 
 
-@pytest.mark.parametrize("name", ["a\0b", "n" * 300, "n" * 250])
-def test_names_the_system_refuses_are_one_sentence(tmp_path, name):
-    with pytest.raises(DataError, match=r"Could not write .* as it was\.$"):
-        atomic.replace(tmp_path / name, b"")
+@pytest.mark.parametrize(("name", "sentence"), [("a\0b", "has a NUL in it"), ("n" * 300, "File name too long")])
+@pytest.mark.parametrize("check", [atomic.writable, lambda path: atomic.replace(path, b"")], ids=["before", "writing"])
+def test_names_the_system_refuses_are_one_sentence(tmp_path, name, sentence, check):
+    with pytest.raises(DataError, match=sentence):
+        check(tmp_path / name)
     assert os.listdir(tmp_path) == []
+
+
+def test_the_longest_name_a_file_can_have_is_written_and_its_strays_are_known(tmp_path):
+    path = tmp_path / ("é" * 127 + "n")  # 255 bytes: no other name fits beside it that begins with this one
+    assert atomic.writable(path) == path
+    path.with_name(f".{atomic.stem(path)}.0123456789abcdef.tmp").write_bytes(b"half")
+    atomic.replace(path, b"new")
+    assert os.listdir(tmp_path) == [path.name]
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders that are shared as those of POSIX systems")
+def test_a_file_of_another_user_in_a_shared_folder_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "theirs").write_bytes(b"old")
+    tmp_path.chmod(0o1777)
+    atomic.writable(tmp_path / "theirs")
+    monkeypatch.setattr(atomic.os, "geteuid", lambda: 4321)
+    with pytest.raises(DataError, match="belongs to another user, who alone may replace it"):
+        atomic.writable(tmp_path / "theirs")
+    atomic.writable(tmp_path / "ours")
 
 
 # --- what killed writers leave ---------------------------------------------------------------------------------------

@@ -4,16 +4,22 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
+from corml.cli._stopping import stoppable
+from corml.cli._streams import dependable_streams
 from corml.errors import INTERRUPTED
 
 __all__ = ["main"]
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
-    """Entry point of the program `corml`; the rest is imported here, so that Ctrl-C is polite from the start."""
-    try:
-        from corml.cli._main import main as run
-    except KeyboardInterrupt:
-        print("error[interrupted]: Stopped before anything was done. Run it again.", file=sys.stderr)
-        sys.exit(INTERRUPTED)
-    run(arguments)
+    """Entry point of the program `corml`; the rest is imported here, so that a signal is heard from the start."""
+    with dependable_streams() as streams, stoppable(for_good=arguments is None):
+        try:
+            from corml.cli._main import main as run
+
+            run(arguments)
+        except KeyboardInterrupt:
+            print("error[interrupted]: Stopped before anything was done. Run it again.", file=sys.stderr)
+            sys.exit(INTERRUPTED)
+        except SystemExit as end:
+            sys.exit(streams.ended(end.code))

@@ -2,7 +2,6 @@
 
 import contextlib
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Sequence
@@ -13,6 +12,7 @@ import typer
 import corml
 from corml.cli._commands import Commands
 from corml.cli._console import QUIET, WORDS, in_flags, say
+from corml.cli._stopping import STOPPED
 from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning, WeightsWarning, printable
 
 __all__ = ["app", "main"]
@@ -43,16 +43,12 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     words, switches = _switches(given)
     WORDS.set(tuple(given))
     QUIET.set(bool(switches & set(QUIETLY)))
-    before = signal.signal(signal.SIGTERM, _stop)
-    try:
-        with warnings.catch_warnings():
-            for category in (ConvergenceWarning, LeakageWarning, WeightsWarning):
-                warnings.simplefilter("always", category)
-            warnings.showwarning = _warn
-            _print_anything()
-            sys.exit(_run(words, "--debug" in switches))
-    finally:
-        signal.signal(signal.SIGTERM, before)
+    with warnings.catch_warnings():
+        for category in (ConvergenceWarning, LeakageWarning, WeightsWarning):
+            warnings.simplefilter("always", category)
+        warnings.showwarning = _warn
+        _print_anything()
+        sys.exit(_run(words, "--debug" in switches))
 
 
 def _root(
@@ -94,9 +90,7 @@ def _run(arguments: list[str], debug: bool) -> int:
             raise
         return _explain(fault)
     if code == TYPER_INTERRUPTED:
-        return _fail(
-            "interrupted", "Stopped before the end; every file is whole or as it was. Run it again.", INTERRUPTED
-        )
+        return _fail("interrupted", STOPPED, INTERRUPTED)
     return code if isinstance(code, int) else 0
 
 
@@ -135,7 +129,3 @@ def _discard_output() -> None:
 
 def _warn(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
     print(f"warning: {printable(' '.join(str(message).split()))}", file=sys.stderr)
-
-
-def _stop(number: int, frame: Any) -> NoReturn:
-    raise KeyboardInterrupt

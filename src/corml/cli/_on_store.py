@@ -8,6 +8,7 @@ from corml.cli._cluster import named
 from corml.errors import UsageError
 from corml.method.estimator import CoRML
 from corml.recommender import Recommender
+from corml.storage.folders import writable_folder
 from corml.store import Store, is_store
 
 __all__ = ["check_options", "store_of"]
@@ -27,3 +28,5 @@ def check_options(store: Store | None, work: str | None, cluster: Mapping[str, A
             f"{given[0]} is for a fit of corml on a store, without --split and options of loading: make one with corml "
             "data store."
         )
+    if work is not None:
+        writable_folder(work)

@@ -71,7 +71,7 @@ def target(out: str, *inputs: object) -> None:
     """Check, before any long work, that a file can be written, and that it is not one of the inputs."""
     if out == STDOUT:
         raise UsageError("What this command writes is a file, not text for standard output: give it a name.")
-    atomic.target(out)
+    atomic.writable(out)
     for path in (one for given in inputs for one in (datasets.files_by_kind(given) or {"": given}).values()):
         if isinstance(path, str) and os.path.exists(path) and os.path.exists(out) and os.path.samefile(path, out):
             raise UsageError(f"{ascii_line(out, 200)} is the file to read: choose another name for what is written.")
@@ -162,7 +162,7 @@ def _flag(name: str) -> str:
 def _split_in(file: str) -> Split:
     try:
         about = os.stat(file)
-    except OSError:
+    except (OSError, ValueError):
         return _one_file(file)  # says what is wrong
     return _read_once(file, about.st_ino, about.st_mtime_ns)
 

@@ -17,6 +17,7 @@ from corml.experiments.study import ENDINGS, FORMATS, Study
 from corml.settings import nearest
 from corml.splits import Split
 from corml.splits import options as split_options
+from corml.storage.folders import writable_folder
 
 __all__ = ["compare"]
 
@@ -79,6 +80,8 @@ def compare(
     if shape not in FORMATS:
         raise UsageError(f"There is no format {ascii_line(shape)}{nearest(shape, FORMATS)}")
     named = [name for text in models for name in text.split(",") if name.strip()]
+    if out:
+        writable_folder(out)
     contestants([*named, *lists])  # mistakes are named before the data are read
     Design.of(metrics, primary, seeds=seeds, trials=trials, seconds=seconds)
     splits = _splits(source, (train, valid, test), split_seeds, loading, splitting)

@@ -17,6 +17,8 @@ from corml.cli._work import fetch as fetch_files
 from corml.errors import ResourceError, UsageError, ascii_line
 from corml.interactions import Interactions
 from corml.splits import Split, StoreSplit
+from corml.storage import unfinished
+from corml.storage.folders import writable_folder
 from corml.store import is_store
 
 __all__ = ["data"]
@@ -201,6 +203,7 @@ def _split_of_store(source: str, out: str, loading: dict[str, Any], splitting: d
         raise UsageError(f"The rows of a store were read before: leave out {option}, or make the store with it.")
     if split_file(splitting):
         raise UsageError("A split file has its pairs already: name a kind of split, such as --split ratio.")
+    writable_folder(out)
     with progress() as show:
         return corml.split(corml.Store(source), splitting.pop("how"), out=out, progress=show, **splitting)
 
@@ -242,6 +245,8 @@ def store(
     *names, out = sources
     if not names:
         raise UsageError("Name the data first and then the folder to write: corml data store DATA... FOLDER.")
+    if not os.path.isfile(out):  # of which the maker says more
+        writable_folder(out)
     with progress() as show:
         made = corml.build_store(names, out, memory=memory, progress=show, notify=note, **loading)
     users, items = made.shape
@@ -278,7 +283,7 @@ def _fact(label: str, value: Any) -> Any:
 
 def _print_as(kind: str, data: Interactions) -> None:
     """The file on standard output; it is written first, so that nothing half-made is printed."""
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, unfinished.listed(Path(folder)):
         path = Path(folder) / f"data{kind}"
         datasets.write(data, path)
         put(STDOUT, path.read_bytes())

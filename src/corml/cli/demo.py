@@ -19,6 +19,7 @@ from corml.recommender import Recommender
 from corml.report import Cost, build_page, comparison, sample_users, write_report
 from corml.splits import Split
 from corml.storage import atomic
+from corml.storage.folders import writable_folder
 
 __all__ = ["demo"]
 
@@ -69,13 +70,13 @@ def demo(
 
 
 def _folder(out: str) -> Path:
-    folder = Path(out)
+    folder = writable_folder(out)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise DataError(f"Cannot make the folder {ascii_line(out, 200)}: {fault.strerror}.") from None
     for name in (MODEL, REPORT):
-        atomic.target(folder / name)
+        atomic.writable(folder / name)
     return folder
 
 

@@ -16,6 +16,7 @@ from corml.errors import UsageError, ascii_line
 from corml.evaluation.run import DEFAULT_METRICS
 from corml.metrics import parse_all
 from corml.splits import Split, StoreSplit
+from corml.storage.folders import writable_folder
 from corml.store import is_split
 
 __all__ = ["evaluate"]
@@ -86,6 +87,8 @@ def evaluate(
         raise UsageError("Workers evaluate on the split of a store: make one with corml data split STORE FOLDER/.")
     if work is not None and not cluster:
         raise UsageError("--work says something of --workers or --cluster: give one of them, or leave it out.")
+    if work is not None:
+        writable_folder(work)
     loaded = corml.read_model(model)
     turned(loaded, novelty)  # refused, where there is no dial, before anything is fitted
     obeyed = rules_of(rules, loaded)

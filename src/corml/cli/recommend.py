@@ -233,7 +233,7 @@ def _deliver(lists: list[Recommendations], out: str | None, kind: str, as_json: 
     if kind == ".json":
         put(out, as_json_text(_as_json(lists)).encode())
     else:
-        import polars
+        from corml.lazy_polars import polars
 
         put(out, table_bytes(polars.concat([piece.to_frame() for piece in lists]), kind))
     count = sum(map(len, lists))

@@ -10,6 +10,7 @@ from corml.experiments.reproduce import EXPERIMENTS, Outcome
 from corml.experiments.reproduce import reproduce as run_experiment
 from corml.experiments.reproduce.files import write
 from corml.settings import nearest
+from corml.storage.folders import writable_folder
 
 __all__ = ["reproduce"]
 
@@ -53,6 +54,7 @@ def reproduce(
     if name != ALL and name not in EXPERIMENTS:
         raise UsageError(f"There is no experiment {ascii_line(name)}{nearest(name, (*EXPERIMENTS, ALL))}")
     folder = Path(out or ("corml-reproduce-quick" if quick else "corml-reproduce"))
+    writable_folder(folder)
     outcomes: list[Outcome] = []
     absent: list[str] = []
     for one in EXPERIMENTS if name == ALL else [name]:

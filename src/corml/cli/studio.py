@@ -21,7 +21,7 @@ from corml.cli._work import fetch, refuse_to_replace, target
 from corml.errors import UsageError
 from corml.interactions import Interactions
 from corml.progress import Progress
-from corml.storage import container
+from corml.storage import container, unfinished
 
 __all__ = ["studio"]
 
@@ -68,7 +68,7 @@ def studio(
     files = [source for source in given if is_model_file(source)]
     if len(files) < len(given) and len(given) > 1:
         raise UsageError("Name one file of interactions, or model files alone.")
-    with tempfile.TemporaryDirectory(prefix="corml-studio-") as folder:
+    with tempfile.TemporaryDirectory(prefix="corml-studio-") as folder, unfinished.listed(Path(folder)):
         page = Studio(Path(folder), port, name_of(given[0]), announce=_say_now)
         if files:
             if loading or values or out:

@@ -12,10 +12,11 @@ from corml.cli._console import STDOUT, progress, say, show_json, tell, wrote
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._tables import put
 from corml.cli._work import check_split, load, make_split, target, text_target
-from corml.errors import UsageError, ascii_line
+from corml.errors import UsageError
 from corml.neural import lazy_torch
 from corml.neural.gradient_model import GradientModel
 from corml.settings import build
+from corml.storage.folders import writable_folder
 from corml.tuning import PLOTS, Tuned, lazy_optuna, space_of
 from corml.tuning.settings_text import section
 
@@ -82,7 +83,7 @@ def tune(
     if out:
         text_target(out, source, loading.get("titles"), loading.get("items"))
     if plots:
-        _check_folder(plots)
+        writable_folder(plots)
     if journal:
         target(journal, source, loading.get("titles"), loading.get("items"))
     if splitting:
@@ -128,15 +129,9 @@ def _space(texts: list[str]) -> dict[str, Any] | None:
     return ranges or None
 
 
-def _check_folder(path: str) -> None:
-    """Make a folder for charts, before the long work."""
-    if os.path.exists(path) and not os.path.isdir(path):
-        raise UsageError(f"{ascii_line(path, 200)} is a file: give --plots the name of a folder.")
-    os.makedirs(path, exist_ok=True)
-
-
 def _draw(tuned: Tuned, folder: str) -> None:
     """The charts there are: of a search without settings only its history."""
+    os.makedirs(folder, exist_ok=True)
     for name in PLOTS if tuned.searched else ("history",):
         tuned.plot(name).save(os.path.join(folder, f"{name}.svg"))
     tell(f"wrote charts to {folder}")

@@ -58,7 +58,7 @@ def blocks(path: Path, options: Options, notes: Notes, start: Position, cut: Cut
 
 def about_rows(path: Path) -> int:
     """How many rows a file has, as far as its size and its footer tell; rather more than less."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     if _opener(path) is _of_parquet:
         with damage(shown(path)):
@@ -107,7 +107,7 @@ class _Rows:
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Read some columns of these rows."""
-        import polars as pl
+        from corml.lazy_polars import polars as pl
 
         with damage(self.where):
             scan = pl.scan_parquet(self._path, glob=False, hive_partitioning=False).slice(self._first, self.rows)
@@ -116,7 +116,7 @@ class _Rows:
 
 
 def _of_parquet(path: Path, options: Options, notes: Notes, start: Position, cut: Cut) -> Iterator[Block]:
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     with damage(shown(path)):
         names = list(pl.read_parquet_schema(path))

@@ -141,7 +141,7 @@ def _positions(table: Table, options: Options) -> dict[str, int]:
 
 
 def _column(role: str, columns: "Mapping[str, pl.Series]", kind: str, rows: int) -> "pl.Series":
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     if role in columns:
         return columns[role]

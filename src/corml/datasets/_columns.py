@@ -132,7 +132,7 @@ class Coded:
 
 def ids(series: "pl.Series", role: str, where: str, *, trim: bool, null_ids: str | None = None) -> Coded:
     """Give each id of a column a number; each must be text, or have one plain text form."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     text = texts(series, role, where)
     text = text.str.strip_chars() if trim else text
@@ -165,7 +165,7 @@ def ratings(
     series: "pl.Series", where: str, *, negative: bool, decimal: str = "."
 ) -> tuple[NDArray[np.float64], Check]:
     """Read ratings as numbers; only finite ones count, and below zero only where that is allowed."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     if not (series.dtype == pl.String or series.dtype.is_numeric() or series.dtype == pl.Boolean):
         raise DataError(
@@ -191,7 +191,7 @@ def ratings(
 
 def texts(series: "pl.Series", role: str, where: str) -> "pl.Series":
     """Write each id as its exact text: 2⁶⁰+1 keeps its last digit, a decimal its zeros."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     if series.dtype.is_nested():
         raise DataError(f"{where}: the {role} column holds {series.dtype}: one plain value per row is needed.")
@@ -207,7 +207,7 @@ def texts(series: "pl.Series", role: str, where: str) -> "pl.Series":
 
 def numbers(series: "pl.Series", decimal: str = ".") -> NDArray[np.float64]:
     """Read numbers, NaN where there is none; with a decimal comma, points between three digits group thousands."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     if series.dtype == pl.String:
         series = series.str.strip_chars()
@@ -222,7 +222,7 @@ def numbers(series: "pl.Series", decimal: str = ".") -> NDArray[np.float64]:
 
 def _bytes_as_text(series: "pl.Series", role: str, where: str) -> "pl.Series":
     """Read bytes as UTF-8 text; sixteen in every row that are no text are UUIDs, as Parquet stores them."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     try:
         return series.cast(pl.String)

@@ -45,7 +45,7 @@ def _rows(count: int, columns: int, table: Table) -> int:
 
 
 def _distinct(column: "pl.Series") -> int:
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     try:
         return column.to_frame().select(pl.all().approx_n_unique()).item()  # type: ignore[no-any-return]

@@ -85,7 +85,8 @@ def _duckdb(path: Path, query: str | None) -> QueryTable:
             "pip install 'corml[duckdb]'."
         )
     import duckdb
-    import polars as pl
+
+    from corml.lazy_polars import polars as pl
 
     def connect() -> Any:
         return closing(duckdb.connect(str(path), read_only=True))

@@ -92,7 +92,7 @@ class FolderTable:
 
     def _part(self, table: Table, path: Path, wanted: Sequence[str]) -> Columns:
         """Read the columns of one file, those that its folders name as well."""
-        import polars as pl
+        from corml.lazy_polars import polars as pl
 
         own, keys = list(table.names), partition(path)
         missing = [name for name in wanted if name not in own and name not in keys]
@@ -118,7 +118,7 @@ def partition(path: Path) -> dict[str, str | None]:
 
 def joined(parts: "Sequence[pl.Series]", name: str) -> "pl.Series":
     """One column of several; of types that differ by more than the size of whole numbers, as text."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     kinds = {part.dtype for part in parts if len(part)} or {parts[0].dtype}
     parts = [part for part in parts if part.dtype in kinds]

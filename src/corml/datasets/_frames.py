@@ -19,6 +19,7 @@ from corml.datasets._columns import Columns
 from corml.datasets._packed import Content
 from corml.datasets._sniff import bare, listed
 from corml.errors import DataError, UsageError, ascii_line
+from corml.ids import is_missing
 
 if TYPE_CHECKING:
     import narwhals as nw
@@ -60,7 +61,7 @@ def plain_names(names: Sequence[str], where: str) -> list[str]:
 
 def from_parquet(content: Content, *, allow_expansion: bool = False) -> FrameTable:
     """Read a Parquet file, column by column as they are needed; what it says of itself is read first."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     with damage(content.where):
         names = list(pl.read_parquet_schema(io.BytesIO(content.data)))
@@ -76,7 +77,7 @@ def from_parquet(content: Content, *, allow_expansion: bool = False) -> FrameTab
 
 def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
     """Read an NPZ archive with arrays `user`, `item` and perhaps `rating`, `time`, `weight`; others are ignored."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     try:
         arrays = _arrays(content, allow_expansion)
@@ -134,7 +135,7 @@ def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 def column(values: Sequence[Any]) -> "pl.Series":
     """Make a column of Python values: of their type if they have one, else of text."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     kinds = {type(value) for value in values} - {type(None)}
     if len(kinds) == 1 and kinds <= {int, float, str, bytes, datetime, date, Decimal}:
@@ -145,7 +146,7 @@ def column(values: Sequence[Any]) -> "pl.Series":
 
 def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":
     """Make a polars column; where types are mixed, of text."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     try:
         return column.to_polars()
@@ -155,13 +156,13 @@ def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":
         raise DataError(
             f"Column {ascii_line(name)} of the frame holds lists or records: one plain value per row is needed."
         )
-    return pl.Series([None if value is None or value != value else str(value) for value in values], dtype=pl.String)
+    return pl.Series([None if is_missing(value) else str(value) for value in values], dtype=pl.String)
 
 
 @contextmanager
 def damage(where: str) -> Iterator[None]:
     """Turn what a reader of Parquet says about a broken file into a sentence."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     try:
         yield
@@ -175,14 +176,14 @@ def damage(where: str) -> Iterator[None]:
 
 def from_pieces(pieces: Sequence[Content], reader: str) -> FrameTable:
     """Join the pieces of a set into one table of pairs."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     frame = pl.concat([_pairs(piece, reader) for piece in pieces]).unique().sort("user", "item")
     return FrameTable(frame.columns, frame.to_series, pieces[0].where, len(frame))
 
 
 def _pairs(piece: Content, reader: str) -> "pl.DataFrame":
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     text = unix_lines(as_text(piece.data, piece.where)).decode()
     words = pl.Series("words", text.splitlines()).str.strip_chars().str.split(" " if reader == "adjacency" else "\t")

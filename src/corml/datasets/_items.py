@@ -75,7 +75,7 @@ def load_items(
 def table_of_items(source: Any, options: Options, notes: Notes) -> Table:
     """Open what was given as a table of items."""
     if isinstance(source, Mapping):
-        import polars as pl
+        from corml.lazy_polars import polars as pl
 
         try:
             return from_frame(pl.DataFrame(dict(source), strict=False))
@@ -161,7 +161,7 @@ def _checked(kinds: Mapping[str, str], names: Sequence[str], where: str) -> dict
 
 
 def _kind(name: str, series: "pl.Series", separator: str) -> Kind:
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     plain = re.sub(r"[^a-z0-9]", "", name.lower())
     kind = series.dtype
@@ -190,7 +190,7 @@ def _kind_of_text(plain: str, text: "pl.Series", separator: str) -> Kind:
 
 def _filled(series: "pl.Series") -> "pl.Series":
     """The values of a column of text that say something."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     text = series.cast(pl.String, strict=False).drop_nulls().str.strip_chars()
     return text.filter(~text.str.to_lowercase().is_in(EMPTY))
@@ -221,7 +221,7 @@ def _column(series: "pl.Series", kind: Kind, where: str, name: str, separator: s
 
 def _known(series: "pl.Series", values: NDArray[np.float64], where: str, name: str, what: str) -> NDArray[np.float64]:
     """Numbers where there are values; a value that is none is an error."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     empty = series.is_null().to_numpy()
     if series.dtype == pl.String:
@@ -236,7 +236,7 @@ def _known(series: "pl.Series", values: NDArray[np.float64], where: str, name: s
 
 
 def _labels(series: "pl.Series", where: str, name: str, separator: str) -> Iterable[list[str]]:
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     if series.dtype in (pl.List, pl.Array):
         return [[_word(value) for value in values or () if value is not None] for values in series.to_list()]

@@ -48,7 +48,7 @@ class JsonTable:
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Read some fields of all records; one that is missing is an empty field."""
-        import polars as pl
+        from corml.lazy_polars import polars as pl
 
         names = [self.names[at] for at in positions]
         values: list[list[str | None]] = [[] for _ in names]

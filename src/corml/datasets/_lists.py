@@ -55,7 +55,7 @@ class ListTable:
 
     def read(self, positions: "Sequence[int]") -> Columns:
         """Read the pairs in the order of the file, each with the line it stands on."""
-        import polars as pl
+        from corml.lazy_polars import polars as pl
 
         text = pl.Series("words", unix_lines(self._data).decode().split("\n")).str.strip_chars()
         words = text.str.replace_all(r"\s+", " ").str.split(" ")

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any, Literal
 
+import numpy as np
+
 from corml.errors import UsageError, ascii_line
 from corml.log import log
 
@@ -62,6 +64,12 @@ class Options:
             raise UsageError(
                 f"{_both('separator')} must be one or more characters, not a quote or a line end; got {shown}."
             )
+        for name in ("user", "item", "rating", "time", "weight", "event"):
+            column = getattr(self, name)
+            if not (column is None or isinstance(column, str | int | np.integer)):
+                raise UsageError(
+                    f"{_both(name)} must be the name of a column, or its number; got {ascii_line(column)}."
+                )
         if self.user is False or self.item is False:
             raise UsageError("user and item are needed: give a column, or None to find it by its name.")
         self._check_reading()

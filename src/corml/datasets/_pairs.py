@@ -78,7 +78,7 @@ def merge(rows: Rows, options: Options) -> Pairs:
 
 def _repeats(key: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Callable[[], NDArray[np.bool_]]]:
     """Which rows are the first of their pair, and, when asked, which belong to a pair that has several."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     step = np.diff(key)
     if (step >= 0).all():  # in order of pairs, where neighbours tell: a tenth of the time

@@ -1,5 +1,6 @@
 """From a table to clean rows: every column read, every bad row refused or counted."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -36,12 +37,22 @@ class Rows:
     strength: Strength | None = None
 
 
+def _read(table: Table, positions: Sequence[int]) -> Columns:
+    try:
+        return table.read(positions)
+    except UnicodeEncodeError as fault:  # what JSON, NPZ files and frames may hold, and UTF-8 may not
+        half = ascii_line(fault.object[fault.start : fault.end])
+        raise DataError(
+            f"{table.where} has half of a character, {half}, in a text: write it again as UTF-8."
+        ) from fault
+
+
 def gather(table: Table, options: Options, notes: Notes, *, part: bool = False) -> Rows:
     """Read the columns that matter and keep the rows that are whole; of a `part` of a table there may be none."""
     chosen = roles(table.names, table.named, options, table.where)
     _say(chosen, table, options, notes)
     before = _cost.require_for_reading(table, len(chosen.positions()))
-    columns = table.read(chosen.positions())
+    columns = _read(table, chosen.positions())
     if not len(columns) and not columns.faults and not part:
         raise DataError(f"{table.where} has no interactions: it has no rows.")
     _cost.require_for_ids(table, columns.series, before)

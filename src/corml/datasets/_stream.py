@@ -182,7 +182,7 @@ class _Aligned:
 
     def read(self, positions: Sequence[int]) -> Columns:
         """Read some columns."""
-        import polars as pl
+        from corml.lazy_polars import polars as pl
 
         own, wanted = list(self._table.names), [self.names[at] for at in positions]
         missing = [name for name in wanted if name not in own and name not in self._keys]
@@ -250,7 +250,7 @@ def _files(sources: Sequence[str | os.PathLike[str]]) -> list[Path]:
 
 def _refuse_unclear(columns: Columns, chosen: Roles, options: Options, where: str) -> None:
     """Refuse what only all rows together could decide."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     series = dict(zip(chosen.positions(), columns.series, strict=True))
     for role, at in (("user", chosen.user), ("item", chosen.item)):
@@ -308,7 +308,7 @@ def _texts(series: "pl.Series", role: str, where: str, *, trim: bool) -> "pl.Ser
 
 def _checked(table: Table, options: Options, notes: Notes, end: Position) -> Batch:
     """A batch with rows that are not fine, as `load` reads it."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     rows = gather(table, options, notes, part=True)
     user, item = (

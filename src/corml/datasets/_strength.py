@@ -81,7 +81,7 @@ def check_options(options: Options) -> None:
 
 def kinds(series: "pl.Series", options: Options, where: str) -> OfKind:
     """The weight of each row by its kind of event, and whether that kind is a negative one."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     names = series.cast(pl.String).fill_null("").str.strip_chars()
     negative = set(options.negative or ())

@@ -91,7 +91,7 @@ class TextTable:
 
     def _fast(self, positions: Sequence[int]) -> Columns | None:
         """Read by polars; None where a row is short, long or blank, or a field empty."""
-        import polars as pl
+        from corml.lazy_polars import polars as pl
 
         start, skipped = self._body_start(), self._skip + self._header
         if self._data.startswith(codecs.BOM_UTF8, start):
@@ -230,7 +230,7 @@ class _Layout:
 
 def _read_rows(data: bytes, positions: Sequence[int], layout: _Layout) -> Columns:
     """Read some columns; rows with too few or too many fields become faults, blank lines are passed over."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     values: list[list[str]] = [[] for _ in positions]
     lines: list[int] = []

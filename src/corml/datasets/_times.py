@@ -31,7 +31,7 @@ Floats = NDArray[np.float64]
 
 def times(series: "pl.Series", where: str, form: str | None = None, decimal: str = ".") -> tuple[Floats, Check]:
     """Read times as seconds since 1970, or as the numbers they are; `form` is how they are written, as in strptime."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     unsure = np.zeros(len(series), dtype=bool)
     if series.dtype.is_temporal() and series.dtype not in (pl.Time, pl.Duration):
@@ -57,7 +57,7 @@ def times(series: "pl.Series", where: str, form: str | None = None, decimal: str
 
 
 def _in_format(series: "pl.Series", form: str) -> Floats:
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     text = series.str.strip_chars()
     try:
@@ -94,7 +94,7 @@ def _missing(moments: Floats) -> list[NDArray[np.int64]]:
 
 def _order(pieces: "Iterable[pl.Series]") -> str | None:
     """How to write 31.01.2024 as 2024-01-31, if some day is above 12 and so shows which part it is."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     above = [False, False]
     for text in pieces:
@@ -113,7 +113,7 @@ def _plain(text: "pl.Series") -> "pl.Series":
 
 
 def _parsed(text: "pl.Series") -> Floats:
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     seconds = _seconds(text.str.to_date("%Y-%m-%d", strict=False).cast(pl.Datetime("us")))
     for clock in CLOCKS:
@@ -125,6 +125,6 @@ def _parsed(text: "pl.Series") -> Floats:
 
 
 def _seconds(series: "pl.Series") -> Floats:
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     return (series.dt.epoch("us").cast(pl.Float64) / 1e6).fill_null(np.nan).to_numpy()

@@ -82,7 +82,7 @@ def _refuse_nul(ids: Ids) -> None:
 
 
 def _parquet(interactions: Interactions) -> bytes:
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     columns: dict[str, Any] = {
         "user": pl.Series(interactions.users.labels.tolist(), dtype=pl.String).gather(interactions.user),

@@ -47,7 +47,7 @@ class Frontier:
 
     def to_frame(self) -> "polars.DataFrame":
         """One row per position and one column per metric, as a polars frame."""
-        import polars
+        from corml.lazy_polars import polars
 
         return polars.DataFrame({"position": self.novelty, **{name: self._column(name) for name in self.results[0]}})
 

@@ -36,7 +36,7 @@ NAMES = {
 
 def read_lists(path: str | os.PathLike[str]) -> "polars.DataFrame":
     """Columns user and item as text, each user's items from the best to the worst."""
-    import polars
+    from corml.lazy_polars import polars
 
     name, text = ascii_line(path, 200), os.fspath(path)
     kind = _ending(text, name)
@@ -67,7 +67,7 @@ def _trec(path: str, name: str) -> "polars.DataFrame":
     """Words between any blanks."""
     import gzip
 
-    import polars
+    from corml.lazy_polars import polars
 
     open_text = gzip.open if path.lower().endswith(".gz") else open
     with open_text(path, "rt", encoding="utf-8") as lines:
@@ -95,7 +95,7 @@ def _named(frame: "polars.DataFrame", name: str) -> "polars.DataFrame":
 
 
 def _ordered(frame: "polars.DataFrame", name: str, *, by_score: bool) -> "polars.DataFrame":
-    import polars
+    from corml.lazy_polars import polars
 
     text = frame.with_columns(polars.col("user", "item").cast(polars.String))
     empty = (text["user"].fill_null("") == "") | (text["item"].fill_null("") == "")

@@ -86,7 +86,7 @@ class Result:
 
     def to_frame(self) -> "polars.DataFrame":
         """One row per user and one column per metric that has a value for each, as a polars frame."""
-        import polars
+        from corml.lazy_polars import polars
 
         columns = {label: np.asarray(values, dtype=np.float64) for label, values in self.per_user.items()}
         users = polars.Series("user", self._labels().tolist(), dtype=polars.String)

@@ -92,7 +92,7 @@ def remarks(study: "Study") -> list[str]:
 
 def frame(study: "Study") -> "polars.DataFrame":
     """One row for each entry and metric, with everything that is known of it."""
-    import polars
+    from corml.lazy_polars import polars
 
     rows = [_facts(study, entry, metric) for entry in study for metric in study.design.metrics]
     kinds = {"text": polars.String, "flag": polars.Boolean, "number": polars.Float64, "count": polars.Int64}

@@ -61,8 +61,8 @@ def target(name: str) -> Target:
 def check_place(to: str, path: str | os.PathLike[str], *, force: bool) -> Path:
     """Check, before any long work, that an export can be written there, and that nothing else is lost by it."""
     place = Path(os.path.abspath(path))
-    if not place.is_dir():
-        atomic.target(place)
+    if not os.path.isdir(place):  # where a name is too long, that of Path fails
+        atomic.writable(place)
     if not os.path.lexists(place):
         return place
     name = ascii_line(path, 200)

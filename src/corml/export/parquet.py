@@ -29,7 +29,7 @@ def write(job: Job, path: Path) -> None:
 
 
 def _add(folder: Path, table: Table) -> None:
-    import polars
+    from corml.lazy_polars import polars
 
     kinds = {"integer": polars.Int64, "real": polars.Float32, "text": polars.String}
     schema = {name: kinds[kind] for name, kind in table.columns.items()}

@@ -115,7 +115,7 @@ class Labels:
 
     def __arrow_c_stream__(self, requested_schema: object = None) -> object:
         """As a column of texts for Polars, PyArrow and others that speak Arrow."""
-        import polars
+        from corml.lazy_polars import polars
 
         return polars.Series(self.tolist(), dtype=polars.String).__arrow_c_stream__(requested_schema)
 

@@ -4,9 +4,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.linalg import get_lapack_funcs
 
 from corml.errors import NumericalError
+from corml.linalg.lapack import factor_upper, invert_factored
 from corml.parallel import blas
 
 __all__ = ["spd_inverse"]
@@ -26,18 +26,15 @@ def spd_inverse(M: NDArray[Any]) -> NDArray[Any]:
 
 
 def _by_cholesky(M: NDArray[Any]) -> NDArray[Any]:
-    assert M.flags.c_contiguous  # of any other LAPACK would invert a copy
-    factor, invert = get_lapack_funcs(("potrf", "potri"), (M,))
     diagonal = M.diagonal().copy()
-    # LAPACK wants columns together; the transpose of a symmetric C-ordered matrix is that very matrix.
-    _, info = factor(M.T, lower=1, overwrite_a=1, clean=0)
-    if info > 0:
+    failed = factor_upper(M)
+    if failed:
         _restore_lower(M, diagonal)
-        _, info = factor(M.T, lower=1, overwrite_a=1, clean=0)
-    if info:
+        failed = factor_upper(M)
+    if failed:
         raise NumericalError("The item matrix is not positive definite: raise `ridge`, `l2` or `rho`.")
-    _, info = invert(M.T, lower=1, overwrite_c=1)
-    assert info == 0
+    failed = invert_factored(M)
+    assert not failed
     mirror_upper(M)
     return M
 

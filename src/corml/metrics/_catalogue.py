@@ -67,6 +67,8 @@ def parse(text: str) -> Metric:
 
 def parse_all(texts: str | Iterable[str]) -> tuple[Metric, ...]:
     """Read several metrics (or a single one); each once, in the order given."""
+    if not isinstance(texts, Iterable):
+        raise UsageError(f"Metrics are names such as 'ndcg@10'; got {ascii_line(texts)}.")
     listed = texts.split(",") if isinstance(texts, str) else list(texts)
     if not listed:
         raise UsageError("No metric was asked for: name at least one, such as ndcg@10.")

@@ -50,7 +50,7 @@ class Checkpoint:
 
     def read(self) -> TrainingState:
         """The state training was in, or the first one if there is no file yet."""
-        if not os.path.exists(atomic.target(self.path)):
+        if not os.path.exists(atomic.writable(self.path)):
             return TrainingState()
         try:
             contents = container.read(self.path, mapped=False)

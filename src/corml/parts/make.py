@@ -25,7 +25,7 @@ class Maker:
 
     def part(self, first: int, last: int, ranked: Callable[[int], None]) -> tuple[bytes, dict[str, int]]:
         """A Parquet file with the lists of users first to last, and what to count of it."""
-        import polars
+        from corml.lazy_polars import polars
 
         frames, with_reason = [], 0
         for at in range(first, last, self.piece):

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from corml.console_progress import shown
 from corml.errors import DataError, UsageError, ascii_line
+from corml.lazy_polars import refuse_after_fork
 from corml.parts.asked import options_of, plainly
 from corml.parts.make import Maker
 from corml.parts.manifest import Manifest, Part
@@ -22,6 +23,7 @@ from corml.parts.sizes import users_at_a_time, users_of_a_part
 from corml.progress import Asked, Progress
 from corml.requests import list_length
 from corml.storage import atomic
+from corml.storage.folders import writable_folder
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -62,6 +64,7 @@ def write_lists(
     What a run that was stopped has finished there is not made again. On a cluster all workers must reach the folder,
     and the store, under the same path.
     """
+    refuse_after_fork()
     model.check_fitted()
     width, chosen = list_length(k, model.items), options_of(model, options)
     if cluster is not None and users is not None:
@@ -92,12 +95,12 @@ def write_lists(
 def check_folder(folder: str | os.PathLike[str]) -> Path:
     """Check, before any long work, that there is such a folder, or that it can be made."""
     place = Path(folder)
-    if not place.is_dir():
-        atomic.target(place)
+    if not os.path.isdir(place):  # where a name is too long, that of Path fails
+        atomic.writable(place)
         if os.path.lexists(place):
             raise DataError(f"{ascii_line(place, 200)} is a file, not a folder: choose another name.")
-    elif not os.access(place, os.W_OK | os.X_OK):
-        raise DataError(f"No permission to write in {ascii_line(place, 200)}: choose another folder.")
+    else:
+        writable_folder(place)
     return place
 
 

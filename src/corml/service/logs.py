@@ -44,7 +44,11 @@ class Log:
         for at in range(0, len(lines), MOST_LINES):
             try:
                 os.write(sys.stderr.fileno(), b"".join(lines[at : at + MOST_LINES]))
-            except (OSError, ValueError):  # nobody reads the log any more: not a reason to stop answering
+            except (
+                OSError,
+                ValueError,
+                AttributeError,
+            ):  # nobody reads the log: no reason to stop answering
                 pass
 
     def _add(self, facts: dict[str, Any]) -> None:

@@ -19,12 +19,14 @@ import tempfile
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from corml.errors import CormlError, DataError, ModelFileError, ResourceError, UsageError, ascii_line
 from corml.service.channel import Channel
 from corml.service.logs import Log
 from corml.service.options import NAME, Options
+from corml.storage import unfinished
 
 __all__ = ["Supervisor"]
 
@@ -289,12 +291,14 @@ class Supervisor:
             yield
             return
         folder = tempfile.mkdtemp(prefix="corml-metrics-")
+        unfinished.add(Path(folder))
         os.environ["PROMETHEUS_MULTIPROC_DIR"] = folder
         try:
             yield
         finally:
             os.environ.pop("PROMETHEUS_MULTIPROC_DIR", None)
             shutil.rmtree(folder, ignore_errors=True)
+            unfinished.forget(Path(folder))
 
     @contextlib.contextmanager
     def _hear_signals(self) -> Iterator[None]:

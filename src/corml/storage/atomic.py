@@ -7,6 +7,7 @@ holds a lock on its temporary file, which the system takes back however the proc
 
 import contextlib
 import errno
+import hashlib
 import os
 import re
 import secrets
@@ -14,17 +15,37 @@ import stat
 from pathlib import Path
 
 from corml.errors import DataError, ascii_line
+from corml.storage import unfinished
 
-__all__ = ["lock", "replace", "sync_folder", "target"]
+__all__ = ["lock", "replace", "stem", "sync_folder", "target", "writable"]
 
 POSIX = os.name == "posix"  # elsewhere folders cannot be flushed, nor open files renamed
+LONGEST = 200  # bytes of a name beside which there is room for another with some more; systems allow 255
 CHUNK = 1 << 26  # bytes given to the system at a time
 _STRAY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
 
 
-def target(path: str | os.PathLike[str]) -> Path:
-    """Check, before any long work, that a file can be written there."""
-    path = Path(path)
+def writable(path: str | os.PathLike[str]) -> Path:
+    """Check, before any long work, that a file can be written there, by making one beside it and taking it away."""
+    path = target(path)
+    try:
+        temporary, handle = _create(path, 0o600)
+        os.close(handle)
+        os.unlink(temporary)
+    except OSError as fault:
+        raise DataError(
+            f"Cannot write {ascii_line(path, 200)}: {fault.strerror or fault}. Choose another name or folder."
+        ) from fault
+    return path
+
+
+def target(given: str | os.PathLike[str]) -> Path:
+    """Refuse what can be seen to be no name of a file that may be written."""
+    path = Path(given)
+    if "\0" in str(path):
+        raise DataError(f"{ascii_line(path, 200)} has a NUL in it: no file can have such a name.")
+    if not path.name:
+        raise DataError(f"{ascii_line(given, 200)} is not the name of a file: give one.")
     name, folder = ascii_line(path, 200), path.parent
     if os.path.isdir(path):
         raise DataError(f"{name} is a folder: give the name of a file in it.")
@@ -35,7 +56,24 @@ def target(path: str | os.PathLike[str]) -> Path:
         raise DataError(f"{name} is a device, a pipe or a socket: choose another name.")
     if not os.access(folder, os.W_OK | os.X_OK):
         raise DataError(f"No permission to write in {ascii_line(folder, 200)}: choose another folder.")
+    if _is_kept_from_us(path):
+        raise DataError(f"{name} belongs to another user, who alone may replace it: choose another name.")
+    try:
+        os.lstat(path)
+    except FileNotFoundError:
+        pass
+    except OSError as fault:  # a name that is too long, or one that this file system does not know
+        raise DataError(f"Cannot write {name}: {fault.strerror or fault}. Choose another name.") from fault
     return path
+
+
+def _is_kept_from_us(path: Path) -> bool:
+    """In a folder such as /tmp only their owners may replace files."""
+    with contextlib.suppress(OSError):
+        file, folder = os.lstat(path), os.lstat(path.parent)
+        sticky = bool(folder.st_mode & stat.S_ISVTX)
+        return sticky and POSIX and os.geteuid() not in (0, file.st_uid, folder.st_uid)
+    return False
 
 
 def replace(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
@@ -49,6 +87,7 @@ def replace(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
     try:
         mode = _mode(path)
         temporary, handle = _create(path, 0o666 if mode is None else 0o600)
+        unfinished.add(temporary)
         try:
             if mode is not None:
                 os.chmod(temporary, mode)
@@ -69,6 +108,13 @@ def replace(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
         if not placed and temporary != path:
             with contextlib.suppress(OSError):
                 os.unlink(temporary)
+        unfinished.forget(temporary)
+
+
+def stem(path: Path) -> str:
+    """What temporary names beside a file begin with: its name or, where theirs would be too long, a hash of it."""
+    name = os.fsencode(path.name)
+    return path.name if len(name) <= LONGEST else hashlib.sha256(name).hexdigest()
 
 
 def _failure(name: str, reason: object, *, placed: bool) -> str:
@@ -82,7 +128,7 @@ def sweep(path: Path) -> None:
     with contextlib.suppress(OSError):
         for stray in os.listdir(path.parent):
             match = _STRAY.fullmatch(stray)
-            if match and match["name"] == path.name:
+            if match and match["name"] == stem(path):
                 with contextlib.suppress(OSError):
                     _remove_if_abandoned(path.with_name(stray))
 
@@ -107,7 +153,7 @@ def _create(path: Path, mode: int) -> tuple[Path, int]:
     """Open and lock a new file beside the target."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     while True:
-        temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
+        temporary = path.with_name(f".{stem(path)}.{secrets.token_hex(8)}.tmp")
         handle = os.open(temporary, flags, mode)
         if lock(handle) is not False and os.path.lexists(temporary):  # else another writer just swept it away
             return temporary, handle

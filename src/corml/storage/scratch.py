@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from corml.errors import DataError, ascii_line
-from corml.storage import atomic
+from corml.storage import atomic, unfinished
 
 __all__ = ["building"]
 
@@ -27,11 +27,13 @@ def building(path: Path) -> Iterator[Path]:
     """Where to build the file or folder that will stand at `path`; it is moved there if the block ends well."""
     _sweep(path)
     folder, lock = _private_folder(path)
+    unfinished.add(folder)
     try:
         inside = folder / "new" / path.name
         inside.parent.mkdir()
         yield inside
         _flush(inside)
+        unfinished.forget(folder)  # for a moment it may hold what stood there before
         _move(inside, path, folder / OLD)
     except OSError as fault:
         reason = fault.strerror or fault
@@ -40,13 +42,14 @@ def building(path: Path) -> Iterator[Path]:
         ) from fault
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+        unfinished.forget(folder)
         os.close(lock)
 
 
 def _private_folder(path: Path) -> tuple[Path, int]:
     """A new folder beside the target, with a lock in it that the system takes back however the process ends."""
     while True:
-        folder = path.with_name(f".{path.name}.{secrets.token_hex(8)}.building")
+        folder = path.with_name(f".{atomic.stem(path)}.{secrets.token_hex(8)}.building")
         try:
             folder.mkdir(mode=0o700)
             lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
@@ -65,7 +68,7 @@ def _sweep(path: Path) -> None:
     with contextlib.suppress(OSError):
         for stray in os.listdir(path.parent):
             match = _STRAY.fullmatch(stray)
-            if match and match["name"] == path.name:
+            if match and match["name"] == atomic.stem(path):
                 with contextlib.suppress(OSError):
                     _remove_if_abandoned(path.with_name(stray))
 

@@ -98,7 +98,7 @@ class Store:
 
     def labels(self, name: str) -> "pl.Series":
         """The ids in one of its files."""
-        import polars as pl
+        from corml.lazy_polars import polars as pl
 
         return pl.read_parquet(self.file(name), columns=["id"]).to_series()
 

@@ -25,6 +25,8 @@ def held(
     it is removed again where the data cannot be used.
     """
     name = ascii_line(folder, 200)
+    if "\0" in str(folder):
+        raise DataError(f"{name} has a NUL in it: no folder can have such a name.")
     if folder.exists() and not (folder.is_dir() and _is_ours(folder, plan)):
         raise UsageError(f"{name} exists and is not {a}: choose another name.")
     try:

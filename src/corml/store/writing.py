@@ -39,7 +39,7 @@ def put_arrays(folder: Path, inner: str, part: int, arrays: Mapping[str, NDArray
 
 def put_labels(path: Path, labels: list[str]) -> None:
     """Write ids as a Parquet file with the column `id`."""
-    import polars as pl
+    from corml.lazy_polars import polars as pl
 
     written = io.BytesIO()
     pl.DataFrame({"id": pl.Series(labels, dtype=pl.String)}).write_parquet(written)

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, ascii_line
-from corml.storage import atomic
+from corml.storage import atomic, unfinished
 
 __all__ = ["Artefact", "Artefacts", "Damaged", "Draft"]
 
@@ -147,6 +147,7 @@ class Artefacts:
         """Let `fill(draft)` write an artefact, then give it its name; gives its facts."""
         place = self.path(key, durable=durable)
         draft = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+        unfinished.add(draft)
         try:
             draft.mkdir(parents=True)
             facts = dict(fill(Draft(draft)) or {})
@@ -168,6 +169,7 @@ class Artefacts:
             ) from fault
         finally:
             shutil.rmtree(draft, ignore_errors=True)
+            unfinished.forget(draft)
         return facts
 
     def _finish(self, draft: Path, facts: dict[str, Any], *, durable: bool) -> None:

@@ -19,6 +19,8 @@ def working_in(place: Path, what: str, instead: str = "give a folder with work="
     `what` is the work, and `instead` what to do where the folder cannot be had.
     """
     name = ascii_line(place, 200)
+    if "\0" in str(place):
+        raise DataError(f"{name} has a NUL in it: no folder can have such a name.")
     try:
         known = place.is_dir() and any(place.iterdir())
         if (place.exists() and not place.is_dir()) or (known and not (place / "lock").is_file()):

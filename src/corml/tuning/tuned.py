@@ -208,6 +208,6 @@ def _to_the_right(cells: Sequence[str], widths: Sequence[int]) -> str:
 
 
 def _frame(rows: list[dict[str, Any]]) -> "polars.DataFrame":
-    import polars
+    from corml.lazy_polars import polars
 
     return polars.DataFrame(rows, infer_schema_length=None, strict=False)

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corml.fitted import Fitted, Settings
+from corml.lazy_polars import refuse_after_fork
 from corml.method.out_of_core.estimate import plan_of_store
 from corml.method.out_of_core.fit import fit_store
 from corml.method.out_of_core.plan import refuse_unknown
@@ -29,6 +30,7 @@ def fitted(
     progress: Progress,
 ) -> Fitted:
     """Fit, and put together what the model knows; `cluster` is a client of Dask, or the address of a scheduler."""
+    refuse_after_fork()
     refuse_unknown(settings)
     place = store.path / FOLDER if work is None else Path(work)
     with working_in(place, "a fit") as artefacts, executor_on(cluster, artefacts) as executor:

@@ -35,6 +35,7 @@ from corml.method.sparse.pricing import Prices, heads_of
 from corml.method.sparse.problem import PairProblem, Values
 from corml.method.sparse.solver import advance
 from corml.parallel import blas
+from corml.storage import unfinished
 
 __all__ = ["ENCODED", "Rates", "measure_rates"]
 
@@ -262,6 +263,6 @@ def _of_files() -> dict[str, float]:
         np.save(path, data)
         return np.load(path, mmap_mode="c").sum()
 
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory() as folder, unfinished.listed(Path(folder)):
         moved = _seconds(lambda: there_and_back(Path(folder) / "moved.npy")) / BYTES
     return {"byte_hashed": _seconds(lambda: hashlib.sha256(data.data).digest()) / BYTES, "byte_moved": moved}

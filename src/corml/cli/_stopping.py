@@ -1,0 +1,70 @@
+"""SIGTERM and Ctrl-C end the program within two seconds, whatever it is doing.
+
+Python hears of a signal between two steps of its own, and one step, such as a kernel, a factorisation or a read of
+Polars, may take minutes. So a thread waits for signals as well. Where the program has not ended by itself a moment
+after one, the thread removes what is half made and ends it.
+"""
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, NoReturn
+
+from corml.errors import INTERRUPTED
+from corml.storage import unfinished
+
+__all__ = ["STOPPED", "stoppable"]
+
+GRACE = 1.2  # seconds to end politely: with a sentence of its own, and everything closed
+STOPPED = "Stopped before the end; every file is whole or as it was. Run it again."
+SHOW_CURSOR = b"\x1b[?25h\n"  # progress bars hide it
+_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+
+
+@contextmanager
+def stoppable(*, for_good: bool) -> Iterator[None]:
+    """Stop what is done inside when a signal says so; `for_good`: after it the process has nothing else to do."""
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the first thread hears of signals
+        return
+    read, write = os.pipe()
+    os.set_blocking(write, False)
+    heard, ended = threading.Event(), threading.Event()
+    watch = threading.Thread(target=_watch, args=(read, heard, ended), name="signals", daemon=True)
+    watch.start()
+    before = signal.signal(signal.SIGTERM, _interrupt), signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    try:
+        yield
+    finally:
+        signal.set_wakeup_fd(before[1])
+        signal.signal(signal.SIGTERM, before[0])
+        if not (heard.is_set() and for_good):  # else threads that still work must not keep the process
+            ended.set()
+        os.close(write)
+        if ended.is_set():
+            watch.join()
+
+
+def _watch(read: int, heard: threading.Event, ended: threading.Event) -> None:
+    with os.fdopen(read, "rb", buffering=0) as signals:
+        while number := signals.read(1):  # nothing is read when the other end is closed
+            if number[0] in _SIGNALS:
+                heard.set()
+                if not ended.wait(GRACE):
+                    _end()
+                return
+
+
+def _end() -> NoReturn:
+    """End at once; the first thread may be anywhere, so nothing of it is waited for."""
+    unfinished.remove()
+    with contextlib.suppress(OSError):
+        os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + f"error[interrupted]: {STOPPED}\n".encode())
+    os._exit(INTERRUPTED)
+
+
+def _interrupt(number: int, frame: Any) -> NoReturn:
+    raise KeyboardInterrupt

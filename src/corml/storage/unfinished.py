@@ -1,0 +1,41 @@
+"""What is half made at this moment: removed where the process must end before those who make it can."""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+__all__ = ["add", "forget", "listed", "remove"]
+
+_paths: set[Path] = set()
+
+
+@contextmanager
+def listed(path: Path) -> Iterator[None]:
+    """A file or folder that nobody needs if the process ends meanwhile."""
+    add(path)
+    try:
+        yield
+    finally:
+        forget(path)
+
+
+def add(path: Path) -> None:
+    """It is nothing yet."""
+    _paths.add(path)
+
+
+def forget(path: Path) -> None:
+    """It is needed from now on, or gone."""
+    _paths.discard(path)
+
+
+def remove() -> None:
+    """Remove all that is listed, and what cannot be removed leave to the next run."""
+    for path in list(_paths):
+        with contextlib.suppress(OSError):
+            os.unlink(path)
+            continue
+        shutil.rmtree(path, ignore_errors=True)

@@ -1,0 +1,157 @@
+"""SIGTERM and Ctrl-C end every command within two seconds with 75, also where Python is not asked for minutes."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import corml
+from corml.cli import _stopping
+from corml.storage import unfinished
+
+pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
+
+SOON = 2.0
+
+# One step that takes long, during which Python hears of nothing. It says when it is reached.
+LONG = {
+    "a kernel": """
+import numba, numpy as np
+@numba.njit(nogil=True)
+def spin(n):
+    x = np.uint64(1)
+    for i in range(n):
+        x = x * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)
+    return x
+spin(1)
+work = lambda: spin(20_000_000_000)
+""",
+    "a factorisation": """
+import numpy as np
+from corml.linalg.lapack import factor_upper
+A = np.eye(14_000, dtype=np.float32)
+A += np.float32(1e-6)
+def work():
+    while True:
+        factor_upper(A)
+""",
+    "a read of Polars": """
+import polars
+many = polars.LazyFrame({"a": range(300_000)})
+work = lambda: many.join(many, how="cross").select((polars.col("a") * polars.col("a_right")).sum()).collect()
+""",
+    "a thread that is waited for": """
+import threading
+def work():
+    try:
+        time.sleep(60)
+    finally:
+        time.sleep(60)
+""",
+}
+PROGRAM = """
+import sys, time
+from pathlib import Path
+{long}
+def reached(*arguments, **options):
+    print("reached", flush=True)
+    work()
+import {room} as room
+room.{name} = reached
+from corml.cli import main
+main({words!r})
+"""
+
+
+def stopped(long, number, words, cwd, room="corml.datasets._load", name="gather"):
+    """Exit code, last words and seconds after the signal."""
+    program = PROGRAM.format(long=LONG[long], words=[str(word) for word in words], room=room, name=name)
+    process = subprocess.Popen(
+        [sys.executable, "-c", program], cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        assert process.stdout.readline() == "reached\n"
+        time.sleep(0.2)
+        begun = time.monotonic()
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+        return process.returncode, said, time.monotonic() - begun
+    finally:
+        process.kill()
+        process.wait()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+@pytest.mark.parametrize("long", LONG)
+def test_a_signal_in_the_middle_of_one_long_step_ends_the_command(tmp_path, shop, long, number):
+    code, said, seconds = stopped(long, number, ["fit", shop / "ratings.csv", "-o", "m.corml"], tmp_path)
+    assert (code, seconds < SOON) == (75, True), (seconds, said)
+    assert said.splitlines()[-1] == f"error[interrupted]: {_stopping.STOPPED}"
+    assert os.listdir(tmp_path) == []
+
+
+WRITES = {
+    "a file": ("corml.storage.atomic", "_fill", ["fit", "{r}", "-o", "new"]),
+    "an export": ("corml.storage.scratch", "_flush", ["export", "{m}", "--to", "sqlite", "--out", "new"]),
+    "standard output": ("corml.datasets", "write", ["data", "convert", "{r}", "-"]),
+}
+
+
+@pytest.mark.parametrize("what", WRITES)
+def test_what_is_half_written_is_removed_where_the_process_is_ended(tmp_path, shop, monkeypatch, what):
+    room, name, words = WRITES[what]
+    (tmp_path / "tmp").mkdir()
+    monkeypatch.setenv("TMPDIR", str(tmp_path / "tmp"))
+    given = {"{r}": shop / "ratings.csv", "{m}": shop / "all.corml"}
+    words = [given.get(word, word) for word in words]
+    code, said, seconds = stopped("a thread that is waited for", signal.SIGTERM, words, tmp_path, room, name)
+    assert (code, seconds < SOON) == (75, True), (seconds, said)
+    left = [path for path in tmp_path.rglob("*") if path.name != "tmp" and "numba" not in str(path)]
+    assert left == []
+
+
+def test_a_factorisation_lets_other_threads_run():
+    import threading
+
+    import numpy as np
+
+    from corml.linalg.lapack import factor_upper
+
+    A = np.eye(3000, dtype=np.float32) + np.float32(1e-6)
+    longest, ended, last = 0.0, threading.Event(), time.perf_counter()
+    work = threading.Thread(target=lambda: (factor_upper(A), ended.set()))
+    begun = time.perf_counter()
+    work.start()
+    while not ended.wait(0.001):
+        now = time.perf_counter()
+        longest, last = max(longest, now - last), now
+    work.join()
+    assert longest < 0.5 * (time.perf_counter() - begun)
+
+
+def test_what_is_listed_as_unfinished_is_removed_and_nothing_else(tmp_path):
+    (tmp_path / "folder" / "inner").mkdir(parents=True)
+    for name in ("file", "finished"):
+        (tmp_path / name).write_text("")
+    with unfinished.listed(tmp_path / "finished"):
+        pass
+    with unfinished.listed(tmp_path / "file"), unfinished.listed(tmp_path / "folder"):
+        unfinished.remove()
+    assert os.listdir(tmp_path) == ["finished"]
+
+
+def test_a_program_inside_another_leaves_its_signals_as_they_were():
+    import contextlib
+    import io
+
+    from corml.cli import main
+
+    before = signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)
+    with contextlib.redirect_stdout(io.StringIO()), pytest.raises(SystemExit):
+        main(["--version"])
+    assert (signal.getsignal(signal.SIGTERM), signal.getsignal(signal.SIGINT)) == before
+    assert signal.set_wakeup_fd(-1) == -1
+    assert corml.__version__
