@@ -12,7 +12,6 @@ from corml import models
 from corml.errors import ModelFileError
 from corml.interactions import Interactions
 from corml.long_histories import LONGEST, are_degrees, shortened
-from corml.storage import load
 from support import random_interactions, with_arrays, with_weights
 
 COUNTS_PAIRS = ("corml", "ease", "slim", "admm-slim", "item-knn", "ultragcn")
@@ -128,7 +127,7 @@ def test_the_whole_history_is_known_scored_and_kept_out_of_lists(name, tmp_path)
     np.testing.assert_allclose(model.scores(data)[data.users.find(["crawler"])[0]], whole[0], rtol=1e-4, atol=1e-6)
     assert not np.allclose(whole, model.scores([[f"i{k}" for k in range(60)]]))
     model.save(tmp_path / "a.corml")
-    again = load(tmp_path / "a.corml")
+    again = corml.read_model(tmp_path / "a.corml")
     assert again.settings_.longest_history == 60
     assert again.fitted_.plan == model.fitted_.plan
     assert_same(again, model)
@@ -160,7 +159,7 @@ def test_a_dial_its_workspace_and_its_file_obey(tmp_path):
     alike = corml.CoRML.dial(shortened(data, 60), norms, longest_history=None)
     assert_same(dial, alike)
     dial.save(tmp_path / "dial.corml")
-    assert_same(load(tmp_path / "dial.corml"), dial)
+    assert_same(corml.read_model(tmp_path / "dial.corml"), dial)
 
 
 def test_a_workspace_serves_one_length_after_another():

@@ -1,8 +1,8 @@
 """Mini-batches of training pairs with negatives: items their users have not interacted with.
 
 Negatives are drawn uniformly from all items a user has not seen, by drawing until it is none of those, or by its rank
-among them for a user who has seen nearly all of many: exact, with no accidental positive. Each draw depends on the seed and on its own position only, so any number of threads draws the
-same.
+among them for a user who has seen nearly all of many: exact, with no accidental positive. Each draw depends on the seed
+and on its own position only, so any number of threads draws the same.
 """
 
 from collections.abc import Iterator
