@@ -92,6 +92,8 @@ class Plan:
     """What a model chooses and predicts before a fit; a field with the name of a setting is its resolved value."""
 
     predicted_bytes: int = 0  # beside what the process has already
+    long_histories: int = 0  # of which only a part is learned from, see `corml.long_histories`
+    left_out: int = 0  # interactions of them that are not
 
     def resolved(self, settings: Mapping[str, Any]) -> Settings:
         """The settings with what was left to the data filled in."""
@@ -100,14 +102,22 @@ class Plan:
 
     def report(self) -> dict[str, Any]:
         """Plain facts for a table; bytes are the peak of the whole process."""
-        facts = {spec.name.replace("_", " "): getattr(self, spec.name) for spec in fields(self)}
-        if not self.predicted_bytes:  # nothing was predicted
-            return {name: value for name, value in facts.items() if name != "predicted bytes"}
-        return {**facts, "predicted bytes": memory.resident() + self.predicted_bytes}
+        own = [spec.name for spec in fields(self) if spec.name not in _SHARED]
+        facts = {name.replace("_", " "): getattr(self, name) for name in own}
+        if self.predicted_bytes:  # else nothing was predicted
+            facts = {"predicted bytes": memory.resident() + self.predicted_bytes, **facts}
+        return facts | self.report_left_out()
+
+    def report_left_out(self) -> dict[str, Any]:
+        """What of long histories is not learned from, where there are some."""
+        return {"long histories": self.long_histories, "left out of them": self.left_out} if self.left_out else {}
 
     def _repr_html_(self) -> str:
         facts = self.report().items()
         return html.table(["Plan", ""], [[name, _shown(name, value)] for name, value in facts])
+
+
+_SHARED = ("predicted_bytes", "long_histories", "left_out")  # of all plans
 
 
 def _shown(name: str, value: Any) -> Any:

@@ -6,7 +6,9 @@ or an account that many people share, says little about any of them. So of one l
 whatever the order of the data. It is scored, and kept out of lists, as a whole.
 """
 
-from typing import Any
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +20,15 @@ from corml.labels import Labels
 from corml.labels.hashing import hashes
 from corml.settings import optional, setting, whole
 
-__all__ = ["LONGEST", "are_degrees", "kept_of_long", "longest_history", "shortened"]
+if TYPE_CHECKING:
+    from corml.fitted import Plan
+
+__all__ = ["LONGEST", "are_degrees", "kept_of_long", "longest_history", "planned", "shortened", "told"]
 
 LONGEST = 5_000  # items: more than all but a few people have of anything
 _MIX = np.uint64(0x9E3779B97F4A7C15)
+
+P = TypeVar("P", bound="Plan")
 
 
 def longest_history(default: int | None = LONGEST) -> Any:
@@ -46,6 +53,18 @@ def shortened(train: Interactions, longest: int | None) -> Interactions:
     return train.where(keep)
 
 
+def planned(train: Interactions, longest: int | None, make: Callable[[Interactions], P]) -> P:
+    """The plan of a fit on what is learned from."""
+    learned_from = shortened(train, longest)
+    return told(make(learned_from), train.user_degrees - learned_from.user_degrees)
+
+
+def told(plan: P, left_out: NDArray[Any] | int) -> P:
+    """The plan, with how many histories are longer than is learned from, and how many interactions are left out."""
+    long = int(np.count_nonzero(left_out))
+    return replace(plan, long_histories=long, left_out=int(np.sum(left_out))) if long else plan
+
+
 def kept_of_long(users: Ids, items: Ids, user: NDArray[Any], item: NDArray[Any], longest: int) -> NDArray[np.bool_]:
     """Which of these pairs, all those of some users, are learned from: the first so many of each user by a hash."""
     codes = _hashes_of(users, user) * _MIX ^ _hashes_of(items, item)
@@ -64,8 +83,10 @@ def are_degrees(degrees: NDArray[Any], counts: NDArray[Any], train: csr_array, l
     whole = np.maximum(counts, 1)
     if np.array_equal(degrees, whole):
         return True
-    shorter = longest is not None and (train.nnz == 0 or int(np.diff(train.indptr).max()) > longest)
-    return shorter and bool((degrees <= whole).all())
+    if longest is None or not (degrees <= whole).all():
+        return False
+    left_out = np.maximum(np.diff(train.indptr) - longest, 0).sum()
+    return not train.nnz or float((whole - degrees).sum()) <= left_out  # a file may be without histories
 
 
 def _hashes_of(ids: Ids, rows: NDArray[Any]) -> NDArray[np.uint64]:

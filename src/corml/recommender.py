@@ -23,7 +23,7 @@ from corml.fitted_model import FittedModel
 from corml.ids import Ids, labels_of
 from corml.interactions import Interactions
 from corml.log import timed
-from corml.long_histories import shortened
+from corml.long_histories import planned, shortened, told
 from corml.neighbours import SimilarUsers
 from corml.progress import Asked
 from corml.recommendations import Recommendations
@@ -95,9 +95,11 @@ class Recommender(FittedModel, ABC):
             train = _counted(train, self.NAME)
         self._forget()
         state = Fitted.on(train, values_of(self))
-        train = shortened(train, state.settings.get("longest_history"))
+        whole, train = train, shortened(train, state.settings.get("longest_history"))
         with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(train)):
             outcome = self._fit(FitCall(train=train, fitted=state, valid=valid, progress=report), **how)
+        if train is not whole:
+            outcome = replace(outcome, plan=told(outcome.plan or Plan(), whole.user_degrees - train.user_degrees))
         self.fitted_ = replace(state, **vars(outcome))
         return self
 
@@ -131,7 +133,7 @@ class Recommender(FittedModel, ABC):
     def plan(self, train: Interactions) -> Plan:
         """What a fit would choose and how much memory it would take, before anything is allocated."""
         check(self)
-        return Plan()
+        return planned(train, values_of(self).get("longest_history"), lambda _: Plan())
 
     @abstractmethod
     def _fit(self, call: FitCall) -> Outcome:

@@ -101,3 +101,15 @@ def test_columns_are_suspected_to_be_swapped_where_items_are_far_more_than_users
     data = Interactions.from_pairs(np.arange(items) % 2, np.arange(items))
     findings = said(examine(data))
     assert (f"there are {items:,} items but only 2 users" in findings) is suspected
+
+
+def test_histories_longer_than_is_learned_from_are_named_with_what_is_left_out():
+    users = ["crawler"] * 5_300 + ["shop"] * 5_001 + ["u1", "u2"] * 5_000
+    items = [*range(5_300), *range(5_001), *np.repeat(np.arange(5_000), 2)]
+    report = examine(Interactions.from_pairs(users, items))
+    (what,) = [what for what in said(report) if "more than 5,000 items" in what]
+    assert what.startswith("2 users have more than 5,000 items: 'crawler', 'shop'; ")
+    assert what.endswith("learn from 5,000 of each, without 301 interactions")
+    assert "--set longest_history=none" in said(report)[what]
+    ordinary = examine(Interactions.from_pairs(["u1", "u2"] * 5_000, np.repeat(np.arange(5_000), 2)))
+    assert not any("more than 5,000" in what for what in said(ordinary))

@@ -92,3 +92,19 @@ def test_the_basis_stays_orthonormal_to_single_precision(matrix):
     Q[:, : lanczos.BLOCK] = np.linalg.qr(start)[0]
     lanczos._fill(normal, Q, T, 0, size)
     assert np.abs(Q.T @ Q - np.eye(Q.shape[1])).max() < 3e-6
+
+
+@pytest.mark.parametrize("change", ["wide", "mostly empty"])
+def test_a_matrix_that_is_decomposed_in_another_way_has_the_same_directions(matrix, change, monkeypatch):
+    N = matrix[:300]
+    expected, s = right_singular_vectors(N, 20)
+    if change == "wide":
+        monkeypatch.setattr(svd, "WIDE", 500)
+        V, found = right_singular_vectors(N, 20)
+    else:
+        wider = csr_array((N.data, 3 * N.indices, N.indptr), shape=(300, 3 * N.shape[1]))
+        V, found = right_singular_vectors(wider, 20)
+        assert not V[1::3].any()
+        V = V[::3]
+    np.testing.assert_allclose(found, s, rtol=1e-9)
+    np.testing.assert_allclose(V, expected, atol=1e-8)

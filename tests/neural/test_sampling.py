@@ -1,5 +1,7 @@
 """Mini-batches: every pair once, and negatives that are drawn evenly from what a user has not seen."""
 
+import time
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -105,3 +107,16 @@ def test_drawing_less_ahead_still_gives_full_batches(monkeypatch):
     sizes = [len(batch.users) for batch in batches(X, size=32, count=2)]
     assert sizes[:-1] == [32] * (len(sizes) - 1)
     assert sum(sizes) == X.nnz
+
+
+def test_who_has_seen_nearly_everything_has_negatives_as_even_and_as_fast():
+    """By trying, one of 20 unseen items among 40,000 would take 2,000 draws."""
+    unseen = np.sort(np.random.default_rng(2).permutation(40_000)[:20])
+    seen = np.setdiff1d(np.arange(40_000), unseen).astype(np.int32)
+    X = csr_array((np.ones(len(seen), np.float32), seen, np.array([0, len(seen)])), shape=(1, 40_000))
+    drawn(X, [0], 1, seed=0)  # compiled
+    begun = time.process_time()
+    negatives = drawn(X, np.zeros(20_000, dtype=np.int64), 10, seed=3)
+    assert time.process_time() - begun < 1
+    assert np.isin(negatives, unseen).all()
+    assert chisquare(np.bincount(np.searchsorted(unseen, negatives.ravel()), minlength=20)).pvalue > 0.01

@@ -17,7 +17,7 @@ from corml.interactions import Interactions
 from corml.linalg import admm
 from corml.linalg.gram import dense_gram
 from corml.linalg.scaling import column_degrees, power, scaled
-from corml.long_histories import longest_history
+from corml.long_histories import longest_history, planned
 from corml.recommender import FitCall
 from corml.settings import above, at_least, between, check, described, linear, log, optional, setting, whole, yes_or_no
 from corml.strength import of_mean_square_one
@@ -65,7 +65,7 @@ class ADMMSLIM(ItemItem):
     def plan(self, train: Interactions) -> RidgePlan:
         """Ridge and memory of a fit; refuses what would not fit."""
         check(self)
-        return self._plan(of_mean_square_one(train.weighted))
+        return planned(train, self.longest_history, lambda part: self._plan(of_mean_square_one(part.weighted)))
 
     def _plan(self, X: csr_array) -> RidgePlan:
         return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X.shape[1]))

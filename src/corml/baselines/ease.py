@@ -16,7 +16,7 @@ from corml.linalg.local import local_ridge
 from corml.linalg.pairs import largest_gram, over_pairs, strongest
 from corml.linalg.scaling import column_squares, rows_of
 from corml.linalg.spd import spd_inverse
-from corml.long_histories import longest_history
+from corml.long_histories import longest_history, planned
 from corml.parallel import threads
 from corml.progress import Progress
 from corml.recommender import FitCall
@@ -76,7 +76,7 @@ class EASE(ItemItem):
     def plan(self, train: Interactions) -> EASEPlan:
         """Route, ridge and memory of a fit."""
         check(self)
-        return self._plan(of_mean_square_one(train.weighted))
+        return planned(train, self.longest_history, lambda part: self._plan(of_mean_square_one(part.weighted)))
 
     def _plan(self, X: csr_array) -> EASEPlan:
         route = self.route

@@ -16,6 +16,7 @@ from corml.linalg.pairs import largest_gram, over_pairs
 from corml.linalg.products import add_sparse_product
 from corml.linalg.scaling import column_degrees, narrow, normalised
 from corml.linalg.svd import right_singular_vectors
+from corml.long_histories import LONGEST
 from corml.parallel import blas
 from corml.recommender import FitCall, Recommender
 from corml.settings import at_least, choice, described, linear, one_of, optional, setting, whole
@@ -154,9 +155,14 @@ def suggested_rank(X: csr_array) -> int:
 
 
 def _route(X: csr_array, wish: str) -> str:
-    """How to apply NᵀN: of a history item, the items of all its users are read, or the items that co-occur with it."""
+    """How to apply NᵀN: of a history item, the items of all its users are read, or the items that co-occur with it.
+
+    The pairs of one very long history are its square, however little the rest is: such data go through users.
+    """
     if wish != "auto":
         return wish
+    if np.diff(X.indptr).max(initial=0) > LONGEST:
+        return "users"
     d = column_degrees(X)
     read = X.T @ np.diff(X.indptr).astype(np.float64)
     saves = float(d @ read) > WORTH_PAIRS * float(d @ np.minimum(read, X.shape[1]))

@@ -14,7 +14,7 @@ from corml.fitted import Certificate, Fitted, Outcome, Plan, on_items
 from corml.interactions import Interactions
 from corml.linalg.descent import nonnegative_nets
 from corml.linalg.pairs import largest_gram, over_pairs
-from corml.long_histories import longest_history
+from corml.long_histories import longest_history, planned
 from corml.progress import Asked
 from corml.recommender import FitCall
 from corml.settings import above, at_least, check, described, log, optional, setting, whole
@@ -78,7 +78,7 @@ class SLIM(ItemItem):
     def plan(self, train: Interactions) -> RidgePlan:
         """Ridge and memory of a fit; refuses what would not fit."""
         check(self)
-        return self._plan(of_mean_square_one(train.weighted))
+        return planned(train, self.longest_history, lambda part: self._plan(of_mean_square_one(part.weighted)))
 
     def _plan(self, X: csr_array) -> RidgePlan:
         return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X))

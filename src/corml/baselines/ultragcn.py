@@ -10,6 +10,7 @@ from scipy.sparse import csr_array
 from corml.fitted import Settings
 from corml.linalg.pairs import over_pairs, strongest
 from corml.linalg.scaling import column_degrees, row_degrees
+from corml.long_histories import longest_history
 from corml.neural.embedding_model import EmbeddingLearner, EmbeddingModel, rows
 from corml.neural.lazy_torch import torch
 from corml.neural.sampling import Batch
@@ -54,6 +55,7 @@ class UltraGCN(EmbeddingModel):
     item_weight: float = setting(0.03, at_least(0), symbol="λ", search=log(1e-3, 10), help="weight of like items")
     neighbours: int = setting(10, whole(1, 1000), symbol="K", search=choice(5, 10, 20), help="items like an item")
     l2: float = setting(3e-5, at_least(0), symbol="γ", search=log(1e-6, 1e-2), help="ridge on all vectors")
+    longest_history: int | None = longest_history()
 
     def _sizes(self, X: csr_array, batch: int) -> tuple[int, int]:
         parameters, beside = super()._sizes(X, batch)
@@ -105,7 +107,8 @@ class _Learner(EmbeddingLearner):
         """Mean of (base + β_uj) ln(1 + exp u·j) over the items of a pool that each user has not seen."""
         pool = rng.choice(self.n_items, min(self.settings.negatives, self.n_items), replace=False)
         products = users @ rows(self.E, pool + self.n_users).T
-        allowed = torch.from_numpy(~_seen(self.X[numbers], pool)).to(self.device)
+        once, row = np.unique(numbers, return_inverse=True)  # or a long history was read for each of its pairs
+        allowed = torch.from_numpy(~_seen(self.X[once], pool)[row]).to(self.device)
         weights = self._weights(torch.from_numpy(numbers)[:, None], torch.from_numpy(pool))
         return (weights * softplus(products) * allowed).sum(1) / allowed.sum(1).clamp_min(1)
 

@@ -13,6 +13,7 @@ from corml.datasets._load import SWAPPED, load
 from corml.errors import UsageError, quoted
 from corml.ids import Ids
 from corml.interactions import Interactions
+from corml.long_histories import LONGEST
 
 __all__ = ["Finding", "Report", "examine"]
 
@@ -62,6 +63,7 @@ def examine(source: Any, **options: Any) -> Report:
         *_about_rows(data),
         *_about_noes(data),
         *_about_shape(data),
+        *_about_long_histories(data),
         *_about_ids(data.users),
         *_about_ids(data.items),
     ]
@@ -175,6 +177,22 @@ def _about_shape(data: Interactions) -> Iterator[Advice]:
     if head > HEAVY_HEAD and items >= 100:
         advice = "compare with the popularity baseline, and watch novelty beside accuracy"
         yield "note", f"the top 1 % of items hold {head:.0%} of all interactions", advice
+
+
+def _about_long_histories(data: Interactions) -> Iterator[Advice]:
+    """Users that are probably not one person, and what models that count pairs make of them."""
+    long = np.flatnonzero(data.user_degrees > LONGEST)
+    if not len(long):
+        return
+    left_out = int((data.user_degrees[long] - LONGEST).sum())
+    longest_first = long[np.argsort(-data.user_degrees[long], kind="stable")]
+    yield (
+        "note",
+        f"{len(long):,} users have more than {LONGEST:,} items: {quoted(data.users.labels[longest_first].tolist())}; "
+        f"models that count pairs of items learn from {LONGEST:,} of each, without {left_out:,} interactions",
+        "if they are programs, or accounts that many share, take their rows out; else longest_history "
+        "(--set longest_history=none) says how much of a history is learned from",
+    )
 
 
 def _about_ids(ids: Ids) -> Iterator[Advice]:

@@ -18,7 +18,7 @@ from corml.interactions import Interactions
 from corml.linalg.closeness import Closeness
 from corml.linalg.scaling import column_degrees, is_symmetric
 from corml.log import timed
-from corml.long_histories import are_degrees, longest_history, shortened
+from corml.long_histories import are_degrees, longest_history, planned
 from corml.method.dial import NoveltyDial
 from corml.method.fit import fit_as_planned
 from corml.method.look import look
@@ -206,7 +206,8 @@ class CoRML(Recommender):
             from corml.method.out_of_core.estimate import plan_of_store  # only who has a store waits for it
 
             return plan_of_store(train, Settings(values_of(self)))
-        return make_plan(of_mean_square_one(shortened(train, self.longest_history).weighted), Settings(values_of(self)))
+        settings = Settings(values_of(self))
+        return planned(train, self.longest_history, lambda part: make_plan(of_mean_square_one(part.weighted), settings))
 
     def fit(
         self,

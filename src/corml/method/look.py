@@ -50,7 +50,11 @@ def look(
     """
     progress("look", 0, 2)
     norms = given.graph_user_norm, given.graph_item_norm
-    held = hold_out(X, related_first(X, _vectors(X, RELATED, norms)[0]) if times is None else -times)
+
+    def related(at: NDArray[np.int64], users: NDArray[np.int64]) -> Vector:
+        return related_first(X, _vectors(X, RELATED, norms)[0])(at, users)  # only where there are users enough
+
+    held = hold_out(X, related if times is None else -times)
     if held is None:
         return None
     resolved = plan.resolved(given)

@@ -19,6 +19,7 @@ from corml import memory, parallel
 from corml.errors import NumericalError, ResourceError, UsageError
 from corml.fitted import Epoch, Fitted, Outcome, Plan, Settings
 from corml.interactions import Interactions
+from corml.long_histories import planned
 from corml.neural import lazy_torch
 from corml.neural.checkpoint import Checkpoint
 from corml.neural.lazy_torch import torch
@@ -27,7 +28,7 @@ from corml.neural.training import Arrays, Learner, Schedule, TrainingState, trai
 from corml.neural.validation import METRIC, validator
 from corml.progress import Asked
 from corml.recommender import FitCall, Recommender, check_is_data
-from corml.settings import above, check, choice, log, one_of, optional, setting, whole
+from corml.settings import above, check, choice, log, one_of, optional, setting, values_of, whole
 
 __all__ = ["GradientModel", "GradientPlan", "HardNegativesPlan"]
 
@@ -116,7 +117,7 @@ class GradientModel(Recommender):
     def plan(self, train: Interactions) -> GradientPlan:
         """How much is learned and the memory it takes; refuses what would not fit."""
         check(self)
-        return self._plan(train.matrix)
+        return planned(train, values_of(self).get("longest_history"), lambda part: self._plan(part.matrix))
 
     def _fit(
         self,

@@ -1,8 +1,8 @@
 """Mini-batches of training pairs with negatives: items their users have not interacted with.
 
-Negatives are drawn uniformly from all items a user has not seen, by drawing until it is none of those: exact, with no
-accidental positive. Each draw depends on the seed and on its own position only, so any number of threads draws the
-same.
+Negatives are drawn uniformly from all items a user has not seen, by drawing until it is none of those, or by its rank
+among them for a user who has seen nearly all of many: exact, with no accidental positive. Each draw depends on the seed
+and on its own position only, so any number of threads draws the same.
 """
 
 from collections.abc import Iterator
@@ -20,6 +20,7 @@ __all__ = ["Batch", "Sampler", "draw_negatives", "suggested_batch"]
 
 Whole = NDArray[np.int64]
 AHEAD = 1 << 22  # negatives drawn at a time
+NEARLY_ALL, MANY = 0.9, 1000  # of so many items: who has seen more has negatives by rank, not by trying
 
 
 @dataclass(frozen=True)
@@ -74,6 +75,8 @@ def _draw(ptr, seen, n_items, users, seed, negatives, start, stop):  # type: ign
     count = negatives.shape[1]
     for row in range(start, stop):
         low, high = ptr[users[row]], ptr[users[row] + 1]
+        by_rank = n_items > MANY and high - low > NEARLY_ALL * n_items
+        choice = n_items - (high - low) if by_rank else n_items
         state = seed + np.uint64(row) * np.uint64(0x9E3779B97F4A7C15)
         for column in range(count):
             while True:
@@ -82,7 +85,10 @@ def _draw(ptr, seen, n_items, users, seed, negatives, start, stop):  # type: ign
                 bits = (bits ^ (bits >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
                 bits = (bits ^ (bits >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
                 bits ^= bits >> np.uint64(31)
-                item = np.int64(((bits >> np.uint64(32)) * np.uint64(n_items)) >> np.uint64(32))
+                item = np.int64(((bits >> np.uint64(32)) * np.uint64(choice)) >> np.uint64(32))
+                if choice < n_items:
+                    item = _of_rank(seen, low, high, item)
+                    break
                 if not _has(seen, low, high, item):
                     break
             negatives[row, column] = item
@@ -99,3 +105,16 @@ def _has(seen, low, high, item):  # type: ignore[no-untyped-def]
         else:
             return True
     return False
+
+
+@njit(cache=True, nogil=True)
+def _of_rank(seen, low, high, rank):  # type: ignore[no-untyped-def]
+    """The item that so many unseen ones come before: seen[at] − at of them are before the seen item at a place."""
+    first = low
+    while low < high:
+        middle = (low + high) >> 1
+        if seen[middle] - (middle - first) <= rank:
+            low = middle + 1
+        else:
+            high = middle
+    return rank + (low - first)

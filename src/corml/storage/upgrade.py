@@ -17,7 +17,7 @@ SWITCHED = {  # setting: where the ridge was left to the data, and where it was 
     "filter_norm": (0.4, 0.5),
 }
 EMBEDDING_MODELS = ("bpr-mf", "cml", "dpcml", "l-cml", "lightgcn", "simgcl", "ultragcn")
-COUNTS_PAIRS = ("corml", "ease", "slim", "admm-slim", "item-knn")
+COUNTS_PAIRS = ("corml", "ease", "slim", "admm-slim", "item-knn", "ultragcn")
 PLAN_NAMES = {"predicted pairs": "pairs", "strongest per item": "candidates"}
 TRAINING_NAMES = {"cpu seconds": "cpu_seconds", "best epoch": "best_epoch", "valid": "metric"}
 

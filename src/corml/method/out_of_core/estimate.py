@@ -12,6 +12,7 @@ from typing import Any
 from corml import memory
 from corml.errors import UsageError, ascii_line
 from corml.fitted import Settings
+from corml.long_histories import told
 from corml.method.out_of_core.counts import Assumptions, Counts
 from corml.method.out_of_core.known import Known
 from corml.method.out_of_core.plan import counted, plan_for, refuse_unknown
@@ -197,7 +198,7 @@ def counts_of_store(store: Store, settings: Settings) -> tuple[Counts, Plan]:
         raise UsageError(f"{ascii_line(store.path, 200)} has no interactions: nothing can be learned from it.")
     known = Known.of_store(store, settings.longest_history)
     found = counted(known, settings)
-    plan, about = plan_for(known, found, settings), store.manifest
+    plan, about = told(plan_for(known, found, settings), known.left_out), store.manifest
     return Counts.of_known(known, found, plan, settings, weighted=about.weighted, timed=about.timed), plan
 
 

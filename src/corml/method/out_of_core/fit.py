@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.fitted import Certificate, Settings
-from corml.long_histories import kept_of_long
+from corml.long_histories import kept_of_long, told
 from corml.method import prune
 from corml.method.fit import checked
 from corml.method.hold_out import HeldOut, pick, related_first, targets_of
@@ -75,6 +75,7 @@ def fit_store(store: Store, given: Settings, executor: Executor, progress: Progr
             H.eliminate_zeros()
     certificates = (solution.certificate,)
     checked(H, certificates, settings.tol)
+    plan = told(plan, whole.sides.users.degrees - files.sides.users.degrees)
     return Learned(_shaped(V, s, settings), H, files.d, plan, certificates, whole)
 
 
@@ -113,10 +114,13 @@ def _look(
     progress("look", 0, 2)
     norms: Norms = given.graph_user_norm, given.graph_item_norm
     X, times = files.X, files.times
-    if times is None:
-        picked = pick(X.indptr, related_first(X, singular_vectors(files, RELATED, norms, rough=True)[0]))
-    else:
-        picked = pick(X.indptr, lambda at, _: -times[at])
+
+    def order(at: NDArray[np.int64], users: NDArray[np.int64]) -> NDArray[np.float64]:
+        if times is not None:
+            return -times[at]
+        return related_first(X, singular_vectors(files, RELATED, norms, rough=True)[0])(at, users)
+
+    picked = pick(X.indptr, order)
     if picked is None:
         return None
     targets = targets_of(X, picked)

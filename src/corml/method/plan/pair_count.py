@@ -15,11 +15,10 @@ from corml.linalg.sides import Sides
 from corml.method.sparse.candidates import POPULARITY_EXPONENT
 from corml.parallel import over_rows
 
-__all__ = ["EVERYTHING", "PairCount", "Rows", "add_users", "count_pairs", "count_pairs_of"]
+__all__ = ["PairCount", "Rows", "add_users", "count_pairs", "count_pairs_of"]
 
 SAMPLE = 400  # items whose pairs are counted
 PARTNERS = 4  # of each of these, checked whether the choice is mutual
-EVERYTHING = 1 << 40  # items of a history
 MAX_WORK = 3e8  # additions that checking may take: about half a second
 
 Vector = NDArray[np.float64]
@@ -173,15 +172,14 @@ class _RowsOfSides(Rows):
 
 
 @njit(cache=True, nogil=True)
-def add_users(users, strengths, ptr, cols, data, loss, row, most=EVERYTHING) -> Any:  # type: ignore[no-untyped-def]
-    """Add up to `most` items of each user to a row; `strengths` are what the item of the row is to each of them."""
+def add_users(users, strengths, ptr, cols, data, loss, row) -> Any:  # type: ignore[no-untyped-def]
+    """Add the histories of some users to a row; `strengths` are what the item of the row is to each of them."""
     for at in range(len(users)):
         user = users[at]
         weight = loss[user]
         if strengths is not None:
             weight *= strengths[at]
-        first = np.uint64(ptr[user])
-        for entry in range(first, min(np.uint64(ptr[user + np.uint32(1)]), first + np.uint64(most))):
+        for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + np.uint32(1)])):
             if data is None:
                 row[cols[entry]] += weight
             else:

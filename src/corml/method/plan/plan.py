@@ -103,7 +103,7 @@ class Plan(fitted.Plan):
             for where, gain, error in zip(self.look.groups, best.gain, best.error, strict=True):
                 facts |= {f"gain of NDCG@20, {where}": f"{100 * gain:+.1f} % ± {100 * error:.1f}"}
         facts |= {"predicted bytes": memory.resident() + self.predicted_bytes}
-        facts |= {"predicted seconds": round(self.predicted_seconds, 2)}
+        facts |= {"predicted seconds": round(self.predicted_seconds, 2), **self.report_left_out()}
         if self.solver == "sparse":
             return facts | {"predicted pairs": self.pairs // 2, "max pairs per item": self.candidates or "all"}
         return facts | {"largest block": self.largest_block}

@@ -158,7 +158,7 @@ def _price(by_rows, by_columns, data, u_data, entries, numbers, factors, constan
     by_user, order, right_left = np.zeros(len(loss), np.float32), np.empty(n, np.uint32), np.empty(2 * rank, np.float32)
     worst = np.float32(0)
     for j in range(start, stop):
-        size, in_full = 0, j % every == 0
+        size, in_full, least = 0, j % every == 0, constants[3]
         # gram = (RᵀΩR)_j·, weighted = (RᵀΩΦR D^{-t})_j·
         for at in range(np.uint64(u_ptr[j]), np.uint64(u_ptr[j + 1])):
             user = users[at]
@@ -192,7 +192,7 @@ def _price(by_rows, by_columns, data, u_data, entries, numbers, factors, constan
             sums[j - start, 0] += 1
             to_j, to_i, cross = np.float32(0), np.float32(0), np.float32(0)
             scaling = np.sqrt(curvature[i] + curvature[j])
-            limit = min(worst, constants[3]) * scaling
+            limit = min(worst, least) * scaling
             if rank and not in_full:  # often a bound on the cross term is enough to pass over the pair
                 for k in range(HEAD):
                     cross += heads[i, k] * heads[j, HEAD + k] + heads[i, HEAD + k] * heads[j, k]
@@ -228,8 +228,8 @@ def _price(by_rows, by_columns, data, u_data, entries, numbers, factors, constan
                 worst = max(worst, violation)
                 sums[j - start, 1] += 1
                 sums[j - start, 2] = max(sums[j - start, 2], violation)
-                if violation > constants[3]:
-                    _keep(partners[j - start], violations[j - start], i, violation)
+                if violation > least:
+                    least = max(least, _keep(partners[j - start], violations[j - start], i, violation))
         for entry in range(np.uint64(h_ptr[j]), np.uint64(h_ptr[j + 1])):
             i = h_cols[entry]
             mark[i] = 0
@@ -258,9 +258,9 @@ def _through_users(by_columns, u_data, entries, p, both, by_user, j):  # type: i
 
 @njit(cache=True, nogil=True)
 def _keep(partners, violations, item, violation):  # type: ignore[no-untyped-def]
-    """Replace the smallest violation kept, if this one is larger."""
+    """Replace the smallest violation kept, if this one is larger; returns what another one must be above."""
     if len(violations) == 0:
-        return
+        return violation
     smallest = 0
     for slot in range(len(violations)):
         if violations[slot] < violations[smallest]:
@@ -270,3 +270,4 @@ def _keep(partners, violations, item, violation):  # type: ignore[no-untyped-def
     if violation > violations[smallest]:
         violations[smallest] = violation
         partners[smallest] = item
+    return violations.min() if violations[-1] > 0 else np.float32(0)
