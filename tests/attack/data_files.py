@@ -18,8 +18,8 @@ from attack import mutate, program
 FULL, SHORT = 3_000, 150
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 OPTIONS: list[dict[str, Any]] = [
-    {}, {}, {}, {"at_least": 3}, {"skip_bad_rows": True}, {"k_core": 2}, {"no_time": True}, {"header": False},
-    {"sep": ";"}, {"rating_strength": True}, {"weight": "rating"}, {"transform": "log1p", "weight": "rating"},
+    {}, {}, {}, {"at_least": 3}, {"skip_bad_rows": True}, {"k_core": 2}, {"time": False}, {"header": False},
+    {"separator": ";"}, {"rating_strength": True}, {"weight": "rating"}, {"transform": "log1p", "weight": "rating"},
     {"half_life": "30d"}, {"trim": True}, {"allow_expansion": True}, {"encoding": "latin-1"}, {"item_lists": True},
     {"low_ratings": "negative", "at_least": 3}, {"event": "rating", "weights": {"3": 2.0}},
 ]  # fmt: skip

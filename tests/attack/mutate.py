@@ -72,7 +72,7 @@ def array(rng: np.random.Generator, given: np.ndarray) -> np.ndarray:
         if kind == 3:
             return np.concatenate([made, made[:1]]) if made.ndim and len(made) else made
         if kind == 4:
-            return made.T.copy() if made.ndim > 1 else made[::-1].copy()
+            return made.T.copy() if made.ndim != 1 else made[::-1].copy()
         if kind == 5:
             return np.zeros_like(made)
         if kind == 6 and made.dtype.kind == "f":
