@@ -88,6 +88,11 @@ def warm(valid: dict[str, bytes], folder: Path) -> None:
             except corml.CormlError:
                 pass
 
+    for number, kind in enumerate(range(4)):
+        place = folder / f"warm-{number}"
+        place.mkdir()
+        _use(folder / "warm.csv", place, kind, np.random.default_rng(0))
+
 
 def case(valid: dict[str, bytes], rng: np.random.Generator, folder: Path) -> int:
     """One damaged file, loaded, checked, or made a store of."""
@@ -104,7 +109,11 @@ def case(valid: dict[str, bytes], rng: np.random.Generator, folder: Path) -> int
         name = f"d.{mutate.choose(rng, valid)}"
     path = folder / name
     path.write_bytes(data)
-    kind = int(rng.integers(10))
+    _use(path, folder, int(rng.integers(10)), rng)
+    return 0
+
+
+def _use(path: Path, folder: Path, kind: int, rng: np.random.Generator) -> None:
     if kind == 0:
         program.corml("data", "check", str(path))
     elif kind == 1:
@@ -119,4 +128,3 @@ def case(valid: dict[str, bytes], rng: np.random.Generator, folder: Path) -> int
         found.fingerprint  # noqa: B018
         if kind == 4 and len(found):
             corml.Popularity().fit(found).recommend(list(found.users)[:2], k=3)
-    return 0

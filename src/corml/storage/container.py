@@ -171,11 +171,9 @@ def peek(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     try:
         with open(path, "rb", opener=_open) as file:
             length = int.from_bytes(file.read(8), "little")
-            text = file.read(min(length, tensors.LONGEST))
-            tensors.check_parts(text)
-            header = json.loads(text)
+            header = tensors.parsed(file.read(min(length, tensors.LONGEST + 1)))
             facts = json.loads(header["__metadata__"]["corml"])["facts"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return facts if isinstance(facts, dict) else None
 

@@ -182,12 +182,19 @@ class Store:
         )
 
     def _chunks(self, folder: str, starts: Any, width: int) -> Iterator[Chunk]:
+        """The parts of by_user or by_item; together they have the rows and the pairs that the manifest promises."""
+        name, pairs = ascii_line(self.path, 200), 0
         for part, (first, end) in enumerate(pairwise(starts)):
             chunk = self._chunk(folder, part, first, width)
             if len(chunk) != end - first:
-                name = ascii_line(self.path, 200)
                 raise DataError(f"{folder}, part {part}, of {name} has {len(chunk):,} rows, not {end - first:,}.")
+            given = chunk.weights is not None, folder == "by_item" or chunk.times is not None
+            pairs += len(chunk.indices)
+            if given != (self.manifest.weighted, folder == "by_item" or self.manifest.timed) or pairs > len(self):
+                raise DataError(f"{folder}, part {part}, of {name} is not as its manifest says: make the store again.")
             yield chunk
+        if pairs != len(self):
+            raise DataError(f"{folder} of {name} has {pairs:,} pairs, not {len(self):,}: make the store again.")
 
     def _chunk(self, folder: str, part: int, first: int, width: int) -> Chunk:
         arrays = {
