@@ -19,7 +19,6 @@ from scipy.sparse import csr_array
 
 from corml import html, requests
 from corml.errors import UsageError
-from corml.finite import check_finite
 from corml.ids import Ids, labels_of
 from corml.linalg.scaling import rows_of
 from corml.topn import band_of
@@ -137,7 +136,6 @@ class Alike:
         links: list[tuple[tuple[str, ...], ...]] = []
         for start in range(0, len(names), AT_ONCE):
             scores, pulled = self._similarities(rows[start : start + AT_ONCE])
-            check_finite(scores, "How alike users are")
             own = numbers[start : start + AT_ONCE]
             scores[np.flatnonzero(own >= 0), own[own >= 0]] = 0
             for row, values in enumerate(scores):

@@ -16,8 +16,8 @@ from corml import filters, neighbours, new_items, requests, updating
 from corml.cited import cite
 from corml.console_progress import shown
 from corml.errors import UsageError, WeightsWarning
-from corml.finite import check_finite
 from corml.explanation import Explanation
+from corml.finite import check_finite
 from corml.fit_call import FitCall, check_is_data
 from corml.fitted import Fitted, Outcome, Plan
 from corml.fitted_model import FittedModel

@@ -19,7 +19,7 @@ import numpy as np
 
 SURFACES = (
     "model_files", "checkpoints", "data_files", "splits", "studies", "stores", "settings_files", "http_requests",
-    "kills", "signals",
+    "client_answers", "kills", "signals",
 )  # fmt: skip
 SECONDS = 5.0  # that a case may take, unless its surface says more
 MEMORY = 64 << 20  # bytes that a case may take beside what its surface allows

@@ -21,7 +21,7 @@ from attack.arena import Unsound
 from serving import Program
 from support import random_interactions
 
-FULL, SHORT = 20_000, 400
+FULL, SHORT = 20_000, 300
 GROWTH = 20 << 20  # bytes that the service may take more in the end
 HISTORY = ["i0", "i1", "i2"]
 BODIES: dict[str, dict[str, Any]] = {

@@ -16,7 +16,7 @@ from corml import models
 from corml.storage import container, tensors
 from support import random_interactions
 
-FULL, SHORT = 5_000, 120
+FULL, SHORT = 5_000, 60
 SPLIT = "split.corml"
 
 
@@ -36,7 +36,11 @@ def prepare(folder: Path) -> dict[str, Any]:
         if name not in ("gf-cf", "updated neural"):  # the one needs its histories; the other is as without updates
             model.save(path, history=False)
             files[f"{name}, no history"] = path.read_bytes()
-    return {"files": files, "names": sorted(files), "split": folder / SPLIT}
+    data.to_frame().write_csv(folder / "pairs.csv")
+    words = ["fit", str(folder / "pairs.csv"), "--split", "ratio", "--set", "rank=4", "--out", str(path), "--force"]
+    assert program.corml(*words) == 0
+    files["fitted by a command"] = path.read_bytes()  # with what `verify` relies on
+    return {"files": files, "names": sorted(files), "split": folder / SPLIT, "pairs": folder / "pairs.csv"}
 
 
 def warm(valid: dict[str, Any], folder: Path) -> None:
@@ -74,7 +78,9 @@ def damaged(rng: np.random.Generator, good: bytes, other: bytes) -> bytes:
     if kind == 0:
         return mutate.raw(rng, good)  # and a digest that is wrong
     for _ in range(int(rng.integers(1, 4))):
-        if kind <= 3:
+        if kind == 1:
+            meta = _other_setting(rng, meta)
+        elif kind <= 3:
             meta = mutate.facts(rng, meta)
         elif kind <= 6 and arrays:
             at = mutate.choose(rng, arrays)
@@ -85,6 +91,20 @@ def damaged(rng: np.random.Generator, good: bytes, other: bytes) -> bytes:
             meta["model"] = mutate.choose(rng, [*models.names(), theirs.meta["model"], "x"])
     data = packed(arrays, meta)
     return rehashed(_header(rng, data)) if kind == 9 else data
+
+
+def _other_setting(rng: np.random.Generator, meta: dict[str, Any]) -> dict[str, Any]:
+    """A setting, a number of the plan or of users that a fit could have written, but for its size."""
+    numbers = [1e-300, 1e-12, 1e12, 1e300, 0, 1, 2, 10_000, 2**29, 2**31 - 1]
+    place = mutate.choose(rng, ["settings", "plan", "shape"])
+    if place == "shape" and isinstance(meta.get("shape"), list) and len(meta["shape"]) == 2:
+        return {**meta, "shape": [mutate.choose(rng, numbers[4:]), meta["shape"][1]]}
+    notes = meta.get("notes") if isinstance(meta.get("notes"), dict) else {}
+    facts = meta.get("settings") if place == "settings" else notes.get("plan")
+    if not isinstance(facts, dict) or not facts:
+        return meta
+    facts = {**facts, mutate.choose(rng, facts): mutate.choose(rng, numbers)}
+    return {**meta, "settings": facts} if place == "settings" else {**meta, "notes": {**notes, "plan": facts}}
 
 
 def _elsewhere(rng: np.random.Generator, arrays: dict[str, Any], theirs: dict[str, Any]) -> None:
@@ -143,12 +163,14 @@ def _command(path: Path, valid: dict[str, Any], rng: np.random.Generator) -> Non
     """A command line on the file."""
     out = str(path.with_name("out"))
     commands = [
-        ["inspect", str(path)], ["inspect", str(path), "--json"], ["verify", str(path), str(valid["split"])],
-        ["evaluate", str(path), str(valid["split"])], ["export", str(path), out + ".sqlite"],
-        ["export", str(path), out + ".html"], ["export", str(path), out, "--to", "parquet", "--lists"],
-        ["report", str(path), "--out", out + ".html"], ["recommend", str(path), "--all", "--out", out + "/"],
-        ["recommend", str(path), "--history", "i0,i1", "--k", "3"], ["similar", str(path), "i1"],
-        ["explain", str(path), "--history", "i0,i1", "i2"],
+        ["inspect", str(path)], ["inspect", str(path), "--json"], ["verify", str(path)],
+        ["evaluate", str(path), "--split", str(valid["split"])], ["export", str(path), "--to", "sqlite", "--out", out],
+        ["export", str(path), "--to", "html", "--out", out], ["export", str(path), "--to", "duckdb", "--out", out],
+        ["export", str(path), "--to", "parquet", "--lists", "--out", out],
+        ["report", str(path), "--split", str(valid["split"]), "--out", out],
+        ["recommend", str(path), "--all", "--out", out + "/"],
+        ["recommend", str(path), "--history", "i0,i1", "-k", "3"], ["similar", str(path), "i1"],
+        ["explain", str(path), "i2", "--history", "i0,i1"], ["update", str(path), str(valid["pairs"]), "--out", out],
     ]  # fmt: skip
     program.corml(*mutate.choose(rng, commands))
 

@@ -10,7 +10,7 @@ from corml import models
 from corml.settings import declared
 from support import random_interactions
 
-FULL, SHORT = 600, 50
+FULL, SHORT = 600, 25
 TEXTS = [
     "none",
     "auto",

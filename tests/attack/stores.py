@@ -13,7 +13,7 @@ from attack import mutate, program
 from attack.splits import damage_folder
 from support import random_interactions, with_weights
 
-FULL, SHORT = 600, 60
+FULL, SHORT = 600, 30
 
 
 def prepare(folder: Path) -> dict[str, Any]:

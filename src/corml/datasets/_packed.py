@@ -46,7 +46,7 @@ PREFERRED = (
 )
 DAMAGE = (  # what unpackers say of a file that is not whole; a place before its beginning is a ValueError
     *(EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
-    *(ValueError, OverflowError, struct.error),
+    *(ValueError, LookupError, OverflowError, OSError, struct.error),
 )
 OBVIOUS = ("ratings", "interactions", "events", "reviews")  # among several tables in an archive, the one that is meant
 
@@ -214,6 +214,8 @@ def _damage(kind: str, path: Path) -> Iterator[None]:
     except CormlError:
         raise
     except DAMAGE as fault:
+        if isinstance(fault, OSError) and fault.errno is not None:  # of the disk, not of the bytes
+            raise
         raise DataError(
             f"{shown(path)} is not a whole {kind} file ({ascii_line(fault)}): fetch or compress it again."
         ) from fault
