@@ -17,7 +17,7 @@ from corml.cited import cite
 from corml.console_progress import shown
 from corml.errors import UsageError, WeightsWarning
 from corml.explanation import Explanation
-from corml.finite import check_finite
+from corml.finite import check_finite, check_learned
 from corml.fit_call import FitCall, check_is_data
 from corml.fitted import Fitted, Outcome, Plan
 from corml.fitted_model import FittedModel
@@ -99,6 +99,7 @@ class Recommender(FittedModel, ABC):
         train = shortened(train, state.settings.get("longest_history"))
         with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(train)):
             outcome = self._fit(FitCall(train=train, fitted=state, valid=valid, progress=report), **how)
+        check_learned(outcome.arrays, self.NAME)
         self.fitted_ = replace(state, **vars(outcome))
         return self
 

@@ -12,8 +12,10 @@ from attack.targets import rehashed
 from attack.variants import SMALL
 from corml import models
 from corml.errors import ModelFileError, NumericalError, UsageError
+from corml.finite import LARGEST
+from corml.fitted import Outcome
 from corml.settings import declared
-from corml.storage import container, model_file, tensors
+from corml.storage import container, tensors
 from support import random_interactions, with_arrays, with_weights
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -254,7 +256,37 @@ def test_the_largest_learned_number_of_an_ordinary_fit_is_far_from_the_limit(nam
     own = declared(models.get(name))
     model = models.make(name, {key: value for key, value in SMALL.items() if key in own}).fit(with_weights(data))
     numbers = [getattr(array, "data", array) for array in model.fitted_.arrays.values() if array is not None]
-    assert max(float(np.abs(np.asarray(some)).max(initial=0)) for some in numbers) < 1e-6 * model_file.LARGEST
+    assert max(float(np.abs(np.asarray(some)).max(initial=0)) for some in numbers) < 1e-6 * LARGEST
+
+
+@pytest.mark.parametrize(
+    ("name", "settings"),
+    [("bpr-mf", {"epochs": 2, "size": 4, "init_std": 100.0, "learning_rate": 1.0}), ("ease", {"l2": 1e-300}),
+     ("corml", {"mix": 1e-300, "adapt": False}), ("corml", {"scale": 1e30}), ("gf-cf", {"alpha": 1e30})],
+    ids=str,
+)  # fmt: skip
+def test_a_fit_with_extreme_settings_is_refused_or_can_be_read_back(name, settings, data, tmp_path):
+    with np.errstate(all="ignore"):
+        try:
+            model = models.make(name, settings).fit(data)
+        except (NumericalError, UsageError):
+            return
+        model.save(tmp_path / "m.corml")
+        back = corml.read_model(tmp_path / "m.corml")
+        try:
+            scores = back.recommend(history=[["i1", "i2"]], k=3).scores
+        except NumericalError:
+            return
+    assert np.isfinite(scores).all()
+
+
+def test_what_a_fit_learned_beyond_the_limit_is_said_by_the_fit(data, monkeypatch):
+    def learn(self, call):
+        return Outcome(arrays={"W": np.full((16, 16), 1e13, dtype=np.float32)})
+
+    monkeypatch.setattr(models.get("ease"), "_fit", learn)
+    with pytest.raises(NumericalError, match=r"ease learned numbers beyond 1e\+12 \(W\)"):
+        models.make("ease").fit(data)
 
 
 @pytest.mark.parametrize("number", [1, 2, 3])
