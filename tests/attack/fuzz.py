@@ -1,7 +1,8 @@
-"""Fuzzing that follows what the code covers (python -m attack.fuzz TARGET [RUNS] [more options of libFuzzer]).
+"""Fuzzing that follows what the code covers (python -m attack.fuzz TARGET [RUNS] [options of libFuzzer]).
 
 Starts from the corpus that is kept beside this file and adds nothing to it: what covers more is written into a folder
-aside, and `--keep` merges it into the corpus. Needs atheris, which `make fuzz` installs.
+aside, and `python -m attack.fuzz TARGET --keep FOLDER` adds to the corpus what of it covers more. Needs atheris, which
+`make fuzz` installs.
 """
 
 import os
@@ -25,8 +26,8 @@ def main() -> None:
     """Fuzz one target; the process ends with the exit code of libFuzzer: 0 if nothing was found."""
     import atheris
 
-    keep = "--keep" in sys.argv
-    target, *rest = [word for word in sys.argv[1:] if word != "--keep"]
+    keep, again = "--keep" in sys.argv, "--again" in sys.argv
+    target, *rest = [word for word in sys.argv[1:] if word not in ("--keep", "--again")]
     runs = rest.pop(0) if rest and rest[0].isdigit() else "1000000"
     with atheris.instrument_imports(include=["corml"], exclude=_others(ROOMS[target])):
         from attack import targets
@@ -34,13 +35,22 @@ def main() -> None:
     aside = tempfile.mkdtemp(prefix=f"fuzz-{target}-")
     words = [
         f"-max_len={LONGEST[target]}", f"-timeout={SECONDS}", f"-rss_limit_mb={MEGABYTES}", "-print_final_stats=1",
-        f"-artifact_prefix={aside}/found-", *rest,
+        f"-artifact_prefix={aside}/found-",
     ]  # fmt: skip
-    words += ["-merge=1", str(corpus), *rest] if keep else [f"-runs={runs}", aside, str(corpus)]
-    atheris.Setup([sys.argv[0], *words], targets.TARGETS[target], **_mutator(target))
+    words += ["-merge=1", str(corpus), *rest] if keep else [f"-runs={runs}", *rest, aside, str(corpus)]
+    words = rest if again else words
+    atheris.Setup([_itself(target, aside), *words], targets.TARGETS[target], **_mutator(target))
     os.environ["CORML_THREADS"] = "1"
     print(f"new inputs go to {aside}", flush=True)
     atheris.Fuzz()
+
+
+def _itself(target: str, folder: str) -> str:
+    """A program that goes on with this one: libFuzzer starts itself again to merge."""
+    path = Path(folder) / "again.sh"
+    path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m attack.fuzz {target} --again "$@"\n')
+    path.chmod(0o755)
+    return str(path)
 
 
 def _others(rooms: tuple[str, ...]) -> list[str]:

@@ -101,3 +101,13 @@ def test_a_part_whose_arrays_the_manifest_does_not_name_is_refused(store):
     rehash(store)
     with pytest.raises(DataError, match=r"by_user, part 0, of .* is missing"):
         corml.Store(store).interactions()
+
+
+@pytest.mark.parametrize("fact", ["procedure", "counts"])
+@pytest.mark.parametrize("value", [None, 3, [[]], "ratio"], ids=str)
+def test_a_split_of_a_store_with_facts_of_another_form_is_refused(store, tmp_path, fact, value):
+    corml.split(corml.Store(store), "ratio", seed=1, out=tmp_path / "parts")
+    facts = json.loads((tmp_path / "parts" / "split.json").read_text())
+    (tmp_path / "parts" / "split.json").write_text(json.dumps({**facts, fact: value}))
+    with pytest.raises(DataError, match=r"split\.json of .* is damaged"):
+        str(corml.read_split(tmp_path / "parts"))

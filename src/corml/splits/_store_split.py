@@ -99,11 +99,11 @@ def read_store_split(path: str | os.PathLike[str]) -> StoreSplit:
         known = json.loads((folder / SPLIT).read_text(encoding="utf-8"))
         sound = known["kind"] == KIND and known["fingerprint"] == fingerprint_of(known["parts"])
         prints, procedure, counts = known["parts"], known["procedure"], known["counts"]
+        sound = sound and isinstance(procedure, dict) and isinstance(counts, dict) and not is_deep(known)
     except FileNotFoundError:
         if (folder / SPLIT_PLAN).is_file():
             raise DataError(f"{name} is a split that is not finished: run the same corml data split again.") from None
         raise DataError(f"{name} is not a split of a store: it has no {SPLIT}.") from None
-        sound = sound and isinstance(procedure, dict) and isinstance(counts, dict) and not is_deep(known)
     except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         sound = False
     if not sound or known["format"] != FORMAT or not {"train", "valid", "test"} <= set(prints) <= set(PARTS):
