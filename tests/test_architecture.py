@@ -51,6 +51,7 @@ ROWS = [
     {"plugins"},
     {"settings"},
     {"durations", "lazy_polars"},
+    {"finite"},
     {"errors", "html", "log"},
 ]
 FLOOR = {room: len(ROWS) - row for row, rooms in enumerate(ROWS) for room in rooms}

@@ -8,6 +8,7 @@ Answers are the types of `corml.service.schema`. What the service refuses is a `
 sentence. A service that is busy (503) is asked again after the time it names, up to `retries` times.
 """
 
+import json
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeVar
@@ -15,7 +16,7 @@ from typing import Any, Self, TypeVar
 import httpx
 import msgspec
 
-from corml.errors import CormlError
+from corml.errors import CormlError, printable
 from corml.service import schema
 
 __all__ = ["Client", "ServiceError"]
@@ -23,6 +24,9 @@ __all__ = ["Client", "ServiceError"]
 T = TypeVar("T")
 BUSY = 503
 LONGEST_WAIT = 10.0  # seconds before another try, whatever the service says
+LONGEST_ANSWER = 64 << 20  # bytes
+LONGEST_DETAIL = 500  # characters of a sentence that is passed on
+NOT_OURS = "the answer is not one of corml serve: check the address."
 
 
 class ServiceError(CormlError):
@@ -49,7 +53,9 @@ class Client:
         retries: int = 2,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
-        headers = {} if token is None else {"Authorization": f"Bearer {token}"}
+        headers = {"Accept-Encoding": "identity"}
+        headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
+        self._timeout = timeout
         self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout, transport=transport)
         self._model, self._retries = {} if model is None else {"model": model}, retries
 
@@ -108,8 +114,8 @@ class Client:
     def is_ready(self) -> bool:
         """Whether the service can be reached, and answers."""
         try:
-            return self._http.get("/readyz").is_success
-        except httpx.HTTPError:
+            return self._answered("GET", "/readyz")[0].is_success
+        except (httpx.HTTPError, ServiceError):
             return False
 
     def close(self) -> None:
@@ -128,13 +134,33 @@ class Client:
 
     def _call(self, method: str, path: str, answer: type[T], **how: Any) -> T:
         for left in range(self._retries, -1, -1):
-            response = self._http.request(method, path, **how)
+            response, content = self._answered(method, path, **how)
             if response.status_code != BUSY or not left:
                 break
             time.sleep(min(LONGEST_WAIT, _seconds(response.headers.get("retry-after", ""))))
-        if response.is_success:
-            return msgspec.json.decode(response.content, type=answer)
-        raise ServiceError(response.status_code, _detail(response))
+        if not response.is_success:
+            raise ServiceError(response.status_code, _detail(response, content))
+        try:
+            return msgspec.json.decode(content, type=answer)
+        except (msgspec.MsgspecError, ValueError, RecursionError):
+            raise ServiceError(response.status_code, NOT_OURS) from None
+
+    def _answered(self, method: str, path: str, **how: Any) -> tuple[httpx.Response, bytes]:
+        """An answer and its body, which is not read beyond its bounds: whoever answers may not be our service."""
+        content, until = bytearray(), time.monotonic() + self._timeout
+        try:
+            with self._http.stream(method, path, **how) as response:
+                if response.headers.get("content-encoding", "identity").lower() != "identity":
+                    raise ServiceError(response.status_code, "the answer is packed, and no packed one was asked for.")
+                for piece in response.iter_bytes():
+                    content += piece
+                    if len(content) > LONGEST_ANSWER:
+                        raise ServiceError(response.status_code, f"the answer has more than {LONGEST_ANSWER:,} bytes.")
+                    if time.monotonic() > until:
+                        raise httpx.ReadTimeout(f"The answer took longer than {self._timeout:g} s.")
+        except (httpx.DecodingError, httpx.RemoteProtocolError, UnicodeError, ValueError):
+            raise ServiceError(0, NOT_OURS) from None
+        return response, bytes(content)
 
 
 def _whom(history: Sequence[str] | None, user: str | None) -> dict[str, Any]:
@@ -143,12 +169,13 @@ def _whom(history: Sequence[str] | None, user: str | None) -> dict[str, Any]:
 
 
 def _seconds(text: str) -> float:
-    return float(text) if text.isdigit() else 1.0
+    return float(text) if text.isascii() and text.isdigit() else 1.0
 
 
-def _detail(response: httpx.Response) -> str:
+def _detail(response: httpx.Response, content: bytes) -> str:
+    """Why a service refused, in one line, whatever it sent."""
     try:
-        detail = response.json()["detail"]
-    except (ValueError, KeyError, TypeError):  # not from the service itself: a proxy, say
-        return response.reason_phrase
-    return str(detail)
+        detail = json.loads(content)["detail"]
+    except (ValueError, KeyError, TypeError, RecursionError):  # not from the service itself: a proxy, say
+        detail = response.reason_phrase
+    return printable(str(detail)[:LONGEST_DETAIL])

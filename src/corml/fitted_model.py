@@ -89,7 +89,10 @@ class FittedModel:
     def seen_(self) -> csr_array:
         """Pairs that are known of the users and were not learned from, as a binary users × items matrix."""
         state = self._state()
-        return csr_array(state.train.shape, dtype=np.float32) if state.seen is None else state.seen
+        if state.seen is not None:
+            return state.seen
+        nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), state.train.shape[0] + 1)
+        return csr_array((nothing.astype(np.float32), nothing, starts), shape=state.train.shape)
 
     @property
     def counts_(self) -> NDArray[np.int64]:

@@ -17,6 +17,7 @@ from corml.cited import cite
 from corml.console_progress import shown
 from corml.errors import UsageError, WeightsWarning
 from corml.explanation import Explanation
+from corml.finite import check_finite, check_learned
 from corml.fit_call import FitCall, check_is_data
 from corml.fitted import Fitted, Outcome, Plan
 from corml.fitted_model import FittedModel
@@ -98,6 +99,7 @@ class Recommender(FittedModel, ABC):
         whole, train = train, shortened(train, state.settings.get("longest_history"))
         with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(train)):
             outcome = self._fit(FitCall(train=train, fitted=state, valid=valid, progress=report), **how)
+        check_learned(outcome.arrays, self.NAME)
         if train is not whole:
             outcome = replace(outcome, plan=told(outcome.plan or Plan(), whole.user_degrees - train.user_degrees))
         self.fitted_ = replace(state, **vars(outcome))
@@ -241,7 +243,9 @@ class Recommender(FittedModel, ABC):
     def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
         """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
         users = self.represent(requests.histories(self.items, history, weighted=self.LEARNS_WEIGHTS).matrix, None)
-        return self.score_block(users, slice(0, len(self.items)))
+        scores = self.score_block(users, slice(0, len(self.items)))
+        check_finite(scores, "These scores")
+        return scores
 
     def recommend(
         self,
@@ -361,6 +365,7 @@ class Recommender(FittedModel, ABC):
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         cited, target = cite(self._state(), history), int(self.items.rows([item])[0])
         parts, labels = cited.multiplied(self.contributions(cited.items, target)), self.items.labels
+        check_finite(sum(parts.values(), np.zeros(len(cited.items))).sum(), "An explanation")
         about = cited.strengths, cited.kinds, cited.ages, new_items.like(self._link(), target, labels)
         return Explanation(labels[target], tuple(labels[cited.items]), parts, cited.unknown, self.titles_, *about)
 

@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import DataError, UsageError, ascii_line
+from corml.finite import check_finite
 from corml.ids import Ids, canonical, is_one_id, labels_of
 from corml.interactions import Interactions
 from corml.linalg.cells import rows_or_none
@@ -231,6 +232,7 @@ def answer(
     if len(cold) and fallback:
         columns[cold], scores[cold] = _popular(model.popularity, bounds, cold, columns.shape[1])
     missing = columns < 0
+    check_finite(scores[~missing], "A list")
     labels = model.items.labels[np.maximum(columns, 0)]
     labels[missing] = None
     reasons = [

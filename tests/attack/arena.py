@@ -19,7 +19,7 @@ import numpy as np
 
 SURFACES = (
     "model_files", "checkpoints", "data_files", "splits", "studies", "stores", "settings_files", "http_requests",
-    "kills", "signals",
+    "client_answers", "kills", "signals",
 )  # fmt: skip
 SECONDS = 5.0  # that a case may take, unless its surface says more
 MEMORY = 64 << 20  # bytes that a case may take beside what its surface allows
@@ -71,7 +71,7 @@ def _some(surface: str, numbers: list[int], report: Report, seconds: float) -> l
     child.start()
     theirs.close()
     try:
-        ours.recv()  # it is ready
+        _await_ready(ours, child, surface)
         for at, number in enumerate(numbers):
             if not ours.poll(seconds * CPU_MARGIN):
                 report.findings[number] = f"hang: no answer within {seconds * CPU_MARGIN:.0f} s"
@@ -80,16 +80,24 @@ def _some(surface: str, numbers: list[int], report: Report, seconds: float) -> l
             _note(report, number, *ours.recv())
     except EOFError:
         child.join()
-        done = report.cases
-        number = numbers[at] if "at" in locals() else numbers[0]
-        report.findings[number] = f"crash: the process ended with {child.exitcode}"
-        assert done < report.cases, "the process ends before its first case"
-        return numbers[numbers.index(number) + 1 :]
+        report.findings[numbers[at]] = f"crash: the process ended with {child.exitcode}"
+        return numbers[at + 1 :]
     finally:
         child.join(2)
         child.kill()
         ours.close()
     return []
+
+
+def _await_ready(pipe: Any, child: Any, surface: str) -> None:
+    """Wait until what is valid has been made; an attack that cannot begin is a mistake of its own."""
+    try:
+        words = pipe.recv()
+    except EOFError:
+        child.join()
+        words = f"the process ended with {child.exitcode}"
+    if words != "ready":
+        raise RuntimeError(f"The attack on {surface} cannot begin: {words}")
 
 
 def _note(report: Report, number: int, outcome: str, words: str, cpu: float, taken: int, allowed: int) -> None:
@@ -117,9 +125,13 @@ def _work(surface: str, numbers: list[int], pipe: Any) -> None:
     os.dup2(silence, 2)
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        valid = module.prepare(Path(folder))
-        with _quietly():
-            module.warm(valid, Path(folder)) if hasattr(module, "warm") else None
+        try:
+            with _quietly():
+                valid = module.prepare(Path(folder))
+                module.warm(valid, Path(folder)) if hasattr(module, "warm") else None
+        except BaseException:
+            pipe.send(traceback.format_exc())
+            return
         pipe.send("ready")
         for number in numbers:
             place = Path(folder) / f"case-{number}"

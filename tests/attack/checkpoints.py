@@ -16,7 +16,7 @@ from support import random_interactions
 
 EACH = 500
 NAMES = [name for name in models.names() if "epochs" in declared(models.get(name))]
-FULL, SHORT = EACH * len(NAMES), 10 * len(NAMES)
+FULL, SHORT = EACH * len(NAMES), 4 * len(NAMES)
 
 
 class Stopped(Exception):

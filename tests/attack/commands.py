@@ -15,6 +15,7 @@ from attack.arena import Unsound
 from support import random_interactions
 
 SOURCE = Path(corml.__file__).parents[1]
+OWN = 1 << 30  # bytes that the reading of what was written may take here
 LONGEST = 6.0  # seconds after which an interruption comes at the latest
 
 
@@ -37,12 +38,12 @@ def commands(base: Path, out: Path) -> dict[str, tuple[list[str], Path]]:
         "store": (["data", "store", pairs, str(out / "c.store")], out / "c.store"),
         "split": (["data", "split", pairs, str(out / "d.split")], out / "d.split"),
         "convert": (["data", "convert", pairs, str(out / "e.parquet")], out / "e.parquet"),
-        "lists": (["recommend", model, "--all", "--out", str(out / "lists/")], out / "lists"),
-        "compare": (["compare", split, "popularity", "item-knn", "--out", str(out / "study")], out / "study"),
-        "evaluate": (["evaluate", model, split], out / "nothing"),
+        "lists": (["recommend", model, "--all", "--out", f"{out}/lists/"], out / "lists"),
+        "compare": (["compare", pairs, "--models", "popularity,item-knn", "--out", str(out / "study")], out / "study"),
+        "evaluate": (["evaluate", model, "--split", split], out / "nothing"),
         "update": (["update", model, pairs, "--out", str(out / "f.corml")], out / "f.corml"),
-        "export": (["export", model, str(out / "g.sqlite")], out / "g.sqlite"),
-        "report": (["report", model, "--out", str(out / "h.html")], out / "h.html"),
+        "export": (["export", model, "--to", "sqlite", "--force", "--out", str(out / "g.sqlite")], out / "g.sqlite"),
+        "report": (["report", model, "--split", split, "--out", str(out / "h.html")], out / "h.html"),
     }
 
 

@@ -18,8 +18,8 @@ from attack import mutate, program
 FULL, SHORT = 3_000, 150
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
 OPTIONS: list[dict[str, Any]] = [
-    {}, {}, {}, {"at_least": 3}, {"skip_bad_rows": True}, {"k_core": 2}, {"no_time": True}, {"header": False},
-    {"sep": ";"}, {"rating_strength": True}, {"weight": "rating"}, {"transform": "log1p", "weight": "rating"},
+    {}, {}, {}, {"at_least": 3}, {"skip_bad_rows": True}, {"k_core": 2}, {"time": False}, {"header": False},
+    {"separator": ";"}, {"rating_strength": True}, {"weight": "rating"}, {"transform": "log1p", "weight": "rating"},
     {"half_life": "30d"}, {"trim": True}, {"allow_expansion": True}, {"encoding": "latin-1"}, {"item_lists": True},
     {"low_ratings": "negative", "at_least": 3}, {"event": "rating", "weights": {"3": 2.0}},
 ]  # fmt: skip
@@ -88,6 +88,11 @@ def warm(valid: dict[str, bytes], folder: Path) -> None:
             except corml.CormlError:
                 pass
 
+    for number, kind in enumerate(range(4)):
+        place = folder / f"warm-{number}"
+        place.mkdir()
+        _use(folder / "warm.csv", place, kind, np.random.default_rng(0))
+
 
 def case(valid: dict[str, bytes], rng: np.random.Generator, folder: Path) -> int:
     """One damaged file, loaded, checked, or made a store of."""
@@ -104,7 +109,11 @@ def case(valid: dict[str, bytes], rng: np.random.Generator, folder: Path) -> int
         name = f"d.{mutate.choose(rng, valid)}"
     path = folder / name
     path.write_bytes(data)
-    kind = int(rng.integers(10))
+    _use(path, folder, int(rng.integers(10)), rng)
+    return 0
+
+
+def _use(path: Path, folder: Path, kind: int, rng: np.random.Generator) -> None:
     if kind == 0:
         program.corml("data", "check", str(path))
     elif kind == 1:
@@ -119,4 +128,3 @@ def case(valid: dict[str, bytes], rng: np.random.Generator, folder: Path) -> int
         found.fingerprint  # noqa: B018
         if kind == 4 and len(found):
             corml.Popularity().fit(found).recommend(list(found.users)[:2], k=3)
-    return 0

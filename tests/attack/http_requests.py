@@ -21,22 +21,22 @@ from attack.arena import Unsound
 from serving import Program
 from support import random_interactions
 
-FULL, SHORT = 20_000, 400
+FULL, SHORT = 20_000, 300
 GROWTH = 20 << 20  # bytes that the service may take more in the end
 HISTORY = ["i0", "i1", "i2"]
 BODIES: dict[str, dict[str, Any]] = {
-    "/v1/recommend": {"history": HISTORY, "k": 5, "exclude": ["i3"], "diversity": 0.2, "boost": {"i5": 1.5}},
-    "/v1/recommend/batch": {"requests": [{"history": HISTORY, "k": 3}, {"user": "u1"}]},
-    "/v1/why-not": {"history": HISTORY, "item": "i9", "k": 3},
-    "/v1/explain": {"history": HISTORY, "item": "i9"},
+    "/v1/recommend": {"history": HISTORY, "k": 3, "exclude": ["i3"], "diversity": 0.2, "boost": {"i1": 1.5}},
+    "/v1/recommend/batch": {"queries": [{"history": HISTORY, "k": 3}, {"user": "u1"}]},
+    "/v1/why-not": {"history": HISTORY, "item": "i4", "k": 3},
+    "/v1/explain": {"history": HISTORY, "item": "i4"},
     "/v1/similar": {"item": "i1", "k": 4},
-    "/v1/distance": {"history": HISTORY, "item": "i9", "part": "h"},
-    "/v1/items": {"ids": HISTORY},
+    "/v1/distance": {"history": HISTORY, "item": "i4", "part": "h"},
+    "/v1/items": {"items": HISTORY},
     "/v1/jobs": {"model": "popularity"},
-    "/v1/admin/reload": {"model": "m"},
+    "/v1/admin/reload": {"model": "m", "file": "m.corml"},
 }
 READS = [
-    "/v1/items?q=i1&k=3",
+    "/v1/items?q=i1&limit=3",
     "/v1/models",
     "/v1/map",
     "/v1/personas",

@@ -72,9 +72,11 @@ def array(rng: np.random.Generator, given: np.ndarray) -> np.ndarray:
         if kind == 3:
             return np.concatenate([made, made[:1]]) if made.ndim and len(made) else made
         if kind == 4:
-            return made.T.copy() if made.ndim > 1 else made[::-1].copy()
+            return made.T.copy() if made.ndim != 1 else made[::-1].copy()
         if kind == 5:
             return np.zeros_like(made)
+        if kind == 6 and made.dtype.kind == "f" and rng.random() < 0.5:
+            return np.full_like(made, choose(rng, [9e11, -9e11, 1e12, 1e9]))  # what is just about read
         if kind == 6 and made.dtype.kind == "f":
             return made * made.dtype.type(choose(rng, [1e20, -1.0, 1e38, 1e-40, 0.0]))
         if not made.size:

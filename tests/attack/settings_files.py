@@ -10,7 +10,7 @@ from corml import models
 from corml.settings import declared
 from support import random_interactions
 
-FULL, SHORT = 600, 50
+FULL, SHORT = 600, 25
 TEXTS = [
     "none",
     "auto",
@@ -37,7 +37,8 @@ def prepare(folder: Path) -> Path:
 def warm(valid: Path, folder: Path) -> None:
     for name in models.names():
         (folder / "w.toml").write_text(f'[model]\nname = "{name}"\n' + ("epochs = 1\n" if _epochs(name) else ""))
-        program.corml("fit", str(valid), "--config", str(folder / "w.toml"), "--out", str(folder / "w.corml"))
+        code = program.corml("fit", str(valid), "--settings", str(folder / "w.toml"), "--out", str(folder / "w.corml"))
+        assert code == 0, name
 
 
 def _epochs(name: str) -> bool:
@@ -54,14 +55,14 @@ def case(valid: Path, rng: np.random.Generator, folder: Path) -> int:
     if rng.random() < 0.3:
         lines += [
             "[data]",
-            f"{mutate.choose(rng, ['at_least', 'k_core', 'sep', 'source', 'items', 'x'])} = {_value(rng)}",
+            f"{mutate.choose(rng, ['at_least', 'k_core', 'separator', 'source', 'items', 'x'])} = {_value(rng)}",
         ]
     if rng.random() < 0.3:
         lines += ["[split]", f"{mutate.choose(rng, ['how', 'seed', 'shares', 'x'])} = {_value(rng)}"]
     text = "\n".join(lines).encode()
     path = folder / "s.toml"
     path.write_bytes(mutate.raw(rng, text, most=2) if rng.random() < 0.4 else text)
-    program.corml("fit", str(valid), "--config", str(path), "--out", str(folder / "m.corml"))
+    program.corml("fit", str(valid), "--settings", str(path), "--out", str(folder / "m.corml"))
     return 0
 
 

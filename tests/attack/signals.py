@@ -9,7 +9,7 @@ import numpy as np
 from attack import commands, mutate
 from attack.arena import CPU_MARGIN, Unsound
 
-FULL, SHORT = 200, 6
+FULL, SHORT = 200, 2
 SECONDS = 60.0
 SOON = 2.0  # seconds until it has ended
 
@@ -28,4 +28,4 @@ def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
     if "Traceback" in said:
         raise Unsound(f"corml {' '.join(words)} shows a traceback after {number!r}: {said[-1500:]}")
     commands.whole_or_nothing(words, out)
-    return 0
+    return commands.OWN

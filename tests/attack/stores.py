@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 
 import corml
-from attack import program
+from attack import mutate, program
 from attack.splits import damage_folder
 from support import random_interactions, with_weights
 
-FULL, SHORT = 600, 60
+FULL, SHORT = 600, 30
 
 
 def prepare(folder: Path) -> dict[str, Any]:
@@ -28,6 +28,7 @@ def prepare(folder: Path) -> dict[str, Any]:
 
 def warm(valid: dict[str, Any], folder: Path) -> None:
     shutil.copytree(valid["store"], folder / "warm.store")
+    (folder / "warm").mkdir()
     for kind in range(5):
         _use(folder / "warm.store", valid, kind, folder / "warm")
 
@@ -36,23 +37,34 @@ def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
     """One damaged store, used."""
     path = folder / "s.store"
     shutil.copytree(valid["store"], path)
-    damage_folder(rng, path, "manifest.json")
-    if rng.random() < 0.6:
-        _rehash(path)
+    if rng.random() < 0.5:
+        _damage_array(rng, path)
+    else:
+        damage_folder(rng, path, "manifest.json")
+    if rng.random() < 0.8:
+        rehash(path)
     _use(path, valid, int(rng.integers(5)), folder)
     return 0
 
 
-def _rehash(path: Path) -> None:
-    """Make sizes and hashes of the manifest those of the files."""
+def rehash(path: Path) -> None:
+    """Make sizes, hashes and the fingerprint of the manifest those of the files."""
     try:
         facts = json.loads((path / "manifest.json").read_text())
         for name, about in facts["files"].items():
             data = (path / name).read_bytes()
-            about |= {"bytes": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+            about |= {"size": len(data), "sha256": hashlib.sha256(data).hexdigest()}
+        listed = "".join(f"{name} {about['sha256']}\n" for name, about in sorted(facts["files"].items()))
+        facts["fingerprint"] = hashlib.sha256(listed.encode()).hexdigest()
     except (KeyError, TypeError, AttributeError, OSError, ValueError):
         return
     (path / "manifest.json").write_text(json.dumps(facts))
+
+
+def _damage_array(rng: np.random.Generator, path: Path) -> None:
+    """Other numbers in one of the arrays, or in the ids."""
+    chosen = mutate.choose(rng, sorted(path.rglob("*.npy")))
+    np.save(chosen, mutate.array(rng, np.load(chosen)))
 
 
 def _use(path: Path, valid: dict[str, Any], kind: int, folder: Path) -> None:

@@ -17,7 +17,7 @@ FULL, SHORT = 500, 40
 def prepare(folder: Path) -> Path:
     """A small study with two models."""
     split = corml.split(random_interactions(3, users=30, items=16), "ratio", seed=1)
-    corml.compare(["popularity", "item-knn"], split, metrics=["ndcg@5"], out=folder / "valid")
+    corml.compare(["popularity", "item-knn"], split, metrics=["ndcg@5"], primary="ndcg@5", folder=folder / "valid")
     return folder / "valid"
 
 

@@ -232,3 +232,15 @@ def test_a_checkpoint_is_no_model_and_says_so(parts, path):
     make(epochs=1).fit(parts.train, checkpoint=path)
     with pytest.raises(ModelFileError, match="is the checkpoint of an unfinished fit of 'bpr-mf': run that fit again"):
         corml.read_model(path)
+
+
+def test_a_setting_of_any_length_in_a_checkpoint_is_told_in_a_line(parts, path):
+    make(epochs=1).fit(parts.train, checkpoint=path)
+    contents = container.read(path)
+    meta = {name: value for name, value in contents.meta.items() if name != "format"}
+    settings = {**meta["settings"], "size": "\x1b[31m" + "x" * 5000}
+    path.write_bytes(container.pack(contents.arrays, {**meta, "settings": settings}))
+    with pytest.raises(ModelFileError, match="was trained with size") as fault:
+        make().fit(parts.train, checkpoint=path)
+    assert str(fault.value).isprintable()
+    assert len(str(fault.value)) < 500

@@ -54,3 +54,60 @@ def test_what_a_proxy_says_is_an_error_too():
         Client(transport=Answers(httpx.Response(502, text="<html>")), retries=0).models()
     assert fault.value.status == 502
     assert not Client(transport=Answers(httpx.ConnectError("no"))).is_ready()
+
+
+GOOD = {"models": []}
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        httpx.Response(200, content=b"<html>"),
+        httpx.Response(200, content=b"\xff\xfe"),
+        httpx.Response(200, json={"models": 3}),
+        httpx.Response(200, content=b"[" * 100_000),
+        httpx.Response(200, content=b'{"models": [' + b'{"name": 1e999}' + b"]}"),
+        httpx.Response(204),
+    ],
+    ids=["html", "bytes", "form", "deep", "infinite", "nothing"],
+)
+def test_an_answer_that_no_service_of_ours_gave_is_a_sentence(answer):
+    with pytest.raises(ServiceError, match="is not one of corml serve: check the address"):
+        Client(transport=Answers(answer), retries=0).models()
+
+
+def test_what_a_stranger_says_cannot_move_the_cursor_nor_go_on_for_ever():
+    answer = httpx.Response(404, json={"detail": "\x1b[31m" + "x" * 10_000})
+    with pytest.raises(ServiceError) as fault:
+        Client(transport=Answers(answer), retries=0).models()
+    assert str(fault.value).isprintable()
+    assert len(str(fault.value)) < 600
+
+
+def test_an_answer_without_end_is_not_read_to_its_end(monkeypatch):
+    monkeypatch.setattr(module, "LONGEST_ANSWER", 10_000)
+    sent = []
+
+    def drip():
+        while True:
+            sent.append(1)
+            yield b"x" * 1000
+
+    with pytest.raises(ServiceError, match="more than 10,000 bytes"):
+        Client(transport=Answers(httpx.Response(200, content=drip())), retries=0).models()
+    assert len(sent) < 20
+
+
+def test_a_packed_answer_is_not_unpacked():
+    answer = httpx.Response(200, headers={"Content-Encoding": "gzip"}, stream=httpx.ByteStream(b"\x1f\x8b"))
+    with pytest.raises(ServiceError, match="the answer is packed"):
+        Client(transport=Answers(answer), retries=0).models()
+
+
+def test_a_wait_written_in_odd_digits_is_no_number(monkeypatch):
+    waited = []
+    monkeypatch.setattr(module.time, "sleep", waited.append)
+    after = httpx.Headers([(b"retry-after", "²".encode("latin-1"))])
+    odd = httpx.Response(503, headers=after, json={"detail": "busy"})
+    assert Client(transport=Answers(odd, httpx.Response(200, json=GOOD)), retries=1).models() == []
+    assert waited == [1.0]

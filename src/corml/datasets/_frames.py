@@ -84,7 +84,7 @@ def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
     except DataError:
         raise
     except Exception as fault:  # zipfile, zlib and numpy complain about hostile bytes in a dozen ways
-        reason = str(fault).partition("\n")[0]
+        reason = ascii_line(str(fault).partition("\n")[0], 200)
         raise DataError(f"{content.where} is not an NPZ archive of plain arrays ({reason}): write it again.") from fault
     missing = [name for name in ARRAYS[:2] if name not in arrays]
     if missing:

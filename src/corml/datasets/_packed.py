@@ -5,6 +5,7 @@ import io
 import lzma
 import os
 import stat
+import struct
 import sys
 import zipfile
 import zlib
@@ -16,7 +17,7 @@ from typing import IO, BinaryIO
 
 from corml import memory
 from corml.datasets._expansion import Expansion
-from corml.errors import DataError, ascii_line, quoted
+from corml.errors import CormlError, DataError, ascii_line, quoted
 
 __all__ = ["TABLES", "Content", "content", "kind_of", "magic", "shown", "standard_input"]
 
@@ -42,6 +43,10 @@ PREFERRED = (
     ("inter",),
     ("csv", "tsv", "parquet", "pq", "npz", "jsonl", "ndjson", "xlsx"),
     ("txt", "dat", "data", "json"),
+)
+DAMAGE = (  # what unpackers say of a file that is not whole; a place before its beginning is a ValueError
+    *(EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(ValueError, LookupError, OverflowError, OSError, struct.error),
 )
 OBVIOUS = ("ratings", "interactions", "events", "reviews")  # among several tables in an archive, the one that is meant
 
@@ -206,7 +211,15 @@ def _damage(kind: str, path: Path) -> Iterator[None]:
     """Turn what a decompressor says about a broken file into a sentence."""
     try:
         yield
-    except (EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, lzma.LZMAError) as fault:
-        raise DataError(f"{shown(path)} is not a whole {kind} file ({fault}): fetch or compress it again.") from fault
+    except CormlError:
+        raise
+    except DAMAGE as fault:
+        if isinstance(fault, OSError) and fault.errno is not None:  # of the disk, not of the bytes
+            raise
+        raise DataError(
+            f"{shown(path)} is not a whole {kind} file ({ascii_line(fault)}): fetch or compress it again."
+        ) from fault
     except RuntimeError as fault:  # a password, or a compression this Python cannot undo
-        raise DataError(f"{shown(path)} cannot be unpacked ({fault}): unpack it by other means first.") from fault
+        raise DataError(
+            f"{shown(path)} cannot be unpacked ({ascii_line(fault)}): unpack it by other means first."
+        ) from fault

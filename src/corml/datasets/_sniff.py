@@ -102,6 +102,8 @@ def roles(names: Sequence[str], named: bool, options: Options, where: str) -> Ro
     if options.rating is None and rating in (weight, event):  # found by its name, and meant for something else
         rating = None
     chosen = Roles(user, item, rating, time, weight, event)
+    if max(chosen.positions()) >= len(names):  # without names, users and items are the first two columns
+        raise DataError(f"{where} has one column only, {listed(names)}: users and items need one each.")
     if len(set(chosen.positions())) < len(chosen.positions()):
         raise UsageError(
             f"{where} has one column for two roles: name a column for each; its columns are {listed(names)}."

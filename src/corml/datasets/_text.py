@@ -123,6 +123,8 @@ class TextTable:
     def _settle_separator(self, start: int, kind: str, options: Options, notes: Notes) -> str:
         lines = re.split(r"\r\n|\r|\n", self._data[start : start + SAMPLE_BYTES].decode("utf-8", "ignore"))
         lines = [line for line in lines[:SAMPLE_ROWS] if line.strip()]
+        if not lines:  # of blanks that only Unicode knows
+            raise DataError(f"{self.where} has no interactions: it begins with blank lines. Remove them.")
         given = "\t" if options.separator == r"\t" else options.separator  # as a command line writes it
         separator = given or _sniff.pick_separator(lines, kind)
         if separator is None or separator not in lines[0]:

@@ -85,7 +85,7 @@ class Cell:
             means = {label: math.nan if mean is None else float(mean) for label, mean in plain["means"].items()}
             arrays = {"users": users, "per_user": per_user, "means": means, "warnings": tuple(plain["warnings"])}
             return cls(**{**plain, **arrays, "cost": Cost(**plain["cost"])})
-        except (ValueError, KeyError, TypeError, AttributeError):
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError):
             raise DataError(f"{ascii_line(name, 200)} is not a cell of a study: delete it, and run again.") from None
 
 

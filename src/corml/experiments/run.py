@@ -15,6 +15,7 @@ from corml.experiments.cell import FORMAT, Cell
 from corml.experiments.contestants import Given, contestants
 from corml.experiments.design import METRICS, Design
 from corml.experiments.plan import Planned, PlannedCell, plan
+from corml.experiments.recorded import check_figures, check_manifest
 from corml.experiments.run_cell import Runner
 from corml.experiments.store import Folder, Memory, Store
 from corml.experiments.study import Study
@@ -93,8 +94,9 @@ def read_study(folder: str | os.PathLike[str]) -> Study:
     if manifest is None:
         raise DataError(f"{ascii_line(folder, 200)} is not the folder of a study: it has no study.json.")
     try:
+        check_manifest(manifest)
         return _study(manifest, store)
-    except (KeyError, TypeError):
+    except (KeyError, TypeError, UsageError):
         raise DataError(f"{ascii_line(Path(folder) / 'study.json', 200)} is damaged: run the study again.") from None
 
 
@@ -102,6 +104,7 @@ def _study(manifest: Mapping[str, Any], store: Store) -> Study:
     planned = manifest["design"]
     design = Design(**{**planned, "metrics": tuple(planned["metrics"])})
     rows = [(row, [store.cell(key) for key in row["cells"]]) for row in manifest["entries"]]
+    check_figures([cell for _, cells in rows for cell in cells if cell is not None], design.metrics)
     return assemble(design, rows, manifest["splits"], manifest["provenance"])
 
 

@@ -19,6 +19,7 @@ from typing import Any, Protocol
 
 from corml.errors import DataError, ascii_line
 from corml.experiments.cell import Cell
+from corml.experiments.recorded import check_cell
 from corml.storage import atomic
 
 __all__ = ["Folder", "Memory", "Store"]
@@ -113,6 +114,10 @@ class Folder:
         except FileNotFoundError:
             return None
         cell = Cell.from_bytes(content, str(path))
+        try:
+            check_cell(cell)
+        except TypeError:
+            raise DataError(f"{ascii_line(path, 200)} is not a cell of a study: delete it, and run again.") from None
         if cell.key != key:
             raise DataError(f"{ascii_line(path, 200)} is another cell under a false name: delete it, and run again.")
         return cell
@@ -147,7 +152,7 @@ class Folder:
             plain = json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
-        except ValueError:
+        except (ValueError, RecursionError):
             plain = None
         if not isinstance(plain, dict):
             raise DataError(f"{ascii_line(path, 200)} is damaged: delete it, and run again.")

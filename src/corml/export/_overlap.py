@@ -30,6 +30,8 @@ class Overlap:
     @classmethod
     def of(cls, model: Recommender, k: int) -> Self | None:
         """Of users drawn at random who have a history; None if the model file has none."""
+        if not len(model.fitted_.users):  # how many there were is then only a number of the file
+            return None
         train = model.train_
         known = np.flatnonzero(np.diff(train.indptr))
         size = min(USERS, len(known), max(1, NUMBERS // train.shape[1]))

@@ -10,6 +10,7 @@ from scipy.sparse import csr_array, diags_array
 
 from corml import memory
 from corml.errors import UsageError, ascii_line
+from corml.finite import check_finite
 from corml.linalg.bounded import Bounded
 from corml.linalg.closeness import Closeness
 from corml.linalg.products import add_dense_product, add_sparse_product
@@ -179,7 +180,9 @@ class Scoring:
         """Distance of a history to an item in the metric of one part."""
         both = np.append(history, target)
         hollow = self._hollow(both, part)
-        return self._metric(part).between(history, target, hollow[:-1, :-1], hollow[:-1, -1])
+        distance = self._metric(part).between(history, target, hollow[:-1, :-1], hollow[:-1, -1])
+        check_finite(distance, "A distance")
+        return distance
 
     def user_metric(self) -> csr_array:
         """D^{-t} W D^{-t} of the metric of H: x of it and another history is the product of their p in that metric."""

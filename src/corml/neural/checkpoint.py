@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import CormlError, ModelFileError, ascii_line
+from corml.errors import CormlError, ModelFileError, ascii_line, printable
 from corml.fitted import Epoch
 from corml.neural.training import Learner, TrainingState, array_shapes
 from corml.storage import atomic, container
@@ -106,8 +106,9 @@ class Checkpoint:
         for setting, value in self.settings.items():
             before = contents.meta["settings"].get(setting)
             if before != value:
+                was, now = (printable(repr(one)[:60]) for one in (before, value))
                 raise ModelFileError(
-                    f"{name} was trained with {setting} {before!r}, not {value!r}: set it back, or choose another file."
+                    f"{name} was trained with {setting} {was}, not {now}: set it back, or choose another file."
                 )
         if contents.meta["data"] != dict(self.data):
             raise ModelFileError(

@@ -76,6 +76,10 @@ def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Interactions], d
         raise inconsistent(path, "labels, rows and facts do not fit together") from None
 
 
+def _are_strengths(weights: NDArray[Any]) -> bool:
+    return bool((np.isfinite(weights) & (weights > 0)).all())
+
+
 def inconsistent(path: str | os.PathLike[str], fault: str) -> DataError:
     """The error for a file whose digest is right and whose content is not."""
     return DataError(f"The split {ascii_line(path, 200)} is inconsistent ({fault}): make and save it again.")
@@ -88,7 +92,7 @@ def _pairs(name: str, arrays: Arrays, shared: dict[str, Any]) -> Interactions:
     whole = user.dtype.kind == item.dtype.kind == "i" and user.shape == item.shape == (len(user),)
     timed = times is None or (times.shape == user.shape and times.dtype == np.float64)
     weights = arrays.get(f"{name}.weights")
-    sound = weights is None or (weights.shape == user.shape and weights.dtype == np.float32 and (weights > 0).all())
+    sound = weights is None or (weights.shape == user.shape and weights.dtype == np.float32 and _are_strengths(weights))
     kinds = decode_kinds(arrays, name, len(user))
     if not (inside and whole and timed and sound):
         raise ValueError(name)

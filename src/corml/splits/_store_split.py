@@ -11,6 +11,7 @@ from typing import Any
 from corml.errors import DataError, ascii_line
 from corml.splits._parts import PARTS
 from corml.splits._split import Split
+from corml.storage.facts import is_deep
 from corml.store import SPLIT, SPLIT_PLAN, Store
 
 __all__ = ["StoreSplit", "fingerprint_of", "read_store_split", "split_text"]
@@ -98,11 +99,12 @@ def read_store_split(path: str | os.PathLike[str]) -> StoreSplit:
         known = json.loads((folder / SPLIT).read_text(encoding="utf-8"))
         sound = known["kind"] == KIND and known["fingerprint"] == fingerprint_of(known["parts"])
         prints, procedure, counts = known["parts"], known["procedure"], known["counts"]
+        sound = sound and isinstance(procedure, dict) and isinstance(counts, dict) and not is_deep(known)
     except FileNotFoundError:
         if (folder / SPLIT_PLAN).is_file():
             raise DataError(f"{name} is a split that is not finished: run the same corml data split again.") from None
         raise DataError(f"{name} is not a split of a store: it has no {SPLIT}.") from None
-    except (OSError, ValueError, KeyError, TypeError, AttributeError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         sound = False
     if not sound or known["format"] != FORMAT or not {"train", "valid", "test"} <= set(prints) <= set(PARTS):
         raise DataError(f"The {SPLIT} of {name} is damaged, or of another version: split the store again.")

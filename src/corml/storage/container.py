@@ -23,6 +23,7 @@ from corml.errors import CormlError, DataError, ModelFileError, UsageError, asci
 from corml.ids import Ids
 from corml.labels import Labels
 from corml.storage import mapping, tensors
+from corml.storage.facts import DEEPEST, is_deep
 
 __all__ = [
     "FORMAT",
@@ -48,7 +49,6 @@ DTYPES = {"uint8", "int32", "int64", "float32", "float64"}
 FACTS = dict.fromkeys(("settings", "data", "notes", "evaluation", "made_with"), dict) | {"model": str, "shape": list}
 SPLIT_FACTS = dict.fromkeys(("split", "dropped", "counts", "source", "parts"), dict) | {"fingerprint": str}
 SLICE = 1 << 20  # numbers checked at a time
-DEEPEST = 40  # facts within facts
 
 # JSON inside a JSON string, so its quotes are escaped; the digest may move in a later format, the number may not.
 _BEGINNING = re.compile(
@@ -171,11 +171,9 @@ def peek(path: str | os.PathLike[str]) -> dict[str, Any] | None:
     try:
         with open(path, "rb", opener=_open) as file:
             length = int.from_bytes(file.read(8), "little")
-            text = file.read(min(length, tensors.LONGEST))
-            tensors.check_parts(text)
-            header = json.loads(text)
+            header = tensors.parsed(file.read(min(length, tensors.LONGEST + 1)))
             facts = json.loads(header["__metadata__"]["corml"])["facts"]
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError):
         return None
     return facts if isinstance(facts, dict) else None
 
@@ -234,14 +232,8 @@ def _check_facts(facts: Any, name: str, kind: Kind) -> None:
 
 
 def _check_depth(facts: Mapping[str, Any], name: str, kind: Kind) -> None:
-    """Refuse facts within facts without end, which everything that walks through them would stumble over."""
-    inner: list[Any] = [facts]
-    for _ in range(DEEPEST):
-        values = (value.values() if isinstance(value, Mapping) else value for value in inner)
-        inner = [one for some in values for one in some if isinstance(one, Mapping | list | tuple)]
-        if not inner:
-            return
-    raise kind.error(f"{name} has facts within facts, more than {DEEPEST} deep. {kind.again.capitalize()}.")
+    if is_deep(facts):
+        raise kind.error(f"{name} has facts within facts, more than {DEEPEST} deep. {kind.again.capitalize()}.")
 
 
 def _check_arrays(arrays: Arrays, name: str, kind: Kind) -> None:

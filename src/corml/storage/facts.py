@@ -8,9 +8,21 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from corml.errors import ModelFileError, ascii_line
 
-__all__ = ["from_plain", "to_plain"]
+__all__ = ["from_plain", "is_deep", "to_plain"]
 
 T = TypeVar("T")
+DEEPEST = 40  # facts within facts
+
+
+def is_deep(facts: Any) -> bool:
+    """Whether facts lie within facts without end, which everything that walks through them would stumble over."""
+    inner: list[Any] = [facts]
+    for _ in range(DEEPEST):
+        values = (value.values() if isinstance(value, Mapping) else value for value in inner)
+        inner = [one for some in values for one in some if isinstance(one, Mapping | list | tuple)]
+        if not inner:
+            return False
+    return True
 
 
 def to_plain(value: Any, *, skip: tuple[str, ...] = ()) -> Any:

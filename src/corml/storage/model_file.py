@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from corml.errors import DataError, ModelFileError, quoted
+from corml.finite import LARGEST, check_learned, is_moderate
 from corml.fitted import Certificate, Fitted, LearnedArray, Settings, Training
 from corml.ids import Ids
 from corml.labels import Labels
@@ -45,7 +46,6 @@ PACKAGES = ("corml", "numpy", "scipy", "numba")
 SLICE = 1 << 20  # numbers that are gone through at a time
 TIMES = ("seconds", "cpu_seconds")  # of a fit: equal fits have equal files
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
-LARGEST = 1e12  # that a learned number may be: sums and products of such are finite in single precision
 _SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
 _SEEN |= arrays_of_kinds("train") | arrays_of_negative("negative")
 COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
@@ -68,6 +68,7 @@ def save_model(
     model.check_fitted()
     model.check_state()
     state: Fitted = model.fitted_
+    check_learned(state.arrays, model.NAME)
     history = history and len(state.users) > 0
     facts = {
         "model": model.NAME,
@@ -306,7 +307,7 @@ def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[i
 
 def _check_size(numbers: NDArray[Any], name: str) -> None:
     """Refuse numbers so large that a score made of them may not be finite."""
-    if any(np.abs(numbers[at : at + SLICE]).max() > LARGEST for at in range(0, len(numbers), SLICE)):
+    if not is_moderate(numbers):
         raise ModelFileError(
             f"its array {name} has numbers beyond {LARGEST:g}, with which no score is sure to be finite"
         )

@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["LONGEST", "check_parts", "header", "in_order", "views"]
+__all__ = ["LONGEST", "check_parts", "header", "in_order", "parsed", "views"]
 
 # types by their names in a header, in the library's order: larger ones first, so that all begin where they should
 TYPES = {
@@ -23,8 +23,10 @@ TYPES = {
     **{"I8": "int8", "U8": "uint8", "BOOL": "bool"},
 }
 CODES = {name: code for code, name in TYPES.items()}
-LONGEST = 100_000_000  # bytes of a header
-PARTS = 500_000  # that a header may have: at about 100 bytes each, less than what is promised beside twice the file
+# A header is copied some times while it is read, and each of its parts becomes an object of up to 270 bytes: with these
+# limits that is less than the 64 MiB which are promised beside twice the file.
+LONGEST = 8 << 20  # bytes of a header
+PARTS = 200_000  # that it may have
 
 
 def in_order(arrays: Mapping[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
@@ -46,21 +48,31 @@ def header(arrays: Mapping[str, NDArray[Any]], metadata: Mapping[str, str]) -> b
     return len(text).to_bytes(8, "little") + text
 
 
-def check_parts(text: bytes) -> None:
+def check_parts(text: bytes | str) -> None:
     """Refuse a header that is short and would fill memory: a pair of braces takes twenty times its length."""
-    parts = sum(text.count(sign) for sign in (b",", b"[", b"{"))
+    parts = sum(text.count(sign) if isinstance(text, str) else text.count(sign.encode()) for sign in ",[{")
+    if len(text) > (LONGEST if text.isascii() else LONGEST // 4):  # one odd character, and each takes four bytes
+        raise ValueError(f"the header has {len(text):,} bytes, and {LONGEST:,} are the most that are read")
     if parts > PARTS:
         raise ValueError(f"the header is made of {parts:,} parts, and {PARTS:,} are the most that are read")
+
+
+def parsed(text: bytes) -> dict[str, Any]:
+    """What a header says, from its bytes; the facts within it are a text of their own, which may be escaped in it."""
+    check_parts(text)
+    entries = json.loads(text, object_pairs_hook=_distinct)
+    if isinstance(entries, dict) and isinstance(entries.get("__metadata__"), dict):
+        for inner in entries["__metadata__"].values():
+            check_parts(inner)
+    return entries  # type: ignore[no-any-return]
 
 
 def views(data: NDArray[np.uint8]) -> tuple[dict[str, NDArray[Any]], dict[str, Any]]:
     """The arrays in the bytes of a file, where they are, and the header's metadata; a fault is a ValueError."""
     length = int.from_bytes(data[:8].tobytes(), "little")
-    if length > min(LONGEST, len(data) - 8):
+    if length > len(data) - 8:
         raise ValueError("the header is longer than the file")
-    text = data[8 : 8 + length].tobytes()
-    check_parts(text)
-    entries = json.loads(text, object_pairs_hook=_distinct)
+    entries = parsed(data[8 : 8 + min(length, LONGEST + 1)].tobytes())
     metadata = entries.pop("__metadata__")
     body, end = data[8 + length :], 0
     arrays: dict[str, NDArray[Any]] = {}
@@ -97,6 +109,7 @@ def _whole(numbers: Any, count: int | None = None) -> tuple[int, ...]:
 
 def _distinct(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
     pairs = list(pairs)
-    if len(dict(pairs)) != len(pairs):
+    known = dict(pairs)
+    if len(known) != len(pairs):
         raise ValueError("the header says something twice")
-    return dict(pairs)
+    return known

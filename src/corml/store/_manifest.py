@@ -9,6 +9,7 @@ from typing import Any
 
 from corml.errors import DataError, ascii_line
 from corml.store._layout import MANIFEST, PLAN, is_split
+from corml.store._sound import is_sound
 
 __all__ = ["FORMAT", "Manifest", "digest"]
 
@@ -66,8 +67,9 @@ class Manifest:
             if is_split(folder):
                 raise DataError(f"{name} is a split of a store: name a part of it, such as its folder train.") from None
             raise DataError(f"{name} is not a store: it has no {MANIFEST}.") from None
-        except (OSError, ValueError) as fault:
-            raise DataError(f"The {MANIFEST} of {name} cannot be read ({fault}): make the store again.") from fault
+        except (OSError, ValueError, RecursionError) as fault:
+            reason = ascii_line(fault, 200)
+            raise DataError(f"The {MANIFEST} of {name} cannot be read ({reason}): make the store again.") from fault
         if not isinstance(known, dict) or known.get("kind") != "corml store":
             raise DataError(f"{name} is not a store: its {MANIFEST} is of another program.")
         if known.get("format") != FORMAT:
@@ -79,8 +81,8 @@ class Manifest:
         known.setdefault("split", {})  # of a whole store it is not written
         try:
             manifest = cls(**{one.name: known[one.name] for one in fields(cls)})
-            whole = manifest.fingerprint == said
-        except (KeyError, TypeError, AttributeError):
+            whole = is_sound(known) and manifest.fingerprint == said
+        except (KeyError, TypeError, AttributeError, ValueError):
             whole = False
         if not whole:
             raise DataError(f"The {MANIFEST} of {name} is damaged: make the store again.")

@@ -19,6 +19,7 @@ from corml.store._chunk import Chunk
 from corml.store._layout import ITEMS, array_name, labels_name
 from corml.store._manifest import Manifest, digest
 from corml.store._people import People
+from corml.store._sound import is_sound_chunk
 
 if TYPE_CHECKING:
     import polars as pl
@@ -46,6 +47,7 @@ class Store:
         self.path = Path(path)
         self.manifest = Manifest.read(self.path)
         self._compared: set[str] = set()
+        self._sound: set[tuple[str, int]] = set()  # parts whose arrays were looked through
         if verify:
             self.verify()
 
@@ -100,7 +102,13 @@ class Store:
         """The ids in one of its files."""
         from corml.lazy_polars import polars as pl
 
-        return pl.read_parquet(self.file(name), columns=["id"]).to_series()
+        try:
+            labels = pl.read_parquet(self.file(name), columns=["id"]).to_series()
+        except pl.exceptions.PolarsError as fault:
+            raise DataError(f"{name} of {ascii_line(self.path, 200)} cannot be read: make the store again.") from fault
+        if labels.dtype != pl.String or labels.null_count():
+            raise DataError(f"{name} of {ascii_line(self.path, 200)} has no ids: make the store again.")
+        return labels
 
     def people(self, items: Ids | None = None) -> People:
         """Its users, and after them the others, some at a time; `items` are the ids of items, where one has them."""
@@ -174,12 +182,19 @@ class Store:
         )
 
     def _chunks(self, folder: str, starts: Any, width: int) -> Iterator[Chunk]:
+        """The parts of by_user or by_item; together they have the rows and the pairs that the manifest promises."""
+        name, pairs = ascii_line(self.path, 200), 0
         for part, (first, end) in enumerate(pairwise(starts)):
             chunk = self._chunk(folder, part, first, width)
             if len(chunk) != end - first:
-                name = ascii_line(self.path, 200)
                 raise DataError(f"{folder}, part {part}, of {name} has {len(chunk):,} rows, not {end - first:,}.")
+            given = chunk.weights is not None, folder == "by_item" or chunk.times is not None
+            pairs += len(chunk.indices)
+            if given != (self.manifest.weighted, folder == "by_item" or self.manifest.timed) or pairs > len(self):
+                raise DataError(f"{folder}, part {part}, of {name} is not as its manifest says: make the store again.")
             yield chunk
+        if pairs != len(self):
+            raise DataError(f"{folder} of {name} has {pairs:,} pairs, not {len(self):,}: make the store again.")
 
     def _chunk(self, folder: str, part: int, first: int, width: int) -> Chunk:
         arrays = {
@@ -187,12 +202,24 @@ class Store:
             for what in ("indptr", "indices", "weights", "times")
             if array_name(folder, what, part) in self.manifest.files
         }
-        return Chunk(first, width, arrays["indptr"], arrays["indices"], arrays.get("weights"), arrays.get("times"))
+        name = f"{folder}, part {part}, of {ascii_line(self.path, 200)}"
+        if not {"indptr", "indices"} <= set(arrays):
+            raise DataError(f"{name} is missing: make the store again.")
+        chunk = Chunk(first, width, arrays["indptr"], arrays["indices"], arrays.get("weights"), arrays.get("times"))
+        if (folder, part) not in self._sound:
+            if not is_sound_chunk(chunk):
+                raise DataError(f"{name} does not add up: make the store again.")
+            self._sound.add((folder, part))
+        return chunk
 
     def _array(self, name: str) -> NDArray[Any]:
         path = self.file(name)
         # "c", not "r": for an array that must not be written to, Numba compiles everything once more
-        mapped: NDArray[Any] = np.load(path, mmap_mode="c", allow_pickle=False)
+        try:
+            mapped: NDArray[Any] = np.load(path, mmap_mode="c", allow_pickle=False)
+        except Exception as fault:  # numpy complains about a hostile header in a dozen ways
+            reason = ascii_line(fault, 200)
+            raise DataError(f"{name} of {ascii_line(self.path, 200)} is no array ({reason}): make it again.") from fault
         return mapped
 
     def file(self, name: str) -> Path:

@@ -81,7 +81,7 @@ def read_json(path: Path) -> Any:
         return json.loads(path.read_text(encoding="utf-8"))
     except FileNotFoundError:
         return None
-    except (OSError, ValueError) as fault:
+    except (OSError, ValueError, RecursionError) as fault:
         raise DataError(
-            f"{ascii_line(path, 200)} cannot be read ({fault}): delete the folder and start again."
+            f"{ascii_line(path, 200)} cannot be read ({ascii_line(fault, 200)}): delete the folder and start again."
         ) from fault

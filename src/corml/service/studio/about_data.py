@@ -53,7 +53,7 @@ def _examined(model: Recommender) -> Any:
     from corml.datasets import Report, examine  # with all that reads files: only where somebody asks
 
     state = model.fitted_
-    pairs = state.train.tocoo()
+    pairs = (state.train if len(state.users) else state.train[:0]).tocoo()
     if not len(state.users) or not pairs.nnz:
         return Report([("users", state.train.shape[0]), ("items", len(state.items))], [])
     data = Interactions(

@@ -1,0 +1,131 @@
+"""What coverage-guided fuzzing calls, a million times over: three ways in, each on bytes in memory.
+
+A target takes any bytes. It ends with an answer or with a sentence; any other exception is a finding.
+"""
+
+import io
+import json
+from collections.abc import Callable
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from attack.arena import Unsound
+from corml import models
+from corml.datasets import _packed, _rows, _sources
+from corml.datasets._expansion import Expansion
+from corml.datasets._options import Notes, Options
+from corml.datasets._pairs import merge
+from corml.datasets._strength import check_options
+from corml.errors import CormlError
+from corml.service.endpoint import _encode
+from corml.service.operations import TABLE
+from corml.service.parsing import from_json, from_query
+from corml.service.problems import Refusal
+from corml.service.served import Shelf, load
+from corml.storage import container
+
+__all__ = ["TARGETS", "rehashed"]
+
+KINDS = ("csv", "tsv", "inter", "dat", "txt", "jsonl", "json", "npz", "xlsx", "parquet", "csv.gz", "zip", "")
+OPTIONS: tuple[dict[str, Any], ...] = (
+    {}, {"at_least": 3.0}, {"skip_bad_rows": True}, {"header": False}, {"separator": ";"}, {"weight": "rating"},
+    {"null_ids": "drop"}, {"null_ids": "keep", "trim": True}, {"encoding": "latin-1"}, {"item_lists": True},
+    {"decimal": ","}, {"event": "rating", "weights": {"3": 2.0}}, {"max_bad_rows": 0.5, "rating": False},
+    {"time_format": "%d.%m.%Y"}, {"encoding": "utf-16"},
+)  # fmt: skip
+
+
+def data_reader(data: bytes) -> None:
+    """A table: two bytes say of which kind and with which options, the rest is the file."""
+    if len(data) < 2:
+        return
+    kind, given = KINDS[data[0] % len(KINDS)], OPTIONS[data[1] % len(OPTIONS)]
+    name, options, notes = f"d.{kind}", Options(**given), Notes()
+    try:
+        check_options(options)
+        limit = Expansion(len(data), options.allow_expansion, name)
+        read = _packed._unpack(io.BytesIO(data[2:]), name, Path(name), limit, ())
+        rows = _rows.gather(_sources.table(read, options, notes), options, notes)
+        pairs = merge(rows, options)
+    except CormlError as refusal:
+        _check_sentence(refusal)
+        return
+    if pairs.weights is not None:
+        _check_finite(pairs.weights)
+
+
+def model_loader(data: bytes) -> None:
+    """A model file, whose digest is put right, and one list of the model."""
+    try:
+        model = models.from_contents(container.unpack(rehashed(data)))
+        labels = list(model.items.labels[:2])
+        scores = np.asarray(model.scores([labels, []]))
+    except CormlError as refusal:
+        _check_sentence(refusal)
+        return
+    _check_finite(scores)
+
+
+def request_decoder(data: bytes) -> None:
+    """A request: a byte says of which operation, the rest is its body or the query of its address.
+
+    From some number on the byte also has the request answered, by a small model with attributes.
+    """
+    if not data:
+        return
+    operation = OPERATIONS[data[0] % len(OPERATIONS)]
+    try:
+        if operation.method == "POST":
+            request = from_json(data[1:], _decoder(operation.request))
+        else:
+            request = from_query(data[1:], operation.request)
+        if operation.work is not None and data[0] >= ANSWERED:
+            msgspec.json.decode(_encode(operation.work(_shelf(), request)))
+    except Refusal as refusal:
+        refusal.body().decode()
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    "data_reader": data_reader,
+    "model_loader": model_loader,
+    "request_decoder": request_decoder,
+}
+ANSWERED = 128
+OPERATIONS = [one for one in TABLE if one.request is not None]
+
+
+@cache
+def _shelf() -> Shelf:
+    """A model that was kept as a file, as the service has it."""
+    shelf, path = Shelf("m"), Path(__file__).parent / "corpus" / "model_loader" / "seed-attributes"
+    shelf.put(load("m", str(path)))
+    return shelf
+
+
+@cache
+def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
+    return msgspec.json.Decoder(kind)
+
+
+def rehashed(data: bytes) -> bytes:
+    """The same bytes with the right digest, where there is a place for one."""
+    beginning = container._BEGINNING.match(data)
+    if beginning is None or not beginning["digest"]:
+        return data
+    start, stop = beginning.span("digest")
+    digest = container._digest(memoryview(data), start, stop)
+    return data[:start] + digest.encode() + data[stop:]
+
+
+def _check_sentence(refusal: CormlError) -> None:
+    if not str(refusal).isprintable() or len(str(refusal)) > 2000:
+        raise Unsound(f"the refusal cannot be printed: {json.dumps(str(refusal))[:300]}")
+
+
+def _check_finite(numbers: Any) -> None:
+    if not np.isfinite(np.asarray(numbers, dtype=np.float64)).all():
+        raise Unsound(f"an answer is not finite: {np.asarray(numbers).reshape(-1)[:10]}")
