@@ -16,4 +16,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     except KeyboardInterrupt:
         print("error[interrupted]: Stopped before anything was done. Run it again.", file=sys.stderr)
         sys.exit(INTERRUPTED)
+    except MemoryError:
+        print("error[memory]: There is not enough memory to start. Free some, or raise its limit.", file=sys.stderr)
+        sys.exit(4)
     run(arguments)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from corml import address_space
 from corml import memory as _memory
 from corml.console_progress import shown
 from corml.datasets import Notes, Stream
@@ -57,6 +58,7 @@ def build_store(
 
     """
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    address_space.prepare("Making a store")
     budget = _memory.read_size(memory) if isinstance(memory, str) else int(memory)
     notes, folder = Notes(notify), Path(out)
     stream = Stream(given, options, cut_for(budget), notes)
