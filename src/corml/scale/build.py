@@ -66,6 +66,7 @@ def build_store(
     _refuse_inside(plan, folder)
     if (folder / MANIFEST).is_file():
         return _finished(folder, plan)
+    plan.require_memory(sum(stream.about_rows))
     made = [*FOLDERS, ITEMS]
     with held(folder, PLAN, plan.facts(), a="a store", other=OTHER, made=made), shown(progress) as show:
         _build(stream, plan, folder, show, notes)
