@@ -47,6 +47,7 @@ ROWS = [
     {"ids", "strength"},
     {"labels"},
     {"console_progress"},
+    {"address_space"},
     {"memory", "parallel", "progress", "compiled"},
     {"plugins"},
     {"settings"},

@@ -7,10 +7,22 @@ from pathlib import Path
 
 from corml.errors import ResourceError
 
-__all__ = ["GIB", "budget", "is_size", "read_size", "release", "require", "resident", "size"]
+__all__ = [
+    "GIB",
+    "address_limit",
+    "addresses",
+    "budget",
+    "is_size",
+    "read_size",
+    "release",
+    "require",
+    "resident",
+    "size",
+]
 
 GIB = 1 << 30
 SHARE = 0.8  # of what is free: the rest is for the system and for what we did not count
+UNFILLED = 64 << 20  # bytes of addresses, where those are limited: of threads, and of code that is compiled meanwhile
 
 
 def budget() -> int:
@@ -28,10 +40,22 @@ def require(needed: int, *, what: str, instead: str, limit: int | None = None) -
 
 def resident() -> int:
     """Bytes this process has in memory now; 0 where the system does not say."""
+    return _pages(1)
+
+
+def address_limit() -> int | None:
+    """Bytes of addresses this process may have, filled or not: `ulimit -v`; None where there is no limit."""
     try:
-        return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError, IndexError):
-        return 0
+        import resource
+    except ImportError:
+        return None
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    return None if limit == resource.RLIM_INFINITY else limit
+
+
+def addresses() -> int:
+    """Bytes of addresses this process has now; 0 where the system does not say."""
+    return _pages(0)
 
 
 def release() -> None:
@@ -68,6 +92,13 @@ def is_size(text: object) -> bool:
         return False
 
 
+def _pages(field: int) -> int:
+    try:
+        return int(Path("/proc/self/statm").read_text().split()[field]) * os.sysconf("SC_PAGE_SIZE")
+    except (OSError, ValueError, IndexError):
+        return 0
+
+
 def _available() -> int | None:
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
@@ -92,15 +123,5 @@ def _container() -> int | None:
 
 
 def _address_space() -> int | None:
-    try:
-        import resource
-    except ImportError:
-        return None
-    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
-    if limit == resource.RLIM_INFINITY:
-        return None
-    try:
-        used = int(Path("/proc/self/statm").read_text().split()[0]) * os.sysconf("SC_PAGE_SIZE")
-    except (OSError, ValueError):
-        used = 0
-    return max(limit - used, 0)
+    limit = address_limit()
+    return None if limit is None else max(limit - addresses() - UNFILLED, 0)

@@ -291,6 +291,7 @@ class Recommender(FittedModel, ABC):
         chosen = filters.choice(self.attributes_, only, exclude, now)
         limits = requests.limits(self.items, request, chosen.exclude, chosen.only, rule, chosen.mask)
         width = requests.list_length(k, self.items)
+        requests.require_memory(len(request.names), width)
         with shown(progress) as report:
             if rules.any:
                 from corml.rerank import recommended  # a compiled kernel that plain lists do without

@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml import memory
 from corml.errors import DataError, UsageError, ascii_line
 from corml.finite import check_finite
 from corml.ids import Ids, canonical, is_one_id, labels_of
@@ -33,11 +34,14 @@ __all__ = [
     "limits",
     "list_length",
     "relabelled",
+    "require_memory",
     "resolve",
     "scored_by",
 ]
 
 MAX_K = 10_000
+A_PLACE, A_LIST = 36, 450  # bytes: of a place in a list, while it is ranked and in the answer; and of a list
+FEW = 1 << 20  # places, which are not worth asking how much memory there is
 KEEP_OUT = SeenRule()
 NO_VECTOR = "the model has no vector for a user it did not learn from"
 UNKNOWN = ("fallback", "error")  # what becomes of users that the model does not know
@@ -249,6 +253,16 @@ def answer(
         titles=model.titles_,
         new=frozenset(model.new_items_),
     )
+
+
+def require_memory(lists: int, width: int) -> None:
+    """Refuse more lists at once than fit in memory."""
+    if lists * width > FEW:
+        memory.require(
+            A_PLACE * lists * width + A_LIST * lists,
+            what=f"{lists:,} lists of {width:,} items at once",
+            instead="ask for some users at a time, or write them with recommend_to(folder), in the space of a few.",
+        )
 
 
 def relabelled(lists: Recommendations, names: Sequence[Hashable]) -> Recommendations:

@@ -141,7 +141,7 @@ def test_where_the_dense_route_does_not_fit_or_takes_long_the_local_one_is_taken
     with monkeypatch.context() as patch:
         patch.setattr(ease, "MAX_DENSE_ITEMS", 24)
         assert EASE().plan(data).route == "local"
-    monkeypatch.setattr(ease, "dense_bytes", lambda X: 1 << 60)
+    monkeypatch.setattr(ease, "dense_bytes", lambda X, neighbours: 1 << 60)
     assert EASE().plan(data).route == "local"
     assert issparse(EASE().fit(data).weights_)
 

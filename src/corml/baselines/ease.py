@@ -26,7 +26,9 @@ from corml.strength import of_mean_square_one
 __all__ = ["EASE"]
 
 SPARE = 1.1  # of the dense route's one array: panels and tiles beside it
+ALWAYS, MANY = 1 << 25, 10_000  # bytes of threads and compiled code, for more than so many interactions
 A_WEIGHT = 28  # bytes for each candidate of an item on the local route
+A_KEPT = 56  # bytes for each weight kept of the dense route: in bands, put together, and sorted
 TIMES_CHANCE = 200
 MAX_DENSE_ITEMS = 20_000  # beyond, the inverse takes minutes, and the local route gives lists as good in one
 ROUTES = ("auto", "dense", "local")
@@ -81,9 +83,10 @@ class EASE(ItemItem):
     def _plan(self, X: csr_array) -> EASEPlan:
         route = self.route
         if route == "auto":
-            route = "dense" if X.shape[1] <= MAX_DENSE_ITEMS and dense_bytes(X) <= memory.budget() else "local"
+            fits = dense_bytes(X, self.neighbours) <= memory.budget()
+            route = "dense" if X.shape[1] <= MAX_DENSE_ITEMS and fits else "local"
         dense = route == "dense"
-        needed = dense_bytes(X) if dense else local_bytes(X, self.candidates)
+        needed = dense_bytes(X, self.neighbours) if dense else local_bytes(X, self.candidates)
         memory.require(
             needed,
             what=f"EASE of {X.shape[1]:,} items on the {route} route",
@@ -130,9 +133,14 @@ def suggested_l2(X: csr_array) -> float:
     return TIMES_CHANCE * chance(X)
 
 
-def dense_bytes(X: csr_array) -> int:
-    """Peak of the dense route beside the data: one array, and panels of it."""
-    return int(SPARE * 4 * X.shape[1] ** 2)
+def dense_bytes(X: csr_array, neighbours: int | None = None) -> int:
+    """Peak of the dense route beside the data: one array and panels of it, and the weights that are kept of it."""
+    n = int(X.shape[1])
+    return (
+        (ALWAYS if X.nnz > MANY else 0)
+        + int(SPARE * 4 * n**2)
+        + (0 if neighbours is None else A_KEPT * n * min(neighbours, n))
+    )
 
 
 def local_bytes(X: csr_array, candidates: int) -> int:

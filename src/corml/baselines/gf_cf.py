@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -12,6 +12,7 @@ from scipy.sparse import csr_array
 from corml import memory
 from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Plan, learned
+from corml.interactions import Interactions
 from corml.linalg.pairs import largest_gram, over_pairs
 from corml.linalg.products import add_sparse_product
 from corml.linalg.scaling import column_degrees, narrow, normalised
@@ -19,7 +20,7 @@ from corml.linalg.svd import right_singular_vectors
 from corml.long_histories import LONGEST
 from corml.parallel import blas
 from corml.recommender import FitCall, Recommender
-from corml.settings import at_least, choice, described, linear, one_of, optional, setting, whole
+from corml.settings import at_least, check, choice, described, linear, one_of, optional, setting, whole
 from corml.strength import of_mean_square_one
 from corml.topn import band_of
 
@@ -75,14 +76,27 @@ class GFCF(Recommender):
     alpha: float = setting(0.3, at_least(0), symbol="α", search=linear(0, 1), help="weight of the low-pass filter")
     route: str = setting("auto", one_of(*ROUTES), help="how NᵀN is applied: through users, kept as pairs, or by cost")
 
+    def plan(self, train: Interactions) -> GFCFPlan:
+        """Route, rank and memory of a fit; refuses what would not fit."""
+        check(self)
+        return self._plan(train.matrix)
+
+    def _plan(self, X: csr_array) -> GFCFPlan:
+        route, rank = _route(X, self.route), min(self.rank or suggested_rank(X), *X.shape) if self.alpha > 0 else 0
+        needed = A_PAIR * largest_gram(X) if route == "pairs" else 0
+        memory.require(
+            needed, what=f"gf-cf with all pairs of {X.shape[1]:,} items that share a user", instead="set route=users."
+        )
+        return GFCFPlan(route=route, rank=rank, predicted_bytes=needed)
+
     def _fit(self, call: FitCall) -> Outcome:
-        X, N = call.X, normalised(call.R)
+        plan, X, N = self._plan(call.X), call.X, normalised(call.R)
         V = np.zeros((X.shape[1], 0), dtype=np.float32)
         call.progress("filter", 0, 1)
         if self.alpha > 0:
-            V = right_singular_vectors(N, self.rank or suggested_rank(X))[0].astype(np.float32)
+            V = right_singular_vectors(N, plan.rank)[0].astype(np.float32)
         call.progress("filter", 1, 1)
-        plan, arrays = GFCFPlan(route=_route(X, self.route), rank=V.shape[1]), {"V": V}
+        plan, arrays = replace(plan, rank=V.shape[1]), {"V": V}
         if plan.route == "pairs":
             arrays["pairs"] = over_pairs(narrow(N), progress=lambda done: call.progress("pairs", done, X.shape[1]))
         return Outcome(arrays=arrays, plan=plan)

@@ -6,15 +6,21 @@ from typing import ClassVar
 import numpy as np
 from scipy.sparse import csr_array
 
+from corml import memory
 from corml.baselines._item_item import ItemItem
-from corml.fitted import Outcome
-from corml.linalg.pairs import over_pairs, strongest
+from corml.fitted import Outcome, Plan
+from corml.interactions import Interactions
+from corml.linalg.pairs import CHUNK, largest_gram, over_pairs, strongest
 from corml.linalg.scaling import column_squares, rows_of
-from corml.long_histories import longest_history
+from corml.long_histories import longest_history, shortened
 from corml.recommender import FitCall
-from corml.settings import at_least, choice, described, log, setting, whole
+from corml.settings import at_least, check, choice, described, log, setting, whole
 
 __all__ = ["ItemKNN"]
+
+A_VOTE = 16  # bytes: a neighbour's number and cosine, in its chunk and in W
+A_PAIR = 28  # bytes for each entry of the rows of XᵀX that are being made
+AN_INTERACTION = 16  # bytes: copies of the data by item
 
 
 @described
@@ -42,8 +48,22 @@ class ItemKNN(ItemItem):
     )
     longest_history: int | None = longest_history()
 
+    def plan(self, train: Interactions) -> Plan:
+        """Memory of a fit; refuses what would not fit."""
+        check(self)
+        return self._plan(shortened(train, self.longest_history).weighted)
+
+    def _plan(self, X: csr_array) -> Plan:
+        needed = kept_bytes(X, self.neighbours)
+        memory.require(
+            needed,
+            what=f"item-knn with up to {min(self.neighbours, X.shape[1]):,} neighbours of each of {X.shape[1]:,} items",
+            instead="set fewer neighbours.",
+        )
+        return Plan(predicted_bytes=needed)
+
     def _fit(self, call: FitCall) -> Outcome:
-        X = call.R
+        X, plan = call.R, self._plan(call.R)
         root = np.sqrt(column_squares(X)).astype(np.float32)
 
         def votes(rows: csr_array, first: int) -> csr_array:
@@ -53,4 +73,10 @@ class ItemKNN(ItemItem):
             return strongest(rows, self.neighbours)
 
         W = over_pairs(X, votes, progress=lambda done: call.progress("neighbours", done, X.shape[1]))
-        return Outcome(arrays={"weights": W})
+        return Outcome(arrays={"weights": W}, plan=plan)
+
+
+def kept_bytes(X: csr_array, neighbours: int) -> int:
+    """Peak of a fit beside the data: its votes, in parts and put together, and rows of XᵀX that are being made."""
+    rows = min(CHUNK, largest_gram(X))
+    return A_VOTE * min(neighbours * int(X.shape[1]), largest_gram(X)) + A_PAIR * rows + AN_INTERACTION * int(X.nnz)

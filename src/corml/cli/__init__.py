@@ -21,5 +21,8 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
         except KeyboardInterrupt:
             print("error[interrupted]: Stopped before anything was done. Run it again.", file=sys.stderr)
             sys.exit(INTERRUPTED)
+        except MemoryError:
+            print("error[memory]: There is not enough memory to start. Free some, or raise its limit.", file=sys.stderr)
+            sys.exit(4)
         except SystemExit as end:
             sys.exit(streams.ended(end.code))

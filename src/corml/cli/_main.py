@@ -1,6 +1,7 @@
 """Run a command; whatever goes wrong becomes one line on standard error and an exit code."""
 
 import contextlib
+import errno
 import os
 import sys
 import warnings
@@ -10,6 +11,7 @@ from typing import Any, NoReturn
 import typer
 
 import corml
+from corml import address_space
 from corml.cli._commands import Commands
 from corml.cli._console import QUIET, WORDS, in_flags, say
 from corml.cli._stopping import STOPPED
@@ -19,6 +21,7 @@ __all__ = ["app", "main"]
 
 TYPER_INTERRUPTED = 130  # what typer makes of Ctrl-C
 UNEXPECTED = 1
+SHORTAGE = ("can't start new thread", "could not spawn thread", "resource temporarily", "allocat", "failed to map")
 QUIETLY = ("-q", "--quiet")
 
 
@@ -71,6 +74,7 @@ def _dispatch(arguments: list[str]) -> Any:
     if arguments[:1] == ["--version"]:
         say(f"corml {corml.__version__}")
         return 0
+    address_space.prepare("corml")
     return app()(arguments or ["--help"], prog_name="corml", standalone_mode=False)
 
 
@@ -85,8 +89,8 @@ def _run(arguments: list[str], debug: bool) -> int:
         return 0
     except (KeyboardInterrupt, typer.Abort):
         code = TYPER_INTERRUPTED
-    except Exception as fault:
-        if debug:
+    except BaseException as fault:
+        if debug or not (isinstance(fault, Exception) or _is_panic(fault)):
             raise
         return _explain(fault)
     if code == TYPER_INTERRUPTED:
@@ -94,14 +98,14 @@ def _run(arguments: list[str], debug: bool) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _explain(fault: Exception) -> int:
+def _explain(fault: BaseException) -> int:
     if isinstance(fault, CormlError):
         return _fail(fault.code, in_flags(str(fault)), fault.exit_code)
     if hasattr(fault, "format_message"):  # typer's own, about options and arguments
         message = fault.format_message()
         where = getattr(getattr(fault, "ctx", None), "command_path", "corml")
         return _fail("usage", f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {where} --help", 2)
-    if isinstance(fault, MemoryError):
+    if _is_shortage(fault):
         return _fail("memory", "There was not enough memory. Free some, or give it a smaller piece of work.", 4)
     if isinstance(fault, OSError):
         _discard_output()  # if that is what cannot be written, Python must not try again at its end
@@ -109,6 +113,19 @@ def _explain(fault: Exception) -> int:
         return _fail("system", f"{fault.strerror or fault}{about}. Check the disk and the permissions.", 3)
     advice = "This is a bug in corml: run it again with --debug, and report what it shows."
     return _fail("unexpected", f"{type(fault).__name__}: {fault}. {advice}", UNEXPECTED)
+
+
+def _is_panic(fault: BaseException) -> bool:
+    """Whether a library in Rust gave up, which no handler of exceptions sees."""
+    return type(fault).__name__ == "PanicException"
+
+
+def _is_shortage(fault: BaseException) -> bool:
+    """Whether memory, or addresses for threads, ran out; each library has its own words for it."""
+    if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno == errno.ENOMEM):
+        return True
+    words = SHORTAGE if _is_panic(fault) or isinstance(fault, RuntimeError | ImportError | OSError) else ()
+    return any(word in str(fault).lower() for word in words)
 
 
 def _fail(code: str, sentence: str, exit_code: int) -> int:

@@ -14,6 +14,7 @@ import corml
 from corml import models
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import progress, say, show_json, tell, wrote
+from corml.cli._keep import save_or_keep
 from corml.cli._on_store import check_options, store_of
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._plans import show_plan, tell_plan
@@ -129,7 +130,7 @@ def fit(
         how: dict[str, Any] = {"checkpoint": checkpoint} if checkpoint else {}
         how |= {} if store is None else {"work": work, "cluster": client}
         recommender, record = _learn(recommender, data, splitting, how, refitting=not no_refit)
-        recommender.save(out, history=not no_history, evaluation=record)
+        save_or_keep(recommender, out, history=not no_history, evaluation=record)
     seconds = time.perf_counter() - begun
     if as_json:
         show_json(_facts(recommender, out, record, seconds))

@@ -7,6 +7,7 @@ from typing import Any
 import typer
 
 import corml
+from corml import memory
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import STDOUT, as_json_text, progress, show_json, show_table, tell, wrote
 from corml.cli._rules import rules_of, with_rules
@@ -23,6 +24,8 @@ from corml.seen import SeenRule
 __all__ = ["recommend"]
 
 FOLDER = "a folder"  # kind of output: Parquet in parts
+A_PLACE_OF_TABLE, A_PLACE_OF_TEXT = 230, 1500  # bytes: of a list's place in a table, and as text with names
+FEW_PLACES = 1 << 17  # which are not worth asking how much memory there is
 FEW = 20  # lists whose reasons are printed one by one
 
 
@@ -179,11 +182,22 @@ def recommend(
             lists = [loaded.recommend(history=histories, k=k, **limits)]
     else:
         requested = [*listed, *(loaded.users_.labels if all_users else [])]
+        _require_memory(len(requested) * list_length(k, loaded.items), as_text=as_json or kind in ("", ".json"))
         lists = list(_for_users(loaded, requested, k, limits))
     _deliver(lists, out, kind, as_json)
     _remark(lists)
     if not histories:
         _tell_strangers(loaded, requested)
+
+
+def _require_memory(places: int, *, as_text: bool) -> None:
+    """Refuse to make one file, or one text, of more lists than fit in memory; a folder is written in parts."""
+    if places > FEW_PLACES:
+        memory.require(
+            (A_PLACE_OF_TEXT if as_text else A_PLACE_OF_TABLE) * places,
+            what=f"{places:,} places of lists, all at once,",
+            instead="write them into a folder, in the space of a few: --out lists/",
+        )
 
 
 def _kind_of(out: str) -> str:

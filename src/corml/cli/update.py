@@ -11,6 +11,7 @@ import typer
 import corml
 from corml import datasets
 from corml.cli._console import progress, show_json, tell, wrote
+from corml.cli._keep import save_or_keep
 from corml.cli._options import with_loading
 from corml.cli._work import load, refuse_to_replace, target
 from corml.errors import UsageError
@@ -64,7 +65,7 @@ def update(
         if refit:
             with progress() as show:
                 new = new.refitted(progress=show)
-        new.save(written)
+        save_or_keep(new, written)
     record = dict(records[0]) if records else {}
     if as_json:
         shown = {"file": written, "refitted": refit, "seconds": round(time.perf_counter() - begun, 3)}

@@ -9,6 +9,7 @@ import numpy as np
 
 import corml.datasets._filters as _filters
 import corml.datasets._sources as _sources
+from corml import address_space
 from corml.attributes import Attributes
 from corml.datasets._by_kind import files_by_kind, options_by_kind
 from corml.datasets._frames import FrameTable
@@ -156,6 +157,7 @@ def load(
             "k_core, min_user and min_item (--k-core, --min-user, --min-item) choose what a first fit learns from: "
             "leave them out of an update."
         )
+    address_space.prepare("Reading data")
     notes = Notes(notify)
     if is_store(source):
         return _stored(source, given, notes, as_update=as_update)

@@ -10,7 +10,14 @@ from corml.errors import NumericalError
 from corml.linalg.lanczos import Operator, right_vectors
 from corml.parallel import blas
 
-__all__ = ["fixed_signs", "is_small", "is_small_shape", "right_singular_vectors", "right_singular_vectors_of"]
+__all__ = [
+    "dense_bytes",
+    "fixed_signs",
+    "is_small",
+    "is_small_shape",
+    "right_singular_vectors",
+    "right_singular_vectors_of",
+]
 
 SMALL = 400  # below this many rows or columns a dense decomposition is both faster and surer
 WIDE = 50_000  # columns beyond which the transposed matrix is decomposed: in half the time, with other rounding
@@ -46,6 +53,12 @@ def is_small(N: csr_array, rank: int) -> bool:
 def is_small_shape(shape: tuple[int, int], rank: int) -> bool:
     """The same for a matrix of which only the shape is known."""
     return bool(min(shape) <= SMALL or 2 * rank >= min(shape))
+
+
+def dense_bytes(shape: tuple[int, int]) -> int:
+    """Peak of a dense decomposition: the matrix, LAPACK's own and its long vectors, twice; and what is square."""
+    small, large = sorted(int(side) for side in shape)
+    return 8 * (4 * small * large + 4 * small * small)
 
 
 def _dense(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:

@@ -41,16 +41,19 @@ class Metric:
         """diag(W) = ω d^{-2t}."""
         return self.omega * power(self.degrees, -2 * self.exponent)
 
-    def between(self, history: NDArray[np.integer[Any]], target: int, inside: NDArray[Any], row: NDArray[Any]) -> float:
+    def point(self, history: NDArray[np.integer[Any]]) -> Vector:
+        """p of a user with this history, for its items."""
+        return power(self.degrees[history], -self.exponent)
+
+    def between(self, history: NDArray[np.integer[Any]], target: int, inside: Vector, row: Vector) -> float:
         """Distance from a user with this history to an item.
 
-        `inside` is the hollow matrix among the history items and `row` its row from the history to the target.
+        `inside` is the hollow matrix among the history items times p, and `row` its row from the history to the target.
         """
-        p = power(self.degrees[history], -self.exponent)
+        p, own = self.point(history), self.diagonal
         q = float(power(self.degrees[target], self.exponent))
-        W_hist = inside + np.diag(self.diagonal[history])
-        W_cross = row + np.where(history == target, self.diagonal[target], 0.0)
-        squared = p @ W_hist @ p - 2 * q * (p @ W_cross) + q * q * self.diagonal[target]
+        W_cross = row + np.where(history == target, own[target], 0.0)
+        squared = p @ (inside + own[history] * p) - 2 * q * (p @ W_cross) + q * q * own[target]
         return float(np.sqrt(max(squared, 0.0)))  # rounding may leave −1e-17
 
 

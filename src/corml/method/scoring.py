@@ -1,5 +1,6 @@
 """Scores, their contributions and distances of a fitted CoRML, without ever forming users × items or all of G."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -30,7 +31,7 @@ SMALL = (
 )  # numbers in `right`: with fewer, every item is scored in no time, by kernels an evaluation needs as well
 ITEMS_PER_PLACE = 200  # of a list: with fewer, bounds save no work
 TRIED, SPARED = 8, 25  # of many histories some are tried: bounds pay if they leave one item in 25 or fewer to score
-BAND = 1024  # rows of G made at a time when its row sums are needed
+BAND, BAND_BYTES = 1024, 1 << 27  # rows of G made at a time where they are needed, and bytes of them
 
 Items = NDArray[np.integer[Any]]
 
@@ -178,9 +179,15 @@ class Scoring:
 
     def distance(self, history: Items, target: int, part: str) -> float:
         """Distance of a history to an item in the metric of one part."""
-        both = np.append(history, target)
-        hollow = self._hollow(both, part)
-        distance = self._metric(part).between(history, target, hollow[:-1, :-1], hollow[:-1, -1])
+        metric = self._metric(part)
+        p, one = metric.point(history), np.array([target])
+        if part == "h":
+            among, row = self.H[history], self.H[history][:, one].toarray()[:, 0]
+            distance = metric.between(history, target, among[:, history] @ p, row.astype(np.float64))
+        else:
+            inside = [self._filter(band, history) @ p for band in self._bands(history, len(history))]
+            row = self._filter(history, one)[:, 0]
+            distance = metric.between(history, target, np.concatenate([np.zeros(0), *inside]), row)
         check_finite(distance, "A distance")
         return distance
 
@@ -216,9 +223,13 @@ class Scoring:
     @cached_property
     def _filter_row_sums(self) -> NDArray[np.float64]:
         items = np.arange(len(self.d))
-        bands = (items[a : a + BAND] for a in range(0, len(items), BAND))
-        sums = [np.abs(self._filter(band, items)).sum(axis=1) for band in bands]
+        sums = [np.abs(self._filter(band, items)).sum(axis=1) for band in self._bands(items, len(items))]
         return np.concatenate([np.zeros(0), *sums])
+
+    def _bands(self, items: Items, width: int) -> Iterator[Items]:
+        """Some rows of G of this width at a time: all of them may not fit in memory."""
+        height = max(1, min(BAND, BAND_BYTES // (8 * max(width, 1))))
+        return (items[a : a + height] for a in range(0, len(items), height))
 
     def _filter(self, rows: Items, columns: Items) -> NDArray[np.float64]:
         return filter_block(self.V.astype(np.float64), rows, columns, clip=self.clips_entries)

@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
+from corml import address_space
 from corml import memory as _memory
 from corml.console_progress import shown
 from corml.datasets import Notes, Stream
@@ -57,6 +58,7 @@ def build_store(
 
     """
     given = [sources] if isinstance(sources, str | os.PathLike) else list(sources)
+    address_space.prepare("Making a store")
     budget = _memory.read_size(memory) if isinstance(memory, str) else int(memory)
     notes, folder = Notes(notify), Path(out)
     stream = Stream(given, options, cut_for(budget), notes)
@@ -64,6 +66,7 @@ def build_store(
     _refuse_inside(plan, folder)
     if (folder / MANIFEST).is_file():
         return _finished(folder, plan)
+    plan.require_memory(sum(stream.about_rows))
     made = [*FOLDERS, ITEMS]
     with held(folder, PLAN, plan.facts(), a="a store", other=OTHER, made=made), shown(progress) as show:
         _build(stream, plan, folder, show, notes)

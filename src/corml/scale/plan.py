@@ -12,6 +12,7 @@ from typing import Any
 
 from corml.datasets import Cut, Stream
 from corml.errors import UsageError
+from corml.memory import require
 
 __all__ = ["Plan", "cut_for"]
 
@@ -44,6 +45,11 @@ class Plan:
             raise UsageError(f"{MOST_BUCKETS:,} buckets are not enough within this budget: give more with --memory.")
         options = json.loads(json.dumps(stream.options.given(), default=str))
         return cls(files, options, memory, max(buckets, 1))
+
+    def require_memory(self, rows: int) -> None:
+        """Refuse a budget that the data would fill and that is not free."""
+        needed = min(self.memory, rows * BUCKET_ROW)
+        require(needed, what="Making the store", instead="let it take less at a time with memory= (--memory).")
 
     def facts(self) -> dict[str, Any]:
         """The plan as JSON knows it."""

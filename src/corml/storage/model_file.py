@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
-from corml.errors import DataError, ModelFileError, quoted
+from corml.errors import DataError, ModelFileError, ResourceError, ascii_line, quoted
 from corml.finite import LARGEST, check_learned, is_moderate
 from corml.fitted import Certificate, Fitted, LearnedArray, Settings, Training
 from corml.ids import Ids
@@ -40,11 +40,12 @@ from corml.storage.recorded import check_recorded
 if TYPE_CHECKING:
     from corml.recommender import Recommender
 
-__all__ = ["environment", "fingerprint", "restore", "save_model"]
+__all__ = ["STILL_HERE", "environment", "fingerprint", "restore", "save_model"]
 
 PACKAGES = ("corml", "numpy", "scipy", "numba")
 SLICE = 1 << 20  # numbers that are gone through at a time
 TIMES = ("seconds", "cpu_seconds")  # of a fit: equal fits have equal files
+STILL_HERE = " The model is still in memory and can be saved in another place."
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
 _SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
 _SEEN |= arrays_of_kinds("train") | arrays_of_negative("negative")
@@ -62,9 +63,10 @@ def save_model(
 ) -> None:
     """Write a fitted model with its ids, settings, provenance and, if it has and may keep them, its users' histories.
 
-    A model that could not be read back is refused before the file that is there is touched.
+    A model that could not be read back is refused before the file that is there is touched. Arrays are written from
+    where they are: beside the model it takes a few MiB, and four to eight bytes for each pair that has a time.
     """
-    atomic.target(path)
+    _writable(path)
     model.check_fitted()
     model.check_state()
     state: Fitted = model.fitted_
@@ -81,7 +83,20 @@ def save_model(
         "made_with": environment(),
         **facts_of(state.attributes),
     }
-    atomic.replace(path, *pieces(_arrays(model, state, history=history), facts))
+    try:
+        atomic.replace(path, *pieces(_arrays(model, state, history=history), facts))
+    except DataError as fault:
+        raise DataError(f"{fault}{STILL_HERE}") from fault
+    except MemoryError:
+        name = ascii_line(path, 200)
+        raise ResourceError(f"There is not enough memory to write {name}, which is as it was.{STILL_HERE}") from None
+
+
+def _writable(path: str | os.PathLike[str]) -> None:
+    try:
+        atomic.target(path)
+    except DataError as fault:
+        raise DataError(f"{fault}{STILL_HERE}") from None
 
 
 def fingerprint(model: "Recommender") -> str:

@@ -11,18 +11,28 @@ from corml.errors import ModelFileError
 
 __all__ = ["decode_times", "decode_weights", "encode_times"]
 
+SLICE = 1 << 20  # times at once
 NO_TIME = {"i": np.iinfo(np.int32).max, "f": np.finfo(np.float64).max}
 
 Arrays = Mapping[str, NDArray[Any]]
 
 
 def encode_times(times: NDArray[np.float64]) -> NDArray[Any]:
-    """Whole seconds take half the room; where there is no time, the largest number of the type."""
-    missing = np.isnan(times)
-    whole = np.where(missing, 0, times)
-    if ((whole == np.rint(whole)) & (np.abs(whole) < NO_TIME["i"])).all():
-        return np.where(missing, NO_TIME["i"], whole).astype(np.int32)
-    return np.where(missing, NO_TIME["f"], times)
+    """Whole seconds take half the room; where there is no time, the largest number of the type.
+
+    Some are gone through at a time, so that a save takes little beside what it writes.
+    """
+    parts = [slice(at, at + SLICE) for at in range(0, len(times), SLICE)]
+    whole = all(_are_whole(times[part]) for part in parts)
+    encoded = np.empty(len(times), dtype=np.int32 if whole else np.float64)
+    for part in parts:
+        encoded[part] = np.where(np.isnan(times[part]), NO_TIME[encoded.dtype.kind], times[part])
+    return encoded
+
+
+def _are_whole(times: NDArray[np.float64]) -> bool:
+    known = times[~np.isnan(times)]
+    return bool(((known == np.rint(known)) & (np.abs(known) < NO_TIME["i"])).all())
 
 
 def decode_times(arrays: Arrays, name: str, pattern: csr_array) -> NDArray[np.float64] | None:

@@ -32,7 +32,7 @@ def start_bytes(X: csr_array, pairs: int, rank: int) -> int:
 
 
 def _rough_filter_bytes(X: csr_array, rank: int) -> int:
-    small, large = sorted(int(side) for side in X.shape)
+    small = int(min(X.shape))
     if svd.is_small(X, rank):
-        return 8 * (3 * small * large + 2 * small * small)
+        return svd.dense_bytes(X.shape)
     return 4 * small * (lanczos.basis_size(rank) + rank) + 8 * int(X.shape[1]) * rank + 36 * int(X.nnz)

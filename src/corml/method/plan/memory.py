@@ -18,6 +18,7 @@ __all__ = ["dense_bytes", "pairs_that_fit", "sparse_bytes"]
 
 SPARE = 1.06  # of what was counted: the allocator's own
 AN_INTERACTION = 16  # bytes: copies of the data with weights and by item
+A_SCALED = 20  # bytes: an interaction divided by degrees, while it is made
 A_PAIR_FOUND = 36  # bytes for each pair, both ways, while candidates are gathered
 A_PAIR_SOLVED, OF_A_THREAD = 43.5, 8  # bytes for each pair, both ways, in the solver; and for each thread
 A_PAIR_PRICED = 16  # bytes for each pair, both ways, while the excluded ones are priced
@@ -56,9 +57,9 @@ def pairs_that_fit(X: csr_array, rank: int, limit: int, *, clip: bool) -> int:
 
 def filter_bytes(X: csr_array, rank: int) -> int:
     """Peak while V is made."""
-    small, large = sorted(int(side) for side in X.shape)
     if svd.is_small(X, rank):
-        return 8 * (3 * small * large + 2 * small * small)
+        return (ALWAYS if X.nnz > MANY else 0) + svd.dense_bytes(X.shape) + A_SCALED * int(X.nnz)
+    small = min(X.shape)
     basis = lanczos.basis_size(rank)
     alive = basis + lanczos.BLOCK + rank + (basis - rank) // 3
     return 4 * small * alive + 8 * int(X.shape[1]) * rank + 36 * int(X.nnz)

@@ -48,16 +48,18 @@ def count_pairs(R: csr_array | Sides, *, loss: Vector | None = None, max_per_ite
 
 def count_pairs_of(rows: "Rows", degrees: Vector, max_per_item: int | None = None) -> PairCount:
     """The same for rows that are had in another way; `degrees` are those of items, one at least."""
-    n = len(degrees)
     order = np.argsort(degrees, kind="stable")
     edges = np.unique(np.linspace(0, len(order), SAMPLE + 1).astype(np.int64))
     items = order[(edges[:-1] + edges[1:]) // 2]
     stands_for = np.diff(edges)
-    selected = rows.select_each(items, n if max_per_item is None else max_per_item)
-    own = np.array([len(partners) for partners, _ in selected], dtype=np.float64)
     one_sided, degree_sum = np.zeros(len(items)), np.zeros(len(items))
-    if max_per_item is not None and own.max(initial=0) >= max_per_item:
-        one_sided, degree_sum = _one_sided(rows, items, selected, max_per_item, degrees)
+    if max_per_item is None:
+        own = rows.count_each(items)
+    else:
+        selected = rows.select_each(items, max_per_item)
+        own = np.array([len(partners) for partners, _ in selected], dtype=np.float64)
+        if own.max(initial=0) >= max_per_item:
+            one_sided, degree_sum = _one_sided(rows, items, selected, max_per_item, degrees)
     total = np.concatenate([[0.0], np.cumsum(degrees[order])])
     interactions = total[edges[1:]] - total[edges[:-1]]
     pairs = float(np.dot(own * (1 + one_sided), stands_for))
@@ -114,6 +116,20 @@ class Rows(ABC):
     @abstractmethod
     def make(self, item: int, row: NDArray[np.float32]) -> None:
         """Write one row over an array with a number for each item."""
+
+    def count_each(self, items: Items) -> Vector:
+        """How many items co-occur with each of these; who they are is not kept, as one may co-occur with all."""
+        counts = np.zeros(len(items))
+
+        def work(a: int, b: int) -> None:
+            row = np.zeros(len(self.strength), dtype=np.float32)
+            for number in range(a, b):
+                self.make(int(items[number]), row)
+                row[items[number]] = 0
+                counts[number] = np.count_nonzero(row)
+
+        over_rows(work, len(items), smallest=50)
+        return counts
 
     def select_each(self, items: Items, max_per_item: int) -> list[tuple[Items, Vector]]:
         """The candidates of each of these items, in threads where that pays."""

@@ -1,0 +1,50 @@
+"""A limit on addresses (`ulimit -v`): work is refused in a sentence where libraries would hang, panic or abort.
+
+They reserve far more addresses than they ever fill: a heap of 64 MiB for each thread, buffers for each processor. And
+where they get none they do not raise. So under a limit all threads share one heap, libraries start no more threads
+than are used, and nothing is begun that they cannot even be loaded for.
+"""
+
+import contextlib
+import ctypes
+import os
+import sys
+
+from corml import memory
+from corml.errors import ResourceError
+from corml.parallel import threads
+
+__all__ = ["needed", "prepare"]
+
+ALONE, A_THREAD = 704 << 20, 112 << 20  # bytes of addresses: all libraries and compiled code; and for each thread
+SPARE = 128 << 20  # bytes: threads and compiled code of a process that has its libraries
+M_ARENA_MAX = -8  # the name of a setting in the C library
+POOLS = ("OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")  # read when a library is loaded
+
+
+def prepare(what: str) -> None:
+    """Before libraries are loaded or start threads: take few addresses where they are limited, and refuse too few."""
+    limit = memory.address_limit()
+    if limit is None:
+        return
+    _share_one_heap()
+    if "numpy" not in sys.modules:
+        for name in POOLS:
+            os.environ.setdefault(name, str(threads()))
+    wanted = max(needed(), memory.addresses() + SPARE)
+    if limit < wanted:
+        fewer = ", or set CORML_THREADS=1" if threads() > 1 else ""
+        raise ResourceError(
+            f"{what} needs {memory.size(wanted)} of addresses with its libraries, and the limit is "
+            f"{memory.size(limit)}: raise it (ulimit -v){fewer}."
+        )
+
+
+def needed() -> int:
+    """Bytes of addresses in which a small piece of work can be done, whatever it is."""
+    return ALONE + A_THREAD * threads()
+
+
+def _share_one_heap() -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(M_ARENA_MAX, 1)

@@ -1,0 +1,67 @@
+"""A finished fit is not lost because its file cannot be written: it is kept where it can, and one sentence says where.
+
+A fit may take hours, and meanwhile a disk fills, a folder goes or memory runs out. Then other places are tried: beside
+the file, the temporary folder, where the command runs, the home folder. Each time it is a new folder of this user
+alone, because a model knows who had what. Where there is no room for all of it, it is kept without the histories.
+"""
+
+import contextlib
+import os
+import shlex
+import tempfile
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from corml import memory
+from corml.errors import CormlError, DataError, ResourceError, ascii_line
+from corml.recommender import Recommender
+from corml.storage.model_file import STILL_HERE
+
+__all__ = ["save_or_keep"]
+
+
+def save_or_keep(
+    model: Recommender, out: str, *, history: bool = True, evaluation: Mapping[str, Any] | None = None
+) -> None:
+    """Save a model; if that fails, keep it elsewhere and raise an error of the same kind that says where."""
+    try:
+        model.save(out, history=history, evaluation=evaluation)
+    except (DataError, ResourceError) as fault:
+        memory.release()
+        reason = str(fault).removesuffix(STILL_HERE)
+        for place, whole in _ways(out, history):
+            kept = _kept(model, place, out, history=whole, evaluation=evaluation)
+            if kept:
+                raise type(fault)(f"{reason} {_where(kept, out, left_out=history and not whole)}") from None
+        raise type(fault)(f"{reason} No other place could be written either: make room and fit again.") from None
+
+
+def _ways(out: str, history: bool) -> Iterator[tuple[str, bool]]:
+    """Where to keep it, and whether with the histories; without them only if there is room for it nowhere."""
+    places = (os.path.dirname(out) or ".", tempfile.gettempdir(), ".", os.path.expanduser("~"))
+    distinct = list(dict.fromkeys(os.path.abspath(place) for place in places))
+    for whole in (True, False) if history else (False,):
+        yield from ((place, whole) for place in distinct)
+
+
+def _kept(model: Recommender, place: str, out: str, **how: Any) -> str | None:
+    """The file it was kept in; None if that failed, and then nothing is left there."""
+    folder = None
+    try:
+        folder = tempfile.mkdtemp(prefix="corml-kept-", dir=place)
+        file = os.path.join(folder, os.path.basename(out))
+        model.save(file, **how)
+    except (CormlError, OSError, MemoryError):
+        if folder is not None:
+            with contextlib.suppress(OSError):
+                os.rmdir(folder)
+        return None
+    return file
+
+
+def _where(kept: str, out: str, *, left_out: bool) -> str:
+    without = ", without the users and their histories, for which there was no room," if left_out else ""
+    return (
+        f"The fit is not lost: it is kept{without} in {ascii_line(kept, 1000)}. "
+        f"When there is room, move it: mv {shlex.quote(kept)} {shlex.quote(out)}"
+    )

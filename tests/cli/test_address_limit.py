@@ -1,0 +1,146 @@
+"""Under `ulimit -v` a command does its work or says in one sentence that it cannot: no hang, no panic, no traceback."""
+
+import os
+import resource
+import subprocess
+import sys
+import time
+
+import pytest
+
+from corml import address_space, memory
+from corml.cli import _main
+from corml.datasets import load
+from corml.errors import ResourceError
+
+MIB = 1 << 20
+THREADS = 2
+FLOOR = address_space.ALONE + THREADS * address_space.A_THREAD  # bytes in which every small piece of work can be done
+COMMANDS = {
+    "fit a CSV": ("fit", "a.csv", "--out", "new.corml"),
+    "fit a Parquet": ("fit", "a.parquet", "--out", "new.corml"),
+    "fit another model": ("fit", "a.csv", "--model", "ease", "--out", "new.corml"),
+    "plan": ("fit", "a.csv", "--plan"),
+    "data info": ("data", "info", "a.csv"),
+    "data store": ("data", "store", "a.csv", "a.store"),
+    "recommend": ("recommend", "a.corml", "--user", "u1"),
+    "recommend to all": ("recommend", "a.corml", "--all", "--out", "lists.parquet"),
+    "evaluate": ("evaluate", "a.corml", "a.csv", "--split", "ratio"),
+    "inspect": ("inspect", "a.corml"),
+}
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="addresses are limited on Linux")
+
+
+def limited(limit, *words, where):
+    """Run the program with so many bytes of addresses; gives its exit code and what it said."""
+    done = subprocess.run(
+        [sys.executable, "-m", "corml", *words],
+        capture_output=True,
+        text=True,
+        cwd=where,
+        timeout=60,
+        env={**os.environ, "CORML_THREADS": str(THREADS)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (limit, limit)),
+    )
+    return done.returncode, done.stderr
+
+
+def is_polite(code, said):
+    """Whether it worked, or said in one sentence what it lacks."""
+    errors = [line for line in said.splitlines() if not line.startswith(("note: ", "warning: ", "next: "))]
+    return not errors if code == 0 else code == 4 and len(errors) == 1 and errors[0].startswith("error[memory]: ")
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    import polars
+
+    import corml
+    from support import random_interactions
+
+    where = tmp_path_factory.mktemp("limited")
+    data = random_interactions(0, 60, 40, 8)
+    pairs = {"user": [f"u{user}" for user in data.user], "item": [f"i{item}" for item in data.item]}
+    polars.DataFrame(pairs).write_csv(where / "a.csv")
+    polars.DataFrame(pairs).write_parquet(where / "a.parquet")
+    corml.CoRML(rank=4).fit(load(where / "a.csv")).save(where / "a.corml")
+    return where
+
+
+@pytest.mark.parametrize("limit", [100, 250, 400, 600, 800, FLOOR // MIB - 1], ids=lambda limit: f"{limit} MiB")
+def test_with_too_few_addresses_for_its_libraries_a_csv_is_refused_at_once_and_no_read_hangs(folder, limit):
+    begun = time.perf_counter()
+    code, said = limited(limit * MIB, "fit", "a.csv", "--out", "none.corml", where=folder)
+    assert time.perf_counter() - begun < 10
+    assert code == 4
+    assert said.startswith("error[memory]: corml needs")
+    assert said.endswith("raise it (ulimit -v), or set CORML_THREADS=1.\n")
+    assert len(said.splitlines()) == 1
+    assert not (folder / "none.corml").exists()
+
+
+def test_with_as_many_addresses_as_are_asked_for_a_fit_works(folder):
+    assert limited(FLOOR, *COMMANDS["fit a CSV"], where=folder)[0] == 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [40, 250, 400, 800, 900, FLOOR // MIB, 1000, 1500, 4000], ids=lambda at: f"{at} MiB")
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_works_or_says_so_under_any_limit_on_addresses(folder, command, limit, tmp_path):
+    for name in ("a.csv", "a.parquet", "a.corml"):
+        (tmp_path / name).symlink_to(folder / name)
+    code, said = limited(limit * MIB, *COMMANDS[command], where=tmp_path)
+    assert is_polite(code, said), (code, said[-2000:])
+    assert (code == 0) == (limit * MIB >= FLOOR)
+
+
+def test_data_are_not_read_in_python_either_where_there_are_too_few_addresses(folder, monkeypatch):
+    monkeypatch.setattr(memory, "address_limit", lambda: memory.addresses() + address_space.SPARE - 1)
+    with pytest.raises(ResourceError, match=r"^Reading data needs .* of addresses .* raise it \(ulimit -v\)"):
+        load(folder / "a.csv")
+
+
+def test_where_addresses_are_limited_some_are_left_for_threads_and_compiled_code(monkeypatch):
+    monkeypatch.setattr(memory, "address_limit", lambda: 1000 * MIB)
+    monkeypatch.setattr(memory, "addresses", lambda: 500 * MIB)
+    assert memory.budget() == int(memory.SHARE * (500 * MIB - memory.UNFILLED))
+
+
+class PanicException(BaseException):
+    """As libraries in Rust raise it: no Exception."""
+
+
+@pytest.mark.parametrize(
+    "fault",
+    [
+        RuntimeError("can't start new thread"),
+        PanicException('ThreadPoolBuildError { kind: IOError(Os { message: "Resource temporarily unavailable" }) }'),
+        OSError(12, "Cannot allocate memory"),
+        ImportError("libopenblas.so: failed to map segment from shared object"),
+        MemoryError(),
+    ],
+    ids=lambda fault: type(fault).__name__,
+)
+def test_whatever_a_library_calls_it_a_shortage_is_a_sentence_and_exit_4(monkeypatch, capsys, fault):
+    def fails(words):
+        raise fault
+
+    monkeypatch.setattr(_main, "_dispatch", fails)
+    with pytest.raises(SystemExit) as left:
+        _main.main(["inspect", "a.corml"])
+    assert left.value.code == 4
+    assert capsys.readouterr().err == (
+        "error[memory]: There was not enough memory. Free some, or give it a smaller piece of work.\n"
+    )
+
+
+def test_another_panic_is_a_mistake_and_not_a_shortage(monkeypatch, capsys):
+    def fails(words):
+        raise PanicException("index out of bounds")
+
+    monkeypatch.setattr(_main, "_dispatch", fails)
+    with pytest.raises(SystemExit) as left:
+        _main.main(["inspect", "a.corml"])
+    assert left.value.code == 1
+    assert "This is a bug in corml" in capsys.readouterr().err
