@@ -40,7 +40,7 @@ def test_a_zip_in_a_gzip_file_is_said(tmp_path):
     with zipfile.ZipFile(inner, "w") as archive:
         archive.writestr("a.csv", PAIRS)
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(inner.getvalue()))
-    with pytest.raises(DataError, match="is not text but a zip file: give it the suffix of its kind."):
+    with pytest.raises(DataError, match=r"is not text but a zip file: give it the suffix of its kind\."):
         corml.load(tmp_path / "a.csv.gz")
 
 

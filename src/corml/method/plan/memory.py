@@ -62,7 +62,7 @@ def filter_bytes(X: csr_array, rank: int) -> int:
     small = min(X.shape)
     basis = lanczos.basis_size(rank)
     alive = basis + lanczos.BLOCK + rank + (basis - rank) // 3
-    return 4 * small * alive + 8 * int(X.shape[1]) * rank + 36 * int(X.nnz)
+    return int(4 * small * alive + 8 * X.shape[1] * rank + 36 * X.nnz)
 
 
 def _kept(X: csr_array, rank: int) -> int:
