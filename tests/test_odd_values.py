@@ -2,7 +2,6 @@
 
 import gzip
 import io
-import json
 import os
 import zipfile
 
@@ -11,10 +10,11 @@ import pytest
 
 import corml
 from corml import models
-from corml.errors import CormlError, DataError, SettingError, UsageError
+from corml.errors import DataError, SettingError, UsageError
 from corml.storage import container
 from support import random_interactions
 
+N = 5_000  # levels
 PAIRS = "user,item\na,x\nb,y\na,y\n"
 
 
@@ -40,7 +40,7 @@ def test_a_zip_in_a_gzip_file_is_said(tmp_path):
     with zipfile.ZipFile(inner, "w") as archive:
         archive.writestr("a.csv", PAIRS)
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(inner.getvalue()))
-    with pytest.raises(DataError, match=r"is not text but a zip file: give it the suffix of its kind\."):
+    with pytest.raises(DataError, match="is not text but a zip file: give it the suffix of its kind"):
         corml.load(tmp_path / "a.csv.gz")
 
 
@@ -68,20 +68,18 @@ def test_the_command_line_says_it_too(tmp_path, monkeypatch):
         assert call("fit", "--split", name, "-o", "m.corml").code == 3
 
 
-def test_a_split_with_a_deep_header_is_refused(tmp_path):
-    path = tmp_path / "a.split"
+def test_a_split_with_a_deep_header_is_refused(tmp_path, monkeypatch):
+    path, titles = tmp_path / "a.split", []
     corml.split(random_interactions(1), "ratio").save(path)
     held = container.read(path, container.SPLIT)
-    for deep in (5_000, 50_000):
-        titles = json.loads("[" * 400 + "]" * 400)
-        for _ in range(deep // 400):
-            titles = [titles] if deep < 10_000 else titles
+    for _ in range(300):
+        titles = [titles]
+    with monkeypatch.context() as forging:
+        forging.setattr(container, "DEEPEST", 1_000)
         forged = {**held.meta, "source": {"titles": titles}}
         path.write_bytes(container.pack(dict(held.arrays), forged, container.SPLIT))
-        try:
-            corml.read_split(path)
-        except CormlError as fault:
-            assert "\n" not in str(fault)
+    with pytest.raises(DataError, match="deep"):
+        corml.read_split(path)
 
 
 # --- settings --------------------------------------------------------------------------------------------------------
@@ -89,9 +87,9 @@ def test_a_split_with_a_deep_header_is_refused(tmp_path):
 
 @pytest.mark.parametrize(
     "text",
-    ["a = " + "[" * 5_000 + "]" * 5_000, "a = " + "{a=" * 5_000 + "1" + "}" * 5_000, "[" + ".".join("a" * 5_000) + "]\nb=1"],
+    ["a = " + "[" * N + "]" * N, "a = " + "{a=" * N + "1" + "}" * N, "[" + ".".join("a" * N) + "]\nb=1"],
     ids=["lists", "tables", "sections"],
-)  # fmt: skip
+)
 def test_settings_that_are_nested_five_thousand_deep_are_refused(tmp_path, text):
     from corml.cli._settings_file import read_settings
 

@@ -235,7 +235,7 @@ def _present(labels: Sequence[Hashable] | NDArray[Any], before: int, kind: str) 
 
 
 def is_missing(value: object) -> bool:
-    """Whether there is no value: None, NaN, which alone differs from itself, or the NA of pandas."""
+    """Whether it is None, NaN, which alone differs from itself, or the NA of pandas, which does not say."""
     try:
         return value is None or bool(value != value)
     except TypeError:
