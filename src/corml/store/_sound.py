@@ -69,10 +69,9 @@ def _is_file(name: str, about: object) -> bool:
     return inside and sized
 
 
-def _is_cut(starts: object, total: int) -> bool:
-    if not isinstance(starts, list) or len(starts) < 2 or not all(map(_is_count, starts)):
-        return False
-    return starts[0] == 0 and starts[-1] == total and all(a <= b for a, b in pairwise(starts))
+def _is_cut(starts: Any, total: int) -> bool:
+    fine = isinstance(starts, list) and len(starts) > 1 and all(_is_count(start) for start in starts)
+    return fine and starts[0] == 0 and starts[-1] == total and all(a <= b for a, b in pairwise(starts))
 
 
 def _within(indices: NDArray[Any], width: int) -> bool:
