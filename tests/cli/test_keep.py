@@ -152,13 +152,13 @@ def test_where_nothing_can_be_written_that_is_said_and_nothing_is_left(table):
 def test_in_python_the_model_is_as_it_was_after_a_failed_save_and_the_error_says_so(tmp_path, monkeypatch):
     model = corml.Popularity().fit(random_interactions(0, 60, 40, 8))
     full_disk(monkeypatch, tmp_path)
-    with pytest.raises(DataError, match="No space left .* still in memory and can be saved in another place"):
+    with pytest.raises(DataError, match=r"No space left .* still in memory and can be saved in another place"):
         model.save(tmp_path / "a.corml")
     monkeypatch.undo()
     model.save(tmp_path / "a.corml")
     with monkeypatch.context() as short:
         short.setattr(model_file, "pieces", lambda *given: (_ for _ in ()).throw(MemoryError()))
-        with pytest.raises(ResourceError, match="not enough memory to write .* still in memory"):
+        with pytest.raises(ResourceError, match=r"not enough memory to write .* still in memory"):
             model.save(tmp_path / "a.corml")
-    with pytest.raises(DataError, match="does not exist: create it first.* still in memory"):
+    with pytest.raises(DataError, match=r"does not exist: create it first.* still in memory"):
         model.save(tmp_path / "none" / "a.corml")

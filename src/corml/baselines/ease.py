@@ -136,7 +136,11 @@ def suggested_l2(X: csr_array) -> float:
 def dense_bytes(X: csr_array, neighbours: int | None = None) -> int:
     """Peak of the dense route beside the data: one array and panels of it, and the weights that are kept of it."""
     n = int(X.shape[1])
-    return (ALWAYS if X.nnz > MANY else 0) + int(SPARE * 4 * n**2) + (0 if neighbours is None else A_KEPT * n * min(neighbours, n))
+    return (
+        (ALWAYS if X.nnz > MANY else 0)
+        + int(SPARE * 4 * n**2)
+        + (0 if neighbours is None else A_KEPT * n * min(neighbours, n))
+    )
 
 
 def local_bytes(X: csr_array, candidates: int) -> int:

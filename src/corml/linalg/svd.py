@@ -10,7 +10,14 @@ from corml.errors import NumericalError
 from corml.linalg.lanczos import Operator, right_vectors
 from corml.parallel import blas
 
-__all__ = ["dense_bytes", "fixed_signs", "is_small", "is_small_shape", "right_singular_vectors", "right_singular_vectors_of"]
+__all__ = [
+    "dense_bytes",
+    "fixed_signs",
+    "is_small",
+    "is_small_shape",
+    "right_singular_vectors",
+    "right_singular_vectors_of",
+]
 
 SMALL = 400  # below this many rows or columns a dense decomposition is both faster and surer
 RESIDUAL = 1e-4  # relative: ‖NᵀN v − s²v‖ ≤ 1e-4·s·s₁, which is 1e-8 in the singular values
