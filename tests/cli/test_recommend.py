@@ -281,3 +281,15 @@ def test_similar_users_are_listed_with_the_items_that_link_them(run, shop):
     )
     assert "Say similar to what" in run("similar", shop / "all.corml").err
     assert run("similar", shop / "all.corml", "i1", "--user", "u1").code == 2
+
+
+@pytest.mark.parametrize("out", ["lists.csv", "lists.json"])
+def test_lists_that_do_not_fit_in_one_file_are_refused_and_a_folder_is_advised(run, here, shop, monkeypatch, out):
+    monkeypatch.setattr("corml.cli.recommend.FEW_PLACES", 10)
+    monkeypatch.setattr("corml.cli.recommend.A_PLACE_OF_TABLE", 1 << 40)
+    monkeypatch.setattr("corml.cli.recommend.A_PLACE_OF_TEXT", 1 << 40)
+    made = run("recommend", shop / "all.corml", "--all", "--out", out)
+    assert made.code == 4
+    assert "write them into a folder, in the space of a few: --out lists/" in made.err
+    assert not (here / out).exists()
+    assert run("recommend", shop / "all.corml", "--all", "--out", "lists/").code == 0

@@ -42,7 +42,7 @@ class Metric:
         return self.omega * power(self.degrees, -2 * self.exponent)
 
     def point(self, history: NDArray[np.integer[Any]]) -> Vector:
-        """The point p of a user with this history, for its items."""
+        """Where a user with this history stands, p, for its items."""
         return power(self.degrees[history], -self.exponent)
 
     def between(self, history: NDArray[np.integer[Any]], target: int, inside: Vector, row: Vector) -> float:

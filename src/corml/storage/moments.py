@@ -11,7 +11,7 @@ from corml.errors import ModelFileError
 
 __all__ = ["decode_times", "decode_weights", "encode_times"]
 
-SLICE = 1 << 20  # times at once
+SLICE = 1 << 16  # times at once
 NO_TIME = {"i": np.iinfo(np.int32).max, "f": np.finfo(np.float64).max}
 
 Arrays = Mapping[str, NDArray[Any]]

@@ -59,7 +59,7 @@ def filter_bytes(X: csr_array, rank: int) -> int:
     """Peak while V is made."""
     if svd.is_small(X, rank):
         return (ALWAYS if X.nnz > MANY else 0) + svd.dense_bytes(X.shape) + A_SCALED * int(X.nnz)
-    small = min(X.shape)
+    small = int(min(X.shape))
     basis = lanczos.basis_size(rank)
     alive = basis + lanczos.BLOCK + rank + (basis - rank) // 3
     return int(4 * small * alive + 8 * X.shape[1] * rank + 36 * X.nnz)
