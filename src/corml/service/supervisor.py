@@ -197,7 +197,10 @@ class Supervisor:
         self.due.clear()
         self.listening.close()  # the workers listen on until they have drained
         for child in self.children.values():
-            child.process.terminate()
+            if child.ready:
+                child.process.terminate()
+            else:  # it answers nobody yet, and hears nothing while it loads
+                child.process.kill()
 
     def _end_all(self) -> None:
         for child in self.children.values():
