@@ -18,7 +18,7 @@ from corml.storage import unfinished
 
 __all__ = ["STOPPED", "stoppable"]
 
-GRACE = 1.2  # seconds to end politely: with a sentence of its own, and everything closed
+GRACE = 0.8  # seconds to end politely: with a sentence of its own, and everything closed
 STOPPED = "Stopped before the end; every file is whole or as it was. Run it again."
 SHOW_CURSOR = b"\x1b[?25h\n"  # progress bars hide it
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
