@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from corml.cli._stopping import stoppable
+from corml.cli._stopping import end_at_once, stoppable
 from corml.cli._streams import dependable_streams
 from corml.errors import INTERRUPTED
 
@@ -22,4 +22,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             print("error[interrupted]: Stopped before anything was done. Run it again.", file=sys.stderr)
             sys.exit(INTERRUPTED)
         except SystemExit as end:
-            sys.exit(streams.ended(end.code))
+            code = streams.ended(end.code)
+            if code == INTERRUPTED and arguments is None:
+                end_at_once(code)  # taking down threads and libraries can take seconds, and nothing is left to do
+            sys.exit(code)
