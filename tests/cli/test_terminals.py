@@ -48,3 +48,59 @@ def test_odd_metrics_of_a_file_are_shown_escaped(model, run, tmp_path, name):
     assert "0.2500" in outcome.out
     assert "0.5" in outcome.out
     assert not set("\x1b\x9b\u202e") & set(outcome.out + outcome.err)
+
+
+def raw(text):
+    return set("\x1b\x9b\u202e\x07") & set(text)
+
+
+@pytest.fixture(scope="module")
+def odd(tmp_path_factory):
+    """Data, a split, a store and a model whose ids are controls, in a folder whose name is one."""
+    from cli.conftest import call
+
+    folder = tmp_path_factory.mktemp("odd") / "f\x1b[31m"
+    folder.mkdir()
+    rows = [f"u{n % 9}\x1b[31m,i{n * 5 % 13}\x9b2J,{n % 5 + 1}" for n in range(90)]
+    (folder / "r.csv").write_text("user,item,rating\n" + "\n".join(rows) + "\n", encoding="utf-8")
+    assert call("data", "store", folder / "r.csv", folder / "s.store").code == 0
+    assert call("fit", folder / "r.csv", "--split", "ratio", "-o", folder / "m.corml").code == 0
+    assert call("compare", folder / "r.csv", "--models", "popularity,item-knn", "--out", folder / "study").code == 0
+    return folder
+
+
+@pytest.mark.parametrize("as_json", [[], ["--json"]], ids=["text", "json"])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["data", "info", "r.csv"],
+        ["data", "info", "s.store"],
+        ["inspect", "m.corml"],
+        ["evaluate", "m.corml"],
+        ["recommend", "m.corml", "--all", "-k", "2"],
+        ["similar", "m.corml", "i0\x9b2J", "-k", "2"],
+        ["explain", "m.corml", "i0\x9b2J", "--user", "u1\x1b[31m"],
+        ["fit", "s.store", "--plan"],
+        ["plan", "s.store"],
+        ["compare", "r.csv", "--models", "popularity,item-knn", "--out", "study"],
+        ["tune", "r.csv", "--model", "ease", "--trials", "2"],
+        ["verify", "m.corml"],
+        ["fit", "nothing\x1b[31m.csv", "-o", "n.corml"],
+        ["recommend", "m.corml", "--user", "no\x1b[31m\x9bbody", "--unknown", "error"],
+    ],
+    ids=lambda words: " ".join(words[:2]).encode("unicode_escape").decode(),
+)
+def test_no_command_prints_a_control_of_its_data(run, odd, monkeypatch, words, as_json):
+    monkeypatch.chdir(odd)
+    outcome = run(*words, *as_json)
+    assert not raw(outcome.out + outcome.err), words
+
+
+def test_a_line_of_the_service_log_has_no_control_of_its_data(capfd):
+    from corml.service.logs import Log
+
+    for form in ("plain", "json"):
+        Log(form).event("warning", "reload", model=EVIL)
+    said = capfd.readouterr().err
+    assert not raw(said)
+    assert said.count("\n") == 2

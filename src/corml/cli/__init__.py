@@ -4,7 +4,7 @@ import sys
 from collections.abc import Sequence
 from typing import NoReturn
 
-from corml.cli._stopping import stoppable
+from corml.cli._stopping import end_at_once, stoppable
 from corml.cli._streams import dependable_streams
 from corml.errors import INTERRUPTED
 
@@ -25,4 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
             print("error[memory]: There is not enough memory to start. Free some, or raise its limit.", file=sys.stderr)
             sys.exit(4)
         except SystemExit as end:
-            sys.exit(streams.ended(end.code))
+            code = streams.ended(end.code)
+            if code == INTERRUPTED and arguments is None:
+                end_at_once(code)  # taking down threads and libraries can take seconds, and nothing is left to do
+            sys.exit(code)

@@ -8,6 +8,7 @@ after one, the thread removes what is half made and ends it.
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -16,9 +17,9 @@ from typing import Any, NoReturn
 from corml.errors import INTERRUPTED
 from corml.storage import unfinished
 
-__all__ = ["STOPPED", "stoppable"]
+__all__ = ["STOPPED", "end_at_once", "stoppable"]
 
-GRACE = 1.2  # seconds to end politely: with a sentence of its own, and everything closed
+GRACE = 0.8  # seconds to end politely: with a sentence of its own, and everything closed
 STOPPED = "Stopped before the end; every file is whole or as it was. Run it again."
 SHOW_CURSOR = b"\x1b[?25h\n"  # progress bars hide it
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
@@ -64,6 +65,15 @@ def _end() -> NoReturn:
     with contextlib.suppress(OSError):
         os.write(2, (SHOW_CURSOR if os.isatty(2) else b"") + f"error[interrupted]: {STOPPED}\n".encode())
     os._exit(INTERRUPTED)
+
+
+def end_at_once(code: int) -> NoReturn:
+    """End a program that has unwound: all is closed, and what it said is said."""
+    unfinished.remove()
+    for stream in (sys.stdout, sys.stderr):
+        with contextlib.suppress(OSError, ValueError, AttributeError):
+            stream.flush()
+    os._exit(code)
 
 
 def _interrupt(number: int, frame: Any) -> NoReturn:
