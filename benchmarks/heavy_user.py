@@ -58,7 +58,7 @@ def measured(name: str, n: int, longest: int | None) -> dict[str, Any]:
 
 
 def main(sizes: tuple[int, ...]) -> None:
-    begun = begin(generated={"others": OTHERS, "sizes": list(sizes)}, seed=0)
+    begun = begin(generated={"by": "data_of", "seed": 0, "others": OTHERS, "sizes": list(sizes)}, seed=0)
     rows: list[dict[str, Any]] = []
     for n, longest, name in product(sizes, (LONGEST, None), MODELS):
         rows.append({"model": name, "n": n, "longest history": longest, **measured(name, n, longest)})

@@ -1,4 +1,4 @@
-"""Every reader takes time in proportion to what it reads, whatever the shape: of eight times as much, eight times.
+"""Every reader takes time in proportion to what it reads, whatever its shape: eight times as much, about eight times.
 
 A square would take sixty-four times as long. Files that are refused count too: it is the time until then.
 """

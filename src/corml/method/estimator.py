@@ -202,12 +202,12 @@ class CoRML(Recommender):
     def plan(self, train: Interactions | Store) -> Plan:
         """How a fit would go: solver, rank, ridge, pairs, memory and time; refuses what would not fit."""
         check(self)
+        given = Settings(values_of(self))
         if isinstance(train, Store):
             from corml.method.out_of_core.estimate import plan_of_store  # only who has a store waits for it
 
-            return plan_of_store(train, Settings(values_of(self)))
-        settings = Settings(values_of(self))
-        return planned(train, self.longest_history, lambda part: make_plan(of_mean_square_one(part.weighted), settings))
+            return plan_of_store(train, given)
+        return planned(train, self.longest_history, lambda part: make_plan(of_mean_square_one(part.weighted), given))
 
     def fit(
         self,
@@ -360,8 +360,7 @@ class CoRML(Recommender):
 
     def distance(self, history: Sequence[Hashable] | str | int, item: Hashable, *, part: str = "h") -> float:
         """Distance of a user (a history, or a known user's id) to an item in the metric of H or of G."""
-        known, _ = self.known_history(history)
-        return self.scoring.distance(known, int(self.items.rows([item])[0]), part)
+        return self.scoring.distance(self.known_history(history)[0], int(self.items.rows([item])[0]), part)
 
     def metric_matrix(self, part: str = "h") -> NDArray[Any]:
         """W, the positive semi-definite matrix of the metric, as a dense array (for small catalogues)."""
