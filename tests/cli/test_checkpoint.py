@@ -116,6 +116,20 @@ def test_a_damaged_checkpoint_is_one_line_and_stays_as_it_was(run, here, csv):
     assert (here / "checkpoint").read_bytes() == b"nothing of the kind"
 
 
+def test_a_checkpoint_of_other_settings_or_data_is_refused_like_any_file_that_does_not_fit(run, here, csv):
+    command = ["fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", *QUICK]
+    assert run(*command).code == 0
+    before = (here / "checkpoint").read_bytes()
+    other = run(*command, "--set", "size=5")
+    assert other.code == 5
+    assert "was trained with size 4, not 5: set it back, or choose another file" in other.err
+    (here / "fewer.csv").write_text("\n".join((here / csv).read_text().splitlines()[:-3]))
+    fewer = run("fit", "fewer.csv", *command[2:])
+    assert fewer.code == 5
+    assert "was trained on other data" in fewer.err
+    assert (here / "checkpoint").read_bytes() == before
+
+
 def test_a_checkpoint_is_not_taken_for_a_model(run, here, csv):
     run("fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", *QUICK)
     outcome = run("recommend", "checkpoint", "--user", "u0")

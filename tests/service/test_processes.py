@@ -116,6 +116,20 @@ def test_a_worker_that_is_ready_after_the_stop_is_not_announced():
     assert said == []
 
 
+def test_a_stop_waits_for_workers_that_answer_and_not_for_those_that_still_load():
+    told = []
+    supervisor = Supervisor(Options(models={"m": "m"}, port=0), quiet=True)
+    supervisor.listening = supervisor._listen()
+
+    def child(slot, ready):
+        ends = {name: lambda name=name: told.append((slot, name)) for name in ("terminate", "kill")}
+        return Child(slot, SimpleNamespace(pid=1, **ends), None, ready=ready)
+
+    supervisor.children = {0: child(0, True), 1: child(1, False)}
+    supervisor._stop()
+    assert told == [(0, "terminate"), (1, "kill")]
+
+
 def test_only_plain_names_lead_to_files_beside(tmp_path):
     assert beside("/a/b.corml", "c.corml") == "/a/c.corml"
     with pytest.raises(ValueError, match="not the name"):
