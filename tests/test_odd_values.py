@@ -11,7 +11,7 @@ import pytest
 import corml
 from corml import models
 from corml.errors import DataError, SettingError, UsageError
-from corml.storage import container
+from corml.storage import container, facts
 from support import random_interactions
 
 N = 5_000  # levels
@@ -75,7 +75,7 @@ def test_a_split_with_a_deep_header_is_refused(tmp_path, monkeypatch):
     for _ in range(300):
         titles = [titles]
     with monkeypatch.context() as forging:
-        forging.setattr(container, "DEEPEST", 1_000)
+        forging.setattr(facts, "DEEPEST", 1_000)
         forged = {**held.meta, "source": {"titles": titles}}
         path.write_bytes(container.pack(dict(held.arrays), forged, container.SPLIT))
     with pytest.raises(DataError, match="deep"):

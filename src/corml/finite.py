@@ -16,7 +16,7 @@ from corml.errors import NumericalError
 __all__ = ["LARGEST", "check_finite", "check_learned", "is_moderate"]
 
 LARGEST = 1e12  # that a learned number may be
-SLICE = 1 << 20  # numbers that are looked at together
+SLICE = 1 << 17  # numbers that are looked at together
 
 
 def check_finite(numbers: Any, what: str) -> None:

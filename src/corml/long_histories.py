@@ -17,7 +17,6 @@ from scipy.sparse import csr_array
 from corml.ids import Ids
 from corml.interactions import Interactions
 from corml.labels import Labels
-from corml.labels.hashing import hashes
 from corml.settings import optional, setting, whole
 
 if TYPE_CHECKING:
@@ -91,5 +90,7 @@ def are_degrees(degrees: NDArray[Any], counts: NDArray[Any], train: csr_array, l
 
 def _hashes_of(ids: Ids, rows: NDArray[Any]) -> NDArray[np.uint64]:
     """Hashes of the ids that occur, at their places."""
+    from corml.labels.hashing import hashes  # compiled: only who has a long history waits for that
+
     used, place = np.unique(rows, return_inverse=True)
     return hashes(Labels.of(map(str, ids.labels[used])))[place]

@@ -92,8 +92,7 @@ class Recommender(FittedModel, ABC):
         if valid is not None:
             check_is_data(valid, "valid")
         check(self)
-        if not self.LEARNS_WEIGHTS:
-            train = _counted(train, self.NAME)
+        train = train if self.LEARNS_WEIGHTS else _counted(train, self.NAME)
         self._forget()
         state = Fitted.on(train, values_of(self))
         whole, train = train, shortened(train, state.settings.get("longest_history"))

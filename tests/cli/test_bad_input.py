@@ -136,8 +136,12 @@ def test_row_1_what_is_no_readable_file_is_refused_within_a_second(run, here, sh
 def test_row_1_no_permission_names_the_path(run, here, monkeypatch):
     (here / "secret.csv").write_text(GOOD)
 
-    def refuse(*_):
-        raise PermissionError(13, "Permission denied")
+    opened = os.open
+
+    def refuse(path, *rest, **how):
+        if str(path).endswith("secret.csv"):
+            raise PermissionError(13, "Permission denied")
+        return opened(path, *rest, **how)
 
     monkeypatch.setattr("corml.datasets._packed.os.open", refuse)
     outcome = run("fit", "secret.csv", "-o", "m.corml")

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from corml import console_progress
-from corml.cli import _console, _main
+from corml.cli import _console, _main, _stopping
 from corml.errors import DataError
 
 
@@ -222,4 +222,4 @@ def test_the_caller_gets_its_signal_handler_back(run):
 
 def test_sigterm_is_an_interrupt():
     with pytest.raises(KeyboardInterrupt):
-        _main._stop(signal.SIGTERM, None)
+        _stopping._interrupt(signal.SIGTERM, None)

@@ -154,10 +154,8 @@ def test_a_fixed_number_of_steps_is_no_reason_to_warn():
 
 
 def test_what_does_not_fit_is_refused_before_allocating_and_told_what_would(monkeypatch):
-    monkeypatch.setattr(memory, "budget", lambda: 150_000)
-    with pytest.raises(
-        ResourceError, match=r"needs .* the budget is 146\.5 KiB; the largest block .* partition_ratio="
-    ):
+    monkeypatch.setattr(memory, "budget", lambda: 1_500_000)
+    with pytest.raises(ResourceError, match=r"needs .* the budget is 1\.4 MiB; the largest block .* partition_ratio="):
         corml.CoRML(solver="admm").fit(random_interactions(4, items=100))
 
 

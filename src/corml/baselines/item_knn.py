@@ -12,7 +12,7 @@ from corml.fitted import Outcome, Plan
 from corml.interactions import Interactions
 from corml.linalg.pairs import CHUNK, largest_gram, over_pairs, strongest
 from corml.linalg.scaling import column_squares, rows_of
-from corml.long_histories import longest_history, shortened
+from corml.long_histories import longest_history, planned
 from corml.recommender import FitCall
 from corml.settings import at_least, check, choice, described, log, setting, whole
 
@@ -51,7 +51,7 @@ class ItemKNN(ItemItem):
     def plan(self, train: Interactions) -> Plan:
         """Memory of a fit; refuses what would not fit."""
         check(self)
-        return self._plan(shortened(train, self.longest_history).weighted)
+        return planned(train, self.longest_history, lambda part: self._plan(part.weighted))
 
     def _plan(self, X: csr_array) -> Plan:
         needed = kept_bytes(X, self.neighbours)

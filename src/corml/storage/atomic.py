@@ -44,11 +44,11 @@ def target(given: str | os.PathLike[str]) -> Path:
     path = Path(given)
     if "\0" in str(path):
         raise DataError(f"{ascii_line(path, 200)} has a NUL in it: no file can have such a name.")
+    name, folder = ascii_line(path, 200), path.parent
+    if os.fspath(given) and os.path.isdir(path):
+        raise DataError(f"{name} is a folder: give the name of a file in it.")
     if not path.name:
         raise DataError(f"{ascii_line(given, 200)} is not the name of a file: give one.")
-    name, folder = ascii_line(path, 200), path.parent
-    if os.path.isdir(path):
-        raise DataError(f"{name} is a folder: give the name of a file in it.")
     if not os.path.isdir(folder):
         fault = "is not a folder" if os.path.exists(folder) else "does not exist: create it first"
         raise DataError(f"The folder {ascii_line(folder, 200)} {fault}.")
