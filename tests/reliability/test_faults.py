@@ -153,11 +153,8 @@ else:
 def test_a_file_larger_than_the_system_allows_leaves_the_old_model(path):
     before = path.read_bytes()
     run = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True)
-    assert (
-        run.stdout
-        == f"Could not write '{path}': {os.strerror(errno.EFBIG)}. What was there before is as it was."
-        + (" The model is still in memory and can be saved in another place.\n")
-    )
+    fault = f"Could not write '{path}': {os.strerror(errno.EFBIG)}. What was there before is as it was."
+    assert run.stdout == f"{fault} The model is still in memory and can be saved in another place.\n"
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["m.corml"]
 
