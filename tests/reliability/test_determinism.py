@@ -41,3 +41,30 @@ def runs(tmp_path_factory):
 @pytest.mark.parametrize("name", ["one", "two"])
 def test_fresh_processes_write_equal_files(runs, name):
     assert len({hashlib.sha256((folder / name).read_bytes()).hexdigest() for folder in runs}) == 1
+
+
+BESIDE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from corml import models
+from support import random_interactions
+
+data = random_interactions(5, users=900, items=500)
+for name in ("corml", "ease", "gf-cf"):
+    models.make(name, {}).fit(data).save(f"{sys.argv[2]}-{name}")
+"""
+
+
+def test_fits_beside_each_other_write_what_one_alone_writes(tmp_path):
+    here = os.path.dirname(os.path.dirname(__file__))
+
+    def begin(name):
+        return subprocess.Popen([sys.executable, "-c", BESIDE, here, tmp_path / name])
+
+    with begin("alone") as alone:
+        assert alone.wait(120) == 0
+    together = [begin(f"beside{number}") for number in range(4)]
+    assert [one.wait(120) for one in together] == [0] * 4
+    for model in ("corml", "ease", "gf-cf"):
+        files = {(tmp_path / f"{name}-{model}").read_bytes() for name in ("alone", *(f"beside{n}" for n in range(4)))}
+        assert len(files) == 1, model
