@@ -5,11 +5,8 @@ in which they run is marked, and `from corml.lazy_polars import polars` there is
 """
 
 import os
-import re
 import sys
 from typing import TYPE_CHECKING, Any
-
-from corml.errors import ForkedError
 
 if TYPE_CHECKING:
     import polars
@@ -17,7 +14,7 @@ if TYPE_CHECKING:
 __all__ = ["polars", "refuse_after_fork"]
 
 TASKS = "/proc/self/task"  # a folder per thread, on Linux
-_THREADS = re.compile(r"polars-\d+|async-executor-?\d*|tokio-rt-worker")  # as Polars names those that work
+_THREADS = ("polars-", "async-executor", "tokio-rt-worker")  # how the names of those begin that work for Polars
 
 _forking = False  # whether a process forks in which the threads of Polars run
 _forked = False  # whether this one was forked from such
@@ -35,6 +32,8 @@ def __getattr__(name: str) -> Any:
 def refuse_after_fork() -> None:
     """Raise where work of Polars would wait without end."""
     if _forked:
+        from corml.errors import ForkedError  # here, so that `import corml` stays light
+
         raise ForkedError(
             "This process was forked from one that used Polars, whose threads do not survive that: data can be neither "
             "read nor written here. Start processes with multiprocessing.get_context('spawn') or 'forkserver'."
@@ -54,7 +53,7 @@ def _after_fork_in_child() -> None:
 def _threads_run() -> bool:
     """Whether Polars has begun to work; where threads cannot be listed, it may have."""
     try:
-        return any(_THREADS.fullmatch(_name(task)) for task in os.listdir(TASKS))
+        return any(_name(task).startswith(_THREADS) for task in os.listdir(TASKS))
     except OSError:
         return True
 
