@@ -98,6 +98,15 @@ def test_settings_that_are_nested_five_thousand_deep_are_refused(tmp_path, text)
         read_settings(str(tmp_path / "deep.toml"))
 
 
+def test_settings_without_an_end_are_refused(tmp_path):
+    from corml.cli._settings_file import read_settings
+
+    (tmp_path / "long.toml").write_text("# settings\n" * 100_000)
+    for path in (str(tmp_path / "long.toml"), "/dev/zero"):
+        with pytest.raises(SettingError, match="has more than 1,048,576 bytes: it is something else"):
+            read_settings(path)
+
+
 @pytest.mark.parametrize(
     ("model", "setting", "value"),
     [("cml", "covariance", 10**30), ("corml", "ridge", 1e300), ("ease", "l2", 1e30), ("slim", "l2", 1e30)],

@@ -20,6 +20,7 @@ from corml.settings import nearest
 
 __all__ = ["read_settings"]
 
+LONGEST = 1 << 20  # bytes of a settings file
 SECTIONS = ("data", "split", "model")
 SWITCHES = ("header", "trim", "skip_bad_rows", "allow_expansion", "item_lists", "rating_strength")
 COLUMNS = ("user", "item", "rating", "time", "weight", "event")
@@ -32,7 +33,7 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
         return sections
     name = ascii_line(path, 200)
     try:
-        given = tomllib.loads(Path(path).read_text(encoding="utf-8"))
+        given = tomllib.loads(_text(path, name))
     except OSError as fault:
         raise SettingError(f"Cannot read the settings file {name}: {fault.strerror}.") from None
     except RecursionError:
@@ -54,6 +55,15 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
 
         sections["data"] = {**sections["data"], "source": in_words(sections["data"]["source"])}
     return sections
+
+
+def _text(path: str, name: str) -> str:
+    """What a file says, if it is as long as settings are: a device has no end."""
+    with Path(path).open("rb") as file:
+        data = file.read(LONGEST + 1)
+    if len(data) > LONGEST:
+        raise SettingError(f"The settings file {name} has more than {LONGEST:,} bytes: it is something else.")
+    return data.decode("utf-8")
 
 
 def _known(given: Iterable[str], valid: Iterable[str], sentence: str) -> None:
