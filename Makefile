@@ -37,12 +37,13 @@ fuzz: $(NEURAL)
 	cd tests && for target in data_reader model_loader request_decoder; do \
 		../$(BIN)/python -m attack.fuzz $$target $(RUNS) || exit 1; done
 
-# The tests with the oldest versions that pyproject.toml allows, and with the newest there are.
+# All tests with the oldest versions that pyproject.toml allows, and with the newest there are.
 test-lowest test-latest: test-%:
 	$(PYTHON) -m venv .venv-$*
 	$(PYTHON) deploy/versions.py $* > .venv-$*/versions.txt
-	.venv-$*/bin/python -m pip install --quiet --constraint .venv-$*/versions.txt --editable ".[test,serve,client,cluster,browser]"
-	.venv-$*/bin/python -m pytest -q -n $(WORKERS) --dist worksteal -m "not thorough" -p no:cacheprovider
+	.venv-$*/bin/python -m pip install --quiet --constraint .venv-$*/versions.txt --editable ".[test,serve,client,cluster,browser,neural]"
+	.venv-$*/bin/python -m pytest -n $(WORKERS) --dist worksteal -p no:cacheprovider --ignore=tests/studio
+	.venv-$*/bin/python -m pytest -p no:cacheprovider tests/studio
 
 check: $(NEURAL)
 	$(BIN)/ruff check src tests examples benchmarks deploy

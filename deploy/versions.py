@@ -1,7 +1,8 @@
 """Constraints for a run of the tests with other versions (run: python deploy/versions.py lowest|latest).
 
-`lowest` are the lower bounds of pyproject.toml of everything users install but PyTorch; tools of the tests, and what
-packages need themselves, are as new as that allows. `latest` is nothing: pip then takes the newest there is.
+`lowest` are the lower bounds of pyproject.toml of everything users install; tools of the tests, and what packages need
+themselves, are as new as that allows. `latest` has no bounds: pip then takes the newest there is. PyTorch, which has a
+build for each kind of machine, is the pinned one in both.
 """
 
 import re
@@ -28,6 +29,12 @@ def bound(requirement: str) -> tuple[str, str]:
     return found[1], found[2]
 
 
+def pinned(name: str) -> str:
+    """The version that constraints.txt has of a package."""
+    pins = (line.split("==") for line in (ROOT / "constraints.txt").read_text(encoding="utf-8").split() if "==" in line)
+    return dict(pins)[name]
+
+
 if __name__ == "__main__":
-    bounds = lowest() if sys.argv[1] == "lowest" else {}
+    bounds = (lowest() if sys.argv[1] == "lowest" else {}) | {"torch": pinned("torch")}
     print("\n".join(f"{name}=={version}" for name, version in bounds.items()))

@@ -2,6 +2,7 @@
 
 import importlib.metadata
 import re
+import subprocess
 import sys
 import tomllib
 from pathlib import Path
@@ -97,6 +98,17 @@ def test_every_requirement_of_users_has_a_lower_bound_that_is_tested(capsys):
     makefile = (ROOT / "Makefile").read_text("utf-8")
     assert "test-lowest test-latest: test-%:" in makefile
     assert "$(PYTHON) deploy/versions.py $*" in makefile
+
+
+@pytest.mark.parametrize(("run", "bounds"), [("lowest", True), ("latest", False)])
+def test_runs_with_other_versions_take_the_pinned_pytorch_and_the_bounds_or_none(run, bounds):
+    from versions import lowest
+
+    said = subprocess.run(
+        [sys.executable, ROOT / "deploy/versions.py", run], capture_output=True, text=True, check=True
+    ).stdout.split()
+    torch = f"torch=={versions()['torch']}"
+    assert said == [*(f"{name}=={bound}" for name, bound in (lowest() if bounds else {}).items()), torch]
 
 
 def number(version):
