@@ -6,12 +6,13 @@ import json
 import re
 import sys
 import zipfile
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-from corml import datasets, plugins
+from corml import Interactions, datasets, plugins
 from corml.datasets import _known, load
 from corml.errors import DataError, UsageError
 
@@ -39,12 +40,13 @@ def test_every_file_of_the_room_is_a_data_set_with_its_terms():
 
 
 REMOTE = [(name, file) for name in NAMES for file in datasets.get(name).files]
-UNPUBLISHED = {"pinterest"}  # nobody states a checksum of its files: the first download is the measure
+UNPUBLISHED = {"pinterest"}  # nobody states a checksum of its files: the first download and the pairs are the measure
 
 
 @pytest.mark.parametrize(("name", "file"), REMOTE)
 def test_every_file_to_fetch_has_a_checksum_and_an_address_that_does_not_move(name, file):
     assert bool(file.sha256 or file.md5) is (name not in UNPUBLISHED)
+    assert bool(datasets.get(name).fingerprint) is (name in UNPUBLISHED)
     assert file.sha256 is None or re.fullmatch("[0-9a-f]{64}", file.sha256)
     assert file.md5 is None or re.fullmatch("[0-9a-f]{32}", file.md5)
     host, *path = file.address.removeprefix("https://").split("/")
@@ -66,6 +68,18 @@ def test_a_file_put_there_by_hand_is_compared_with_what_is_published_or_first_ca
     (data_folder / "pinterest-20.test.rating.sha256").write_text("0" * 64 + "  pinterest-20.test.rating\n")
     (note,) = [note for note in load("pinterest").source["notes"] if "differs" in note]
     assert "test.rating' is not the file that first came: its sha256 differs" in note
+
+
+def test_pairs_are_compared_where_no_checksum_of_files_is_published(data_folder, monkeypatch):
+    for name, pairs in {"train": "0\t1\t1\n0\t2\t1\n", "test": "3\t1\t1\n"}.items():
+        (data_folder / f"pinterest-20.{name}.rating").write_text(pairs)
+    known = "pinterest has other pairs here than it is known with: fetch its files again"
+    assert known in load("pinterest").source["notes"]
+    assert known not in load("pinterest", min_item=2).source["notes"]  # not the set as it is
+    ours = Interactions.from_pairs(["3", "0", "0"], ["1", "2", "1"])  # in any order
+    entry = replace(datasets.get("pinterest"), fingerprint=ours.fingerprint)
+    monkeypatch.setattr(_known, "get", lambda name: entry)
+    assert known not in load("pinterest").source["notes"]
 
 
 def test_the_sample_has_the_published_size_its_titles_and_its_conditions():

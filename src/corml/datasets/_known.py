@@ -49,6 +49,7 @@ class Known:
     titles_layout: Mapping[str, Any] = field(default_factory=dict)
     attributes: tuple[str, ...] = ()  # columns of the table of titles that are attributes of items
     reader: str = "table"  # or «adjacency»: a user and then all their items on each line
+    fingerprint: str = ""  # of all its pairs, where no checksum of its files is published
     bundled: str = ""  # a folder that holds the files: of this package, or of another one by its full path
 
     @property

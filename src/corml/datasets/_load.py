@@ -166,6 +166,7 @@ def load(
     pairs = merge(rows, origin.options)
     _explain(rows, pairs, origin, notes, may_be_none=as_update and len(rows.user) > 0)
     data = _interactions(rows, pairs)
+    _compare(data, origin, given, notes)
     if not as_update:
         everyone, data = data, _filters.thin(data.compact(), origin.options, notes).compact()
         _suspect(data, notes)
@@ -173,6 +174,13 @@ def load(
         data = data if len(data.items) == len(everyone.items) else data.with_elsewhere(everyone)
     data = _with_items(data, origin, notes)
     return replace(data, source=_provenance(origin, given, rows, pairs, notes))
+
+
+def _compare(data: Interactions, origin: Source, given: Options, notes: Notes) -> None:
+    """Say so if a known data set, read as it is, has other pairs than everybody's; its files may be in another form."""
+    entry = origin.entry
+    if entry is not None and entry.fingerprint and not given.given() and data.fingerprint != entry.fingerprint:
+        notes.add(f"{entry.name} has other pairs here than it is known with: fetch its files again")
 
 
 def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> Interactions:
