@@ -111,7 +111,8 @@ NOWHERE = """
 import numba.core.caching as caching
 def nowhere(self):
     raise OSError("read-only")
-for locator in (caching.InTreeCacheLocator, caching.UserWideCacheLocator):
+for name in ("InTreeCacheLocator", "UserWideCacheLocator"):
+    locator = getattr(caching, name, None) or getattr(caching, "_" + name)  # as older versions of Numba call it
     locator.ensure_cache_path = nowhere
 """
 

@@ -41,7 +41,8 @@ def work():
     "a read of Polars": """
 import polars
 many = polars.LazyFrame({"a": range(300_000)})
-work = lambda: many.join(many, how="cross").select((polars.col("a") * polars.col("a_right")).sum()).collect()
+both = many.join(many, how="cross").select((polars.col("a") * polars.col("a_right")).sum())
+work = lambda: both.collect(engine="streaming")
 """,
     "a thread that is waited for": """
 import threading

@@ -8,6 +8,7 @@ trials with two seeds of four when half of its settings changed, and did with al
 point that was tried, or is being tried, is not proposed again.
 """
 
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -94,7 +95,9 @@ def _study(
     import optuna
     from optuna.trial import TrialState, create_trial
 
-    sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=0, multivariate=True)
+    with warnings.catch_warnings():  # older versions of Optuna call `multivariate` experimental
+        warnings.simplefilter("ignore", optuna.exceptions.ExperimentalWarning)
+        sampler = optuna.samplers.TPESampler(seed=seed, n_startup_trials=0, multivariate=True)
     study = optuna.create_study(direction="maximize" if maximise else "minimize", sampler=sampler)
     scores = [trial.score for trial in trials if trial.score is not None]
     worst = min(scores) if maximise else max(scores)
