@@ -26,8 +26,8 @@ FIT = """
     if each == 1:  # and one has every item
         someone, popular = np.append(someone, np.zeros(items, int)), np.append(popular, np.arange(items))
     train = corml.Interactions.from_pairs(someone, popular)
-    small = corml.Interactions.from_pairs(list("aabbc"), list("xyxzz"))
-    corml.CoRML(**{**settings, "rank": 2}).fit(small)  # compiled code is not what a fit takes
+    small = corml.Interactions.from_pairs(np.repeat(np.arange(300), 8), (rng.random(2400) ** 2 * 150).astype(int))
+    corml.CoRML(**{**settings, "rank": 2}).fit(small)  # compiling is not what a fit takes; on data that need all of it
     del popular, someone, small
     model = corml.CoRML(**settings)
     predicted = model.plan(train).report()["predicted bytes"]

@@ -160,6 +160,76 @@ def test_long_heads_and_long_addresses_are_not_read(shared):
             assert line.recv(4096).startswith(b"HTTP/1.1 413")
 
 
+CHUNKED = POST + b"Authorization: Bearer " + TOKEN.encode() + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
+BODY = b'{"history": ["i1"]}'
+ENDLESS = {
+    "headers": (b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n", b"X: yyyyyyyyyyyyyyyyyy\r\n"),
+    "trailers": (CHUNKED + b"2\r\n{}\r\n0\r\n", b"X: yyyyyyyyyyyyyyyyyy\r\n"),
+    "one trailer": (CHUNKED + b"2\r\n{}\r\n0\r\nX: ", b"y" * 64),
+    "a size of a piece": (CHUNKED + b"2;", b"y" * 64),
+    "empty lines": (b"", b"\r\n" * 32),
+}
+
+
+@pytest.mark.parametrize("what", ENDLESS)
+def test_what_surrounds_a_request_has_an_end_also_after_its_body(shared, what):
+    (pid,) = shared.workers()
+    before = peak = shared.memory(pid)
+    start, again = ENDLESS[what]
+    with connect(shared) as line:
+        line.sendall(start)
+        sent = 0
+        with contextlib.suppress(OSError):
+            while sent < 64 << 20:
+                line.sendall(again * 1000)
+                sent += 1000 * len(again)
+                peak = max(peak, shared.memory(pid))
+        with contextlib.suppress(OSError):
+            assert line.recv(4096)[:12] == b"HTTP/1.1 413"
+    assert sent < 16 << 20  # what the system had taken before the line was cut
+    assert peak - before < 8 << 20
+
+
+def test_many_small_headers_in_one_piece_are_as_long_as_one_large_one(shared):
+    with connect(shared) as line:
+        line.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n" + b"X: y\r\n" * 6000 + b"\r\n")
+        assert line.recv(4096).startswith(b"HTTP/1.1 413")
+
+
+def test_a_large_request_and_the_beginning_of_the_next_are_not_one_long_head(shared):
+    body = BODY[:-1] + b" " * 40_000 + b"}"
+    head = POST + b"Authorization: Bearer " + TOKEN.encode() + b"\r\nContent-Length: %d\r\n\r\n" % len(body)
+    with connect(shared) as line:
+        line.sendall(head + body + b"GET /healthz HTTP/1.1")
+        assert line.recv(4096).startswith(b"HTTP/1.1 200")
+        line.sendall(b"\r\nHost: localhost\r\n\r\n")
+        assert b"HTTP/1.1 200" in line.recv(4096)
+
+
+@pytest.mark.parametrize(
+    ("host", "token", "trailers", "code"),
+    [
+        ("localhost", TOKEN, "X: y", b"200"),
+        ("localhost", "wrong", f"Authorization: Bearer {TOKEN}", b"401"),
+        ("evil.example", TOKEN, "Host: localhost", b"421"),
+    ],
+)
+def test_what_follows_a_body_is_no_header(shared, host, token, trailers, code):
+    head = f"POST /v1/recommend HTTP/1.1\r\nHost: {host}\r\nAuthorization: Bearer {token}\r\n"
+    more = "Content-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n"
+    with connect(shared) as line:
+        line.sendall((head + more).encode() + b"%x\r\n%s\r\n0\r\n%s\r\n\r\n" % (len(BODY), BODY, trailers.encode()))
+        assert line.recv(4096)[9:12] == code
+
+
+@pytest.mark.parametrize("twice", ["Host: evil.example", "Host: localhost", f"Authorization: Bearer {TOKEN}"])
+def test_a_name_or_a_token_that_is_given_twice_is_refused(shared, twice):
+    head = f"GET /v1/models HTTP/1.1\r\n{twice}\r\nHost: localhost\r\nAuthorization: Bearer {TOKEN}\r\n\r\n"
+    with connect(shared) as line:
+        line.sendall(head.encode())
+        assert line.recv(4096).startswith(b"HTTP/1.1 400")
+
+
 def test_slow_senders_are_let_go_and_keep_nobody_waiting(shared):
     starts = (
         b"",

@@ -36,6 +36,8 @@ _OF_PAGES = [
         b"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
     ),
 ]
+_ONCE = (b"host", b"authorization")  # of two, one could be checked and another one believed
+_REPEATED = Refusal(400, "Host and Authorization are given once.", reason="host")
 _HOST = Refusal(421, "This service does not answer to this name.", reason="host")
 
 
@@ -111,6 +113,10 @@ class Gate:
             self._note(facts, answered, number, took)
 
     def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        if len(headers) < len(scope["headers"]):
+            names = [name for name, _ in scope["headers"]]
+            if any(names.count(name) > 1 for name in _ONCE):
+                raise _REPEATED
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self.hosts and _without_port(host) not in self.hosts:
             raise _HOST

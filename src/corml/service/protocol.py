@@ -13,7 +13,7 @@ from corml.service.problems import Refusal
 
 __all__ = ["protocol"]
 
-LONGEST_HEAD = 32 << 10  # bytes of the request line and headers
+LONGEST_HEAD = 32 << 10  # bytes of the address and headers, and of what follows a body in pieces
 
 _SLOW = Refusal(408, "The request did not arrive in time.")
 _LONG = Refusal(413, f"Address and headers have at most {LONGEST_HEAD:,} bytes.")
@@ -38,7 +38,8 @@ class _Deadlines(HttpToolsProtocol):
     rejected: Any
     load: Load
     _deadline: TimerHandle | None = None
-    _head = 0  # bytes of a head that has begun and is not complete
+    _head = 0  # bytes of the address, the headers and the trailers of a request so far
+    _unread = 0  # bytes that came and of which the parser has not said what they are
     _in_head = False
 
     def connection_made(self, transport: Transport) -> None:  # type: ignore[override]
@@ -57,14 +58,18 @@ class _Deadlines(HttpToolsProtocol):
 
     def data_received(self, data: bytes) -> None:
         """Read on, as long as a request is not late, and its head not long."""
+        self._unread += len(data)
         super().data_received(data)
         if self.transport.is_closing():
             return
-        if self._in_head:
-            self._head += len(data)
-            if self._head > LONGEST_HEAD:
-                self._turn_away(_LONG, "size")
-        elif self.cycle is not None and not self.cycle.response_complete and not self.cycle.more_body:
+        if self._unread > LONGEST_HEAD:  # one line without an end, of a head or between the pieces of a body
+            self._turn_away(_LONG, "size")
+        elif (
+            not self._in_head
+            and self.cycle is not None
+            and not self.cycle.response_complete
+            and not self.cycle.more_body
+        ):
             return  # a whole request, that is being answered
         if self._deadline is None and self.timeout_keep_alive_task is None:  # a part of one, or only empty lines
             self._expect_rest()
@@ -74,13 +79,30 @@ class _Deadlines(HttpToolsProtocol):
         self._in_head, self._head = True, 0
         super().on_message_begin()
 
+    def on_url(self, url: bytes) -> None:
+        """A part of the address."""
+        self._count(len(url))
+        super().on_url(url)
+
+    def on_header(self, name: bytes, value: bytes) -> None:
+        """A header; a trailer, which comes when the request is already being answered, is counted and forgotten."""
+        self._count(len(name) + len(value) + len(": \r\n"))
+        if self._in_head:
+            super().on_header(name, value)
+
+    def on_body(self, body: bytes) -> None:
+        """A part of the body, which whoever reads it counts."""
+        self._unread = 0
+        super().on_body(body)
+
     def on_headers_complete(self) -> None:
         """The head is there."""
-        self._in_head = False
+        self._in_head, self._unread = False, 0
         super().on_headers_complete()
 
     def on_message_complete(self) -> None:
         """The whole request is there: its deadline is met."""
+        self._unread = 0
         self._met()
         super().on_message_complete()
 
@@ -109,8 +131,17 @@ class _Deadlines(HttpToolsProtocol):
             super().timeout_keep_alive_handler()
 
     def send_400_response(self, msg: str) -> None:
-        """The same answer as everywhere, to what is no HTTP."""
-        self._write(_NO_HTTP)
+        """The same answer as everywhere, to what is no HTTP or was not read to its end."""
+        if self._head > LONGEST_HEAD:
+            self._turn_away(_LONG, "size")
+        else:
+            self._write(_NO_HTTP)
+
+    def _count(self, size: int) -> None:
+        self._head += size
+        self._unread = max(0, self._unread - size)
+        if self._head > LONGEST_HEAD:
+            raise OverflowError  # the parser stops here, and says that the request is wrong
 
     def _expect_rest(self) -> None:
         self._deadline = self.loop.call_later(self.seconds, self._late)
