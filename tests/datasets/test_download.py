@@ -27,6 +27,7 @@ class Server(ThreadingHTTPServer):
     wrong_piece = False
     moved_to = ""
     said_length = ""
+    raw = b""  # sent as it is
 
     def handle_error(self, request, client_address):
         """Connections that break are the point."""
@@ -36,6 +37,10 @@ class Handler(BaseHTTPRequestHandler):
     def do_GET(self):
         server = self.server
         server.requested.append(self.headers.get("Range"))
+        if server.raw:
+            self.wfile.write(server.raw)
+            self.close_connection = True
+            return None
         if server.status != 200:
             return self.send_error(server.status)
         if server.moved_to and not self.path.endswith("elsewhere.csv"):
@@ -272,6 +277,34 @@ def test_redirects_are_followed_to_safe_addresses_only(server, data_folder, targ
         fetch(entry(server))
     server.moved_to = server.address.replace("data.csv", "elsewhere.csv")
     assert fetch(entry(server))[0].read_bytes() == BODY
+
+
+CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
+ODD = {
+    "a redirect to half an address": b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\n\r\n",
+    "a redirect to no letters": b"HTTP/1.1 302 Found\r\nLocation: https://\xff\xfe/\r\n\r\n",
+    "a piece of less than nothing": CHUNKED + b"-5\r\n",
+    "a piece of no size": CHUNKED + b"zz\r\n",
+    "a reason with an escape": b"HTTP/1.1 404 \x1b[31m\x9b\r\n\r\n",
+    "a status with an escape": b"HTTP/1.1 \x1b[2J\r\n\r\n",
+    "a range of something else": b"HTTP/1.1 206 OK\r\nContent-Range: bytes 5-9/10\r\n\r\nabcde",
+    "nothing": b"\r\n",
+}
+
+
+@pytest.mark.parametrize("what", ODD)
+def test_whatever_a_server_answers_is_a_sentence_without_control_characters(server, data_folder, what):
+    server.raw = ODD[what]
+    with pytest.raises(DataError, match=r"^(Could not fetch|http)") as caught:
+        fetch(entry(server))
+    assert str(caught.value).isprintable()
+    assert "No such file" not in str(caught.value)
+
+
+@pytest.mark.parametrize("address", ["https://exämple.org/a", "https://example.org/\x1b", "https://example.org/a b"])
+def test_an_address_is_written_in_plain_letters(data_folder, address):
+    with pytest.raises(UsageError, match="is not a safe web address: it must start with https:// .* plain letters"):
+        fetch("ml-100k", address=address)
 
 
 def test_more_than_any_data_set_has_is_not_fetched(server, data_folder, monkeypatch):

@@ -16,7 +16,7 @@ import corml.datasets._known as _known
 from corml import memory
 from corml.datasets._known import Known, Remote
 from corml.datasets._packed import shown
-from corml.errors import DataError, UsageError, ascii_line
+from corml.errors import DataError, UsageError, ascii_line, printable
 
 __all__ = ["Progress", "fetch"]
 
@@ -68,7 +68,7 @@ def _fetch_one(file: Remote, target: Path, progress: Progress | None, notify: Ca
     if not _is_safe(file.address):
         raise UsageError(
             f"{ascii_line(file.address, 200)} is not a safe web address: it must start with https:// (or be on this "
-            "machine)."
+            "machine), and be in plain letters."
         )
     part = target.with_name(target.name + ".part")
     try:
@@ -94,10 +94,13 @@ def _persist(file: Remote, part: Path, target: Path, progress: Progress | None) 
             if fault.code == 416 and part.exists():  # what we have is longer than what there is: begin again
                 part.unlink()
                 continue
-            raise DataError(f"{file.address} answers {fault.code} {fault.reason}. {_by_hand(file, target)}") from fault
-        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError) as fault:
+            said = printable(f"{fault.code} {fault.reason}"[:200])
+            raise DataError(f"{file.address} answers {said}. {_by_hand(file, target)}") from fault
+        except DataError:
+            raise
+        except (urllib.error.URLError, http.client.HTTPException, TimeoutError, ConnectionError, ValueError) as fault:
             if attempt == ATTEMPTS:
-                reason = getattr(fault, "reason", fault)
+                reason = printable(str(getattr(fault, "reason", fault))[:200])
                 raise DataError(f"Could not fetch {file.address} ({reason}). {_by_hand(file, target)}") from fault
     raise DataError(f"Could not fetch {file.address} whole. {_by_hand(file, target)}")
 
@@ -113,7 +116,7 @@ def _transfer(file: Remote, part: Path, progress: Progress | None) -> None:
     with _OPENER.open(request, timeout=TIMEOUT) as answer:
         resumed = answer.status == 206 and answer.headers.get("Content-Range", "").startswith(f"bytes {have}-")
         if answer.status == 206 and not resumed:  # another piece than we asked for: ask for the whole next time
-            part.unlink()
+            part.unlink(missing_ok=True)
             raise urllib.error.URLError("the server sent the wrong piece")
         done = have if resumed else 0
         length = answer.headers.get("Content-Length") or ""
@@ -142,9 +145,11 @@ def _check_size(file: Remote, part: Path, size: int) -> None:
 
 
 def _is_safe(address: str) -> bool:
-    """Whether nobody on the way can change what is fetched: https, or this machine."""
+    """Whether nobody on the way can change what is fetched: https, or this machine; and it is written as addresses are."""
     try:
         parts = urlsplit(address)
+        if not (address.isascii() and address.isprintable() and " " not in address):
+            return False
         return parts.scheme == "https" or (parts.scheme == "http" and parts.hostname in LOOPBACK)
     except ValueError:
         return False
@@ -155,6 +160,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if not _is_safe(newurl):
+            fp.close()
             raise DataError(f"{req.full_url} sends on to {ascii_line(newurl, 200)}, which is not https: not fetched.")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

@@ -1,6 +1,7 @@
 """How a service runs: checked once, before anything listens."""
 
 import ipaddress
+import math
 import os
 import re
 import stat
@@ -47,10 +48,10 @@ class Options:
             raise UsageError("Name at least one model file: corml serve MODEL.")
         self._check_address()
         for name in ("timeout", "keep_alive", "in_flight", "connections", "body", "batch_body", "stop"):
-            if not getattr(self, name) > 0:
-                raise UsageError(f"{name} (--{name.replace('_', '-')}) must be above 0.")
-        if self.rate is not None and not self.rate > 0:
-            raise UsageError("rate (--rate) must be above 0, or left out.")
+            if not 0 < getattr(self, name) < math.inf:
+                raise UsageError(f"{name} (--{name.replace('_', '-')}) must be above 0, and finite.")
+        if self.rate is not None and not 0 < self.rate < math.inf:
+            raise UsageError("rate (--rate) must be above 0 and finite, or left out.")
         if self.log not in ("plain", "json"):
             raise UsageError(f"log (--log) must be plain or json; got {ascii_line(self.log)}.")
 
