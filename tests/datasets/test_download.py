@@ -303,7 +303,7 @@ def test_whatever_a_server_answers_is_a_sentence_without_control_characters(serv
 
 @pytest.mark.parametrize("address", ["https://exämple.org/a", "https://example.org/\x1b", "https://example.org/a b"])
 def test_an_address_is_written_in_plain_letters(data_folder, address):
-    with pytest.raises(UsageError, match="is not a safe web address: it must start with https:// .* plain letters"):
+    with pytest.raises(UsageError, match=r"is not a safe web address: it must start with https:// .* plain letters"):
         fetch("ml-100k", address=address)
 
 

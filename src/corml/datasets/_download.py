@@ -145,7 +145,7 @@ def _check_size(file: Remote, part: Path, size: int) -> None:
 
 
 def _is_safe(address: str) -> bool:
-    """Whether nobody on the way can change what is fetched: https, or this machine; and it is written as addresses are."""
+    """Whether nobody on the way can change what is fetched: https, or this machine. Other letters are no address."""
     try:
         parts = urlsplit(address)
         if not (address.isascii() and address.isprintable() and " " not in address):
@@ -160,9 +160,17 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
         if not _is_safe(newurl):
-            fp.close()
             raise DataError(f"{req.full_url} sends on to {ascii_line(newurl, 200)}, which is not https: not fetched.")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
+
+    def http_error_302(self, req: Any, fp: Any, code: int, msg: str, headers: Any) -> Any:
+        try:
+            return super().http_error_302(req, fp, code, msg, headers)
+        except ValueError:  # a refusal of ours, or half an address: the connection is not left open
+            fp.close()
+            raise
+
+    http_error_301 = http_error_303 = http_error_307 = http_error_308 = http_error_302
 
 
 _OPENER = urllib.request.build_opener(_SafeRedirects)
