@@ -1,4 +1,4 @@
-"""Tables in memory: data frames of any make, Parquet files, NPZ archives, and known files in layouts of their own.
+"""Tables in memory: data frames of any make, NPZ archives, and known files in layouts of their own.
 
 Of those, «adjacency» lines hold a user and all their items; «pairs» lines a user, an item and more. Their rows come out
 sorted by user and item, as numbers, whatever the pieces' order: a split by seed must not depend on how files are cut.
@@ -6,8 +6,8 @@ sorted by user and item, as numbers, whatever the pieces' order: a split by seed
 
 import io
 import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
@@ -25,9 +25,8 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-__all__ = ["FrameTable", "column", "damage", "from_frame", "from_npz", "from_parquet", "from_pieces", "plain_names"]
+__all__ = ["FrameTable", "column", "from_frame", "from_npz", "from_pieces", "plain_names"]
 
-PARQUET_ROW = 16  # bytes of a user and an item at the least, however well they are packed
 ARRAYS = ("user", "item", "rating", "time", "weight")  # of an NPZ file
 
 
@@ -57,22 +56,6 @@ def plain_names(names: Sequence[str], where: str) -> list[str]:
     if len(set(plain)) < len(plain):
         raise DataError(f"{where} has two columns of one name; its columns are {listed(plain)}: rename one.")
     return plain
-
-
-def from_parquet(content: Content, *, allow_expansion: bool = False) -> FrameTable:
-    """Read a Parquet file, column by column as they are needed; what it says of itself is read first."""
-    from corml.lazy_polars import polars as pl
-
-    with damage(content.where):
-        names = list(pl.read_parquet_schema(io.BytesIO(content.data)))
-        rows = pl.scan_parquet(io.BytesIO(content.data)).select(pl.len()).collect().item()
-    content.expansion(allowed=allow_expansion).check(PARQUET_ROW * rows)
-
-    def get(at: int) -> pl.Series:
-        with damage(content.where):
-            return pl.read_parquet(io.BytesIO(content.data), columns=[names[at]]).to_series()
-
-    return FrameTable(names, get, content.where, rows)
 
 
 def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
@@ -157,18 +140,6 @@ def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":
             f"Column {ascii_line(name)} of the frame holds lists or records: one plain value per row is needed."
         )
     return pl.Series([None if is_missing(value) else str(value) for value in values], dtype=pl.String)
-
-
-@contextmanager
-def damage(where: str) -> Iterator[None]:
-    """Turn what a reader of Parquet says about a broken file into a sentence."""
-    from corml.lazy_polars import polars as pl
-
-    try:
-        yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as fault:  # damage can make it panic
-        reason = str(fault).partition("\n")[0]
-        raise DataError(f"{where} is not a readable Parquet file ({reason}): write it again.") from fault
 
 
 # --- pieces ----------------------------------------------------------------------------------------------------------
