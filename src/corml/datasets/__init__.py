@@ -1,7 +1,7 @@
 """LOAD: interactions in, from files, frames and known data sets; a doctor for them; and out again.
 
 Each public file of this room is a data set that `load` knows by name. Files with an underscore are the machinery, in
-the order data takes: `_packed` (bytes), a file for each kind of table (`_text`, `_frames`, `_parquet`, `_json`,
+the order data takes: `_packed` (bytes), a file for each kind of table (`_text`, `_frames`, `_parquet`, `_npz`, `_json`,
 `_excel`, `_lists`, `_databases`, `_folders`, `_by_kind`), `_columns` and `_times`, `_rows`, `_pairs`, `_filters`;
 `_items` is the table of items. `_blocks` and `_stream` read what is too large to hold.
 """

@@ -1,18 +1,14 @@
-"""Tables in memory: data frames of any make, NPZ archives, and known files in layouts of their own.
+"""Tables in memory: data frames of any make, and known files in layouts of their own.
 
 Of those, «adjacency» lines hold a user and all their items; «pairs» lines a user, an item and more. Their rows come out
 sorted by user and item, as numbers, whatever the pieces' order: a split by seed must not depend on how files are cut.
 """
 
-import io
-import zipfile
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from corml.datasets._bytes import as_text, unix_lines
 from corml.datasets._columns import Columns
@@ -25,9 +21,7 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-__all__ = ["FrameTable", "column", "from_frame", "from_npz", "from_pieces", "plain_names"]
-
-ARRAYS = ("user", "item", "rating", "time", "weight")  # of an NPZ file
+__all__ = ["FrameTable", "column", "from_frame", "from_pieces", "plain_names"]
 
 
 class FrameTable:
@@ -58,27 +52,6 @@ def plain_names(names: Sequence[str], where: str) -> list[str]:
     return plain
 
 
-def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
-    """Read an NPZ archive with arrays `user`, `item` and perhaps `rating`, `time`, `weight`; others are ignored."""
-    from corml.lazy_polars import polars as pl
-
-    try:
-        arrays = _arrays(content, allow_expansion)
-    except DataError:
-        raise
-    except Exception as fault:  # zipfile, zlib and numpy complain about hostile bytes in a dozen ways
-        reason = ascii_line(str(fault).partition("\n")[0], 200)
-        raise DataError(f"{content.where} is not an NPZ archive of plain arrays ({reason}): write it again.") from fault
-    missing = [name for name in ARRAYS[:2] if name not in arrays]
-    if missing:
-        raise DataError(f"{content.where} has no array {ascii_line(missing[0])}: `user` and `item` are needed.")
-    shapes = {array.shape for array in arrays.values()}
-    if len(shapes) > 1 or len(next(iter(shapes))) != 1:
-        raise DataError(f"{content.where} needs arrays of one dimension and equal length; it has {sorted(shapes)}.")
-    columns = list(arrays.values())
-    return FrameTable(list(arrays), lambda at: pl.Series(columns[at]), content.where, len(columns[0]))
-
-
 def from_frame(frame: Any) -> FrameTable:
     """Read a data frame: pandas, polars, pyarrow or whatever else narwhals understands."""
     import narwhals as nw
@@ -96,24 +69,6 @@ def from_frame(frame: Any) -> FrameTable:
         said = " ".join(str(fault).split())
         raise DataError(f"The frame cannot be used: {said} Rename its columns.") from fault
     return FrameTable(names, lambda at: _series(wrapped[:, at], names[at]), "The frame", len(wrapped))
-
-
-def _arrays(content: Content, allow_expansion: bool) -> dict[str, np.ndarray[Any, Any]]:
-    if not zipfile.is_zipfile(io.BytesIO(content.data)):
-        raise ValueError("it is no archive")
-    with np.load(io.BytesIO(content.data), allow_pickle=False) as archive:
-        if archive.zip:
-            content.expansion(allowed=allow_expansion).check(sum(info.file_size for info in archive.zip.infolist()))
-        return {name: _plain(archive[name]) for name in ARRAYS if name in archive.files}
-
-
-def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Text as Python's own (polars knows no strings of fixed width); byte strings count as UTF-8."""
-    if array.dtype.kind == "S":
-        array = np.char.decode(array, "utf-8")
-    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] not in ("D", "ms", "us", "ns"):
-        array = array.astype("datetime64[ms]")  # polars knows no seconds, hours or years
-    return array.astype(object) if array.dtype.kind == "U" else array
 
 
 def column(values: Sequence[Any]) -> "pl.Series":

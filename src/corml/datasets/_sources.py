@@ -16,10 +16,11 @@ from corml.datasets._columns import Table
 from corml.datasets._databases import from_database, kind_of_database
 from corml.datasets._excel import ExcelTable
 from corml.datasets._folders import FolderTable, files_in, files_like, is_pattern
-from corml.datasets._frames import from_frame, from_npz, from_pieces
+from corml.datasets._frames import from_frame, from_pieces
 from corml.datasets._json import JsonTable
 from corml.datasets._known import Known
 from corml.datasets._lists import ListTable, looks_like_lists
+from corml.datasets._npz import from_npz
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content, content, shown, standard_input
 from corml.datasets._parquet import ParquetTable
