@@ -15,21 +15,26 @@ from corml.datasets._items import load_items
 from corml.datasets._known import Known, Remote, folder, get, known, present
 from corml.datasets._load import load
 from corml.datasets._options import Notes
+from corml.datasets._packed import Content, content
 from corml.datasets._pairs import Pairs
+from corml.datasets._parquet import ParquetTable
 from corml.datasets._stream import Batch, Stream
 from corml.datasets._write import write
 
 __all__ = [
     "Batch",
+    "Content",
     "Cut",
     "Finding",
     "Known",
     "Notes",
     "Pairs",
+    "ParquetTable",
     "Position",
     "Remote",
     "Report",
     "Stream",
+    "content",
     "examine",
     "fetch",
     "files_by_kind",
