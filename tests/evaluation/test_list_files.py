@@ -1,12 +1,13 @@
 """Anyone's recommendation file: the same lists whatever the format, ids as they are, a sentence where it is wrong."""
 
 import gzip
+import os
 
 import polars
 import pytest
 
 import corml
-from corml.errors import DataError
+from corml.errors import DataError, ResourceError
 from corml.evaluation import evaluate_lists
 from corml.evaluation.external_lists import by_user
 from corml.evaluation.list_files import read_lists
@@ -51,7 +52,7 @@ def test_without_rank_and_score_the_order_of_rows_counts(tmp_path):
         ("a.csv", "user,item,rank\n1,2,first\n", "rank of the lists"),
         ("a.csv", "user,item\n1,2\n1,\n", "Row 2 of the lists"),
         ("a.csv", "", "cannot be read as csv"),
-        ("a.parquet", "no parquet", "cannot be read as parquet"),
+        ("a.parquet", "no parquet", "not a readable Parquet file"),
         ("a.run", "u1 Q0 i1 1 0.5 mine\nu1 i2 2\n", "Line 2 of the run"),
         ("a.run", "u1 Q0 i1 1 high mine\n", "score of the lists"),
     ],
@@ -78,3 +79,55 @@ def test_a_models_own_lists_from_a_file_are_as_good_as_the_model(tmp_path, split
     assert theirs.notes["recommended items already seen, taken out"] > 0
     unmasked = evaluate_lists(tmp_path / "lists.csv", split, ["ndcg@10"])
     assert unmasked["ndcg@10"] < ours["ndcg@10"]
+
+
+BOMBS = {
+    "a.csv.gz": gzip.compress(b"user,item,rank\n" + b"1,1,1\n" * 100_000),
+    "a.run.gz": gzip.compress(b"1 Q0 1 1 1 x\n" * 100_000),
+}
+
+
+@pytest.mark.parametrize("name", list(BOMBS))
+def test_lists_that_grow_beyond_all_bounds_are_refused(tmp_path, monkeypatch, name):
+    """1.6 MB of a run became 8.5 GB, and as much of a table the end of the process."""
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 100_000)
+    (tmp_path / name).write_bytes(BOMBS[name])
+    with pytest.raises(DataError, match="expands more than 200-fold"):
+        read_lists(tmp_path / name)
+
+
+def test_lists_of_parquet_have_the_budget_of_any_parquet(tmp_path, monkeypatch):
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 100_000)
+    polars.DataFrame({"user": ["u" * 5_000] * 1_000, "item": ["i"] * 1_000}).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match="expands more than 200-fold"):
+        read_lists(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.run"])
+def test_lists_that_do_not_fit_into_memory_are_refused_before_they_are_split(tmp_path, monkeypatch, name):
+    (tmp_path / name).write_bytes(gzip.decompress(BOMBS[f"{name}.gz"]))
+    monkeypatch.setattr("corml.memory.budget", lambda: 10_000_000)
+    with pytest.raises(ResourceError, match=r"Reading the lists .* needs"):
+        read_lists(tmp_path / name)
+
+
+@pytest.mark.parametrize("column", ["user", "item", "rank"])
+def test_a_column_of_lists_is_refused_in_a_sentence(tmp_path, column):
+    columns = {"user": ["u"], "item": ["i"], "rank": [1]} | {column: [[1, 2]]}
+    polars.DataFrame(columns).write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(DataError, match=f"The column {column} of the lists .* one plain value per row"):
+        read_lists(tmp_path / "a.parquet")
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are of POSIX")
+@pytest.mark.parametrize("name", ["a.run", "a.csv", "a.parquet"])
+def test_a_pipe_is_not_waited_for(tmp_path, name):
+    os.mkfifo(tmp_path / name)
+    with pytest.raises(DataError, match="is a pipe or a device"):
+        read_lists(tmp_path / name)
+
+
+def test_a_line_of_a_run_without_end_is_not_split_to_its_end(tmp_path):
+    (tmp_path / "a.run").write_text("u1 Q0 i1 1 0.5 mine\n\n" + "a " * 1_000)
+    with pytest.raises(DataError, match=r"Line 3 of the run .* has more than six words"):
+        read_lists(tmp_path / "a.run")

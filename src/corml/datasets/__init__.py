@@ -1,9 +1,9 @@
 """LOAD: interactions in, from files, frames and known data sets; a doctor for them; and out again.
 
 Each public file of this room is a data set that `load` knows by name. Files with an underscore are the machinery, in
-the order data takes: `_packed` (bytes), a file for each kind of table (`_text`, `_frames`, `_json`, `_excel`, `_lists`,
-`_databases`, `_folders`, `_by_kind`), `_columns` and `_times`, `_rows`, `_pairs`, `_filters`; `_items` is the table of
-items. `_blocks` and `_stream` read what is too large to hold.
+the order data takes: `_packed` (bytes), a file for each kind of table (`_text`, `_frames`, `_parquet`, `_npz`, `_json`,
+`_excel`, `_lists`, `_databases`, `_folders`, `_by_kind`), `_columns` and `_times`, `_rows`, `_pairs`, `_filters`;
+`_items` is the table of items. `_blocks` and `_stream` read what is too large to hold.
 """
 
 from corml.datasets._blocks import Cut, Position
@@ -15,21 +15,26 @@ from corml.datasets._items import load_items
 from corml.datasets._known import Known, Remote, folder, get, known, present
 from corml.datasets._load import load
 from corml.datasets._options import Notes
+from corml.datasets._packed import Content, content
 from corml.datasets._pairs import Pairs
+from corml.datasets._parquet import ParquetTable
 from corml.datasets._stream import Batch, Stream
 from corml.datasets._write import write
 
 __all__ = [
     "Batch",
+    "Content",
     "Cut",
     "Finding",
     "Known",
     "Notes",
     "Pairs",
+    "ParquetTable",
     "Position",
     "Remote",
     "Report",
     "Stream",
+    "content",
     "examine",
     "fetch",
     "files_by_kind",

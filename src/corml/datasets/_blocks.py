@@ -13,10 +13,11 @@ from typing import IO, Protocol, cast
 
 import corml.datasets._text as _text
 from corml.datasets._columns import Columns, Table
-from corml.datasets._frames import damage, plain_names
+from corml.datasets._frames import plain_names
 from corml.datasets._lists import looks_like_lists
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content, kind_of, shown
+from corml.datasets._parquet import damage
 from corml.errors import DataError, UsageError
 
 __all__ = ["Cut", "Position", "about_rows", "blocks", "bytes_before"]

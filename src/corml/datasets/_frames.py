@@ -1,18 +1,14 @@
-"""Tables in memory: data frames of any make, Parquet files, NPZ archives, and known files in layouts of their own.
+"""Tables in memory: data frames of any make, and known files in layouts of their own.
 
 Of those, «adjacency» lines hold a user and all their items; «pairs» lines a user, an item and more. Their rows come out
 sorted by user and item, as numbers, whatever the pieces' order: a split by seed must not depend on how files are cut.
 """
 
-import io
-import zipfile
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import date, datetime
 from decimal import Decimal
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from corml.datasets._bytes import as_text, unix_lines
 from corml.datasets._columns import Columns
@@ -25,10 +21,7 @@ if TYPE_CHECKING:
     import narwhals as nw
     import polars as pl
 
-__all__ = ["FrameTable", "column", "damage", "from_frame", "from_npz", "from_parquet", "from_pieces", "plain_names"]
-
-PARQUET_ROW = 16  # bytes of a user and an item at the least, however well they are packed
-ARRAYS = ("user", "item", "rating", "time", "weight")  # of an NPZ file
+__all__ = ["FrameTable", "column", "from_frame", "from_pieces", "plain_names"]
 
 
 class FrameTable:
@@ -59,43 +52,6 @@ def plain_names(names: Sequence[str], where: str) -> list[str]:
     return plain
 
 
-def from_parquet(content: Content, *, allow_expansion: bool = False) -> FrameTable:
-    """Read a Parquet file, column by column as they are needed; what it says of itself is read first."""
-    from corml.lazy_polars import polars as pl
-
-    with damage(content.where):
-        names = list(pl.read_parquet_schema(io.BytesIO(content.data)))
-        rows = pl.scan_parquet(io.BytesIO(content.data)).select(pl.len()).collect().item()
-    content.expansion(allowed=allow_expansion).check(PARQUET_ROW * rows)
-
-    def get(at: int) -> pl.Series:
-        with damage(content.where):
-            return pl.read_parquet(io.BytesIO(content.data), columns=[names[at]]).to_series()
-
-    return FrameTable(names, get, content.where, rows)
-
-
-def from_npz(content: Content, *, allow_expansion: bool = False) -> FrameTable:
-    """Read an NPZ archive with arrays `user`, `item` and perhaps `rating`, `time`, `weight`; others are ignored."""
-    from corml.lazy_polars import polars as pl
-
-    try:
-        arrays = _arrays(content, allow_expansion)
-    except DataError:
-        raise
-    except Exception as fault:  # zipfile, zlib and numpy complain about hostile bytes in a dozen ways
-        reason = ascii_line(str(fault).partition("\n")[0], 200)
-        raise DataError(f"{content.where} is not an NPZ archive of plain arrays ({reason}): write it again.") from fault
-    missing = [name for name in ARRAYS[:2] if name not in arrays]
-    if missing:
-        raise DataError(f"{content.where} has no array {ascii_line(missing[0])}: `user` and `item` are needed.")
-    shapes = {array.shape for array in arrays.values()}
-    if len(shapes) > 1 or len(next(iter(shapes))) != 1:
-        raise DataError(f"{content.where} needs arrays of one dimension and equal length; it has {sorted(shapes)}.")
-    columns = list(arrays.values())
-    return FrameTable(list(arrays), lambda at: pl.Series(columns[at]), content.where, len(columns[0]))
-
-
 def from_frame(frame: Any) -> FrameTable:
     """Read a data frame: pandas, polars, pyarrow or whatever else narwhals understands."""
     import narwhals as nw
@@ -113,24 +69,6 @@ def from_frame(frame: Any) -> FrameTable:
         said = " ".join(str(fault).split())
         raise DataError(f"The frame cannot be used: {said} Rename its columns.") from fault
     return FrameTable(names, lambda at: _series(wrapped[:, at], names[at]), "The frame", len(wrapped))
-
-
-def _arrays(content: Content, allow_expansion: bool) -> dict[str, np.ndarray[Any, Any]]:
-    if not zipfile.is_zipfile(io.BytesIO(content.data)):
-        raise ValueError("it is no archive")
-    with np.load(io.BytesIO(content.data), allow_pickle=False) as archive:
-        if archive.zip:
-            content.expansion(allowed=allow_expansion).check(sum(info.file_size for info in archive.zip.infolist()))
-        return {name: _plain(archive[name]) for name in ARRAYS if name in archive.files}
-
-
-def _plain(array: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Text as Python's own (polars knows no strings of fixed width); byte strings count as UTF-8."""
-    if array.dtype.kind == "S":
-        array = np.char.decode(array, "utf-8")
-    if array.dtype.kind == "M" and np.datetime_data(array.dtype)[0] not in ("D", "ms", "us", "ns"):
-        array = array.astype("datetime64[ms]")  # polars knows no seconds, hours or years
-    return array.astype(object) if array.dtype.kind == "U" else array
 
 
 def column(values: Sequence[Any]) -> "pl.Series":
@@ -157,18 +95,6 @@ def _series(column: "nw.Series[Any]", name: str) -> "pl.Series":
             f"Column {ascii_line(name)} of the frame holds lists or records: one plain value per row is needed."
         )
     return pl.Series([None if is_missing(value) else str(value) for value in values], dtype=pl.String)
-
-
-@contextmanager
-def damage(where: str) -> Iterator[None]:
-    """Turn what a reader of Parquet says about a broken file into a sentence."""
-    from corml.lazy_polars import polars as pl
-
-    try:
-        yield
-    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as fault:  # damage can make it panic
-        reason = str(fault).partition("\n")[0]
-        raise DataError(f"{where} is not a readable Parquet file ({reason}): write it again.") from fault
 
 
 # --- pieces ----------------------------------------------------------------------------------------------------------

@@ -16,12 +16,14 @@ from corml.datasets._columns import Table
 from corml.datasets._databases import from_database, kind_of_database
 from corml.datasets._excel import ExcelTable
 from corml.datasets._folders import FolderTable, files_in, files_like, is_pattern
-from corml.datasets._frames import from_frame, from_npz, from_parquet, from_pieces
+from corml.datasets._frames import from_frame, from_pieces
 from corml.datasets._json import JsonTable
 from corml.datasets._known import Known
 from corml.datasets._lists import ListTable, looks_like_lists
+from corml.datasets._npz import from_npz
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content, content, shown, standard_input
+from corml.datasets._parquet import ParquetTable
 from corml.datasets._text import TextTable
 from corml.errors import DataError, UsageError, ascii_line
 from corml.settings import nearest
@@ -93,7 +95,7 @@ def _refuse_query(options: Options, what: str) -> None:
 def table(read: Content, options: Options, notes: Notes, *, quotes: bool = True, nested: bool = False) -> Table:
     """Read the table in some bytes, by their kind; `nested` lets a field of JSON hold a list."""
     if read.kind in ("parquet", "pq"):
-        return from_parquet(read, allow_expansion=options.allow_expansion)
+        return ParquetTable(read, allow_expansion=options.allow_expansion)
     if read.kind == "npz":
         return from_npz(read, allow_expansion=options.allow_expansion)
     if read.kind in ("jsonl", "ndjson", "json"):

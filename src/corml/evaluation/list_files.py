@@ -10,10 +10,15 @@
 Ids stay text, so that "007" is not "7".
 """
 
+import io
 import os
+from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corml.errors import DataError, ascii_line
+from corml import memory
+from corml.datasets import Content, ParquetTable, content
+from corml.errors import DataError, ascii_line, quoted
 
 if TYPE_CHECKING:
     import polars
@@ -24,6 +29,10 @@ TABLES = {".csv": ",", ".tsv": "\t"}
 TREC = (".run", ".trec", ".txt")
 ENDINGS = (*TABLES, ".parquet", *TREC)
 TREC_COLUMNS = ("user", "word", "item", "rank", "score", "name")
+
+PER_VALUE = 24  # bytes of a field in memory,
+PER_ROW = 200  # of a row of a table, whose ids become objects of Python,
+PER_RUN_ROW = 800  # and of a row of a run, all of whose words do
 
 # What other programs call the columns; the first that is there is taken.
 NAMES = {
@@ -38,21 +47,15 @@ def read_lists(path: str | os.PathLike[str]) -> "polars.DataFrame":
     """Columns user and item as text, each user's items from the best to the worst."""
     from corml.lazy_polars import polars
 
-    name, text = ascii_line(path, 200), os.fspath(path)
-    kind = _ending(text, name)
+    name = ascii_line(path, 200)
+    kind = _ending(os.fspath(path), name)
+    file = content(Path(path))
     try:
-        if kind == ".parquet":
-            frame = polars.read_parquet(text)
-        elif kind in TABLES:
-            frame = polars.read_csv(text, separator=TABLES[kind], infer_schema=False)
-        else:
-            frame = _trec(text, name)
-    except OSError as fault:
-        raise DataError(f"Cannot read the lists {name}: {fault.strerror or fault}.") from None
-    except (polars.exceptions.PolarsError, UnicodeDecodeError) as fault:
+        frame = _of_parquet(file, name) if kind == ".parquet" else _of_text(file.data, kind, name)
+        return _ordered(frame, name, by_score=kind in TREC)
+    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, UnicodeDecodeError) as fault:
         reason = str(fault).partition("\n")[0]
         raise DataError(f"The lists {name} cannot be read as {kind[1:]}: {ascii_line(reason, 200)}.") from None
-    return _ordered(_named(frame, name), name, by_score=kind in TREC)
 
 
 def _ending(path: str, name: str) -> str:
@@ -63,35 +66,59 @@ def _ending(path: str, name: str) -> str:
     raise DataError(f"Cannot tell what the lists {name} are: the name must end in {', '.join(ENDINGS)}.")
 
 
-def _trec(path: str, name: str) -> "polars.DataFrame":
-    """Words between any blanks."""
-    import gzip
-
+def _of_parquet(file: Content, name: str) -> "polars.DataFrame":
     from corml.lazy_polars import polars
 
-    open_text = gzip.open if path.lower().endswith(".gz") else open
-    with open_text(path, "rt", encoding="utf-8") as lines:
-        rows = [line.split() for line in lines]
-    rows = [row for row in rows if row]
-    odd = next((number for number, row in enumerate(rows, start=1) if len(row) != len(TREC_COLUMNS)), None)
-    if odd is not None:
-        raise DataError(
-            f"Line {odd} of the run {name} has {len(rows[odd - 1])} words: a TREC run has six, user Q0 item rank score "
-            "name."
-        )
+    table = ParquetTable(file)
+    used = _used(table.names, name)
+    columns = table.read(list(used.values())).series
+    for ours, column in zip(used, columns, strict=True):
+        if column.dtype.is_nested():
+            raise DataError(
+                f"The column {ours} of the lists {name} holds {column.dtype}: one plain value per row is needed."
+            )
+    return polars.DataFrame(dict(zip(used, columns, strict=True)))
+
+
+def _of_text(data: bytes, kind: str, name: str) -> "polars.DataFrame":
+    from corml.lazy_polars import polars
+
+    separator = TABLES.get(kind, " ")
+    rows = data.count(b"\n") + data.count(b"\r") + 1
+    values = rows + data.count(separator.encode())
+    needed = len(data) + (PER_RUN_ROW * rows if kind in TREC else PER_ROW * rows + PER_VALUE * values)
+    memory.require(needed, what=f"Reading the lists {name}", instead="write them as Parquet, or add memory.")
+    frame = _trec(data, name) if kind in TREC else polars.read_csv(data, separator=separator, infer_schema=False)
+    return frame.select(polars.nth(at).alias(ours) for ours, at in _used(frame.columns, name).items())
+
+
+def _trec(data: bytes, name: str) -> "polars.DataFrame":
+    """Words between any blanks."""
+    from corml.lazy_polars import polars
+
+    rows = []
+    for number, line in enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"), start=1):
+        words = line.split(maxsplit=len(TREC_COLUMNS))
+        if words and len(words) != len(TREC_COLUMNS):
+            count = len(words) if len(words) < len(TREC_COLUMNS) else "more than six"
+            raise DataError(
+                f"Line {number} of the run {name} has {count} words: a TREC run has six, user Q0 item rank score name."
+            )
+        if words:
+            rows.append(words)
     return polars.DataFrame(rows, schema=dict.fromkeys(TREC_COLUMNS, polars.String), orient="row")
 
 
-def _named(frame: "polars.DataFrame", name: str) -> "polars.DataFrame":
-    """The columns that are used, under our names."""
-    found = {ours: next((n for n in theirs if n in frame.columns), None) for ours, theirs in NAMES.items()}
+def _used(names: Sequence[str], name: str) -> dict[str, int]:
+    """The places of the columns that are used, under our names."""
+    found = {ours: next((names.index(n) for n in theirs if n in names), None) for ours, theirs in NAMES.items()}
     missing = [ours for ours in ("user", "item") if found[ours] is None]
     if missing:
-        there = ", ".join(map(ascii_line, frame.columns))
+        there = quoted(names, 8)
         raise DataError(
             f"The lists {name} have no column {' nor '.join(missing)} among {there}: name them user and item."
         )
-    return frame.select([frame[theirs].alias(ours) for ours, theirs in found.items() if theirs is not None])
+    return {ours: at for ours, at in found.items() if at is not None}
 
 
 def _ordered(frame: "polars.DataFrame", name: str, *, by_score: bool) -> "polars.DataFrame":
