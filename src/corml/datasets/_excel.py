@@ -113,7 +113,7 @@ def _filled(sheet: Any, limit: Expansion) -> Iterator[Row]:
         if any(cell is not None for cell in row):
             width = width or len(row)
             taken += PER_CELL * len(row)
-            limit.check_while_reading(taken, PER_CELL * len(row))
+            limit.check_while_reading(taken, PER_CELL * len(row), "Reading")
             yield number, row
 
 
