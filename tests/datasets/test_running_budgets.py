@@ -1,17 +1,21 @@
 """What a small file grows to in memory is counted while it is read, not when all of it is there."""
 
+import contextlib
 import io
 import json
+import sqlite3
 
+import duckdb
 import openpyxl
 import pytest
 
+import corml.datasets._databases as _databases
 import corml.datasets._json as _json
 from corml.datasets import load
 from corml.datasets._excel import ExcelTable
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import content
-from corml.errors import DataError
+from corml.errors import DataError, ResourceError
 
 
 def pairs(data):
@@ -134,3 +138,77 @@ def test_a_row_that_no_workbook_has_is_refused_before_all_above_it_are_counted(m
     path = make("a.xlsx", workbook(["user", "item"], [[1, 2]] * 4))
     with pytest.raises(DataError, match=r"has a row beyond 4, the last of Excel"):
         load(path)
+
+
+# --- databases -------------------------------------------------------------------------------------------------------
+
+ENDLESS = "WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x + 1 FROM c)"
+
+
+def database(path, statement):
+    with contextlib.closing((sqlite3 if path.suffix == ".sqlite" else duckdb).connect(str(path))) as connection:
+        connection.execute(statement)
+        connection.commit()
+    return path
+
+
+def test_a_view_without_end_is_refused_by_its_bytes(tmp_path, monkeypatch):
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 1_000_000)
+    path = database(tmp_path / "a.sqlite", f"CREATE VIEW v AS {ENDLESS} SELECT x AS user, x AS item FROM c")
+    with pytest.raises(DataError, match="expands more than 200-fold"):
+        load(path)
+
+
+def test_the_answer_of_a_query_must_fit_into_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr("corml.datasets._expansion.STEP", 100_000)
+    monkeypatch.setattr("corml.memory.budget", lambda: 500_000)
+    path = database(tmp_path / "a.sqlite", f"CREATE VIEW v AS {ENDLESS} SELECT x AS user, x AS item FROM c")
+    with pytest.raises(ResourceError, match=r"Reading .* the budget is 488\.3 KiB; read it in parts"):
+        load(path, allow_expansion=True)
+
+
+def test_a_view_that_gives_no_row_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(_databases, "PATIENCE", 0.2)
+    path = database(tmp_path / "a.sqlite", f"CREATE VIEW v AS {ENDLESS} SELECT x AS user, x AS item FROM c WHERE x < 0")
+    with pytest.raises(DataError, match=r"gave no row for 0\.2 seconds: .* query= \(--query\)"):
+        load(path)
+
+
+def test_a_view_of_duckdb_that_gives_no_row_is_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(_databases, "PATIENCE", 0.3)
+    rows = "SELECT range AS u, range AS i FROM range(10000000000000) WHERE (range + random()) < 0"
+    path = database(tmp_path / "a.duckdb", f"CREATE VIEW v AS {rows}")
+    with pytest.raises(DataError, match=r"gave no row for 0\.3 seconds"):
+        load(path, user="u", item="i")
+
+
+def test_a_query_that_somebody_wrote_may_take_its_time(tmp_path, monkeypatch):
+    monkeypatch.setattr(_databases, "PATIENCE", 0.0)
+    monkeypatch.setattr(_databases, "STEPS", 10)
+    path = database(tmp_path / "a.sqlite", "CREATE TABLE t AS SELECT 'a' AS user, 'x' AS item")
+    long = f"{ENDLESS} SELECT x AS user, x AS item FROM c WHERE x > 1000 LIMIT 1"
+    assert pairs(load(path, query=long)) == [("1001", "1001")]
+
+
+def test_one_value_of_many_megabytes_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(_databases, "LONGEST", 10_000)
+    path = database(tmp_path / "a.sqlite", "CREATE VIEW v AS SELECT hex(zeroblob(20000)) AS user, 1 AS item")
+    with pytest.raises(DataError, match="string or blob too big"):
+        load(path)
+
+
+def test_a_duckdb_view_without_end_is_refused(tmp_path, monkeypatch):
+    monkeypatch.setattr(_databases, "BOMB_SIZE", 10_000_000)
+    monkeypatch.setattr(_databases, "BOMB_RATIO", 1)
+    path = database(tmp_path / "a.duckdb", "CREATE VIEW v AS SELECT range AS u, range AS i FROM range(100000000000)")
+    with pytest.raises(ResourceError, match=r"takes more memory than a file of its size may"):
+        load(path, user="u", item="i")
+
+
+@pytest.mark.parametrize("by_view", [True, False])
+def test_a_duckdb_file_reads_no_other_file(tmp_path, by_view):
+    (tmp_path / "secret.csv").write_text("u,i\n1,2\n")
+    rows = f"SELECT u, i FROM read_csv('{tmp_path}/secret.csv')"
+    path = database(tmp_path / "a.duckdb", f"CREATE VIEW v AS {rows}")
+    with pytest.raises(DataError, match="file system operations are disabled"):
+        load(path, user="u", item="i", query=None if by_view else rows)

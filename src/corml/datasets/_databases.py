@@ -15,7 +15,7 @@ from corml.datasets._columns import Columns
 from corml.datasets._expansion import BOMB_RATIO, BOMB_SIZE, Expansion
 from corml.datasets._frames import FrameTable, column
 from corml.datasets._packed import magic, shown
-from corml.errors import DataError, UsageError, ascii_line, quoted
+from corml.errors import DataError, ResourceError, UsageError, ascii_line, quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -126,7 +126,7 @@ def _duckdb(path: Path, query: str | None, limit: Expansion) -> QueryTable:
     def asked() -> Iterator[Any]:
         patience = _Patience(path, query)
         faults = (duckdb.Error, pl.exceptions.PolarsError)
-        config = {**ALONE, "memory_limit": f"{_most(limit)}B"}
+        config: dict[str, Any] = {**ALONE, "memory_limit": f"{_most(limit)}B"}
         with (
             _complaints(path, patience, *faults),
             closing(duckdb.connect(str(path), read_only=True, config=config)) as database,
@@ -222,5 +222,12 @@ def _complaints(path: Path, patience: _Patience, *kinds: type[Exception]) -> Ite
     except kinds as fault:
         if patience.ended:
             raise patience.refusal() from fault
+        if str(fault) == "interrupted":  # by Ctrl-C: SQLite keeps to itself what was raised while it asked
+            raise KeyboardInterrupt from fault
+        if type(fault).__name__ == "OutOfMemoryException":
+            raise ResourceError(
+                f"The answer of {shown(path)} takes more memory than a file of its size may, or than is free: "
+                "ask for less with query= (--query), or pass allow_expansion=True (--allow-expansion)."
+            ) from fault
         reason = ascii_line(str(fault).strip().partition("\n")[0], 200)[1:-1]
         raise DataError(f"{shown(path)} cannot be queried: {reason}. Check query= (--query) and the file.") from fault
