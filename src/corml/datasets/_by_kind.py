@@ -129,7 +129,8 @@ class TablesByKind:
             columns = dict(zip(inside, read.series, strict=True))
             parts.append(replace(read, series=[_column(role, columns, kind, len(read)) for role in wanted]))
         series = [joined([part.series[at] for part in parts], name) for at, name in enumerate(wanted)]
-        return Columns(series, parts[0].unit, faults=faults, places=places)
+        more = sum(part.more_faults for part in parts)
+        return Columns(series, parts[0].unit, faults=faults, places=places, more_faults=more)
 
 
 def _positions(table: Table, options: Options) -> dict[str, int]:

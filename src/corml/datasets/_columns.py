@@ -24,6 +24,7 @@ __all__ = [
     "Coded",
     "Columns",
     "Fault",
+    "Faults",
     "Place",
     "Table",
     "ids",
@@ -32,6 +33,7 @@ __all__ = [
     "texts",
 ]
 
+LISTED = 100  # faults of a table that are kept; the others are counted
 PER_OBJECT = 50  # bytes of a value that is an object of Python for a while
 UUID_BYTES = 16
 NULL = "null"  # the id of rows without one, where they are kept
@@ -48,6 +50,21 @@ class Fault:
     where: str = ""  # that file, where there are several
 
 
+@dataclass
+class Faults:
+    """The first faults of a table, and how many more there are: a file may have nothing but bad rows."""
+
+    first: list[Fault] = field(default_factory=list)
+    more: int = 0
+
+    def add(self, number: int, what: str) -> None:
+        """Keep or count one."""
+        if len(self.first) < LISTED:
+            self.first.append(Fault(number, what))
+        else:
+            self.more += 1
+
+
 @dataclass(frozen=True)
 class Place:
     """A stretch of rows that come from one of several files."""
@@ -60,7 +77,7 @@ class Place:
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that were read; rows that do not even have all columns are listed as faults."""
+    """The columns that were read; rows that do not even have all columns are faults, of which the first are listed."""
 
     series: "list[pl.Series]"
     unit: str  # what rows are counted in: «line» of a file, «row» of a frame
@@ -68,6 +85,12 @@ class Columns:
     lines: NDArray[np.int64] | None = None  # the numbers of all rows, where they are not consecutive
     faults: list[Fault] = field(default_factory=list)
     places: list[Place] = field(default_factory=list)  # the files in turn, where there are several
+    more_faults: int = 0  # those that are not listed
+
+    @property
+    def faulty(self) -> int:
+        """How many rows do not even have all columns."""
+        return len(self.faults) + self.more_faults
 
     def __len__(self) -> int:
         return len(self.series[0])

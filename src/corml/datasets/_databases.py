@@ -5,12 +5,17 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
+from sys import getsizeof
+from threading import Timer
+from time import monotonic
 from typing import TYPE_CHECKING, Any
 
+from corml import memory
 from corml.datasets._columns import Columns
+from corml.datasets._expansion import BOMB_RATIO, BOMB_SIZE, Expansion
 from corml.datasets._frames import FrameTable, column
 from corml.datasets._packed import magic, shown
-from corml.errors import DataError, UsageError, ascii_line, quoted
+from corml.errors import DataError, ResourceError, UsageError, ascii_line, quoted
 
 if TYPE_CHECKING:
     import polars as pl
@@ -18,7 +23,16 @@ if TYPE_CHECKING:
 __all__ = ["QueryTable", "from_database", "kind_of_database"]
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb")
-BATCH = 50_000  # rows taken from SQLite at a time
+LONGEST = 1 << 24  # bytes of one value or row of SQLite
+STEPS = 100_000  # of SQLite's machine, after which it is asked whether to go on
+PATIENCE = 120.0  # seconds without a row
+ALONE = {  # a DuckDB file reads no other file, no network and no extension, and nothing in it can change that
+    "enable_external_access": "false",
+    "autoload_known_extensions": "false",
+    "autoinstall_known_extensions": "false",
+    "temp_directory": "",
+    "lock_configuration": "true",
+}
 
 Fetch = Callable[[Sequence[int]], "list[pl.Series]"]
 
@@ -47,38 +61,58 @@ def kind_of_database(path: Path) -> str | None:
     return None
 
 
-def from_database(path: Path, kind: str, query: str | None) -> QueryTable:
-    """Read the answer to a query, or the only table."""
-    return (_sqlite if kind == "SQLite" else _duckdb)(path, query)
+def from_database(path: Path, kind: str, query: str | None, *, allow_expansion: bool = False) -> QueryTable:
+    """Read the answer to a query, or the only table; a view in a file may be without end, so its bytes are counted."""
+    limit = Expansion(path.stat().st_size, allow_expansion, shown(path))
+    return (_sqlite if kind == "SQLite" else _duckdb)(path, query, limit)
 
 
-def _sqlite(path: Path, query: str | None) -> QueryTable:
+def _sqlite(path: Path, query: str | None, limit: Expansion) -> QueryTable:
     import sqlite3
 
-    def connect() -> Any:
-        return closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True))
+    faults = (sqlite3.Error, sqlite3.Warning)
 
-    with _complaints(path, sqlite3.Error, sqlite3.Warning), connect() as database:
+    @contextmanager
+    def asked(patience: "_Patience") -> Iterator[Any]:
+        with _complaints(path, patience, *faults), closing(_opened_sqlite(path)) as database:
+            database.set_progress_handler(patience.is_over, STEPS)
+            yield database
+
+    with asked(_Patience(path, query)) as database:
         tables = database.execute(
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         )
-        chosen = query or _only([name for (name,) in tables], path)
-        names = [about[0] for about in database.execute(chosen).description or ()]
+        table = "" if query else _only([name for (name,) in tables], path)
+        names = [about[0] for about in database.execute(query or f"{table} LIMIT 0").description or ()]
     _check_answer(names, path)
 
     def fetch(positions: Sequence[int]) -> "list[pl.Series]":
         values: list[list[Any]] = [[] for _ in positions]
-        with _complaints(path, sqlite3.Error, sqlite3.Warning), connect() as database:
-            answer = database.execute(chosen)
-            while rows := answer.fetchmany(BATCH):
+        taken, patience = 0, _Patience(path, query)
+        with asked(patience) as database:
+            for row in database.execute(query or table):
+                patience.renew()
+                piece = 0
                 for kept, at in zip(values, positions, strict=True):
-                    kept.extend(row[at] for row in rows)
+                    kept.append(row[at])
+                    piece += 8 + getsizeof(row[at])
+                taken += piece
+                limit.check_while_reading(taken, piece, "Reading")
         return [column(kept) for kept in values]
 
     return QueryTable(names, fetch, shown(path))
 
 
-def _duckdb(path: Path, query: str | None) -> QueryTable:
+def _opened_sqlite(path: Path) -> Any:
+    import sqlite3
+
+    database = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+    database.setlimit(sqlite3.SQLITE_LIMIT_LENGTH, LONGEST)
+    database.execute("PRAGMA trusted_schema = OFF")  # views of the file call no function that has side effects
+    return database
+
+
+def _duckdb(path: Path, query: str | None, limit: Expansion) -> QueryTable:
     if importlib.util.find_spec("duckdb") is None:
         raise UsageError(
             f"{shown(path)} is a DuckDB file, and duckdb, which reads it, is not installed: "
@@ -88,10 +122,19 @@ def _duckdb(path: Path, query: str | None) -> QueryTable:
 
     from corml.lazy_polars import polars as pl
 
-    def connect() -> Any:
-        return closing(duckdb.connect(str(path), read_only=True))
+    @contextmanager
+    def asked() -> Iterator[Any]:
+        patience = _Patience(path, query)
+        faults = (duckdb.Error, pl.exceptions.PolarsError)
+        config: dict[str, Any] = {**ALONE, "memory_limit": f"{_most(limit)}B"}
+        with (
+            _complaints(path, patience, *faults),
+            closing(duckdb.connect(str(path), read_only=True, config=config)) as database,
+            patience.interrupting(database.interrupt),
+        ):
+            yield database
 
-    with _complaints(path, duckdb.Error), connect() as database:
+    with asked() as database:
         tables = database.execute("SELECT table_name FROM information_schema.tables ORDER BY 1").fetchall()
         chosen = query or _only([name for (name,) in tables], path)
         answer = database.sql(chosen)
@@ -99,12 +142,60 @@ def _duckdb(path: Path, query: str | None) -> QueryTable:
     _check_answer(names, path)
 
     def fetch(positions: Sequence[int]) -> "list[pl.Series]":
-        with _complaints(path, duckdb.Error), connect() as database:
-            wanted = ", ".join(_identifier(names[at]) for at in positions)
-            frame = pl.DataFrame(database.sql(chosen).project(wanted))
+        wanted = ", ".join(_identifier(names[at]) for at in positions)
+        with asked() as database:  # DuckDB holds the answer first, within its limit of memory
+            database.execute(f"CREATE TEMP TABLE answer AS SELECT {wanted} FROM ({chosen.rstrip().rstrip(';')}\n)")
+            frame = pl.DataFrame(database.sql("FROM temp.answer"))
         return [frame.to_series(at) for at in range(len(positions))]
 
     return QueryTable(names, fetch, shown(path))
+
+
+def _most(limit: Expansion) -> int:
+    """Bytes that DuckDB may take: the answer is in memory twice, and no larger than an honest file makes it."""
+    free = memory.budget() // 2
+    return free if limit.allowed else min(free, max(BOMB_SIZE, BOMB_RATIO * limit.packed))
+
+
+class _Patience:
+    """How long a view may work without a row; a query that somebody wrote may take as long as it likes."""
+
+    def __init__(self, path: Path, query: str | None) -> None:
+        self._where, self._limited, self.ended = shown(path), query is None, False
+        self.renew()
+
+    def renew(self) -> None:
+        """Begin again: there was a row."""
+        self._end = monotonic() + PATIENCE
+
+    def is_over(self) -> bool:
+        """Whether to end the query."""
+        self.ended = self._limited and monotonic() > self._end
+        return self.ended
+
+    @contextmanager
+    def interrupting(self, interrupt: Callable[[], None]) -> Iterator[None]:
+        """End a query by a call, when it is over."""
+
+        def end() -> None:
+            self.ended = True
+            interrupt()
+
+        timer = Timer(PATIENCE, end)
+        timer.daemon = True
+        if self._limited:
+            timer.start()
+        try:
+            yield
+        finally:
+            timer.cancel()
+
+    def refusal(self) -> DataError:
+        """What to say of a view that does not answer."""
+        return DataError(
+            f"{self._where} has a view that gave no row for {PATIENCE:g} seconds: correct it, or if it needs longer, "
+            "write the query yourself as query= (--query)."
+        )
 
 
 def _only(tables: Sequence[str], path: Path) -> str:
@@ -125,9 +216,18 @@ def _identifier(name: str) -> str:
 
 
 @contextmanager
-def _complaints(path: Path, *kinds: type[Exception]) -> Iterator[None]:
+def _complaints(path: Path, patience: _Patience, *kinds: type[Exception]) -> Iterator[None]:
     try:
         yield
     except kinds as fault:
+        if patience.ended:
+            raise patience.refusal() from fault
+        if str(fault) == "interrupted":  # by Ctrl-C: SQLite keeps to itself what was raised while it asked
+            raise KeyboardInterrupt from fault
+        if type(fault).__name__ == "OutOfMemoryException":
+            raise ResourceError(
+                f"The answer of {shown(path)} takes more memory than a file of its size may, or than is free: "
+                "ask for less with query= (--query), or pass allow_expansion=True (--allow-expansion)."
+            ) from fault
         reason = ascii_line(str(fault).strip().partition("\n")[0], 200)[1:-1]
         raise DataError(f"{shown(path)} cannot be queried: {reason}. Check query= (--query) and the file.") from fault

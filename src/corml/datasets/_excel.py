@@ -11,13 +11,17 @@ from typing import Any
 import numpy as np
 
 from corml.datasets._columns import Columns
+from corml.datasets._expansion import Expansion
 from corml.datasets._frames import column
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content
 from corml.datasets._sniff import bare, listed, looks_like_data, looks_like_header
-from corml.errors import DataError, UsageError, ascii_line, quoted
+from corml.errors import CormlError, DataError, UsageError, ascii_line, quoted
 
 __all__ = ["ExcelTable"]
+
+LAST_ROW = 1 << 20
+PER_CELL = 40  # bytes, with the number in it
 
 Row = tuple[int, list[Any]]  # its number in the sheet, and its cells
 
@@ -79,8 +83,9 @@ def _sheet(content: Content, options: Options, notes: Notes) -> list[Row]:
             warnings.simplefilter("ignore")  # about styles and filters that do not matter here
             workbook = openpyxl.load_workbook(io.BytesIO(content.data), read_only=True, data_only=True)
             with closing(workbook):
-                return list(_filled(workbook[_choose(workbook.sheetnames, content.where, options, notes)]))
-    except (DataError, UsageError):
+                sheet = workbook[_choose(workbook.sheetnames, content.where, options, notes)]
+                return list(_filled(sheet, content.expansion(allowed=options.allow_expansion)))
+    except CormlError:
         raise
     except Exception as fault:  # openpyxl, zipfile and the XML reader complain about damage in a dozen ways
         reason = str(fault).partition("\n")[0]
@@ -97,11 +102,19 @@ def _choose(names: Sequence[str], where: str, options: Options, notes: Notes) ->
     return options.sheet
 
 
-def _filled(sheet: Any) -> Iterator[Row]:
+def _filled(sheet: Any, limit: Expansion) -> Iterator[Row]:
+    """Rows with a cell as far as the first one reaches: one cell far to the right makes a row of 16,384."""
     sheet.reset_dimensions()  # some programs write wrong ones
+    width, taken = None, 0
     for number, cells in enumerate(sheet.iter_rows(values_only=True), start=1):
-        if any(cell is not None for cell in cells):
-            yield number, [_whole(cell) for cell in cells]
+        if number > LAST_ROW:
+            raise DataError(f"{limit.where} has a row beyond {LAST_ROW:,}, the last of Excel: save it again.")
+        row = [_whole(cell) for cell in cells[:width]]
+        if any(cell is not None for cell in row):
+            width = width or len(row)
+            taken += PER_CELL * len(row)
+            limit.check_while_reading(taken, PER_CELL * len(row), "Reading")
+            yield number, row
 
 
 def _whole(cell: Any) -> Any:

@@ -42,10 +42,9 @@ class Expansion:
                 "if that is right, pass allow_expansion=True (--allow-expansion)."
             )
 
-    def check_while_reading(self, size: int, piece: int) -> None:
+    def check_while_reading(self, size: int, piece: int, doing: str = "Unpacking") -> None:
         """Refuse what grows too much, and from time to time what memory does not hold; a piece was added just now."""
         self.check(size)
         if size // STEP != (size - piece) // STEP:  # what is there is copied once more in the end
-            memory.require(
-                size, what=f"Unpacking {self.where}", instead="unpack it and read it in parts, or add memory."
-            )
+            unpack = "unpack it and " if doing == "Unpacking" else ""
+            memory.require(size, what=f"{doing} {self.where}", instead=f"{unpack}read it in parts, or add memory.")

@@ -88,7 +88,8 @@ class FolderTable:
             places.append(Place(table.where, len(columns), columns.first, columns.lines))
             faults += [replace(fault, file=number, where=table.where) for fault in columns.faults]
         series = [joined([part.series[at] for part in parts], name) for at, name in enumerate(wanted)]
-        return Columns(series, parts[0].unit, faults=faults, places=places)
+        more = sum(part.more_faults for part in parts)
+        return Columns(series, parts[0].unit, faults=faults, places=places, more_faults=more)
 
     def _part(self, table: Table, path: Path, wanted: Sequence[str]) -> Columns:
         """Read the columns of one file, those that its folders name as well."""

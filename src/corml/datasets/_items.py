@@ -111,7 +111,7 @@ def attributes_of(
         name = names[one]
         kind = given.get(name) or ("text" if one == title else _kind(name, series, separator))
         columns[name] = _per_item(_column(series, kind, table.where, name, separator), rows, len(coded.labels))
-    _say(table, columns, len(read.faults) + int((rows < 0).sum()), len(rows), len(coded.labels), notes)
+    _say(table, columns, read.faulty + int((rows < 0).sum()), len(rows), len(coded.labels), notes)
     used = np.unique(rows[rows >= 0])
     items = Ids(coded.labels[row] for row in used)
     named = "" if title is None or columns[names[title]].kind != "text" else names[title]

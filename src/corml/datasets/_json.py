@@ -1,19 +1,23 @@
 """JSON Lines: a record on each line. A whole file that is one list of records is read as well."""
 
 import json
+import re
+from array import array
 from collections.abc import Iterator, Sequence
 from itertools import islice
 from typing import Any
 
 import numpy as np
 
+from corml import memory
 from corml.datasets._bytes import as_text
-from corml.datasets._columns import PER_OBJECT, Columns, Fault
+from corml.datasets._columns import PER_OBJECT, Columns, Faults
 from corml.datasets._packed import Content
 from corml.errors import DataError
 
 __all__ = ["JsonTable"]
 
+LONGEST = 1 << 22  # characters of one record
 SAMPLE = 1000  # records that are looked at for names
 
 Record = tuple[int, dict[str, Any] | str]  # the line or record number, and its fields, or why it has none
@@ -52,18 +56,19 @@ class JsonTable:
 
         names = [self.names[at] for at in positions]
         values: list[list[str | None]] = [[] for _ in names]
-        lines: list[int] = []
-        faults: list[Fault] = []
+        lines = array("q")
+        faults = Faults()
         for line, record in self._records():
             row = record if isinstance(record, str) else _row(record, names, nested=self._nested)
             if isinstance(row, str):
-                faults.append(Fault(line, row))
+                faults.add(line, row)
                 continue
             lines.append(line)
             for column, value in zip(values, row, strict=True):
                 column.append(value)
         series = [pl.Series(values=column, dtype=pl.String) for column in values]
-        return Columns(series, self.unit, lines=np.array(lines, dtype=np.int64), faults=faults)
+        numbers = np.array(lines, dtype=np.int64)
+        return Columns(series, self.unit, lines=numbers, faults=faults.first, more_faults=faults.more)
 
     def _records(self) -> Iterator[Record]:
         return self._listed() if self._list else self._by_line()
@@ -81,13 +86,69 @@ class JsonTable:
 
     def _listed(self) -> Iterator[Record]:
         try:
-            records = _DECODER.decode(self._text.strip())
+            for number, record in enumerate(_values(self._text.strip()), start=1):
+                yield number, record if isinstance(record, dict) else "it is not a JSON record"
         except (ValueError, RecursionError) as fault:
             raise DataError(f"{self.where} is not JSON ({fault}): write it again, a record on each line.") from fault
-        yield from enumerate((r if isinstance(r, dict) else "it is not a JSON record" for r in records), start=1)
 
 
+_BLANKS = re.compile(r"[ \t\n\r]*")
 _DECODER = json.JSONDecoder(parse_float=str, parse_int=str, parse_constant=str)
+
+
+def _values(text: str) -> Iterator[Any]:
+    """The values of a list, one after the other: all at once would take twenty times the text."""
+    window = _Window(text)
+    at = _after_blanks(text, 1)
+    more = not text.startswith("]", at)
+    while more:
+        value, at = window.decode(at)
+        yield value
+        at = _after_blanks(text, at)
+        more = text.startswith(",", at)
+        if more:
+            at = _after_blanks(text, at + 1)
+    if not text.startswith("]", at):
+        raise json.JSONDecodeError("Expecting ',' delimiter", text, at)
+    if at + 1 < len(text):
+        raise json.JSONDecodeError("Extra data", text, _after_blanks(text, at + 1))
+
+
+class _Window:
+    """A piece of a text in which values are decoded: one that is longer than it is refused before it fills memory."""
+
+    def __init__(self, text: str) -> None:
+        self._text = text
+        self._move(0)
+
+    def decode(self, at: int) -> tuple[Any, int]:
+        """The value that begins at a place of the text, and where it ends."""
+        value, end = self._whole(at)
+        if end < 0 and at > self._start:
+            self._move(at)
+            value, end = self._whole(at)
+        if end < 0:
+            raise ValueError(f"the record at character {at:,} is longer than {memory.size(LONGEST)}, or has no end")
+        return value, end
+
+    def _move(self, at: int) -> None:
+        self._start, self._piece = at, self._text[at : at + LONGEST]
+        self._last = at + LONGEST >= len(self._text)
+
+    def _whole(self, at: int) -> tuple[Any, int]:
+        """A value and its end; -1 if it may go on behind the window."""
+        try:
+            value, end = _DECODER.raw_decode(self._piece, at - self._start)
+        except json.JSONDecodeError as fault:
+            if self._last:
+                raise json.JSONDecodeError(fault.msg, self._text, self._start + fault.pos) from fault
+            return None, -1
+        return value, self._start + end if self._last or end < len(self._piece) else -1
+
+
+def _after_blanks(text: str, at: int) -> int:
+    found = _BLANKS.match(text, at)
+    return at if found is None else found.end()
 
 
 def _parse(line: str) -> dict[str, Any] | str:

@@ -82,7 +82,7 @@ def gather(table: Table, options: Options, notes: Notes, *, part: bool = False) 
         by_kind = kinds(series[chosen.event], options, table.where)
     present = _with_ids([users, items], notes, part=part)
     good = _good(table, columns, [_among(check, present) for check in checks], options, notes, part=part)
-    read, bad = len(good) + len(columns.faults), len(columns.faults) + int((~good).sum())
+    read, bad = len(good) + columns.faulty, columns.faulty + int((~good).sum())
     good &= present
     strength = of_rows(quantity, by_kind, time, options)
     strength = None if strength is None else strength.where(good)
@@ -132,7 +132,7 @@ def _good(
 ) -> NDArray[np.bool_]:
     """Mask of the rows that can be read; refuse the others, or too many of them, which a part alone does not tell."""
     bad: NDArray[np.bool_] = np.logical_or.reduce([check.bad for check in checks])
-    total, count = len(bad) + len(columns.faults), int(bad.sum()) + len(columns.faults)
+    total, count = len(bad) + columns.faulty, int(bad.sum()) + columns.faulty
     if not count:
         return ~bad
     first = _described(table, columns, _first(columns, checks))

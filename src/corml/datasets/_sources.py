@@ -65,7 +65,8 @@ def find(source: Any, options: Options, notes: Notes) -> Source:
         return _several(files_in(path), os.fspath(source), options, notes)
     database = kind_of_database(path)
     if database is not None:
-        return Source(from_database(path, database, options.query), os.fspath(source), options, path=path)
+        answer = from_database(path, database, options.query, allow_expansion=options.allow_expansion)
+        return Source(answer, os.fspath(source), options, path=path)
     _refuse_query(options, shown(path))
     read = content(path, allow_expansion=options.allow_expansion)
     return Source(table(read, options, notes), os.fspath(source), options, path=path)
@@ -126,7 +127,7 @@ def second_table(path: str | os.PathLike[str], options: Options, notes: Notes) -
     """Open a table about items that stands beside the interactions."""
     database = kind_of_database(Path(path)) if os.path.exists(path) else None
     if database is not None:
-        return from_database(Path(path), database, None)
+        return from_database(Path(path), database, None, allow_expansion=options.allow_expansion)
     read = content(Path(path), allow_expansion=options.allow_expansion)
     return table(read, Options(encoding=options.encoding), notes, nested=True)
 

@@ -8,6 +8,7 @@ import codecs
 import csv
 import io
 import re
+from array import array
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -17,7 +18,7 @@ import numpy as np
 
 import corml.datasets._sniff as _sniff
 from corml.datasets._bytes import as_text, unix_lines
-from corml.datasets._columns import PER_OBJECT, Columns, Fault
+from corml.datasets._columns import PER_OBJECT, Columns, Faults
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content
 from corml.errors import DataError, ascii_line
@@ -235,19 +236,19 @@ def _read_rows(data: bytes, positions: Sequence[int], layout: _Layout) -> Column
     from corml.lazy_polars import polars as pl
 
     values: list[list[str]] = [[] for _ in positions]
-    lines: list[int] = []
-    faults: list[Fault] = []
+    lines = array("q")
+    faults = Faults()
     for line, fields in islice(_records(data, layout), layout.header, None):
         if isinstance(fields, str):
-            faults.append(Fault(line, fields))
+            faults.add(line, fields)
         elif len(fields) != layout.width:
-            faults.append(Fault(line, f"there are {len(fields)} fields where {layout.width} are expected"))
+            faults.add(line, f"there are {len(fields)} fields where {layout.width} are expected")
         else:
             lines.append(line)
             for column, at in zip(values, positions, strict=True):
                 column.append(fields[at])
     series = [pl.Series(values=column, dtype=pl.String) for column in values]
-    return Columns(series, "line", lines=np.array(lines, dtype=np.int64), faults=faults)
+    return Columns(series, "line", lines=np.array(lines, dtype=np.int64), faults=faults.first, more_faults=faults.more)
 
 
 def _records(data: bytes, layout: _Layout) -> Iterator[Record]:

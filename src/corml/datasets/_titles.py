@@ -24,7 +24,7 @@ def from_table(table: Table, item: str, *, trim: bool, notes: Notes) -> dict[str
     columns = table.read([at, title])
     coded = _columns.ids(columns.series[0], "item", table.where, trim=trim)
     names = _columns.texts(columns.series[1], "title", table.where).to_list()
-    short = f", {len(columns.faults):,} rows without all columns left out" if columns.faults else ""
+    short = f", {columns.faulty:,} rows without all columns left out" if columns.faults else ""
     notes.add(f"titles: {table.where}{short}")
     titles: dict[str, str] = {}
     for code, bad, name in zip(coded.codes.tolist(), coded.check.bad.tolist(), names, strict=True):
