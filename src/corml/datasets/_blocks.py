@@ -13,7 +13,8 @@ from typing import IO, Protocol, cast
 
 import corml.datasets._text as _text
 from corml.datasets._columns import Columns, Table
-from corml.datasets._frames import damage, plain_names
+from corml.datasets._expansion import Expansion
+from corml.datasets._frames import PARQUET_ROW, damage, plain_names
 from corml.datasets._lists import looks_like_lists
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content, kind_of, shown
@@ -88,6 +89,11 @@ def _opener(path: Path) -> _Opener:
     )
 
 
+def _expansion(path: Path, options: Options) -> Expansion:
+    """What a file may grow to."""
+    return Expansion(path.stat().st_size, options.allow_expansion, shown(path))
+
+
 # --- Parquet ---------------------------------------------------------------------------------------------------------
 
 
@@ -121,6 +127,7 @@ def _of_parquet(path: Path, options: Options, notes: Notes, start: Position, cut
     with damage(shown(path)):
         names = list(pl.read_parquet_schema(path))
     rows = about_rows(path)
+    _expansion(path, options).check(PARQUET_ROW * rows)
     for first in range(start.at, max(rows, 1), cut.rows):
         count = max(min(cut.rows, rows - first), 0)
         yield _Rows(path, names, first, count), Position(first + count, first + count)
@@ -159,8 +166,9 @@ class _Below:
 
 def _of_text(path: Path, options: Options, notes: Notes, start: Position, cut: Cut) -> Iterator[Block]:
     try:
+        limit = _expansion(path, options)
         with _opened(path) as file:
-            first = next(_pieces(file, path, Position(), cut.bytes, quotes=True), (b"", Position()))
+            first = next(_pieces(file, limit, Position(), cut.bytes, quotes=True), (b"", Position()))
             content = Content(first[0], kind_of(path.name), shown(path), path.name)
             if looks_like_lists(content, options):
                 raise UsageError(
@@ -173,7 +181,7 @@ def _of_text(path: Path, options: Options, notes: Notes, start: Position, cut: C
             lines = beginning.count(b"\n")
             where = max(first[1], start, key=lambda position: position.at)
             file.seek(where.at)
-            for piece, end in _pieces(file, path, where, cut.bytes, quotes=top.may_quote):
+            for piece, end in _pieces(file, limit, where, cut.bytes, quotes=top.may_quote):
                 below = _text.TextTable(replace(content, data=beginning + piece), settled, Notes())
                 yield _Below(below, where.line - lines), end
                 where = end
@@ -186,20 +194,21 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _pieces(
-    file: IO[bytes], path: Path, start: Position, size: int, *, quotes: bool
+    file: IO[bytes], limit: Expansion, start: Position, size: int, *, quotes: bool
 ) -> Iterator[tuple[bytes, Position]]:
     """Whole lines of about so many bytes, each piece with the position after it."""
     held, at, line = b"", start.at, start.line
     while True:
         read = file.read(size)
         held += read
+        limit.check(at + len(held))
         end = _last_line_end(held, quotes=quotes) if read else len(held)
         if not read and not held.strip():
             return
         if not end:
             if len(held) > PATIENCE * size + _text.SAMPLE_BYTES:
                 raise DataError(
-                    f"{shown(path)}, line {line + 1:,}: no line ends outside of quotes for a long way: is a quote open?"
+                    f"{limit.where}, line {line + 1:,}: no line ends outside of quotes for a long way: is a quote open?"
                 )
             continue
         piece, held = held[:end], held[end:]

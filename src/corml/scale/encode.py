@@ -15,12 +15,13 @@ from numpy.typing import NDArray
 
 from corml.datasets import Batch, Pairs, Position, Stream
 from corml.errors import DataError, ascii_line
-from corml.labels import Labels, concatenated, of_series
+from corml.labels import Labels, of_series
 from corml.labels.hashing import buckets_of, hashes
 from corml.labels.numbering import Numbering
 from corml.progress import Progress
 from corml.scale.by_pair import by_pair
 from corml.scale.files import Piece, put_json, put_piece
+from corml.scale.gather import Gathered
 from corml.scale.plan import Plan
 from corml.store import digest
 from corml.store.folder import read_json
@@ -170,42 +171,39 @@ def merge_buckets(stream: Stream, plan: Plan, work: Work, progress: Progress) ->
     pieces = list(work.pieces())
     for bucket in range(plan.buckets):
         if not work.merged(bucket).exists():
-            put_piece(work.merged(bucket), **_merged(stream, work, pieces, bucket, items))
+            put_piece(work.merged(bucket), **_merged(stream, plan, work, pieces, bucket, items))
         progress("merge", bucket + 1, plan.buckets)
 
 
-def _merged(stream: Stream, work: Work, pieces: list[tuple[int, int]], bucket: int, items: int) -> dict[str, Any]:
-    labels, columns = _gathered(work, pieces, bucket)
-    users = Numbering()
-    user = users.add(labels, hashes(labels))[columns["user"]]
-    order = by_pair(user, columns["item"], len(users))  # rows of a pair stay as they were: the last is the last
+def _merged(
+    stream: Stream, plan: Plan, work: Work, pieces: list[tuple[int, int]], bucket: int, items: int
+) -> dict[str, Any]:
+    gathered = _gathered(plan, work, pieces, bucket)
+    users, columns = gathered.users, gathered.columns
+    order = by_pair(columns["user"], columns["item"], len(users))  # rows of a pair stay as they were: the last is last
     values = {name: columns[name][order] if name in columns else None for name in VALUES}
-    codes = user[order].astype(np.int64), columns["item"][order].astype(np.int64)
+    codes = columns["user"][order].astype(np.int64), columns["item"][order].astype(np.int64)
     pairs = stream.merge((len(users), items), codes, **values)
     arrays = {"users": users.labels.data, "user_starts": users.labels.starts, **as_csr(pairs, len(users), items)}
     if pairs.seen is not None:
         arrays |= {f"seen_{name}": array for name, array in as_csr(pairs.seen, len(users), items).items()}
     counts = {name: int(getattr(pairs, name)) for name in ("duplicates", "conflicts", "filtered")}
+    counts["duplicates"] += gathered.left_out
     return {"arrays": arrays, **counts}
 
 
-def _gathered(work: Work, pieces: list[tuple[int, int]], bucket: int) -> tuple[Labels, dict[str, NDArray[Any]]]:
-    """The labels of a bucket, batch after batch, and its rows; `user` counts through these labels."""
-    labels: list[Labels] = []
-    columns: dict[str, list[NDArray[Any]]] = {}
-    met = 0
+def _gathered(plan: Plan, work: Work, pieces: list[tuple[int, int]], bucket: int) -> Gathered:
+    """The users of a bucket and its rows, batch after batch."""
+    gathered = Gathered(plan.memory, plan.bucket_rows)
     for file, piece in pieces:
         with Piece(work.split(file, piece)) as rows, Piece(work.number(file, piece)) as numbered:
             first, last = rows["user_buckets"][bucket : bucket + 2]
             start, end = rows["row_buckets"][bucket : bucket + 2]
             ends = rows.between("user_starts", first, last + 1)
-            labels.append(Labels(rows.between("users", ends[0], ends[-1]), ends - ends[0]))
-            columns.setdefault("user", []).append(rows.between("user", start, end) + met)
-            columns.setdefault("item", []).append(numbered.between("item", start, end))
-            for name in rows.names & set(VALUES):
-                columns.setdefault(name, []).append(rows.between(name, start, end))
-        met += int(last - first)
-    return concatenated(labels), {name: np.concatenate(parts) for name, parts in columns.items()}
+            labels = Labels(rows.between("users", ends[0], ends[-1]), ends - ends[0])
+            columns = {name: rows.between(name, start, end) for name in rows.names & {"user", *VALUES}}
+            gathered.add(labels, columns | {"item": numbered.between("item", start, end)})
+    return gathered
 
 
 def as_csr(pairs: Pairs, users: int, items: int) -> dict[str, NDArray[Any]]:

@@ -46,6 +46,11 @@ class Plan:
         options = json.loads(json.dumps(stream.options.given(), default=str))
         return cls(files, options, memory, max(buckets, 1))
 
+    @property
+    def bucket_rows(self) -> int:
+        """How many rows of a bucket the budget allows."""
+        return self.memory // BUCKET_ROW
+
     def require_memory(self, rows: int) -> None:
         """Refuse a budget that the data would fill and that is not free."""
         needed = min(self.memory, rows * BUCKET_ROW)
