@@ -16,7 +16,7 @@ from corml.memory import require
 
 __all__ = ["Plan", "cut_for"]
 
-VERSION = 1  # of the way things are cut and written: pieces of another version are not used
+VERSION = 2  # of the way things are cut and written: pieces of another version are not used
 LEAST = 1 << 20  # bytes
 BATCH_ROW = 512  # bytes that a row of a batch takes at the peak, ids of usual length
 TEXT_BYTE = 24  # bytes that a byte of text takes
