@@ -12,7 +12,7 @@ import pytest
 import corml
 from corml.datasets import load
 from corml.datasets._packed import content
-from corml.datasets._parquet import ParquetTable
+from corml.datasets._parquet import Pages, ParquetTable
 from corml.datasets._thrift import Records
 from corml.errors import CormlError, DataError, ResourceError
 
@@ -32,7 +32,7 @@ def _no_value_is_read(monkeypatch):
     def read(*_):
         raise AssertionError("a column was read")
 
-    monkeypatch.setattr(ParquetTable, "_parts", read)
+    monkeypatch.setattr(Pages, "parts", read)
 
 
 def written(path, columns, **how):
@@ -88,10 +88,11 @@ def test_lists_of_texts_that_go_on_from_each_other_are_refused_before_they_are_r
 def test_differences_are_read_in_slices_that_stay_small(tmp_path, monkeypatch):
     monkeypatch.setattr("corml.datasets._parquet.SLICE", 60_000)
     columns = {"user": [LONG] * 1_000, "item": ["x"] * 1_000}
-    table = ParquetTable(content(written(tmp_path / "a.parquet", columns, **DELTA)))
+    path = written(tmp_path / "a.parquet", columns, **DELTA)
+    table = ParquetTable(content(path))
     with pytest.raises(DataError, match="expands more than 200-fold"):
         table.read([0, 1])
-    sizes = [part.estimated_size() for part in table._parts("user", 5_000)]
+    sizes = [part.estimated_size() for part in table._pages.parts(pl.scan_parquet(path), 0, 1_000)]
     assert max(sizes) <= 60_000
     assert sum(sizes) == 5_000_000
 
@@ -137,7 +138,7 @@ def test_columns_of_every_kind_are_found_in_the_footer(tmp_path):
     table = ParquetTable(content(path))
     least = {"deep": 50 * 2 * 8, "none": 0, "fixed": 50 * 32, "flag": 50 * 8, "user": 50 * 16, "item": 50 * 8}
     for at, name in enumerate(table.names):
-        assert least[name] <= table._growth(at).size < least[name] + 10_000, name
+        assert least[name] <= table._pages.growth([at]) < least[name] + 10_000, name
     assert load(path).shape == (50, 50)
 
 

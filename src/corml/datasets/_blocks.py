@@ -12,12 +12,15 @@ from pathlib import Path
 from typing import IO, Protocol, cast
 
 import corml.datasets._text as _text
+from corml import memory
 from corml.datasets._columns import Columns, Table
+from corml.datasets._expansion import Expansion
 from corml.datasets._frames import plain_names
 from corml.datasets._lists import looks_like_lists
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content, kind_of, shown
-from corml.datasets._parquet import damage
+from corml.datasets._parquet import LEAST_ROW, Pages, damage
+from corml.datasets._thrift import Window
 from corml.errors import DataError, UsageError
 
 __all__ = ["Cut", "Position", "about_rows", "blocks", "bytes_before"]
@@ -26,6 +29,8 @@ PARQUET = ("parquet", "pq")
 TEXT = ("csv", "tsv", "inter", "txt", "dat", "data")
 SHORTEST_LINE = 16  # bytes of a row of text, for an estimate that is rather too high
 EXPANSION = 8  # of a text that is compressed
+LONGEST_ROW = 1024  # bytes of a user, an item and what belongs to them, in the mean of some rows
+HARMLESS = 1 << 24  # bytes of some rows, however long each of them is
 PATIENCE = 4  # blocks without a place to cut at
 
 
@@ -89,6 +94,11 @@ def _opener(path: Path) -> _Opener:
     )
 
 
+def _expansion(path: Path, options: Options) -> Expansion:
+    """What a file may grow to."""
+    return Expansion(path.stat().st_size, options.allow_expansion, shown(path))
+
+
 # --- Parquet ---------------------------------------------------------------------------------------------------------
 
 
@@ -97,10 +107,10 @@ class _Rows:
 
     named = True
 
-    def __init__(self, path: Path, names: Sequence[str], first: int, rows: int) -> None:
+    def __init__(self, path: Path, names: Sequence[str], pages: Pages, limit: Expansion, first: int, rows: int) -> None:
         self.where, self.rows = shown(path), rows
         self.names, self._own = plain_names(names, self.where), list(names)
-        self._path, self._first = path, first
+        self._path, self._pages, self._limit, self._first = path, pages, limit, first
 
     def extra(self, columns: int) -> int:
         """Nothing: columns come as they are."""
@@ -110,10 +120,26 @@ class _Rows:
         """Read some columns of these rows."""
         from corml.lazy_polars import polars as pl
 
+        self._limit.check(self._pages.growth(positions))
         with damage(self.where):
             scan = pl.scan_parquet(self._path, glob=False, hive_partitioning=False).slice(self._first, self.rows)
-            frame = scan.select(list(dict.fromkeys(self._own[at] for at in positions))).collect()
-        return Columns([frame[self._own[at]] for at in positions], "row", first=self._first + 1)
+        known: dict[int, pl.Series] = {}
+        size = 0
+        for at in dict.fromkeys(positions):
+            parts = []
+            for part in self._pages.parts(scan, at, self.rows):
+                size += int(part.estimated_size())
+                if size > max(LONGEST_ROW * self.rows, HARMLESS):
+                    self._refuse(size)
+                parts.append(part)
+            known[at] = pl.concat(parts) if len(parts) > 1 else parts[0]
+        return Columns([known[at] for at in positions], "row", first=self._first + 1)
+
+    def _refuse(self, size: int) -> None:
+        raise DataError(
+            f"{self.where}, rows {self._first + 1:,} to {self._first + self.rows:,}: they take more than "
+            f"{LONGEST_ROW:,} bytes each, {memory.size(size)} so far: a store is made of ids shorter than that."
+        )
 
 
 def _of_parquet(path: Path, options: Options, notes: Notes, start: Position, cut: Cut) -> Iterator[Block]:
@@ -121,10 +147,12 @@ def _of_parquet(path: Path, options: Options, notes: Notes, start: Position, cut
 
     with damage(shown(path)):
         names = list(pl.read_parquet_schema(path))
-    rows = about_rows(path)
+    rows, limit = about_rows(path), _expansion(path, options)
+    limit.check(LEAST_ROW * rows)
+    pages = Pages(Window(path), names, shown(path))
     for first in range(start.at, max(rows, 1), cut.rows):
         count = max(min(cut.rows, rows - first), 0)
-        yield _Rows(path, names, first, count), Position(first + count, first + count)
+        yield _Rows(path, names, pages, limit, first, count), Position(first + count, first + count)
 
 
 # --- text ------------------------------------------------------------------------------------------------------------
@@ -160,8 +188,9 @@ class _Below:
 
 def _of_text(path: Path, options: Options, notes: Notes, start: Position, cut: Cut) -> Iterator[Block]:
     try:
+        limit = _expansion(path, options)
         with _opened(path) as file:
-            first = next(_pieces(file, path, Position(), cut.bytes, quotes=True), (b"", Position()))
+            first = next(_pieces(file, limit, Position(), cut.bytes, quotes=True), (b"", Position()))
             content = Content(first[0], kind_of(path.name), shown(path), path.name)
             if looks_like_lists(content, options):
                 raise UsageError(
@@ -174,7 +203,7 @@ def _of_text(path: Path, options: Options, notes: Notes, start: Position, cut: C
             lines = beginning.count(b"\n")
             where = max(first[1], start, key=lambda position: position.at)
             file.seek(where.at)
-            for piece, end in _pieces(file, path, where, cut.bytes, quotes=top.may_quote):
+            for piece, end in _pieces(file, limit, where, cut.bytes, quotes=top.may_quote):
                 below = _text.TextTable(replace(content, data=beginning + piece), settled, Notes())
                 yield _Below(below, where.line - lines), end
                 where = end
@@ -187,20 +216,21 @@ def _opened(path: Path) -> IO[bytes]:
 
 
 def _pieces(
-    file: IO[bytes], path: Path, start: Position, size: int, *, quotes: bool
+    file: IO[bytes], limit: Expansion, start: Position, size: int, *, quotes: bool
 ) -> Iterator[tuple[bytes, Position]]:
     """Whole lines of about so many bytes, each piece with the position after it."""
     held, at, line = b"", start.at, start.line
     while True:
         read = file.read(size)
         held += read
+        limit.check(at + len(held))
         end = _last_line_end(held, quotes=quotes) if read else len(held)
         if not read and not held.strip():
             return
         if not end:
             if len(held) > PATIENCE * size + _text.SAMPLE_BYTES:
                 raise DataError(
-                    f"{shown(path)}, line {line + 1:,}: no line ends outside of quotes for a long way: is a quote open?"
+                    f"{limit.where}, line {line + 1:,}: no line ends outside of quotes for a long way: is a quote open?"
                 )
             continue
         piece, held = held[:end], held[end:]

@@ -15,15 +15,16 @@ from corml import memory
 from corml.datasets._columns import Columns
 from corml.datasets._frames import plain_names
 from corml.datasets._packed import Content
-from corml.datasets._thrift import Records, Wanted
+from corml.datasets._thrift import Records, Wanted, Window
 from corml.errors import CormlError, DataError, ascii_line
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["ParquetTable", "damage"]
+__all__ = ["LEAST_ROW", "Pages", "ParquetTable", "damage"]
 
 NUMBER, VIEW = 8, 16  # bytes of a number in memory, and of where a text is
+LEAST_ROW = 2 * NUMBER  # bytes of a user and an item, however well they are packed
 TEXT, FIXED = 6, 7  # types: bytes of any length, and all of one length
 DELTA_TEXT = 7  # encoding: each text as what it adds to the beginning of the one before
 SLICE = 1 << 29  # bytes that a slice of such texts takes at most
@@ -55,6 +56,44 @@ class _Growth:
     delta: int = 0
 
 
+class Pages:
+    """What the columns of a file grow to, and the values of them, read no faster than they may grow."""
+
+    def __init__(self, data: bytes | Window, names: Sequence[str], where: str) -> None:
+        self._records, self._size, self._names, self._where = Records(data), len(data), names, where
+        with damage(where):
+            self._leaves = _leaves(self._records, data, len(names))
+        self._known: dict[int, _Growth] = {}
+
+    def growth(self, columns: Sequence[int]) -> int:
+        """Bytes in memory, beside those of texts that a dictionary has once."""
+        return sum(self._of(column).size for column in columns)
+
+    def parts(self, scan: "pl.LazyFrame", column: int, rows: int) -> "Iterator[pl.Series]":
+        """A column at once, or in slices where a text can be as long as a page."""
+        delta, name = self._of(column).delta, self._names[column]
+        if delta * rows > SLICE and delta > DELTA_PAGE:
+            raise DataError(
+                f"{self._where} has a page of {memory.size(delta)} in column {ascii_line(name)}, whose texts go on "
+                f"from each other: write it again with pages of 1 MiB, or another encoding than DELTA_BYTE_ARRAY."
+            )
+        step, scan = max(SLICE // max(delta, 1), 1), scan.select(name)
+        for first in range(0, max(rows, 1), step):
+            with damage(self._where):
+                part = (scan.slice(first, step) if step < rows else scan).collect().to_series()
+            yield part
+
+    def _of(self, column: int) -> _Growth:
+        if column not in self._known:
+            growth = _Growth()
+            with damage(self._where):
+                for leaf in self._leaves:
+                    for piece in leaf.pieces if leaf.column == column else ():
+                        _add_pages(growth, leaf, piece, self._records, self._size)
+            self._known[column] = growth
+        return self._known[column]
+
+
 class ParquetTable:
     """Named columns of a file, read as they are needed and as far as they fit."""
 
@@ -66,12 +105,11 @@ class ParquetTable:
         self.where, self._data = content.where, content.data
         self._limit = content.expansion(allowed=allow_expansion)
         with damage(self.where):
-            self._own = list(pl.read_parquet_schema(io.BytesIO(self._data)))
+            own = list(pl.read_parquet_schema(io.BytesIO(self._data)))
             self.rows = int(pl.scan_parquet(io.BytesIO(self._data)).select(pl.len()).collect().item())
-            self._records = Records(self._data)
-            self._leaves = _leaves(self._records, self._data, len(self._own))
-        self.names = plain_names(self._own, self.where)
-        self._limit.check(2 * NUMBER * self.rows)  # of a user and an item at the least, however well they are packed
+        self._pages = Pages(self._data, own, self.where)
+        self.names = plain_names(own, self.where)
+        self._limit.check(LEAST_ROW * self.rows)
 
     def extra(self, columns: int) -> int:
         """Nothing: columns come as they are."""
@@ -81,13 +119,11 @@ class ParquetTable:
         """Read some columns, if together they do not grow too much."""
         from corml.lazy_polars import polars as pl
 
-        with damage(self.where):
-            growths = [self._growth(at) for at in positions]
-        self._require(sum(growth.size for growth in growths))
+        self._require(self._pages.growth(positions))
         series, size = [], 0
-        for at, growth in zip(positions, growths, strict=True):
+        for at in positions:
             parts = []
-            for part in self._parts(self._own[at], growth.delta):
+            for part in self._pages.parts(pl.scan_parquet(io.BytesIO(self._data)), at, self.rows):
                 size += int(part.estimated_size())  # each text with all its bytes, wherever they are
                 self._require(size)  # it is copied once more in the end
                 parts.append(part)
@@ -98,35 +134,11 @@ class ParquetTable:
         self._limit.check(size)
         memory.require(size, what=f"Reading {self.where}", instead="read it in parts, or add memory.")
 
-    def _growth(self, column: int) -> _Growth:
-        growth = _Growth()
-        for leaf in self._leaves:
-            if leaf.column == column:
-                for piece in leaf.pieces:
-                    _add_pages(growth, leaf, piece, self._records, len(self._data))
-        return growth
-
-    def _parts(self, name: str, delta: int) -> "Iterator[pl.Series]":
-        """A column at once, or in slices where a text can be as long as a page."""
-        from corml.lazy_polars import polars as pl
-
-        if delta * self.rows > SLICE and delta > DELTA_PAGE:
-            raise DataError(
-                f"{self.where} has a page of {memory.size(delta)} in column {ascii_line(name)}, whose texts go on from "
-                f"each other: write it again with pages of 1 MiB, or another encoding than DELTA_BYTE_ARRAY."
-            )
-        step = max(SLICE // max(delta, 1), 1)
-        for first in range(0, max(self.rows, 1), step):
-            with damage(self.where):
-                scan = pl.scan_parquet(io.BytesIO(self._data)).select(name)
-                part = (scan.slice(first, step) if step < self.rows else scan).collect().to_series()
-            yield part
-
 
 # --- what a file says of itself --------------------------------------------------------------------------------------
 
 
-def _leaves(records: Records, data: bytes, columns: int) -> list[_Leaf]:
+def _leaves(records: Records, data: bytes | Window, columns: int) -> list[_Leaf]:
     """What lies below each column, and the pieces of it."""
     footer = records.read(len(data) - 8 - int.from_bytes(data[-8:-4], "little"), FOOTER)
     leaves = list(_of_schema(footer.get(2, [])))

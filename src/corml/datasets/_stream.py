@@ -6,9 +6,11 @@ times that cannot be read is an error here, and dates with the day or the month 
 """
 
 import os
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +41,7 @@ Floats = NDArray[np.float64]
 
 LATER = ("k_core", "min_user", "min_item", "titles", "items")  # options that hold for a store when it is loaded
 REFUSED = (
-    *("encoding", "item_lists", "sheet", "query", "allow_expansion"),
+    *("encoding", "item_lists", "sheet", "query"),
     *("event", "weights", "negative", "half_life"),
 )
 # what str.isspace() calls a blank; an id of nothing else is none
@@ -92,10 +94,14 @@ class Stream:
         """How many rows each file has, as far as sizes tell; rather more than less."""
         return [about_rows(path) for path in self.files]
 
+    @cached_property
+    def _sizes_before(self) -> list[int]:
+        """The bytes of all files before each."""
+        return [0, *accumulate(path.stat().st_size for path in self.files)]
+
     def bytes_before(self, file: int, position: Position) -> int:
         """About how many bytes of all files lie before a position in one of them."""
-        before = sum(path.stat().st_size for path in self.files[:file])
-        return before + bytes_before(self.files[file], position, self.about_rows[file])
+        return self._sizes_before[file] + bytes_before(self.files[file], position, self.about_rows[file])
 
     def batches(self, file: int, start: Position) -> Iterator[Batch]:
         """The rows of one file, from a position on."""
@@ -239,9 +245,9 @@ def _files(sources: Sequence[str | os.PathLike[str]]) -> list[Path]:
             raise DataError(f"There is no file or folder {shown(name)}: a store is made of files on disk.")
     if not paths:
         raise UsageError("A store is made of at least one file: name it before the folder to write.")
-    twice = [path for path in paths if paths.count(path) > 1] if len(set(paths)) < len(paths) else []
-    if twice:
-        raise UsageError(f"{shown(twice[0])} is named twice: its rows would count twice. Name it once.")
+    twice = next((path for path, times in Counter(paths).items() if times > 1), None)
+    if twice is not None:
+        raise UsageError(f"{shown(twice)} is named twice: its rows would count twice. Name it once.")
     return [path for path in paths if path.stat().st_size] or paths[:1]
 
 

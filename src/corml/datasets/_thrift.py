@@ -4,21 +4,54 @@ The bytes may be anybody's: a record ends where they end, and has bounds in dept
 """
 
 from collections.abc import Mapping
-from typing import Any
+from pathlib import Path
+from typing import Any, overload
 
-__all__ = ["Records", "Wanted"]
+__all__ = ["Records", "Wanted", "Window"]
 
 Wanted = Mapping[int, "Wanted | None"]  # the numbers of fields, and what is wanted of the records in them
 
 DEPTH = 40
 PARTS = 5_000_000  # a hundred thousand pieces of columns
+WIDTH = 1 << 16  # bytes of a file that are held
 TRUE, FALSE, BYTE, INTEGERS, DOUBLE, BINARY, LISTS, MAP, RECORD, UUID = 1, 2, 3, (4, 5, 6), 7, 8, (9, 10), 11, 12, 13
+
+
+class Window:
+    """The bytes of a file too large to hold; of those asked for one after the other, many are read at a time."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._size = path, path.stat().st_size
+        self._first, self._held = 0, b""
+
+    def __len__(self) -> int:
+        return self._size
+
+    @overload
+    def __getitem__(self, place: int) -> int: ...
+    @overload
+    def __getitem__(self, place: slice) -> bytes: ...
+    def __getitem__(self, place: int | slice) -> int | bytes:
+        if isinstance(place, slice):
+            first, last, _ = place.indices(self._size)
+            return self._read(first, last - first)
+        if not self._first <= place < self._first + len(self._held):
+            self._first, self._held = place, self._read(place, WIDTH)
+        return self._held[place - self._first]
+
+    def _read(self, first: int, length: int) -> bytes:
+        with self._path.open("rb") as file:
+            file.seek(first)
+            read = file.read(length)
+        if not read:
+            raise ValueError("the file became shorter while it was read")
+        return read
 
 
 class Records:
     """Records one after the other in some bytes; what is no record is a ValueError."""
 
-    def __init__(self, data: bytes) -> None:
+    def __init__(self, data: "bytes | Window") -> None:
         self._data = data
         self._parts = 0
         self.at = 0

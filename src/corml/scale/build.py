@@ -21,7 +21,7 @@ from corml.scale.parts import Catalogue, write_items, write_user_parts
 from corml.scale.plan import Plan, cut_for
 from corml.storage import atomic
 from corml.store import ITEMS, MANIFEST, PLAN, WORK, Manifest, Store, digest
-from corml.store.folder import held, read_json
+from corml.store.folder import held
 from corml.store.turning import write_item_blocks
 from corml.store.writing import FOLDERS, hashed
 
@@ -78,7 +78,7 @@ def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress, notes: 
     work = Work(folder / WORK)
     work.prepare()
     split_files(stream, plan, work, progress)
-    read = [read_json(work.source(file)) for file in range(len(plan.files))]
+    read = [one for run in work.sources() for one in run["files"]]
     counts = {name: sum(one[name] for one in read) for name in ("read", "bad", "without_id")}
     stream.refuse_too_many(counts["bad"], counts["read"])
     if counts["read"] == counts["bad"] + counts["without_id"]:
@@ -129,8 +129,9 @@ def _source(file: tuple[str, int, int], known: dict[str, Any]) -> dict[str, Any]
 
 
 def _refuse_inside(plan: Plan, folder: Path) -> None:
+    inside = folder.resolve()
     for name, _, _ in plan.files:
-        if Path(name).resolve().is_relative_to(folder.resolve()):
+        if Path(name).resolve().is_relative_to(inside):
             raise UsageError(f"{ascii_line(name, 200)} lies in the folder to write: choose another folder.")
 
 

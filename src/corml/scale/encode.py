@@ -15,19 +15,21 @@ from numpy.typing import NDArray
 
 from corml.datasets import Batch, Pairs, Position, Stream
 from corml.errors import DataError, ascii_line
-from corml.labels import Labels, concatenated, of_series
+from corml.labels import Labels, of_series
 from corml.labels.hashing import buckets_of, hashes
 from corml.labels.numbering import Numbering
 from corml.progress import Progress
 from corml.scale.by_pair import by_pair
 from corml.scale.files import Piece, put_json, put_piece
-from corml.scale.plan import Plan
+from corml.scale.gather import Gathered
+from corml.scale.plan import Plan, cut_for
+from corml.scale.runs import COUNTS, VALUES, joined, runs
 from corml.store import digest
 from corml.store.folder import read_json
 
 __all__ = ["Work", "as_csr", "merge_buckets", "number_items", "split_files"]
 
-VALUES = ("rating", "time", "quantity")
+TOGETHER = 8  # of a batch: an eighth is what files that are read together may have in rows, as far as sizes tell
 
 
 @dataclass(frozen=True)
@@ -41,17 +43,17 @@ class Work:
         for inner in ("source", "split", "number", "merged"):
             (self.folder / inner).mkdir(parents=True, exist_ok=True)
 
-    def source(self, file: int) -> Path:
-        """What is known of a file after it was read."""
-        return self.folder / "source" / f"{file:06d}.json"
+    def source(self, run: int) -> Path:
+        """What is known of some files, read together."""
+        return self.folder / "source" / f"{run:06d}.json"
 
-    def split(self, file: int, piece: int) -> Path:
+    def split(self, run: int, piece: int) -> Path:
         """The rows of a batch."""
-        return self.folder / "split" / f"{file:06d}-{piece:06d}.safetensors"
+        return self.folder / "split" / f"{run:06d}-{piece:06d}.safetensors"
 
-    def number(self, file: int, piece: int) -> Path:
+    def number(self, run: int, piece: int) -> Path:
         """The items of these rows."""
-        return self.folder / "number" / f"{file:06d}-{piece:06d}.safetensors"
+        return self.folder / "number" / f"{run:06d}-{piece:06d}.safetensors"
 
     def merged(self, bucket: int) -> Path:
         """The pairs of a bucket."""
@@ -62,33 +64,53 @@ class Work:
         """All items that occur."""
         return self.folder / "items.safetensors"
 
+    def sources(self) -> list[Any]:
+        """What is known of all files, once each was read: run by run."""
+        return [read_json(self.source(run)) for run in range(len(list((self.folder / "source").glob("*.json"))))]
+
     def pieces(self) -> Iterator[tuple[int, int]]:
         """All batches in order, once every file was read."""
-        for file in range(len(list((self.folder / "source").glob("*.json")))):
-            yield from ((file, piece) for piece in range(read_json(self.source(file))["pieces"]))
+        for run, known in enumerate(self.sources()):
+            yield from ((run, piece) for piece in range(known["pieces"]))
 
 
 # --- split -----------------------------------------------------------------------------------------------------------
 
 
 def split_files(stream: Stream, plan: Plan, work: Work, progress: Progress) -> None:
-    """Read every file to its end, from where it was left."""
+    """Read every file to its end: a large one from where it was left, small ones together."""
     total = sum(size for _, size, _ in plan.files)
-    for file, (name, _, _) in enumerate(plan.files):
-        if work.source(file).exists():
+    rows = cut_for(plan.memory).rows
+    for run, files in enumerate(runs(stream.about_rows, rows // TOGETHER)):
+        if work.source(run).exists():
             continue
-        _check_unchanged(plan, file)
-        piece, position, counts = _resumed(work, file)
-        for batch in stream.batches(file, position):
-            facts = {"read": batch.read, "bad": batch.bad, "without_id": batch.without_id}
-            end = {"at": batch.end.at, "line": batch.end.line}
-            put_piece(work.split(file, piece), _divided(batch, plan.buckets), **facts, **end)
-            piece, counts = piece + 1, {key: counts[key] + facts[key] for key in facts}
-            progress("read", min(stream.bytes_before(file, batch.end), total), total)
-        hashed = digest(Path(name))
-        _check_unchanged(plan, file)
-        put_json(work.source(file), {"pieces": piece, "sha256": hashed, **counts})
+        piece, position, counts = _resumed(work, run) if len(files) == 1 else (0, Position(), dict.fromkeys(COUNTS, 0))
+        known: list[dict[str, Any]] = []
+        for batch in joined(_read(stream, plan, files, position, counts, known), rows if len(files) > 1 else 1):
+            facts = {name: getattr(batch, name) for name in COUNTS}
+            put_piece(
+                work.split(run, piece), _divided(batch, plan.buckets), **facts, at=batch.end.at, line=batch.end.line
+            )
+            piece += 1
+            at = min(files.start + len(known), files[-1])  # the file that is being read
+            progress("read", min(stream.bytes_before(at, batch.end), total), total)
+        put_json(work.source(run), {"pieces": piece, "files": known})
     progress("read", total, total)
+
+
+def _read(
+    stream: Stream, plan: Plan, files: range, start: Position, counts: dict[str, int], known: list[dict[str, Any]]
+) -> Iterator[Batch]:
+    """The rows of a run of files, the first from a position before which so much was counted; `known` grows by each."""
+    for file in files:
+        _check_unchanged(plan, file)
+        for batch in stream.batches(file, start):
+            counts = {name: counts[name] + getattr(batch, name) for name in COUNTS}
+            yield batch
+        hashed = digest(Path(plan.files[file][0]))
+        _check_unchanged(plan, file)
+        known.append({"sha256": hashed, **counts})
+        start, counts = Position(), dict.fromkeys(COUNTS, 0)
 
 
 def _check_unchanged(plan: Plan, file: int) -> None:
@@ -97,11 +119,11 @@ def _check_unchanged(plan: Plan, file: int) -> None:
         raise DataError(f"{name} changed while the store was being made: delete the store and make it again.")
 
 
-def _resumed(work: Work, file: int) -> tuple[int, Position, dict[str, int]]:
+def _resumed(work: Work, run: int) -> tuple[int, Position, dict[str, int]]:
     """How many batches of a file are there, where the next begins, and what was counted."""
-    piece, position, counts = 0, Position(), {"read": 0, "bad": 0, "without_id": 0}
-    while work.split(file, piece).exists():
-        with Piece(work.split(file, piece)) as known:
+    piece, position, counts = 0, Position(), dict.fromkeys(COUNTS, 0)
+    while work.split(run, piece).exists():
+        with Piece(work.split(run, piece)) as known:
             facts = known.facts
         position = Position(facts["at"], facts["line"])
         counts = {key: counts[key] + facts[key] for key in counts}
@@ -150,12 +172,12 @@ def number_items(work: Work, progress: Progress) -> None:
     if work.catalogue.exists():
         return
     known, pieces = Numbering(), list(work.pieces())
-    for done, (file, piece) in enumerate(pieces, start=1):
-        with Piece(work.split(file, piece)) as rows:
+    for done, (run, piece) in enumerate(pieces, start=1):
+        with Piece(work.split(run, piece)) as rows:
             labels = Labels(rows["items"], rows["item_starts"])
             codes = known.add(labels, hashes(labels))
-            if not work.number(file, piece).exists():
-                put_piece(work.number(file, piece), {"item": codes[rows["item"]]})
+            if not work.number(run, piece).exists():
+                put_piece(work.number(run, piece), {"item": codes[rows["item"]]})
         progress("number items", done, len(pieces))
     put_piece(work.catalogue, {"items": known.labels.data, "item_starts": known.labels.starts})
 
@@ -170,42 +192,39 @@ def merge_buckets(stream: Stream, plan: Plan, work: Work, progress: Progress) ->
     pieces = list(work.pieces())
     for bucket in range(plan.buckets):
         if not work.merged(bucket).exists():
-            put_piece(work.merged(bucket), **_merged(stream, work, pieces, bucket, items))
+            put_piece(work.merged(bucket), **_merged(stream, plan, work, pieces, bucket, items))
         progress("merge", bucket + 1, plan.buckets)
 
 
-def _merged(stream: Stream, work: Work, pieces: list[tuple[int, int]], bucket: int, items: int) -> dict[str, Any]:
-    labels, columns = _gathered(work, pieces, bucket)
-    users = Numbering()
-    user = users.add(labels, hashes(labels))[columns["user"]]
-    order = by_pair(user, columns["item"], len(users))  # rows of a pair stay as they were: the last is the last
+def _merged(
+    stream: Stream, plan: Plan, work: Work, pieces: list[tuple[int, int]], bucket: int, items: int
+) -> dict[str, Any]:
+    gathered = _gathered(plan, work, pieces, bucket)
+    users, columns = gathered.users, gathered.columns
+    order = by_pair(columns["user"], columns["item"], len(users))  # rows of a pair stay as they were: the last is last
     values = {name: columns[name][order] if name in columns else None for name in VALUES}
-    codes = user[order].astype(np.int64), columns["item"][order].astype(np.int64)
+    codes = columns["user"][order].astype(np.int64), columns["item"][order].astype(np.int64)
     pairs = stream.merge((len(users), items), codes, **values)
     arrays = {"users": users.labels.data, "user_starts": users.labels.starts, **as_csr(pairs, len(users), items)}
     if pairs.seen is not None:
         arrays |= {f"seen_{name}": array for name, array in as_csr(pairs.seen, len(users), items).items()}
     counts = {name: int(getattr(pairs, name)) for name in ("duplicates", "conflicts", "filtered")}
+    counts["duplicates"] += gathered.left_out
     return {"arrays": arrays, **counts}
 
 
-def _gathered(work: Work, pieces: list[tuple[int, int]], bucket: int) -> tuple[Labels, dict[str, NDArray[Any]]]:
-    """The labels of a bucket, batch after batch, and its rows; `user` counts through these labels."""
-    labels: list[Labels] = []
-    columns: dict[str, list[NDArray[Any]]] = {}
-    met = 0
-    for file, piece in pieces:
-        with Piece(work.split(file, piece)) as rows, Piece(work.number(file, piece)) as numbered:
+def _gathered(plan: Plan, work: Work, pieces: list[tuple[int, int]], bucket: int) -> Gathered:
+    """The users of a bucket and its rows, batch after batch."""
+    gathered = Gathered(plan.memory, plan.bucket_rows)
+    for run, piece in pieces:
+        with Piece(work.split(run, piece)) as rows, Piece(work.number(run, piece)) as numbered:
             first, last = rows["user_buckets"][bucket : bucket + 2]
             start, end = rows["row_buckets"][bucket : bucket + 2]
             ends = rows.between("user_starts", first, last + 1)
-            labels.append(Labels(rows.between("users", ends[0], ends[-1]), ends - ends[0]))
-            columns.setdefault("user", []).append(rows.between("user", start, end) + met)
-            columns.setdefault("item", []).append(numbered.between("item", start, end))
-            for name in rows.names & set(VALUES):
-                columns.setdefault(name, []).append(rows.between(name, start, end))
-        met += int(last - first)
-    return concatenated(labels), {name: np.concatenate(parts) for name, parts in columns.items()}
+            labels = Labels(rows.between("users", ends[0], ends[-1]), ends - ends[0])
+            columns = {name: rows.between(name, start, end) for name in rows.names & {"user", *VALUES}}
+            gathered.add(labels, columns | {"item": numbered.between("item", start, end)})
+    return gathered
 
 
 def as_csr(pairs: Pairs, users: int, items: int) -> dict[str, NDArray[Any]]:

@@ -16,7 +16,7 @@ from corml.memory import require
 
 __all__ = ["Plan", "cut_for"]
 
-VERSION = 1  # of the way things are cut and written: pieces of another version are not used
+VERSION = 2  # of the way things are cut and written: pieces of another version are not used
 LEAST = 1 << 20  # bytes
 BATCH_ROW = 512  # bytes that a row of a batch takes at the peak, ids of usual length
 TEXT_BYTE = 24  # bytes that a byte of text takes
@@ -45,6 +45,11 @@ class Plan:
             raise UsageError(f"{MOST_BUCKETS:,} buckets are not enough within this budget: give more with --memory.")
         options = json.loads(json.dumps(stream.options.given(), default=str))
         return cls(files, options, memory, max(buckets, 1))
+
+    @property
+    def bucket_rows(self) -> int:
+        """How many rows of a bucket the budget allows."""
+        return self.memory // BUCKET_ROW
 
     def require_memory(self, rows: int) -> None:
         """Refuse a budget that the data would fill and that is not free."""
