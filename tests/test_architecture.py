@@ -44,6 +44,7 @@ ROWS = [
     {"filters", "long_histories"},
     {"attributes"},
     {"interactions"},
+    {"titles"},
     {"ids", "strength"},
     {"labels"},
     {"console_progress"},

@@ -20,7 +20,9 @@ from scipy.sparse import csr_array
 from corml import html
 from corml.errors import DataError, UsageError, ascii_line
 from corml.ids import Ids
+from corml.labels import Labels
 from corml.settings import nearest
+from corml.titles import Titles
 
 if TYPE_CHECKING:
     import polars
@@ -36,7 +38,7 @@ SHOWN = 5  # rows that a notebook shows
 class Categories:
     """Labels of items: an items × labels matrix of ones, the labels in ascending order."""
 
-    labels: tuple[str, ...]
+    labels: Labels
     matrix: csr_array
     kind: Kind = "category"
 
@@ -49,13 +51,13 @@ class Categories:
         used = np.zeros(len(self.labels), dtype=bool)
         used[chosen.indices] = True
         columns = (np.cumsum(used) - 1)[chosen.indices].astype(np.int32)
-        labels = tuple(label for label, keep in zip(self.labels, used, strict=True) if keep)
+        labels = self.labels.taken(np.flatnonzero(used))
         return type(self)(labels, _matrix(columns, chosen.indptr, len(labels)))
 
     def shown(self, row: int) -> list[str] | None:
         """The labels of a row; None where there are none."""
         some = self.matrix.indices[self.matrix.indptr[row] : self.matrix.indptr[row + 1]]
-        return [self.labels[at] for at in some] or None
+        return self.labels[some].tolist() or None
 
 
 @dataclass(frozen=True, eq=False)
@@ -84,7 +86,7 @@ class Numbers:
 class Texts:
     """One text of each item; "" where there is none."""
 
-    texts: tuple[str, ...]
+    texts: Labels
     kind: Kind = "text"
 
     def __len__(self) -> int:
@@ -92,7 +94,7 @@ class Texts:
 
     def taken(self, rows: NDArray[np.int64]) -> Self:
         """The rows in this order; −1 is an empty one."""
-        return type(self)(tuple("" if row < 0 else self.texts[row] for row in rows.tolist()))
+        return type(self)(self.texts.taken(rows))
 
     def shown(self, row: int) -> str | None:
         """The text of a row; None where there is none."""
@@ -135,7 +137,7 @@ class Attributes:
         if isinstance(column, Categories):
             return f"{len(column.labels):,} values"
         if isinstance(column, Texts):
-            return f"{sum(map(bool, column.texts)):,} texts"
+            return f"{np.count_nonzero(column.texts.lengths):,} texts"
         return f"{np.isfinite(column.values).sum():,} known"
 
     # --- reading -----------------------------------------------------------------------------------------------------
@@ -169,7 +171,7 @@ class Attributes:
 
     def values(self, name: str) -> tuple[str, ...]:
         """The distinct values of a column of categories, in the order of the columns of `categories`."""
-        return self._categories(name).labels
+        return tuple(self._categories(name).labels)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
         """One number for each item, or moment in seconds since 1970; NaN where there is none."""
@@ -183,7 +185,7 @@ class Attributes:
         column = self.columns[self.name_of(name)]
         if not isinstance(column, Texts):
             raise UsageError(f"The attribute {ascii_line(name)} is of kind {column.kind}: it holds no text.")
-        return column.texts
+        return tuple(column.texts)
 
     def _categories(self, name: str) -> Categories:
         column = self.columns[self.name_of(name)]
@@ -195,12 +197,11 @@ class Attributes:
         return column
 
     @property
-    def titles(self) -> dict[str, str]:
+    def titles(self) -> Mapping[str, str]:
         """What to call items, where the table says it."""
         if not self.title:
             return {}
-        texts = cast(Texts, self.columns[self.title]).texts
-        return {label: text for label, text in zip(self.items, texts, strict=True) if text}
+        return Titles(self.items, cast(Texts, self.columns[self.title]).texts)
 
     # --- other rows --------------------------------------------------------------------------------------------------
 
@@ -240,7 +241,7 @@ def indicators(lists: Iterable[Iterable[str]]) -> Categories:
     column = {label: at for at, label in enumerate(labels)}
     indices = np.fromiter((column[label] for some in given for label in some), dtype=np.int32)
     indptr = np.concatenate([[0], np.cumsum([len(some) for some in given])]).astype(np.int32)
-    return Categories(tuple(labels), _matrix(indices, indptr, len(labels)))
+    return Categories(Labels.of(labels), _matrix(indices, indptr, len(labels)))
 
 
 def _filled(name: str, column: Column, other: Column | None) -> Column:
@@ -250,7 +251,7 @@ def _filled(name: str, column: Column, other: Column | None) -> Column:
     if isinstance(column, Categories) and isinstance(other, Categories):
         return indicators(column.shown(row) or other.shown(row) or () for row in range(len(column)))
     if isinstance(column, Texts) and isinstance(other, Texts):
-        return Texts(tuple(mine or theirs for mine, theirs in zip(column.texts, other.texts, strict=True)))
+        return Texts(Labels.of(mine or theirs for mine, theirs in zip(column.texts, other.texts, strict=True)))
     if isinstance(column, Numbers) and isinstance(other, Numbers) and column.kind == other.kind:
         return Numbers(np.where(np.isnan(column.values), other.values, column.values), column.kind)
     raise DataError(

@@ -27,6 +27,7 @@ from corml.ids import Ids
 from corml.interactions import Interactions
 from corml.linalg.scaling import rows_of
 from corml.strength import Kinds, Negative, known_weights, with_values
+from corml.titles import Titles, texts_of
 
 if TYPE_CHECKING:
     from corml.linalg import admm
@@ -256,7 +257,7 @@ class Fitted:
             items=train.items,
             train=train.matrix,
             counts=train.item_degrees,
-            titles={label: title for label, title in train.titles.items() if label in train.items},
+            titles=Titles(train.items, texts_of(train.titles, train.items)) if train.titles else {},
             fingerprint=train.fingerprint,
             source=dict(train.source),
             settings=Settings(settings),

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
-from corml.labels import AT_ONCE, Labels, are_few, concatenated
+from corml.labels import AT_ONCE, Labels, are_few, concatenated, repeats
 
 if TYPE_CHECKING:
     from corml.labels.index import Index
@@ -75,7 +75,7 @@ class Ids:
 
     def __init__(self, labels: "Iterable[Hashable] | Labels | Ids", *, kind: str = "item") -> None:
         self._keep(_as_labels(labels), kind)
-        repeated = self._index.repeated if self._row is None else len(self) - len(self._row)
+        repeated = repeats.repeated(self.labels) if self._row is None else len(self) - len(self._row)
         if repeated:
             raise DataError(f"The {kind} ids are not unique: {repeated} occur twice.")
 
@@ -88,7 +88,7 @@ class Ids:
 
     def _keep(self, labels: Labels, kind: str) -> None:
         self.kind, self.labels = kind, labels
-        self._row = {label: row for row, label in enumerate(labels)} if are_few(len(labels)) else None
+        self._row = {label: row for row, label in enumerate(labels)} if labels.are_few else None
 
     def take(self, rows: "Rows | NDArray[np.bool_]") -> Self:
         """Some of them, in this order: by a mask, or by rows of which none is there twice."""

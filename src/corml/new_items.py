@@ -17,6 +17,7 @@ from corml.errors import ModelFileError, UsageError, ascii_line, quoted
 from corml.fitted import Fitted, present
 from corml.ids import Ids
 from corml.labels import Labels
+from corml.titles import merged
 
 __all__ = ["as_own_neighbour", "check_link", "checked_lift", "like", "link_of", "padded", "widened"]
 
@@ -40,7 +41,7 @@ def widened(state: Fitted, table: Attributes | None) -> Fitted:
         else replace(state.negative, matrix=_of_shape(state.negative.matrix, (users, len(items)))),
         counts=np.append(state.counts, np.zeros(len(new), dtype=state.counts.dtype)),
         attributes=about.on(items),
-        titles={**state.titles, **(about.titles if table is None else table.titles)},
+        titles=merged(items, state.titles, about.titles if table is None else table.titles),
         others=None if state.others is None else state.others.on(state.others.users, items),
         added=added,
         evaluation={},  # figures are of the catalogue they were measured on

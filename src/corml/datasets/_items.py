@@ -24,6 +24,7 @@ from corml.datasets._sniff import bare, find, listed, position
 from corml.datasets._times import times
 from corml.errors import DataError, UsageError, ascii_line
 from corml.ids import Ids
+from corml.labels import Labels
 from corml.settings import nearest
 
 if TYPE_CHECKING:
@@ -213,7 +214,7 @@ def _column(series: "pl.Series", kind: Kind, where: str, name: str, separator: s
     if kind == "category":
         return indicators(_labels(series, where, name, separator))
     if kind == "text":
-        return Texts(tuple("" if text is None else text for text in _columns.texts(series, name, where)))
+        return Texts(Labels.of("" if text is None else text for text in _columns.texts(series, name, where)))
     if kind == "number":
         return Numbers(_known(series, _columns.numbers(series), where, name, "a number"))
     return Numbers(_known(series, times(series, where)[0], where, name, "a number or a date"), "time")

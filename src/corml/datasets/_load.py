@@ -212,7 +212,7 @@ def _with_items(data: Interactions, origin: Source, notes: Notes) -> Interaction
     about = _attributes(origin, notes)
     names = _sources.titles(origin, notes)
     if about is not None and origin.options.titles is None:
-        names = {**names, **about.titles}
+        names = {**names, **dict(about.titles.items())}
     titles = {label: names[label] for label in data.items.labels if label in names} if names else {}
     return replace(data, titles=titles, attributes=about)
 

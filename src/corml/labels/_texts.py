@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 __all__ = ["AT_ONCE", "Bytes", "Labels", "Rows", "Starts", "are_few", "concatenated", "of_series"]
 
 FEW = 1 << 16
+SMALL = 1 << 22  # bytes of few texts: one odd character makes an object four times as large as its bytes
 ONE_BY_ONE = 256  # texts of which it does not matter whether one is there twice
 AT_ONCE = 1 << 16  # texts that are objects at the same time, where there are many
 
@@ -64,7 +65,7 @@ class Labels:
         return len(self.starts) - 1
 
     def __iter__(self) -> Iterator[str]:
-        if are_few(len(self)):
+        if self.are_few:
             return iter(self._objects().tolist())
         return chain.from_iterable(some._decoded() for some in self.parts())
 
@@ -75,7 +76,7 @@ class Labels:
     def __getitem__(self, row: Any) -> Any:
         if self._kept is not None:
             return self._kept[row]
-        if are_few(len(self)):
+        if self.are_few:
             return self._objects()[row]
         if isinstance(row, slice):
             first, last, step = row.indices(len(self))
@@ -144,6 +145,11 @@ class Labels:
         return Labels, self.packed()
 
     @property
+    def are_few(self) -> bool:
+        """Whether they may be objects: few, and together small."""
+        return self._kept is not None or (are_few(len(self)) and self.size <= SMALL)
+
+    @property
     def size(self) -> int:
         """Bytes of all texts."""
         return int(self.starts[-1] - self.starts[0])
@@ -173,6 +179,14 @@ class Labels:
 
         numbers = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64, copy=False)
         return Labels(*taken(self.data, self.starts, numbers))
+
+    def taken(self, rows: Rows) -> "Labels":
+        """Some of them, in this order; −1 is an empty text."""
+        if self.are_few:
+            objects = self._objects()
+            return Labels.of("" if row < 0 else objects[row] for row in rows.tolist())
+        with_empty = concatenated([self, Labels.of([""])])
+        return with_empty.take(np.where(rows < 0, len(self), rows))
 
     def packed(self) -> tuple[Bytes, Starts]:
         """Bytes and starts where the first begins at 0, as a file has them."""
@@ -213,7 +227,7 @@ class Labels:
 
     def order(self) -> NDArray[np.int64]:
         """The numbers in the order of the texts, as Python sorts them: by code points, which is the order of bytes."""
-        if are_few(len(self)):
+        if self.are_few:
             return np.argsort(self._objects(), kind="stable")
         from corml.labels.sorting import in_order
 

@@ -1,5 +1,6 @@
 """Recommendations as cards: the history of a user, what the model recommends, and why."""
 
+from collections import ChainMap
 from collections.abc import Container, Mapping, Sequence
 from typing import Any, Protocol
 
@@ -67,7 +68,7 @@ def cards(
     held_out: Interactions | None = None,
 ) -> tuple[Card, ...]:
     """Make one card per list; `explanations` has one row per list and one entry per item, or is empty."""
-    titles = {**train.titles, **lists.titles}
+    titles: Mapping[str, str] = ChainMap(lists.titles, train.titles)  # type: ignore[arg-type]
     histories, targets = items_of(train, lists.users), items_of(held_out, lists.users)
 
     def card(row: int, user: str) -> Card:

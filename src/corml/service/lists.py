@@ -15,6 +15,7 @@ from corml.recommender import Recommender
 from corml.service.problems import Refusal
 from corml.service.schema import Contribution, Limited, OneList, Ranked, Whom, passed_on
 from corml.service.served import Served
+from corml.titles import texts_at
 
 __all__ = ["available", "contributions", "explained", "known_items", "labels", "one_list", "ranked", "ranked_lists"]
 
@@ -61,11 +62,11 @@ def _short(served: Served, model: Recommender, query: Limited) -> OneList | None
 def ranked(model: Recommender, columns: NDArray[np.int64], scores: NDArray[np.float32]) -> list[Ranked]:
     """Item numbers as a list."""
     state = model.fitted_
-    items, titles = state.items.labels[columns].tolist(), state.titles
+    items, titles = state.items.labels[columns].tolist(), texts_at(state.titles, state.items, columns)
     shares = (state.counts[columns] / max(state.train.shape[0], 1)).tolist()
     return [
-        Ranked(rank, item, score, share, titles.get(item, UNSET))
-        for rank, (item, score, share) in enumerate(zip(items, scores.tolist(), shares, strict=True), 1)
+        Ranked(rank, item, score, share, title or UNSET)
+        for rank, (item, score, share, title) in enumerate(zip(items, scores.tolist(), shares, titles, strict=True), 1)
     ]
 
 

@@ -4,16 +4,16 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import DataError, ModelFileError
 from corml.histories import Added
 from corml.ids import Ids
 from corml.interactions import Interactions
-from corml.labels import Labels
-from corml.storage.container import decode_ids, decode_labels, encode_ids
+from corml.labels import Labels, concatenated
+from corml.storage.container import decode_labels, encode_ids
 from corml.storage.known import arrays_of_known, decode_known, encode_known
+from corml.titles import Titles, texts_of
 
 __all__ = ["NAMES", "decode_added", "encode_added"]
 
@@ -31,7 +31,7 @@ def encode_added(added: Added, users: Ids, items: Ids) -> dict[str, NDArray[Any]
     arrays = encode_ids("now.users", data.users.labels.part(len(users), len(data.users)))
     arrays |= encode_ids("now.items", data.items.labels.part(len(items), len(data.items)))
     if data.titles:
-        arrays |= encode_ids("now.titles", [data.titles.get(label, "") for label in data.items.labels[len(items) :]])
+        arrays |= encode_ids("now.titles", texts_of(data.titles, data.items).part(len(items), len(data.items)))
     return arrays | encode_known("now", data)
 
 
@@ -55,7 +55,7 @@ def decode_added(
     if not isinstance(source, Mapping):
         raise ModelFileError("it does not say where its histories came from")
     every = _longer(users, decode_labels(arrays, "now.users")), _longer(items, decode_labels(arrays, "now.items"))
-    names = {**titles, **_titles(arrays, every[1].labels[len(items) :])}
+    names = _titles(arrays, titles, items, every[1])
     data = decode_known(arrays, "now", *every, titles=names, source=dict(source))
     data = replace(data, others=None if others is None else others.beyond(*every), elsewhere=elsewhere)
     data = data if elsewhere is None else data.on(*every)
@@ -69,10 +69,11 @@ def _longer(ids: Ids, more: Labels) -> Ids:
         raise ModelFileError(f"some of the {ids.kind} ids that were added to it occur twice") from None
 
 
-def _titles(arrays: Arrays, labels: NDArray[np.object_]) -> dict[str, str]:
+def _titles(arrays: Arrays, titles: Mapping[str, str], items: Ids, every: Ids) -> Mapping[str, str]:
+    """Those of the fit, and those of the items that came after."""
     if "now.titles.bytes" not in arrays:
-        return {}
-    titles = decode_ids(arrays, "now.titles")
-    if len(titles) != len(labels):
-        raise ModelFileError(f"it has {len(titles):,} titles for {len(labels):,} new items")
-    return {label: title for label, title in zip(labels, titles, strict=True) if title}
+        return titles
+    new, count = decode_labels(arrays, "now.titles"), len(every) - len(items)
+    if len(new) != count:
+        raise ModelFileError(f"it has {len(new):,} titles for {count:,} new items")
+    return Titles(every, concatenated([texts_of(titles, items), new]))

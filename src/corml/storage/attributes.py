@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from corml.attributes import KINDS, Attributes, Categories, Column, Numbers, Texts
 from corml.errors import ModelFileError
 from corml.ids import Ids
-from corml.storage.container import decode_ids, decode_sparse, encode_ids, encode_sparse
+from corml.storage.container import decode_labels, decode_sparse, encode_ids, encode_sparse
 
 __all__ = ["MISSING", "arrays_of", "facts_of", "read_attributes"]
 
@@ -73,17 +73,17 @@ def _is_column(name: object, kind: object) -> bool:
 
 def _column(arrays: Arrays, name: str, kind: Any, items: int) -> tuple[Column, set[str]]:
     if kind == "category":
-        labels = decode_ids(arrays, f"{name}.labels")
+        labels = decode_labels(arrays, f"{name}.labels")
         if any(one >= other for one, other in pairwise(labels)):
             raise ModelFileError(f"the labels of its {name} are not in ascending order")
         matrix = decode_sparse(arrays, name, (items, len(labels)), values=False)
         parts = ("labels.bytes", "labels.offsets", "indptr", "indices")
-        return Categories(tuple(labels), matrix), {f"{name}.{part}" for part in parts}
+        return Categories(labels, matrix), {f"{name}.{part}" for part in parts}
     if kind == "text":
-        texts = decode_ids(arrays, name)
+        texts = decode_labels(arrays, name)
         if len(texts) != items:
             raise ModelFileError(f"its {name} has {len(texts):,} texts for {items:,} items")
-        return Texts(tuple(texts)), {f"{name}.bytes", f"{name}.offsets"}
+        return Texts(texts), {f"{name}.bytes", f"{name}.offsets"}
     values = arrays.get(name)
     if values is None or values.dtype != np.float64 or values.shape != (items,):
         raise ModelFileError(f"its {name} is not one number for each item")

@@ -24,7 +24,6 @@ from corml.storage import added, atomic, others
 from corml.storage.attributes import arrays_of, facts_of, read_attributes
 from corml.storage.container import (
     Contents,
-    decode_ids,
     decode_labels,
     decode_sparse,
     encode_ids,
@@ -36,6 +35,7 @@ from corml.storage.kinds import arrays_of_kinds, decode_kinds, encode_kinds
 from corml.storage.moments import decode_times, decode_weights, encode_times
 from corml.storage.negative import arrays_of_negative, decode_negative, encode_negative
 from corml.storage.recorded import check_recorded
+from corml.titles import Titles, texts_of
 
 if TYPE_CHECKING:
     from corml.recommender import Recommender
@@ -127,7 +127,7 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
         arrays |= others.encode_elsewhere(state.elsewhere_now)
         arrays |= {} if state.added is None else added.encode_added(state.added, state.users, state.items)
     if state.titles:
-        arrays |= encode_ids("titles", [state.titles.get(label, "") for label in state.items])
+        arrays |= encode_ids("titles", texts_of(state.titles, state.items))
     arrays |= arrays_of(state.attributes)
     for name, array in model.state().items():
         value = state.arrays.get(name)
@@ -207,7 +207,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         check_link(state["link"], counts)
     _check_counts(counts, train, n_users, history=len(users) > 0)
     notes, data = meta["notes"], meta["data"]
-    titles, apart = _titles(arrays, labels), others.decode_others(arrays, users, items)
+    titles, apart = _titles(arrays, items), others.decode_others(arrays, users, items)
     away = others.decode_elsewhere(arrays, items)
     return Fitted(
         users=users,
@@ -262,13 +262,13 @@ def _ids(labels: Labels, kind: str) -> Ids:
         raise ModelFileError(f"some of its {kind} ids occur twice") from None
 
 
-def _titles(arrays: Arrays, labels: Labels) -> dict[str, str]:
+def _titles(arrays: Arrays, items: Ids) -> Mapping[str, str]:
     if not {"titles.bytes", "titles.offsets"} & set(arrays):
         return {}
-    titles = decode_ids(arrays, "titles")
-    if len(titles) != len(labels):
-        raise ModelFileError(f"it has {len(titles):,} titles for {len(labels):,} items")
-    return {label: title for label, title in zip(labels, titles, strict=True) if title}
+    titles = decode_labels(arrays, "titles")
+    if len(titles) != len(items):
+        raise ModelFileError(f"it has {len(titles):,} titles for {len(items):,} items")
+    return Titles(items, titles)
 
 
 def _history(arrays: Arrays, n_users: int, n_items: int) -> tuple[Ids, csr_array, set[str]]:
