@@ -1,6 +1,7 @@
 """At home in a shell: quiet, pipes, completion, files that are not models, split files, ids with commas."""
 
 import os
+import shlex
 import subprocess
 import sys
 import tomllib
@@ -63,7 +64,10 @@ def test_commands_are_completed_without_importing_them():
 
 
 def test_the_program_prints_a_completion_script():
-    done = subprocess.run([*MODULE, "--show-completion", "bash"], capture_output=True, text=True, check=True)
+    asked = (
+        f"{shlex.join([*MODULE, '--show-completion', 'bash'])}; exit $?"
+    )
+    done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
     assert "complete -o default -F _corml_completion corml" in done.stdout
 
 

@@ -31,8 +31,8 @@ SLICE = 1 << 29  # bytes that a slice of such texts takes at most
 DELTA_PAGE = 1 << 21  # bytes of a page of such texts; writers make them half as large
 
 FOOTER: Wanted = {
-    2: {1: None, 2: None, 5: None},  # elements: their type, length and number of children
-    4: {1: {3: {5: None, 7: None, 9: None, 11: None}}},  # groups of rows: pieces of columns: values, bytes, places
+    2: [{1: None, 2: None, 5: None}],  # elements: their type, length and number of children
+    4: [{1: [{3: {5: None, 7: None, 9: None, 11: None}}]}],  # groups of rows: pieces of columns: values, bytes, places
 }
 PAGE: Wanted = {2: None, 3: None, 5: {1: None, 2: None}, 7: {1: None}, 8: {1: None, 4: None}}
 KINDS_OF_PAGES = ((5, 2), (7, None), (8, 4))  # values, a dictionary, values: the field, and where its encoding is

@@ -3,13 +3,15 @@
 The bytes may be anybody's: a record ends where they end, and has bounds in depth and in parts.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, Union, overload
 
 __all__ = ["Records", "Wanted", "Window"]
 
-Wanted = Mapping[int, "Wanted | None"]  # the numbers of fields, and what is wanted of the records in them
+# The numbers of fields, and what they hold: a number, a record, or a list of records.
+Kept = Union[None, "Wanted", list["Wanted"]]
+Wanted = Mapping[int, Kept]
 
 DEPTH = 40
 PARTS = 5_000_000  # a hundred thousand pieces of columns
@@ -63,58 +65,67 @@ class Records:
         self.at = at
         return self._record(wanted, 0)
 
-    def _record(self, wanted: Wanted | None, depth: int) -> dict[int, Any]:
+    def _record(self, wanted: Wanted, depth: int) -> dict[int, Any]:
         fields: dict[int, Any] = {}
         number = 0
         while head := self._byte():
             number = number + (head >> 4) if head >> 4 else self._integer()
-            if wanted is not None and number in wanted:
-                fields[number] = self._value(head & 15, wanted[number], depth + 1, keep=True)
+            if number in wanted:
+                fields[number] = self._wanted(head & 15, wanted[number], depth + 1)
             else:
-                self._value(head & 15, None, depth + 1, keep=False)
+                self._skip(head & 15, depth + 1)
         return fields
 
-    def _value(self, kind: int, wanted: Wanted | None, depth: int, *, keep: bool) -> Any:
+    def _wanted(self, kind: int, what: Kept, depth: int) -> Any:
+        """A field that is kept; if it is of another kind than it should be, this is no record of its format."""
+        self._count(depth)
+        if what is None and kind in INTEGERS:
+            return self._integer()
+        if isinstance(what, Mapping) and kind == RECORD:
+            return self._record(what, depth)
+        if isinstance(what, list) and kind in LISTS:
+            inner, length = self._list_head()
+            return [self._wanted(inner, what[0], depth + 1) for _ in range(length)]
+        raise ValueError("a record has a field of another kind than it should have")
+
+    def _skip(self, kind: int, depth: int) -> None:
+        self._count(depth)
+        if kind in (TRUE, FALSE):  # of a field; the kind is the value
+            return
+        if kind == BYTE:
+            self._byte()
+        elif kind in INTEGERS:
+            self._integer()
+        elif kind == BINARY:
+            self._pass(self._length())
+        elif kind in (DOUBLE, UUID):
+            self._pass(8 if kind == DOUBLE else 16)
+        elif kind == RECORD:
+            self._record({}, depth)
+        elif kind in LISTS:
+            inner, length = self._list_head()
+            self._skip_elements([inner], length, depth + 1)
+        elif kind == MAP:
+            length = self._length()
+            kinds = self._byte() if length else 0
+            self._skip_elements([kinds >> 4, kinds & 15], length, depth + 1)
+        else:
+            raise ValueError("a record has a field of an unknown kind")
+
+    def _skip_elements(self, kinds: Sequence[int], length: int, depth: int) -> None:
+        kinds = [BYTE if kind in (TRUE, FALSE) else kind for kind in kinds]  # in a list the value of a truth is a byte
+        for _ in range(length):
+            for kind in kinds:
+                self._skip(kind, depth)
+
+    def _list_head(self) -> tuple[int, int]:
+        head = self._byte()
+        return head & 15, head >> 4 if head >> 4 < 15 else self._length()
+
+    def _count(self, depth: int) -> None:
         self._parts += 1
         if depth > DEPTH or self._parts > PARTS:
             raise ValueError("its records have too many parts")
-        if kind in (TRUE, FALSE):  # of a field; the kind is the value
-            return kind == TRUE
-        if kind == BYTE:
-            return self._byte()
-        if kind in INTEGERS:
-            return self._integer()
-        if kind == BINARY:
-            return self._bytes(self._length(), keep=keep)
-        if kind in (DOUBLE, UUID):
-            return self._bytes(8 if kind == DOUBLE else 16, keep=False)
-        if kind == RECORD:
-            return self._record(wanted, depth)
-        if kind in LISTS:
-            return self._list(wanted, depth, keep=keep)
-        if kind == MAP:
-            return self._map(depth)
-        raise ValueError("a record has a field of an unknown kind")
-
-    def _list(self, wanted: Wanted | None, depth: int, *, keep: bool) -> list[Any]:
-        head = self._byte()
-        values = []
-        for _ in range(head >> 4 if head >> 4 < 15 else self._length()):
-            value = self._element(head & 15, wanted, depth, keep=keep)
-            if keep:
-                values.append(value)
-        return values
-
-    def _map(self, depth: int) -> None:
-        length = self._length()
-        kinds = self._byte() if length else 0
-        for _ in range(length):
-            self._element(kinds >> 4, None, depth, keep=False)
-            self._element(kinds & 15, None, depth, keep=False)
-
-    def _element(self, kind: int, wanted: Wanted | None, depth: int, *, keep: bool) -> Any:
-        kind = BYTE if kind in (TRUE, FALSE) else kind  # in a list the value of a truth is a byte
-        return self._value(kind, wanted, depth + 1, keep=keep)
 
     def _byte(self) -> int:
         self.at += 1
@@ -122,11 +133,10 @@ class Records:
             raise ValueError("a record has no end")
         return self._data[self.at - 1]
 
-    def _bytes(self, length: int, *, keep: bool) -> bytes:
+    def _pass(self, length: int) -> None:
         self.at += length
         if self.at > len(self._data):
             raise ValueError("a record has no end")
-        return self._data[self.at - length : self.at] if keep else b""
 
     def _length(self) -> int:
         value = shift = 0
