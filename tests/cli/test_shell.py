@@ -64,9 +64,7 @@ def test_commands_are_completed_without_importing_them():
 
 
 def test_the_program_prints_a_completion_script():
-    asked = (
-        f"{shlex.join([*MODULE, '--show-completion', 'bash'])}; exit $?"
-    )
+    asked = f"{shlex.join([*MODULE, '--show-completion', 'bash'])}; exit $?"
     done = subprocess.run(["bash", "-c", asked], capture_output=True, text=True, check=True)
     assert "complete -o default -F _corml_completion corml" in done.stdout
 
