@@ -54,7 +54,7 @@ ROWS = [
     {"settings"},
     {"durations", "lazy_polars"},
     {"finite"},
-    {"errors", "html", "log"},
+    {"errors", "html", "log", "numerals"},
 ]
 FLOOR = {room: len(ROWS) - row for row, rooms in enumerate(ROWS) for room in rooms}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import html
-from corml.errors import DataError, UsageError, ascii_line
+from corml.errors import DataError, UsageError, ascii_line, printable
 from corml.ids import Ids
 from corml.labels import Labels
 from corml.settings import nearest
@@ -120,7 +120,7 @@ class Attributes:
         return len(self.items)
 
     def __repr__(self) -> str:
-        listed = ", ".join(f"{name}: {column.kind}" for name, column in self.columns.items())
+        listed = ", ".join(f"{printable(name)}: {column.kind}" for name, column in self.columns.items())
         return f"Attributes({len(self):,} items, {listed or 'no columns'})"
 
     def _repr_html_(self) -> str:

@@ -134,7 +134,10 @@ def quoted(values: Sequence[object], shown: int = 3) -> str:
 
 def ascii_line(value: object, longest: int = 60) -> str:
     """Quote one value with control characters escaped and its length bounded."""
-    text = str(value)
+    try:
+        text = str(value)
+    except ValueError:  # a whole number of thousands of digits
+        text = f"a {type(value).__name__} too long to print"
     clipped = text if len(text) <= longest else text[: longest - 1] + "…"
     return f"'{printable(clipped)}'"
 

@@ -13,7 +13,7 @@ from scipy.sparse import issparse
 
 from corml.errors import NumericalError
 
-__all__ = ["LARGEST", "check_finite", "check_learned", "is_moderate"]
+__all__ = ["LARGEST", "check_finite", "check_learned", "check_moderate", "is_moderate"]
 
 LARGEST = 1e12  # that a learned number may be
 SLICE = 1 << 17  # numbers that are looked at together
@@ -22,10 +22,14 @@ SLICE = 1 << 17  # numbers that are looked at together
 def check_finite(numbers: Any, what: str) -> None:
     """Refuse an answer that is not finite, as numbers of a hostile file, or enormous weights, would make it."""
     if not np.isfinite(numbers).all():
-        raise NumericalError(
-            f"{what} cannot be given: numbers of the model, or weights of a history, are too large for it. "
-            "Fit again with settings and weights of ordinary size."
-        )
+        raise _too_large(what)
+
+
+def check_moderate(numbers: NDArray[Any], what: str) -> None:
+    """Refuse to make answers of numbers whose sums and products may not be finite."""
+    flat = numbers.reshape(-1)
+    if not all((np.abs(flat[at : at + SLICE]) <= LARGEST).all() for at in range(0, len(flat), SLICE)):  # nor NaN
+        raise _too_large(what)
 
 
 def check_learned(arrays: Mapping[str, Any], model: str) -> None:
@@ -43,3 +47,10 @@ def is_moderate(numbers: NDArray[Any]) -> bool:
     """Whether none that is finite is beyond the limit; what is not finite is refused elsewhere, by its own sentence."""
     pieces = (np.abs(numbers[at : at + SLICE]) for at in range(0, len(numbers), SLICE))
     return not any(((some > LARGEST) & np.isfinite(some)).any() for some in pieces)
+
+
+def _too_large(what: str) -> NumericalError:
+    return NumericalError(
+        f"{what} cannot be given: numbers of the model, or weights of a history, are too large for it. "
+        "Fit again with settings and weights of ordinary size."
+    )

@@ -5,7 +5,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from corml.errors import ResourceError
+from corml.errors import ResourceError, ascii_line
 
 __all__ = [
     "GIB",
@@ -80,8 +80,8 @@ def read_size(text: str) -> int:
     unit = word[-1:] if word[-1:] in units else ""
     try:
         return int(float(word.removesuffix(unit)) * units[unit])
-    except ValueError:
-        raise ResourceError(f"'{text}' is not a size: write it like 8GB or 512MiB.") from None
+    except (ValueError, OverflowError):  # no number, or none that a computer has bytes for
+        raise ResourceError(f"{ascii_line(text)} is not a size: write it like 8GB or 512MiB.") from None
 
 
 def is_size(text: object) -> bool:

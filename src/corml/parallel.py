@@ -15,6 +15,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
+from corml.numerals import whole_number
+
 __all__ = ["blas", "each", "over_rows", "threads"]
 
 SMALL = 1000  # rows and columns
@@ -24,9 +26,9 @@ T = TypeVar("T")
 
 def threads() -> int:
     """Threads to use: the environment's CORML_THREADS, else what this process may use of the processors."""
-    chosen = os.environ.get("CORML_THREADS", "")
-    if chosen.isdigit() and int(chosen) > 0:
-        return int(chosen)
+    chosen = whole_number(os.environ.get("CORML_THREADS", ""))
+    if chosen:
+        return chosen
     try:
         cores = len(os.sched_getaffinity(0))  # changes while a process runs, so it is asked every time
     except AttributeError:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
 from corml.attributes import Attributes
-from corml.errors import UsageError, ascii_line
+from corml.errors import UsageError, ascii_line, printable
 from corml.ids import Ids, canonical
 from corml.settings import nearest
 
@@ -79,7 +79,7 @@ class ListRules:
         """The rules in words; nothing where there are none."""
         parts = [f"diversity {self.diversity:g}"] if self.diversity > 0 else []
         parts += ["boosted items"] if self.boost else []
-        parts += [f"at most {count} per {name}" for name, count in (self.max_per or {}).items()]
+        parts += [f"at most {count} per {printable(name)}" for name, count in (self.max_per or {}).items()]
         parts += [f"an item in at most {self.max_share:.4g} of the lists"] if self.max_share is not None else []
         return ", ".join(parts)
 

@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from corml.errors import SettingError, ascii_line
+from corml.errors import SettingError, ascii_line, printable
 
 __all__ = [
     "Declared",
@@ -120,7 +120,9 @@ def nearest(name: str, valid: Iterable[str]) -> str:
     if not names:
         return "; it has none."
     close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    return f"; did you mean '{close[0]}'?" if close else f"; there is: {', '.join(sorted(names))}."
+    if close:
+        return f"; did you mean {ascii_line(close[0])}?"
+    return f"; there is: {', '.join(printable(name) for name in sorted(names))}."
 
 
 def _read(spec: Declared, value: Any) -> Any:

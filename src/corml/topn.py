@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.finite import check_finite
 from corml.parallel import each
 from corml.progress import Progress
 
@@ -100,14 +101,20 @@ def top_bands(
         lists = model.best(represented, k, *limits)
         if lists is not None:
             report(len(starts[1]))
-            return lists
+            return _finite(lists)
         best = TopK(rows.shape[0], k, *limits)
         for first in starts[1]:
             best.add(model.score_block(represented, slice(first, min(first + width, X.shape[1]))), first)
             report(1)
-        return best.columns, best.scores
+        return _finite((best.columns, best.scores))
 
     yield from each(ranked, len(starts[0]), max_threads=max(1, ALIVE_BYTES // (4 * height * width)))
+
+
+def _finite(lists: Lists) -> Lists:
+    columns, scores = lists
+    check_finite(scores[columns >= 0], "A list")
+    return lists
 
 
 def _counter(progress: Progress | None, total: int) -> Callable[[int], None]:

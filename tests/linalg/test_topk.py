@@ -47,8 +47,21 @@ def test_scores_stand_beside_their_columns_and_short_lists_end_in_minus_one():
     assert best.scores.tolist() == [[2.0, 1.0, -np.inf, -np.inf]]
 
 
-def test_what_is_not_a_number_is_never_listed():
-    best = TopK(1, 3)
+@pytest.mark.parametrize("allowed", [None, pattern(np.array([[True] * 6]))], ids=["any", "some"])
+@pytest.mark.parametrize("k", [1, 3, 9])
+@pytest.mark.parametrize("place", range(6))
+def test_a_score_that_is_no_number_comes_first_and_stays_so_that_nobody_can_miss_it(place, k, allowed):
+    scores = np.arange(6, dtype=np.float32)[None]
+    scores[0, place] = np.nan
+    best = TopK(1, k, None, allowed)
+    best.add(scores[:, :4], 0)
+    best.add(scores[:, 4:], 4)
+    assert best.columns[0, 0] == place
+    assert np.isnan(best.scores[0, 0])
+
+
+def test_what_may_not_be_listed_need_not_be_a_number():
+    best = TopK(1, 3, pattern(np.array([[True, False, True]])))
     best.add(np.array([[np.nan, 1.0, np.nan]], dtype=np.float32), 0)
     assert best.columns.tolist() == [[1, -1, -1]]
 

@@ -43,8 +43,8 @@ def command_line() -> str:
 
 
 def say(text: str = "") -> None:
-    """Print a result on standard output."""
-    print(text)
+    """Print a result on standard output, line by line: data must not be able to move the cursor."""
+    print("\n".join(map(printable, text.split("\n"))))
 
 
 def tell(text: str) -> None:
@@ -95,11 +95,10 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, remark:
     with console.capture() as captured:
         console.print(table)
     lines = [line.rstrip() for line in captured.get().splitlines()]
-    if remark:
-        for line in lines:
-            tell(line)
-    else:
-        say("\n".join(lines) + "\n")
+    if not remark:
+        print("\n".join([*lines, ""]))
+    elif not QUIET.get():
+        print("\n".join(lines), file=sys.stderr)
 
 
 @contextmanager

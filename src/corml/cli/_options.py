@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from corml.errors import UsageError
+from corml.numerals import whole_number
 
 __all__ = ["pairs", "with_loading", "with_options", "with_splitting"]
 
@@ -100,12 +101,9 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
             used["negative"] = [kind.strip() for kind in used["negative"].split(",") if kind.strip()]
         if used.pop("no_header", False):
             used["header"] = False
-            columns = [
-                name
-                for name in ("user", "item", "rating", "time", "weight", "event")
-                if str(used.get(name, "")).isdigit()
-            ]
-            used |= {name: int(used[name]) for name in columns}  # without names, columns are counted from 0
+            for name in ("user", "item", "rating", "time", "weight", "event"):
+                number = whole_number(str(used.get(name, "")))
+                used |= {} if number is None else {name: number}  # without names, columns are counted from 0
         return used
 
     return with_options(command, "loading", LOADING, gather)

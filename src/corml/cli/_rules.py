@@ -8,6 +8,7 @@ import typer
 from corml.cli._options import with_options
 from corml.cli._work import ids, tell_unknown
 from corml.errors import UsageError, ascii_line
+from corml.numerals import whole_number
 from corml.recommender import Recommender
 from corml.rules import ListRules
 
@@ -93,9 +94,10 @@ def _names(model: Recommender) -> set[str]:
 
 def _limit(text: str) -> tuple[str, int]:
     name, _, number = text.rpartition("=")
-    if not name or not number.strip().isdecimal():
+    count = whole_number(number)
+    if not name or count is None:
         raise UsageError(f"--max-per {ascii_line(text)} is no limit: write, for example, genre=2.")
-    return name.strip(), int(number)
+    return name.strip(), count
 
 
 def _share(text: str) -> float:

@@ -40,7 +40,7 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
         raise SettingError(
             f"The settings file {name} is nested too deeply: it has sections with values, no more."
         ) from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as fault:
+    except ValueError as fault:  # no TOML, no UTF-8, or a number of thousands of digits
         raise SettingError(f"The settings file {name} is not TOML: {fault}.") from None
     _known(given, SECTIONS, f"{name} has no section")
     for section, values in given.items():
@@ -58,7 +58,9 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
 
 
 def _text(path: str, name: str) -> str:
-    """What a file says, if it is as long as settings are: a device has no end."""
+    """What a file says, if it is as long as settings are: a device has no end, and a pipe may never begin."""
+    if Path(path).is_fifo():
+        raise SettingError(f"The settings file {name} is a pipe: give the name of a file.")
     with Path(path).open("rb") as file:
         data = file.read(LONGEST + 1)
     if len(data) > LONGEST:

@@ -23,6 +23,7 @@ __all__ = [
     "fetch",
     "ids",
     "joined_split",
+    "kept_target",
     "load",
     "make_split",
     "note",
@@ -75,6 +76,12 @@ def target(out: str, *inputs: object) -> None:
     for path in (one for given in inputs for one in (datasets.files_by_kind(given) or {"": given}).values()):
         if isinstance(path, str) and os.path.exists(path) and os.path.exists(out) and os.path.samefile(path, out):
             raise UsageError(f"{ascii_line(out, 200)} is the file to read: choose another name for what is written.")
+
+
+def kept_target(path: str, *inputs: object) -> None:
+    """The same for a file that is added to, such as a journal."""
+    target(path, *inputs)
+    atomic.appendable(path)
 
 
 def text_target(out: str, *inputs: object) -> None:

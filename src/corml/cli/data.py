@@ -39,7 +39,7 @@ def overview(ctx: typer.Context) -> None:
       corml data info ratings.csv
     """
     if ctx.invoked_subcommand is None:
-        say(ctx.get_help())
+        typer.echo(ctx.get_help())
 
 
 @data.command("list")

@@ -11,6 +11,7 @@ from corml.cli._console import STDOUT, progress, say, show_json, tell, wrote
 from corml.cli._work import turned
 from corml.errors import UsageError, ascii_line
 from corml.export import KEEP, check_place, export_model, target
+from corml.numerals import whole_number
 from corml.storage import container
 
 __all__ = ["export"]
@@ -78,9 +79,10 @@ def export(
 def _number_or_all(text: str) -> int | None:
     if text.strip().lower() == ALL:
         return None
-    if not text.isdecimal() or int(text) < 1:
+    number = whole_number(text)
+    if not number:
         raise UsageError(f"--pairs must be a whole number from 1, or all; got {ascii_line(text)}.")
-    return int(text)
+    return number
 
 
 def _counted(facts: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ from corml import metrics, models
 from corml.cli._console import STDOUT, progress, say, show_json, tell, wrote
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._tables import put
-from corml.cli._work import check_split, load, make_split, target, text_target
+from corml.cli._work import check_split, kept_target, load, make_split, text_target
 from corml.errors import UsageError
 from corml.neural import lazy_torch
 from corml.neural.gradient_model import GradientModel
@@ -85,7 +85,7 @@ def tune(
     if plots:
         writable_folder(plots)
     if journal:
-        target(journal, source, loading.get("titles"), loading.get("items"))
+        kept_target(journal, source, loading.get("titles"), loading.get("items"))
     if splitting:
         check_split(splitting)
     data = load(source, loading)

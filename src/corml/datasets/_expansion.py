@@ -22,7 +22,7 @@ class Expansion:
     """The bytes of a file, whether it may grow as it likes, and how many layers were unpacked."""
 
     packed: int
-    allowed: bool
+    allowed: bool | None  # None where there is no option to allow it
     where: str
     layer: int = 0
 
@@ -37,9 +37,12 @@ class Expansion:
     def check(self, size: int) -> None:
         """Refuse what grows as no honest table does."""
         if not self.allowed and size > BOMB_SIZE and size > BOMB_RATIO * max(self.packed, 1):
+            advice = "pass allow_expansion=True (--allow-expansion)"
+            if self.allowed is None:
+                advice = "unpack it by other means, or write it as CSV"
             raise DataError(
                 f"{self.where} expands more than {BOMB_RATIO:,}-fold, past {memory.size(BOMB_SIZE)}: "
-                "if that is right, pass allow_expansion=True (--allow-expansion)."
+                f"if that is right, {advice}."
             )
 
     def check_while_reading(self, size: int, piece: int, doing: str = "Unpacking") -> None:

@@ -22,7 +22,7 @@ from corml.datasets._frames import from_frame
 from corml.datasets._options import Notes, Options
 from corml.datasets._sniff import bare, find, listed, position
 from corml.datasets._times import times
-from corml.errors import DataError, UsageError, ascii_line
+from corml.errors import DataError, UsageError, ascii_line, printable
 from corml.ids import Ids
 from corml.labels import Labels
 from corml.settings import nearest
@@ -46,6 +46,7 @@ def load_items(
     kinds: Mapping[str, str] | None = None,
     separator: str | None = None,
     encoding: str | None = None,
+    allow_expansion: bool = False,
     notify: Callable[[str], object] | None = None,
 ) -> Attributes:
     """Read a table of items: an id and any number of attributes, such as genres, price and description.
@@ -62,6 +63,8 @@ def load_items(
         Between the values of a text with several categories; `|` unless given.
     encoding
         Of text files that are not UTF-8.
+    allow_expansion
+        Read a compressed file even if it expands more than 200-fold, as harmful files do.
     notify
         Called with each remark, such as the kinds that were found.
 
@@ -69,7 +72,7 @@ def load_items(
     if isinstance(source, Attributes):
         return source
     notes = Notes(notify)
-    table = table_of_items(source, Options(encoding=encoding), notes)
+    table = table_of_items(source, Options(encoding=encoding, allow_expansion=allow_expansion), notes)
     return attributes_of(table, notes, item=item, kinds=kinds or {}, separator=separator or SEPARATOR)
 
 
@@ -277,7 +280,7 @@ def _per_item(column: Column, rows: NDArray[np.int64], items: int) -> Column:
 
 
 def _say(table: Table, columns: Mapping[str, Column], bad: int, rows: int, items: int, notes: Notes) -> None:
-    kinds = ", ".join(f"{name} ({column.kind})" for name, column in columns.items())
+    kinds = ", ".join(f"{printable(name)} ({column.kind})" for name, column in columns.items())
     left = f", {bad:,} rows without an id or a column left out" if bad else ""
     again = f", {rows - items:,} rows repeat an item" if rows - items > bad else ""
     notes.add(f"items: {table.where}: {kinds or 'no attributes'}{left}{again}")

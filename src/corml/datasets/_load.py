@@ -101,7 +101,7 @@ def load(
     skip_bad_rows
         Leave out rows that cannot be understood, as long as they are no more than 1 % (`max_bad_rows`).
     allow_expansion
-        Accept a compressed file that expands more than a thousandfold.
+        Accept a compressed file that expands more than 200-fold, as harmful files do.
     encoding
         Of text files that are not UTF-8, such as "cp1252" or "utf-16".
     decimal

@@ -61,7 +61,7 @@ class Content:
     name: str = ""  # of the file, or of the member of an archive
     packed: int = 0  # bytes of the file it is from; 0 if it is no file
 
-    def expansion(self, *, allowed: bool) -> Expansion:
+    def expansion(self, *, allowed: bool | None) -> Expansion:
         """What its own compression, inside the table, may grow to."""
         return Expansion(self.packed or len(self.data), allowed, self.where)
 
@@ -71,7 +71,7 @@ def shown(path: str | os.PathLike[str]) -> str:
     return ascii_line(os.fspath(path), 200)
 
 
-def content(path: Path, *, allow_expansion: bool = False, members: Sequence[str] = ()) -> Content:
+def content(path: Path, *, allow_expansion: bool | None = False, members: Sequence[str] = ()) -> Content:
     """Read one table from a file; of an archive, the first of `members` it has, else the obvious one."""
     try:
         with _regular(path) as file:

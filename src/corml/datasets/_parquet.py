@@ -99,7 +99,7 @@ class ParquetTable:
 
     named = True
 
-    def __init__(self, content: Content, *, allow_expansion: bool = False) -> None:
+    def __init__(self, content: Content, *, allow_expansion: bool | None = False) -> None:
         from corml.lazy_polars import polars as pl
 
         self.where, self._data = content.where, content.data

@@ -49,7 +49,7 @@ def read_lists(path: str | os.PathLike[str]) -> "polars.DataFrame":
 
     name = ascii_line(path, 200)
     kind = _ending(os.fspath(path), name)
-    file = content(Path(path))
+    file = content(Path(path), allow_expansion=None)
     try:
         frame = _of_parquet(file, name) if kind == ".parquet" else _of_text(file.data, kind, name)
         return _ordered(frame, name, by_score=kind in TREC)
@@ -69,7 +69,7 @@ def _ending(path: str, name: str) -> str:
 def _of_parquet(file: Content, name: str) -> "polars.DataFrame":
     from corml.lazy_polars import polars
 
-    table = ParquetTable(file)
+    table = ParquetTable(file, allow_expansion=None)
     used = _used(table.names, name)
     columns = table.read(list(used.values())).series
     for ours, column in zip(used, columns, strict=True):

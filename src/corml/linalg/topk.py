@@ -19,6 +19,8 @@ CHUNK = 64  # columns that are compared with the last of a list at once
 class TopK:
     """Running lists of the best columns: equal scores in column order, −1 where a list is short.
 
+    A score that is no number (NaN), of a column that may be listed, comes first and stays: nobody can miss it.
+
     `seen` marks columns never to be listed; `allowed`, where given, the only ones that may be. Of either, a matrix of
     one row holds for all rows.
     """
@@ -67,7 +69,7 @@ def _update(block, first, seen_ptr, seen, allowed_ptr, allowed, restricted, colu
             step = _first_from(allowed, np.int64(allowed_ptr[line]), stop_at, first)
             while step < stop_at and allowed[step] < first + width:
                 local = allowed[step] - first
-                if block[row, local] > scores[row, last]:  # most are not: they cost no call
+                if not block[row, local] <= scores[row, last]:  # most are: they cost no call
                     at = _consider(block[row], local, local + 1, first, seen, at, end, columns[row], scores[row])
                 step += 1
             continue
@@ -91,10 +93,10 @@ def _first_from(values, low, high, least):  # type: ignore[no-untyped-def]
 
 @inner()
 def any_above(values, threshold):  # type: ignore[no-untyped-def]
-    """Whether any is, or is as large; the loop never stops early, because only then it takes many numbers at a time."""
+    """Whether any is, or is as large, or is NaN; the loop never stops early: so it takes many numbers at a time."""
     above = False
     for at in range(len(values)):
-        above |= values[at] >= threshold
+        above |= not values[at] < threshold
     return above
 
 
@@ -103,7 +105,7 @@ def _consider(values, low, high, first, excluded, at, end, columns, scores):  # 
     """Enter columns low to high into the list; returns the position in `excluded` that was reached."""
     last = len(scores) - 1
     for local in range(low, high):
-        if not values[local] > scores[last]:  # also turns away NaN
+        if values[local] <= scores[last]:
             continue
         column = first + local
         while at < end and excluded[at] < column:
@@ -115,7 +117,9 @@ def _consider(values, low, high, first, excluded, at, end, columns, scores):  # 
 
 @inner()
 def _insert(columns, scores, column, score):  # type: ignore[no-untyped-def]
-    position = len(scores) - 1
+    if np.isnan(scores[0]):
+        return
+    position = 0 if np.isnan(score) else len(scores) - 1
     while position > 0 and scores[position - 1] < score:
         scores[position] = scores[position - 1]
         columns[position] = columns[position - 1]

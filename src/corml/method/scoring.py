@@ -11,7 +11,7 @@ from scipy.sparse import csr_array, diags_array
 
 from corml import memory
 from corml.errors import UsageError, ascii_line
-from corml.finite import check_finite
+from corml.finite import check_finite, check_moderate
 from corml.linalg.bounded import Bounded
 from corml.linalg.closeness import Closeness
 from corml.linalg.products import add_dense_product, add_sparse_product
@@ -72,6 +72,8 @@ class Scoring:
             return cls(H, V, d, weights, filter, H_scaled, like.left, like.right, like.own)
         left = (V * power(d, -weights.filter_norm)[:, None]).astype(np.float32)
         right = (V * (weights.score_factor * power(d, weights.filter_norm))[:, None]).astype(np.float32)
+        for numbers in (H_scaled.data, left, right):
+            check_moderate(numbers, "A list")
         own = np.einsum("ij,ij->i", left, right)
         return cls(H, V, d, weights, filter, H_scaled, left, right, own)
 

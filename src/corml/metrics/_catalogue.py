@@ -7,6 +7,7 @@ from typing import NamedTuple
 from corml import plugins
 from corml.errors import UsageError, ascii_line
 from corml.metrics._lists import Lists, Values
+from corml.numerals import whole_number
 
 __all__ = ["Described", "Metric", "describe", "direction", "names", "parse", "parse_all"]
 
@@ -59,10 +60,11 @@ def parse(text: str) -> Metric:
     """Read a metric and its list length: «ndcg@10», in either case, with - or _."""
     name, at, length = str(text).strip().lower().partition("@")
     key, function = name.replace("-", "_"), plugins.get(ROOM, name)
-    if not (length.isascii() and length.isdecimal() and 1 <= int(length[:9]) <= MAX_K):
+    number = whole_number(length)
+    if number is None or not 1 <= number <= MAX_K:
         fault = f"got {ascii_line(length)}" if at else "none was given"
         raise UsageError(f"{key} needs a list length from 1 to {MAX_K:,} ({fault}): write {key}@10.")
-    return Metric(key, int(length), function)
+    return Metric(key, number, function)
 
 
 def parse_all(texts: str | Iterable[str]) -> tuple[Metric, ...]:

@@ -11,6 +11,7 @@ import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
+from corml.numerals import whole_number
 from corml.service import schema
 from corml.service.auth import Guard
 from corml.service.etag import CACHED, is_named
@@ -88,7 +89,8 @@ class Endpoint:
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         """The body, counted while it comes in: too much of it is not read to the end."""
         declared = headers.get(b"content-length", b"0")
-        if not declared.isdigit() or int(declared) > self.most:
+        size = whole_number(declared.decode("latin-1"))
+        if size is None or size > self.most:
             raise _too_large(self.most)
         message = await self._receive(receive) if declared != b"0" or b"transfer-encoding" in headers else None
         if message is None:

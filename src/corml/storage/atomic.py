@@ -17,7 +17,7 @@ from pathlib import Path
 from corml.errors import DataError, ascii_line
 from corml.storage import unfinished
 
-__all__ = ["lock", "replace", "stem", "sync_folder", "target", "writable"]
+__all__ = ["appendable", "lock", "replace", "stem", "sync_folder", "target", "writable"]
 
 POSIX = os.name == "posix"  # elsewhere folders cannot be flushed, nor open files renamed
 LONGEST = 200  # bytes of a name beside which there is room for another with some more; systems allow 255
@@ -37,6 +37,18 @@ def writable(path: str | os.PathLike[str]) -> Path:
             f"Cannot write {ascii_line(path, 200)}: {fault.strerror or fault}. Choose another name or folder."
         ) from fault
     return path
+
+
+def appendable(path: str | os.PathLike[str]) -> Path:
+    """The same for a file that is added to: a link is followed, so where it leads must be a place for a file."""
+    try:
+        os.stat(path)
+    except FileNotFoundError:
+        pass
+    except (OSError, ValueError) as fault:
+        reason = getattr(fault, "strerror", None) or fault
+        raise DataError(f"Cannot write {ascii_line(path, 200)}: {reason}. Choose another name or folder.") from fault
+    return writable(os.path.realpath(path))
 
 
 def target(given: str | os.PathLike[str]) -> Path:
@@ -145,7 +157,7 @@ def _remove_if_abandoned(path: Path) -> None:
 def _mode(path: Path) -> int | None:
     try:
         return stat.S_IMODE(os.stat(path).st_mode) & 0o777
-    except FileNotFoundError:
+    except OSError:  # nothing is there, or a link that leads nowhere
         return None
 
 

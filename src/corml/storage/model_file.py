@@ -14,7 +14,7 @@ from scipy.sparse import csr_array, issparse
 
 from corml.errors import DataError, ModelFileError, ResourceError, ascii_line, quoted
 from corml.finite import LARGEST, check_learned, is_moderate
-from corml.fitted import Certificate, Fitted, LearnedArray, Settings, Training
+from corml.fitted import Certificate, Fitted, LearnedArray, Plan, Settings, Training
 from corml.ids import Ids
 from corml.labels import Labels
 from corml.new_items import check_link
@@ -219,7 +219,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         source=_mapping(data.get("source", {}), "source"),
         settings=Settings(values_of(model)),
         arrays=state,
-        plan=_optional(model.PLAN, notes.get("plan")),
+        plan=_plan(model, notes.get("plan")),
         certificates=_certificates(notes.get("certificates", [])),
         training=_optional(Training, notes.get("training")),
         evaluation=meta["evaluation"],
@@ -235,6 +235,15 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
 
 def _optional(kind: type[T], plain: object) -> T | None:
     return None if plain is None else from_plain(kind, plain)
+
+
+def _plan(model: "Recommender", plain: object) -> Plan | None:
+    """What a fit chose; scores are made with some of it, so it is as moderate as what was learned."""
+    plan = _optional(model.PLAN, plain)
+    for name, value in vars(plan).items() if plan else ():
+        if isinstance(value, float) and abs(value) > LARGEST:
+            raise ModelFileError(f"its plan has a {name} of {value:g}, with which no score is sure to be finite")
+    return plan
 
 
 def _certificates(plain: object) -> tuple[Certificate, ...]:

@@ -37,7 +37,7 @@ def open_journal(
 
         yield Journal(InMemoryStorage(), None, facts, maximise=maximise)
         return
-    file = atomic.writable(path)
+    file = atomic.appendable(path)
     locks = Locks(file)
     try:
         yield Journal(_storage(file, locks), locks, facts, maximise=maximise, name=ascii_line(path, 200))
