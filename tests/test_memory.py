@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from corml import memory
-from corml.errors import ResourceError
+from corml.errors import ResourceError, UsageError
 
 
 def test_the_budget_is_a_share_of_the_least_limit(monkeypatch):
@@ -47,7 +47,7 @@ def test_sizes_are_read_as_people_write_them(text, count):
 
 @pytest.mark.parametrize("text", ["", "lots", "GB", "8 elephants"])
 def test_what_is_no_size_is_refused(text):
-    with pytest.raises(ResourceError, match="write it like 8GB"):
+    with pytest.raises(UsageError, match="write it like 8GB"):
         memory.read_size(text)
 
 

@@ -5,7 +5,7 @@ import ctypes
 import os
 from pathlib import Path
 
-from corml.errors import ResourceError, ascii_line
+from corml.errors import ResourceError, UsageError, ascii_line
 
 __all__ = [
     "GIB",
@@ -81,14 +81,14 @@ def read_size(text: str) -> int:
     try:
         return int(float(word.removesuffix(unit)) * units[unit])
     except (ValueError, OverflowError):  # no number, or none that a computer has bytes for
-        raise ResourceError(f"{ascii_line(text)} is not a size: write it like 8GB or 512MiB.") from None
+        raise UsageError(f"{ascii_line(text)} is not a size: write it like 8GB or 512MiB.") from None
 
 
 def is_size(text: object) -> bool:
     """Whether `read_size` can read it as something."""
     try:
         return isinstance(text, str) and read_size(text) > 0
-    except ResourceError:
+    except UsageError:
         return False
 
 

@@ -111,3 +111,22 @@ def test_a_folder_without_permission_is_refused_before_the_work(run, place, comm
     (place / "locked").mkdir(mode=0o555)
     words = (word.replace("{}", "locked/x") for word in {**COMMANDS, **FOLDERS}[command])
     assert "No permission to write in" in run(*words).err
+
+
+@pytest.mark.parametrize(
+    ("link", "leads", "said"), [("loop", "loop", "Cannot write"), ("nowhere", "none/journal", "create it first")]
+)
+def test_a_journal_behind_a_link_that_leads_nowhere_is_refused_before_the_work(run, place, link, leads, said):
+    (place / link).symlink_to(place / leads)
+    outcome = run("tune", "r.csv", "--trials", "1", "--journal", link)
+    assert outcome.code == 3
+    assert said in outcome.err
+    assert os.path.islink(place / link)
+
+
+def test_a_model_takes_the_place_of_a_link_that_leads_to_itself(run, here, shop):
+    (here / "m.corml").symlink_to(here / "m.corml")
+    outcome = run("fit", shop / "ratings.csv", "--model", "popularity", "--out", "m.corml")
+    assert outcome.code == 0, outcome
+    assert not os.path.islink(here / "m.corml")
+    assert run("inspect", "m.corml").code == 0

@@ -96,6 +96,31 @@ def test_no_command_prints_a_control_of_its_data(run, odd, monkeypatch, words, a
     assert not raw(outcome.out + outcome.err), words
 
 
+def test_what_a_command_wrote_and_where_data_lie_are_shown_escaped(run, odd, tmp_path, monkeypatch):
+    out = tmp_path / "n\x1b[31m\x9b.corml"
+    told = run("fit", odd / "r.csv", "--model", "popularity", "-o", out)
+    monkeypatch.setenv("CORML_DATA", f"{tmp_path}/d\x1b[31m\x9b")
+    listed = run("data", "list")
+    assert (told.code, listed.code) == (0, 0)
+    for outcome in (told, listed):
+        assert "\\x1b[31m\\x9b" in outcome.out + outcome.err
+        assert not raw(outcome.out + outcome.err)
+
+
+def test_names_of_columns_are_shown_escaped():
+    remarks = []
+    columns = {"item": ["i1", "i2"], "genre\x1b[31m\x9b": ["a", "b"]}
+    items = corml.load_items(columns, notify=remarks.append)
+    rules = corml.ListRules(max_per={"genre\x1b[31m\x9b": 2})
+    with pytest.raises(corml.CormlError) as near:
+        items.numbers("genre\x1b[31m")
+    with pytest.raises(corml.CormlError) as far:
+        items.numbers("zzzzzzzzzzzzz")
+    for text in (*remarks, repr(items), str(rules), str(near.value), str(far.value)):
+        assert "genre\\x1b[31m" in text
+        assert not raw(text)
+
+
 def test_a_line_of_the_service_log_has_no_control_of_its_data(capfd):
     from corml.service.logs import Log
 

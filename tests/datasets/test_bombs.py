@@ -93,3 +93,8 @@ def test_one_endless_line_in_a_gzip_is_refused_by_a_store(make, tmp_path, monkey
     path = make("a.csv.gz", gzip.compress(b"user,item\nu,i\n" + b"x" * 80_000_000))
     with pytest.raises(DataError):
         corml.build_store(path, tmp_path / "a.store", memory="1MB")
+
+
+def test_a_table_of_items_that_is_right_may_expand(tmp_path):
+    (tmp_path / "items.csv.gz").write_bytes(gzip.compress(TITLES))
+    assert len(corml.load_items(tmp_path / "items.csv.gz", allow_expansion=True)) > 0

@@ -32,6 +32,8 @@ def test_the_command_says_in_one_line_what_is_wrong(folder, tmp_path, monkeypatc
         ([model, "--port", "70000"], 2, "--port"),
         ([model, "--log", "xml"], 2, "plain or json"),
         ([model, "--timeout", "0"], 2, "--timeout"),
+        ([model, "--timeout", "1e400"], 2, "--timeout"),
+        ([model, "--timeout", "nan"], 2, "--timeout"),
         ([model, "--rate", "0"], 2, "--rate"),
         ([tmp_path / "nothing.corml"], 3, "No such file"),
         ([tmp_path], 2, "without models"),

@@ -223,6 +223,16 @@ def test_numbers_beyond_what_scores_hold_are_refused(saved):
         forged({**arrays, name: huge}, meta)
 
 
+@pytest.mark.parametrize("number", [1e13, -1e40, 1e308])
+@pytest.mark.parametrize("name", ["corml", "corml-dial", "slim", "ease"])
+def test_chosen_numbers_beyond_what_scores_hold_are_refused(name, number, saved):
+    arrays, meta = saved(name)
+    plan = meta["notes"]["plan"]
+    chosen = next(key for key, value in plan.items() if isinstance(value, float))
+    with pytest.raises(ModelFileError, match=f"its plan has a {chosen} of .* no score is sure to be finite"):
+        forged(arrays, {**meta, "notes": {**meta["notes"], "plan": {**plan, chosen: number}}})
+
+
 def test_counts_are_whole_numbers_of_any_size_to_the_check_of_sizes(saved):
     arrays, meta = saved("popularity")
     counts = np.array(arrays["counts"])

@@ -11,7 +11,7 @@ from corml.cli._console import show_json, tell, wrote
 from corml.cli._options import pairs
 from corml.cli._plans import chart_of, show_estimate
 from corml.cli._work import target
-from corml.errors import ResourceError, UsageError, ascii_line
+from corml.errors import UsageError, ascii_line
 from corml.method.out_of_core.counts import Assumptions
 
 __all__ = ["plan"]
@@ -108,5 +108,5 @@ def _whole(text: str, name: str) -> int:
 def _rate(text: str) -> float:
     try:
         return float(memory.read_size(text.strip().removesuffix("/s")))
-    except (ResourceError, OverflowError):
+    except UsageError:
         raise UsageError(f"--network takes bytes a second such as 1GB/s; got {ascii_line(text)}.") from None
