@@ -92,14 +92,14 @@ def test_lists_that_grow_beyond_all_bounds_are_refused(tmp_path, monkeypatch, na
     """1.6 MB of a run became 8.5 GB, and as much of a table the end of the process."""
     monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 100_000)
     (tmp_path / name).write_bytes(BOMBS[name])
-    with pytest.raises(DataError, match="expands more than 200-fold.*unpack it by other means, or write it as CSV"):
+    with pytest.raises(DataError, match="unpack it by other means, or write it as CSV"):
         read_lists(tmp_path / name)
 
 
 def test_lists_of_parquet_have_the_budget_of_any_parquet(tmp_path, monkeypatch):
     monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 100_000)
     polars.DataFrame({"user": ["u" * 5_000] * 1_000, "item": ["i"] * 1_000}).write_parquet(tmp_path / "a.parquet")
-    with pytest.raises(DataError, match="expands more than 200-fold.*unpack it by other means, or write it as CSV"):
+    with pytest.raises(DataError, match="unpack it by other means, or write it as CSV"):
         read_lists(tmp_path / "a.parquet")
 
 
