@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 SURFACES = (
-    "model_files", "checkpoints", "data_files", "splits", "studies", "stores", "settings_files", "http_requests",
-    "client_answers", "kills", "signals",
+    "model_files", "checkpoints", "data_files", "bombs", "splits", "studies", "stores", "settings_files",
+    "http_requests", "client_answers", "kills", "signals",
 )  # fmt: skip
 SECONDS = 5.0  # that a case may take, unless its surface says more
 MEMORY = 64 << 20  # bytes that a case may take beside what its surface allows
@@ -144,6 +144,8 @@ def _one(module: Any, valid: Any, number: int, place: Path) -> tuple[str, str, f
     from corml.errors import CormlError
 
     rng = np.random.default_rng([_seed(module.__name__), number])
+    if hasattr(module, "make"):  # what is not measured
+        valid = module.make(valid, rng, place)
     _forget_peak()
     before, begun = _status("VmRSS"), time.process_time()
     allowed = 0
