@@ -8,6 +8,7 @@ A column is of one kind. Where a table says nothing of an item, its row is empty
     text       such as a title or a description                         texts(name)
 """
 
+from array import array
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -54,6 +55,14 @@ class Categories:
         labels = self.labels.taken(np.flatnonzero(used))
         return type(self)(labels, _matrix(columns, chosen.indptr, len(labels)))
 
+    def gathered(self, rows: NDArray[np.int64], count: int) -> Self:
+        """Of `count` rows, each with all labels of those that are put there; −1 is put nowhere."""
+        used = np.flatnonzero(rows >= 0)
+        put = csr_array((np.ones(len(used), np.float32), (rows[used], used)), shape=(count, len(self)))
+        sums = csr_array(put @ self.matrix)
+        sums.sort_indices()
+        return type(self)(self.labels, _matrix(sums.indices, sums.indptr, len(self.labels))).taken(np.arange(count))
+
     def shown(self, row: int) -> list[str] | None:
         """The labels of a row; None where there are none."""
         some = self.matrix.indices[self.matrix.indptr[row] : self.matrix.indptr[row + 1]]
@@ -73,6 +82,11 @@ class Numbers:
     def taken(self, rows: NDArray[np.int64]) -> Self:
         """The rows in this order; −1 is an empty one."""
         return type(self)(np.append(self.values, np.nan)[rows], self.kind)
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which rows have a number."""
+        return ~np.isnan(self.values)
 
     def shown(self, row: int) -> float | datetime | None:
         """The number or moment of a row; None where there is none."""
@@ -95,6 +109,11 @@ class Texts:
     def taken(self, rows: NDArray[np.int64]) -> Self:
         """The rows in this order; −1 is an empty one."""
         return type(self)(self.texts.taken(rows))
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which rows have a text."""
+        return self.texts.lengths > 0
 
     def shown(self, row: int) -> str | None:
         """The text of a row; None where there is none."""
@@ -236,12 +255,18 @@ class Attributes:
 
 def indicators(lists: Iterable[Iterable[str]]) -> Categories:
     """Categories from the labels of each item; each counts once."""
-    given = [sorted(set(labels)) for labels in lists]
-    labels = sorted({label for some in given for label in some})
-    column = {label: at for at, label in enumerate(labels)}
-    indices = np.fromiter((column[label] for some in given for label in some), dtype=np.int32)
-    indptr = np.concatenate([[0], np.cumsum([len(some) for some in given])]).astype(np.int32)
-    return Categories(Labels.of(labels), _matrix(indices, indptr, len(labels)))
+    number: dict[str, int] = {}
+    entries, ends = array("i"), array("q", [0])
+    for some in lists:
+        entries.extend({number.setdefault(label, len(number)) for label in some})
+        ends.append(len(entries))
+    labels = sorted(number)
+    place = np.empty(len(labels), dtype=np.int32)
+    place[[number[label] for label in labels]] = np.arange(len(labels))
+    matrix = _matrix(place[np.asarray(entries)], np.asarray(ends), len(labels))
+    matrix.has_sorted_indices = False
+    matrix.sort_indices()
+    return Categories(Labels.of(labels), matrix)
 
 
 def _filled(name: str, column: Column, other: Column | None) -> Column:

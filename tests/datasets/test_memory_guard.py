@@ -7,6 +7,7 @@ import numpy as np
 import polars as pl
 import pytest
 
+import corml
 from corml.datasets import load
 from corml.errors import ResourceError
 
@@ -94,3 +95,55 @@ def test_ids_that_would_not_fit_are_refused_before_they_are_numbered(tmp_path, m
     monkeypatch.setattr("corml.memory.resident", lambda: 0)
     with pytest.raises(ResourceError, match=r"Numbering the [45]\d,\d{3} ids of .*a\.parquet' needs"):
         load(tmp_path / "a.parquet")
+
+
+@pytest.mark.parametrize(
+    "read",
+    [corml.load_items, lambda path: load(pl.DataFrame({"user": ["u"], "item": ["i"]}), titles=path)],
+    ids=["items", "titles"],
+)
+def test_a_table_of_items_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeypatch, read):
+    """Three hundred kilobytes of short rows, packed, would have been sixteen gigabytes."""
+    (tmp_path / "items.csv").write_text("item,title\n" + "i,t\n" * 10_000)
+    monkeypatch.setattr("corml.memory.budget", lambda: 1_000_000)
+    monkeypatch.setattr("corml.datasets._text.TextTable.read", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(ResourceError, match=r"Reading the items of .*items\.csv' needs .* leave out rows or columns"):
+        read(tmp_path / "items.csv")
+
+
+def test_categories_that_do_not_fit_are_refused_before_they_are_told_apart(monkeypatch):
+    monkeypatch.setattr("corml.memory.budget", lambda: 4_000_000)
+    names = [f"name {at}" for at in range(10_000)]
+    corml.load_items({"item": names, "genre": ["same"] * 10_000})
+    monkeypatch.setattr("corml.attributes.indicators", lambda *_: pytest.fail("they were told apart"))
+    monkeypatch.setattr("corml.memory.budget", lambda: 2_900_000)
+    monkeypatch.setattr("corml.datasets._items.require_for_items", lambda *_: None)
+    with pytest.raises(ResourceError, match=r"Telling the categories of .* needs .* leave out the column"):
+        corml.load_items({"item": names, "genre": names})
+
+
+WATCH_ITEMS = WATCH.replace(
+    'corml.load(pl.DataFrame({"user": [1, 2], "item": [1, 2]}))', "corml.load_items(sys.argv[3])"
+)
+ITEMS = {
+    "categories": lambda at: f"g{at % 9}|h{at % 7}",
+    "numbers": str,
+    "names": lambda at: f"name {at}",
+    "one": lambda at: "same",
+}
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux tells it")
+@pytest.mark.parametrize("kind", ITEMS)
+def test_what_is_asked_for_items_is_about_what_they_take(tmp_path, monkeypatch, kind):
+    monkeypatch.delenv("_RJEM_MALLOC_CONF", raising=False)
+    rows = 1_000_000
+    value = ITEMS[kind]
+    for name, count in (("small.csv", 10), ("items.csv", rows)):
+        lines = (f"i{at},{value(at)}" for at in range(count))
+        (tmp_path / name).write_text(f"item,{kind}\n" + "\n".join(lines) + "\n")
+    code = WATCH_ITEMS.replace("corml.load(sys.argv[1])", "corml.load_items(sys.argv[1])")
+    words = [sys.executable, "-c", code, tmp_path / "items.csv", "corml", tmp_path / "small.csv"]
+    ratio = float(subprocess.run(words, capture_output=True, text=True, check=True).stdout)
+    assert 1.0 <= ratio < 2.0, ratio

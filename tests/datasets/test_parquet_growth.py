@@ -12,7 +12,7 @@ import pytest
 import corml
 from corml.datasets import load
 from corml.datasets._packed import content
-from corml.datasets._parquet import Pages, ParquetTable
+from corml.datasets._parquet import Pages, ParquetTable, bytes_of
 from corml.datasets._thrift import Records
 from corml.errors import CormlError, DataError, ResourceError
 
@@ -75,6 +75,50 @@ def test_a_text_that_is_stored_once_counts_in_every_row(tmp_path, how):
     path = written(tmp_path / "a.parquet", {"user": [LONG] * 1_000, "item": ["x"] * 1_000}, **how)
     with pytest.raises(DataError, match="expands more than 200-fold"):
         load(path)
+
+
+def of_one_category(text, rows, shape=None):
+    column = pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([text]))
+    if shape == "list":
+        return pa.ListArray.from_arrays(pa.array(np.arange(rows + 1), pa.int32()), column)
+    return pa.StructArray.from_arrays([column], ["a"]) if shape == "record" else column
+
+
+@pytest.mark.usefixtures("_a_low_limit")
+@pytest.mark.parametrize("shape", [None, "list", "record"])
+def test_a_category_counts_in_every_row_with_all_its_text(tmp_path, shape):
+    """1,585 bytes became 9.5 GB: a hundred thousand rows of one category, a megabyte long."""
+    columns = {"item": list(map(str, range(1_000))), "tags": of_one_category(LONG, 1_000, shape)}
+    with pytest.raises(DataError, match="expands more than 200-fold"):
+        corml.load_items(written(tmp_path / "a.parquet", columns))
+
+
+@pytest.mark.usefixtures("_a_low_limit")
+def test_a_store_counts_categories_with_all_their_text(tmp_path, monkeypatch):
+    monkeypatch.setattr("corml.datasets._blocks.HARMLESS", 100_000)
+    columns = {"user": list(range(1_000)), "item": of_one_category(LONG, 1_000)}
+    with pytest.raises(DataError, match=r"they take more than 1,024 bytes each, 4\.8 MiB so far"):
+        corml.build_store(written(tmp_path / "a.parquet", columns), tmp_path / "a.store")
+
+
+def test_bytes_of_categories_do_not_overflow():
+    class Long:
+        dtype = pl.Categorical
+        cat = type("cat", (), {"len_bytes": lambda: pl.Series([3_000_000_000] * 3, dtype=pl.UInt32)})
+
+        def estimated_size(self):
+            return 0
+
+    assert bytes_of(Long()) == 9_000_000_000
+
+
+def test_categories_are_the_ids_they_say(tmp_path):
+    texts = [f"name {number % 7}" for number in range(100)]
+    plain = load(written(tmp_path / "a.parquet", {"user": texts, "item": texts}))
+    coded = load(
+        written(tmp_path / "b.parquet", {name: pa.array(texts).dictionary_encode() for name in ("user", "item")})
+    )
+    assert coded.fingerprint == plain.fingerprint
 
 
 @pytest.mark.usefixtures("_a_low_limit", "_no_value_is_read")

@@ -19,7 +19,7 @@ from corml.datasets._frames import plain_names
 from corml.datasets._lists import looks_like_lists
 from corml.datasets._options import Notes, Options
 from corml.datasets._packed import Content, kind_of, shown
-from corml.datasets._parquet import LEAST_ROW, Pages, damage
+from corml.datasets._parquet import LEAST_ROW, Pages, bytes_of, damage
 from corml.datasets._thrift import Window
 from corml.errors import DataError, UsageError
 
@@ -128,7 +128,7 @@ class _Rows:
         for at in dict.fromkeys(positions):
             parts = []
             for part in self._pages.parts(scan, at, self.rows):
-                size += int(part.estimated_size())
+                size += bytes_of(part)
                 if size > max(LONGEST_ROW * self.rows, HARMLESS):
                     self._refuse(size)
                 parts.append(part)

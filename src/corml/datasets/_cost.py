@@ -16,11 +16,14 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["require_for_ids", "require_for_reading"]
+__all__ = ["require_for_categories", "require_for_ids", "require_for_items", "require_for_reading"]
 
 PER_ROW = 92
 PER_VALUE = 12
 PER_LABEL = 60
+PER_ITEM = 270
+PER_ATTRIBUTE = 80
+PER_CATEGORY = 300
 KEPT = 2.2
 INSTEAD = "load it in parts, convert it to Parquet with whole numbers as ids, or add memory."
 
@@ -37,6 +40,22 @@ def require_for_ids(table: Table, series: "Sequence[pl.Series]", before: int) ->
     labels = sum(_distinct(column) for column in series[:2])
     needed = _rows(len(series[0]), len(series), table) + PER_LABEL * labels - taken
     memory.require(needed, what=f"Numbering the {labels:,} ids of {table.where}", instead=INSTEAD)
+
+
+def require_for_items(table: Table, columns: int) -> None:
+    """Refuse a table of items that would not fit: each has an id, which is bytes and an entry, and attributes."""
+    needed = table.rows * (PER_ITEM + PER_ATTRIBUTE * (columns - 1)) + table.extra(columns)
+    memory.require(
+        needed, what=f"Reading the items of {table.where}", instead="leave out rows or columns, or add memory."
+    )
+
+
+def require_for_categories(series: "pl.Series", where: str) -> None:
+    """Refuse categories that would not fit, now that they can be counted: names of items are as many as the items."""
+    needed = PER_CATEGORY * _distinct(series)
+    memory.require(
+        needed, what=f"Telling the categories of {where} apart", instead="leave out the column, or add memory."
+    )
 
 
 def _rows(count: int, columns: int, table: Table) -> int:

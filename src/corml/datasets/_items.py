@@ -18,6 +18,7 @@ import corml.datasets._columns as _columns
 import corml.datasets._sources as _sources
 from corml.attributes import KINDS, Attributes, Categories, Column, Kind, Numbers, Texts, indicators
 from corml.datasets._columns import Table
+from corml.datasets._cost import require_for_categories, require_for_items
 from corml.datasets._frames import from_frame
 from corml.datasets._options import Notes, Options
 from corml.datasets._sniff import bare, find, listed, position
@@ -105,6 +106,7 @@ def attributes_of(
     at, title = _ids_and_title(table, names, item)
     wanted = [one for one in range(len(names)) if one != at and (not only or names[one] in only or one == title)]
     given = _checked(kinds or {}, [names[one] for one in wanted], table.where)
+    require_for_items(table, 1 + len(wanted))
     read = table.read([at, *wanted])
     coded = _columns.ids(read.series[0], "item", table.where, trim=trim)
     rows = np.where(coded.check.bad, -1, coded.codes)
@@ -215,6 +217,7 @@ def _json_list(text: str) -> list[str] | None:
 def _column(series: "pl.Series", kind: Kind, where: str, name: str, separator: str) -> Column:
     """A column of one row for each row of the table."""
     if kind == "category":
+        require_for_categories(series, where)
         return indicators(_labels(series, where, name, separator))
     if kind == "text":
         return Texts(Labels.of("" if text is None else text for text in _columns.texts(series, name, where)))
@@ -243,12 +246,14 @@ def _labels(series: "pl.Series", where: str, name: str, separator: str) -> Itera
     from corml.lazy_polars import polars as pl
 
     if series.dtype in (pl.List, pl.Array):
-        return [[_word(value) for value in values or () if value is not None] for values in series.to_list()]
+        return (
+            [_word(value) for value in values if value is not None] if values is not None else [] for values in series
+        )
     if series.dtype == pl.Boolean:
-        return [[] if value is None else [str(value).lower()] for value in series.to_list()]
+        return ([] if value is None else [str(value).lower()] for value in series)
     texts = _columns.texts(series, name, where).str.strip_chars()
     as_lists = _listed(_filled(texts)) if len(_filled(texts)) else False
-    return [_split(text, separator, as_list=as_lists) for text in texts.to_list()]
+    return (_split(text, separator, as_list=as_lists) for text in texts)
 
 
 def _split(text: str | None, separator: str, *, as_list: bool) -> list[str]:
@@ -268,12 +273,8 @@ def _per_item(column: Column, rows: NDArray[np.int64], items: int) -> Column:
     if len(rows) == items and (rows == np.arange(items)).all():
         return column
     if isinstance(column, Categories):
-        labels: list[list[str]] = [[] for _ in range(items)]
-        for at, row in enumerate(rows.tolist()):
-            if row >= 0:
-                labels[row].extend(column.shown(at) or ())
-        return indicators(labels)
-    says = np.array([column.shown(at) is not None for at in range(len(column))]) & (rows >= 0)
+        return column.gathered(rows, items)
+    says = column.known & (rows >= 0)
     first = np.full(items, -1, dtype=np.int64)
     first[rows[says][::-1]] = np.flatnonzero(says)[::-1]
     return column.taken(first)

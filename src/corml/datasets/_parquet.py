@@ -21,7 +21,7 @@ from corml.errors import CormlError, DataError, ascii_line
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["LEAST_ROW", "Pages", "ParquetTable", "damage"]
+__all__ = ["LEAST_ROW", "Pages", "ParquetTable", "bytes_of", "damage"]
 
 NUMBER, VIEW = 8, 16  # bytes of a number in memory, and of where a text is
 LEAST_ROW = 2 * NUMBER  # bytes of a user and an item, however well they are packed
@@ -124,7 +124,7 @@ class ParquetTable:
         for at in positions:
             parts = []
             for part in self._pages.parts(pl.scan_parquet(io.BytesIO(self._data)), at, self.rows):
-                size += int(part.estimated_size())  # each text with all its bytes, wherever they are
+                size += bytes_of(part)
                 self._require(size)  # it is copied once more in the end
                 parts.append(part)
             series.append(pl.concat(parts) if len(parts) > 1 else parts[0])
@@ -133,6 +133,20 @@ class ParquetTable:
     def _require(self, size: int) -> None:
         self._limit.check(size)
         memory.require(size, what=f"Reading {self.where}", instead="read it in parts, or add memory.")
+
+
+def bytes_of(values: "pl.Series") -> int:
+    """Bytes of a column, each text with all its own, wherever they are: texts of one category are many once written."""
+    from corml.lazy_polars import polars as pl
+
+    kind = values.dtype
+    if kind in (pl.Categorical, pl.Enum):
+        return int(values.estimated_size()) + int(values.cat.len_bytes().cast(pl.UInt64).sum())
+    if kind in (pl.List, pl.Array):
+        return int(values.estimated_size()) + bytes_of(values.drop_nulls().explode())
+    if kind == pl.Struct:
+        return sum(map(bytes_of, values.struct.unnest().iter_columns()))
+    return int(values.estimated_size())
 
 
 # --- what a file says of itself --------------------------------------------------------------------------------------

@@ -5,6 +5,7 @@ from typing import Any
 
 import corml.datasets._columns as _columns
 from corml.datasets._columns import Table
+from corml.datasets._cost import require_for_items
 from corml.datasets._options import Notes
 from corml.datasets._sniff import find, listed
 from corml.errors import DataError
@@ -21,6 +22,7 @@ def from_mapping(titles: Mapping[Any, Any]) -> dict[str, str]:
 def from_table(table: Table, item: str, *, trim: bool, notes: Notes) -> dict[str, str]:
     """Titles from two columns: the item column is named as in the interactions, or usually."""
     at, title = _positions(table, item)
+    require_for_items(table, 2)
     columns = table.read([at, title])
     coded = _columns.ids(columns.series[0], "item", table.where, trim=trim)
     names = _columns.texts(columns.series[1], "title", table.where).to_list()
