@@ -156,6 +156,35 @@ def _excel(path: Path, rng: Rng, rows: int) -> None:
     book.save(path)
 
 
+def _excel_of_one_text(path: Path, rng: Rng, rows: int) -> None:
+    of_one_text(path, "i" * int(10 ** rng.uniform(0, 6)), min(rows, 20_000))
+
+
+def of_one_text(path: Path, text: str, rows: int) -> Path:
+    """A workbook that has a text once, and cells that refer to it."""
+    import openpyxl
+
+    plain = io.BytesIO()
+    book = openpyxl.Workbook()
+    book.active.append(["user", "item"])
+    book.save(plain)
+    kind = b"application/vnd.openxmlformats-officedocument.spreadsheetml.sharedStrings+xml"
+    part = b'<Override PartName="/xl/sharedStrings.xml" ContentType="' + kind + b'"/></Types>'
+    cells = b"".join(
+        b'<row r="%d"><c r="A%d"><v>1</v></c><c r="B%d" t="s"><v>0</v></c></row>' % (at, at, at)
+        for at in range(2, rows + 2)
+    )
+    with zipfile.ZipFile(plain) as archive, zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for name in archive.namelist():
+            data = archive.read(name)
+            if name == "[Content_Types].xml":
+                data = data.replace(b"</Types>", part)
+            packed.writestr(name, data.replace(b"</sheetData>", cells + b"</sheetData>"))
+        space = "http://schemas.openxmlformats.org/spreadsheetml/2006/main"
+        packed.writestr("xl/sharedStrings.xml", f'<sst xmlns="{space}"><si><t>{text}</t></si></sst>')
+    return path
+
+
 def _sqlite(path: Path, rng: Rng, rows: int) -> None:
     item = mutate.choose(rng, ["1", "x", "zeroblob(3000)", "hex(zeroblob(3000))"])
     numbers = f"with recursive n(x) as (select 1 union all select x + 1 from n limit {rows})"
@@ -184,6 +213,6 @@ def _zip(path: Path, rng: Rng, rows: int) -> None:
 
 KINDS: dict[str, Callable[[Path, Rng, int], None]] = {
     "csv": _text, "json": _json, "jsonl": _json_lines, "parquet": _parquet, "parquet again": _parquet, "npz": _npz,
-    "xlsx": _excel, "sqlite": _sqlite, "duckdb": _duckdb, "zip": _zip,
+    "xlsx": _excel, "xlsx of one text": _excel_of_one_text, "sqlite": _sqlite, "duckdb": _duckdb, "zip": _zip,
 }  # fmt: skip
 TEXTS = ("csv", "json", "jsonl", "zip")

@@ -11,6 +11,7 @@ import pytest
 
 import corml.datasets._databases as _databases
 import corml.datasets._json as _json
+from attack.bombs import of_one_text
 from corml.datasets import load
 from corml.datasets._excel import ExcelTable
 from corml.datasets._options import Notes, Options
@@ -130,6 +131,16 @@ def test_cells_are_counted_while_a_workbook_is_read(make, monkeypatch):
     monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 5_000_000)
     path = make("a.xlsx", workbook({1: "user", 2: "item", 16_384: "far"}, [{1: 7, 2: 8, 16_384: 9}] * 30))
     with pytest.raises(DataError, match="expands more than 200-fold"):
+        load(path)
+
+
+def test_a_text_that_a_workbook_has_once_counts_in_every_cell(tmp_path, monkeypatch):
+    """839 KB became more than eight gigabytes: a hundred thousand cells of one text, a megabyte long."""
+    path = of_one_text(tmp_path / "a.xlsx", "i" * 1_000, 2_000)
+    assert pairs(load(path)) == [("1", "i" * 1_000)]
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 1_000_000)
+    monkeypatch.setattr("corml.datasets._expansion.BOMB_RATIO", 10)
+    with pytest.raises(DataError, match="expands more than 10-fold"):
         load(path)
 
 

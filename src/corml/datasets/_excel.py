@@ -112,9 +112,15 @@ def _filled(sheet: Any, limit: Expansion) -> Iterator[Row]:
         row = [_whole(cell) for cell in cells[:width]]
         if any(cell is not None for cell in row):
             width = width or len(row)
-            taken += PER_CELL * len(row)
-            limit.check_while_reading(taken, PER_CELL * len(row), "Reading")
+            size = sum(map(_bytes, row))
+            taken += size
+            limit.check_while_reading(taken, size, "Reading")
             yield number, row
+
+
+def _bytes(cell: Any) -> int:
+    """What a cell takes: a text that the workbook has once is written out for each of its cells."""
+    return PER_CELL + (len(cell) if isinstance(cell, str) else 0)
 
 
 def _whole(cell: Any) -> Any:
