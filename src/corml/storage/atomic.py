@@ -157,8 +157,12 @@ def _remove_if_abandoned(path: Path) -> None:
 def _mode(path: Path) -> int | None:
     try:
         return stat.S_IMODE(os.stat(path).st_mode) & 0o777
-    except OSError:  # nothing is there, or a link that leads nowhere
+    except FileNotFoundError:
         return None
+    except OSError as fault:
+        if fault.errno == errno.ELOOP:  # a link that leads to itself is replaced as one that leads nowhere
+            return None
+        raise
 
 
 def _create(path: Path, mode: int) -> tuple[Path, int]:
