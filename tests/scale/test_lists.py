@@ -4,6 +4,7 @@ import json
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import corml
 from corml.errors import UsageError
@@ -65,7 +66,9 @@ def test_people_whom_the_model_does_not_know_have_personal_lists(in_memory, shop
     model.recommend_to(tmp_path / "lists", data=shop, k=5)
     lists = lists_in(tmp_path / "lists")
     by_history = model.recommend(history=in_memory, k=5).to_frame()
-    assert lists.filter(pl.col("user").is_in(list(in_memory.users))).equals(by_history)
+    personal = lists.filter(pl.col("user").is_in(list(in_memory.users)))
+    # Users are ranked in other groups there, and on some processors a product of other height is rounded otherwise.
+    assert_frame_equal(personal, by_history, rel_tol=1e-5)
     others = lists.filter(pl.col("user").is_in(list(in_memory.others.users)))
     assert others["reason"].unique().to_list() == ["most popular items: no history"]
     assert not known_pairs(in_memory) & set(zip(lists["user"], lists["item"], strict=True))
