@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import sqlite3
+import tracemalloc
 
 import duckdb
 import openpyxl
@@ -106,6 +107,25 @@ def test_a_list_that_is_not_json_is_refused_at_its_place(make, text, said):
     with pytest.raises(DataError, match=r"is not JSON") as refused:
         load(make("a.json", text))
     assert said in str(refused.value)
+
+
+def test_of_the_records_that_are_looked_at_for_names_one_is_in_memory(make):
+    """247 KB became 6.4 GB: the first thousand records were there together, each with a megabyte of empty ones."""
+    record = json.dumps({"user": 1, "item": 2, "more": [{}] * 100_000}) + "\n"
+    path = make("a.jsonl", record * 30)
+    tracemalloc.start()
+    try:
+        assert pairs(load(path)) == [("1", "2")]
+        assert tracemalloc.get_traced_memory()[1] < 4 * len(record) * 30
+    finally:
+        tracemalloc.stop()
+
+
+def test_names_of_fields_are_not_without_number(make, monkeypatch):
+    monkeypatch.setattr(_json, "MOST_NAMES", 50)
+    path = make("a.jsonl", "".join(f'{{"user": 1, "item": 2, "x{n}": 3}}\n' for n in range(60)))
+    with pytest.raises(DataError, match="more than 50 names of fields: are ids written as names"):
+        load(path)
 
 
 # --- workbooks -------------------------------------------------------------------------------------------------------
