@@ -79,8 +79,8 @@ class JsonTable:
             names.update(dict.fromkeys(record))
             if len(names) > MOST_NAMES:
                 raise DataError(
-                    f"{self.where} has records with more than {MOST_NAMES:,} names of fields: are ids written as names? "
-                    "Write each id as the value of a field."
+                    f"{self.where} has records with more than {MOST_NAMES:,} names of fields: are ids written "
+                    "as names? Write each id as the value of a field."
                 )
         if not found:
             said = said or "it is empty"
