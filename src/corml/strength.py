@@ -13,6 +13,7 @@ from corml.errors import DataError
 __all__ = [
     "Kinds",
     "Negative",
+    "are_too_many",
     "distinct",
     "known_weights",
     "latest_of",
@@ -25,6 +26,14 @@ __all__ = [
 ]
 
 Floats = NDArray[np.float64]
+
+MOST_KINDS = 10_000  # of events; each name is an object of Python
+LONGEST_NAMES = 1 << 20  # bytes of all of them
+
+
+def are_too_many(kinds: int, size: int) -> bool:
+    """Whether so many names, of so many bytes together, are no kinds of events."""
+    return kinds > MOST_KINDS or size > LONGEST_NAMES
 
 
 @dataclass(frozen=True, eq=False)

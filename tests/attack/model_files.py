@@ -143,7 +143,8 @@ def _header(rng: np.random.Generator, data: bytes) -> bytes:
     facts = header.pop("__metadata__")
     header = mutate.facts(rng, header)
     text = json.dumps({"__metadata__": facts, **(header if isinstance(header, dict) else {})}, separators=(",", ":"))
-    return len(text.encode()).to_bytes(8, "little") + text.encode() + body
+    padded = text.encode() + b" " * (-len(text.encode()) % 8)  # or its arrays begin at odd places, and no more is seen
+    return len(padded).to_bytes(8, "little") + padded + body
 
 
 # --- questions -------------------------------------------------------------------------------------------------------

@@ -1,6 +1,7 @@
 """corml recommend, similar, explain, inspect: asking a model file."""
 
 import json
+import os
 
 import polars as pl
 import pytest
@@ -138,17 +139,30 @@ def test_reasons_are_printed_one_by_one_for_a_few_lists_and_summed_up_for_many(r
         (["-u", "u1", "-k", "ten"], 2, "-k"),
         (["--all", "-o", "lists.xls"], 2, "must end in .parquet, .csv, .tsv or .json"),
         (["--all", "-o", "none/lists.csv"], 3, "create it first"),
-        (["--users", "none.txt"], 3, "Cannot read ids from 'none.txt': No such file"),
-        (["--users", "latin.txt"], 3, "Cannot read ids from 'latin.txt'"),
+        (["--users", "none.txt"], 3, "There is no file 'none.txt': check the path"),
+        (["--users", "latin.txt"], 3, "'latin.txt' is not UTF-8"),
         (["--users", "users.csv", "-o", "users.csv"], 2, "is the file to read"),
+        (["-u", "u1", "--only", "@long.txt"], 3, "'long.txt', line 1 is longer than 1.0 MiB"),
     ],
 )
 def test_a_question_that_cannot_be_meant_is_refused(run, here, shop, words, code, fragment):
     (here / "latin.txt").write_bytes(b"caf\xe9\n")
     (here / "users.csv").write_text("u1\n")
+    (here / "long.txt").write_text("i" * (1 << 21))
     outcome = run("recommend", shop / "all.corml", *words)
     assert outcome.code == code
     assert fragment in outcome.err
+
+
+@pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="pipes with a name are of POSIX")
+@pytest.mark.parametrize("words", [["--users"], ["--history"], ["-u", "u1", "--only"], ["-u", "u1", "--boost"]])
+@pytest.mark.parametrize("name", ["/dev/zero", "pipe"])
+def test_ids_of_a_pipe_or_a_device_are_refused(run, here, shop, words, name):
+    """A device has no end and filled memory; a pipe that nobody writes to was waited for."""
+    os.mkfifo(here / "pipe")
+    outcome = run("recommend", shop / "all.corml", *words, name if words == ["--users"] else f"@{name}")
+    assert outcome.code == 3
+    assert f"'{name}' is a pipe or a device: save it to a regular file first" in outcome.err
 
 
 def test_a_model_without_users_says_so(run, here, shop):

@@ -66,6 +66,18 @@ def test_three_layers_of_gzip_have_one_budget(make):
         load(make("a.csv.gz.gz.gz", data))
 
 
+@pytest.mark.parametrize("method", [zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA])
+@pytest.mark.parametrize("name", ["a.zip", "a.npz", "a.xlsx"])
+def test_members_that_are_unpacked_at_once_are_refused_before(make, name, method):
+    """1,246 bytes took 3 GB: of such a member a megabyte is unpacked at once, whatever its archive says of it."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(out, "w", method) as archive:
+        for member in ("ratings.csv", "user.npy", "item.npy", "xl/workbook.xml"):
+            archive.writestr(member, "user,item\nu,i\n")
+    with pytest.raises(DataError, match=r"cannot be unpacked piece by piece: pack it again as a plain \.zip"):
+        load(make(name, out.getvalue()))
+
+
 def test_a_workbook_is_judged_by_what_its_parts_unpack_to(make, monkeypatch):
     monkeypatch.setattr("corml.datasets._expansion.BOMB_RATIO", 10)
     path = make("a.xlsx", workbook())

@@ -1,6 +1,5 @@
 """Archives and tables that fuzzing found: each once ended in a traceback."""
 
-import bz2
 import gzip
 import io
 import struct
@@ -46,14 +45,11 @@ def test_a_zip_whose_member_has_no_name_is_refused(tmp_path):
     refused(tmp_path / "d.zip", bytes(nameless), r"is not a whole zip file|holds no single table")
 
 
-def test_damaged_bz2_in_a_zip_is_refused_from_standard_input_too(monkeypatch, tmp_path):
-    data = archive(how=zipfile.ZIP_BZIP2)
-    at = data.index(bz2.compress(b"")[:3]) + 20
-    damaged = data[:at] + bytes([data[at] ^ 255]) + data[at + 1 :]
-    stdin = types.SimpleNamespace(buffer=io.BytesIO(damaged))
+def test_bz2_in_a_zip_is_refused_from_standard_input_too(monkeypatch):
+    stdin = types.SimpleNamespace(buffer=io.BytesIO(archive(how=zipfile.ZIP_BZIP2)))
     stdin.buffer.isatty = lambda: False
     monkeypatch.setattr(sys, "stdin", stdin)
-    with pytest.raises(DataError, match="is not a whole zip file"):
+    with pytest.raises(DataError, match="packed by another method"):
         corml.load("-")
 
 

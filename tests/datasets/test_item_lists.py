@@ -6,7 +6,7 @@ import pytest
 
 import corml
 from corml.datasets import load_item_lists
-from corml.errors import DataError
+from corml.errors import DataError, ResourceError
 
 
 def written(folder, name, text):
@@ -61,3 +61,17 @@ def test_a_table_of_ratings_is_not_taken_for_lists(tmp_path):
 def test_a_missing_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"no file .*absent\.txt"):
         load_item_lists(tmp_path / "absent.txt")
+
+
+def test_one_long_id_does_not_make_all_as_long(tmp_path):
+    """A megabyte with one long id asked for seven gigabytes, and ended in a traceback."""
+    path = written(tmp_path, "train.txt", f"a {'i' * 500_000}\n" + "b x y z\n" * 2_000)
+    with pytest.raises(DataError, match="is an id longer than"):
+        load_item_lists(path)
+
+
+def test_words_that_would_not_fit_are_refused_before_they_are_told_apart(tmp_path, monkeypatch):
+    path = written(tmp_path, "train.txt", "a" + " x" * 100_000 + "\n")
+    monkeypatch.setattr("corml.memory.budget", lambda: 5_000_000)
+    with pytest.raises(ResourceError, match=r"Reading .*train\.txt' needs .* leave out users, or add memory"):
+        load_item_lists(path)

@@ -1,7 +1,11 @@
 """What `load` asks for before it reads is about what it then takes."""
 
+import gzip
+import json
+import sqlite3
 import subprocess
 import sys
+from contextlib import closing
 
 import numpy as np
 import polars as pl
@@ -89,6 +93,25 @@ def test_a_table_that_would_not_fit_is_refused_before_its_columns_are_read(tmp_p
         load(path)
 
 
+def test_each_file_of_a_folder_is_asked_for_as_the_first_is(tmp_path, monkeypatch):
+    """By its packed bytes the second looks no larger than the first."""
+    (tmp_path / "a.csv").write_text("user,item\nu,i\n")
+    (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"user,item\n" + b"u,i\n" * 10_000))
+    monkeypatch.setattr("corml.memory.budget", lambda: 800_000)
+    with pytest.raises(ResourceError, match=r"Reading .*b\.csv\.gz' needs"):
+        load(tmp_path)
+
+
+def test_a_database_among_several_files_does_not_hide_the_rows_of_the_others(tmp_path, monkeypatch):
+    (tmp_path / "a.csv").write_text("user,item\n" + "u,i\n" * 10_000)
+    with closing(sqlite3.connect(tmp_path / "b.db")) as base:
+        base.execute("create table orders (user, item)")
+    monkeypatch.setattr("corml.memory.budget", lambda: 800_000)
+    monkeypatch.setattr("corml.datasets._text.TextTable.read", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(ResourceError, match=r"Reading One of the files needs"):
+        load({"view": tmp_path / "a.csv", "buy": tmp_path / "b.db"})
+
+
 def test_ids_that_would_not_fit_are_refused_before_they_are_numbered(tmp_path, monkeypatch):
     pl.DataFrame({"user": np.arange(50_000), "item": np.arange(50_000) % 90}).write_parquet(tmp_path / "a.parquet")
     monkeypatch.setattr("corml.memory.budget", lambda: 50_000 * 110)
@@ -120,6 +143,24 @@ def test_categories_that_do_not_fit_are_refused_before_they_are_told_apart(monke
     monkeypatch.setattr("corml.datasets._items.require_for_items", lambda *_: None)
     with pytest.raises(ResourceError, match=r"Telling the categories of .* needs .* leave out the column"):
         corml.load_items({"item": names, "genre": names})
+
+
+@pytest.mark.parametrize(
+    "tags",
+    [
+        "|".join(map(str, range(10_000))),
+        json.dumps(list(map(str, range(10_000)))),
+        list(map(str, range(10_000))),
+    ],
+    ids=["text", "a JSON list", "a list"],
+)
+def test_several_categories_of_an_item_are_counted_each(monkeypatch, tags):
+    """Forty megabytes in sixty rows took 1.3 GB, and sixty categories were asked for."""
+    monkeypatch.setattr("corml.attributes.indicators", lambda *_: pytest.fail("they were told apart"))
+    monkeypatch.setattr("corml.datasets._items.indicators", lambda *_: pytest.fail("they were told apart"))
+    monkeypatch.setattr("corml.memory.budget", lambda: 2_900_000)
+    with pytest.raises(ResourceError, match=r"Telling the categories of .* needs .* leave out the column"):
+        corml.load_items({"item": ["i"], "tags": [tags]})
 
 
 WATCH_ITEMS = WATCH.replace(

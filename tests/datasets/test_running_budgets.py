@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import sqlite3
+import tracemalloc
 
 import duckdb
 import openpyxl
@@ -108,6 +109,25 @@ def test_a_list_that_is_not_json_is_refused_at_its_place(make, text, said):
     assert said in str(refused.value)
 
 
+def test_of_the_records_that_are_looked_at_for_names_one_is_in_memory(make):
+    """247 KB became 6.4 GB: the first thousand records were there together, each with a megabyte of empty ones."""
+    record = json.dumps({"user": 1, "item": 2, "more": [{}] * 30_000}) + "\n"
+    path = make("a.jsonl", record * 10)
+    tracemalloc.start()
+    try:
+        assert pairs(load(path)) == [("1", "2")]
+        assert tracemalloc.get_traced_memory()[1] < 8 * len(record) * 10
+    finally:
+        tracemalloc.stop()
+
+
+def test_names_of_fields_are_not_without_number(make, monkeypatch):
+    monkeypatch.setattr(_json, "MOST_NAMES", 50)
+    path = make("a.jsonl", "".join(f'{{"user": 1, "item": 2, "x{n}": 3}}\n' for n in range(60)))
+    with pytest.raises(DataError, match="more than 50 names of fields: are ids written as names"):
+        load(path)
+
+
 # --- workbooks -------------------------------------------------------------------------------------------------------
 
 
@@ -191,6 +211,16 @@ def test_a_view_of_duckdb_that_gives_no_row_is_ended(tmp_path, monkeypatch):
     path = database(tmp_path / "a.duckdb", f"CREATE VIEW v AS {rows}")
     with pytest.raises(DataError, match=r"gave no row for 0\.3 seconds"):
         load(path, user="u", item="i")
+
+
+def test_what_a_view_sorts_is_counted_and_goes_into_no_file(tmp_path, monkeypatch):
+    """A view of 4 KB sorted rows of megabytes into a file, five gigabytes in a quarter of a minute."""
+    monkeypatch.setattr(_databases, "PATIENCE", 20.0)
+    monkeypatch.setattr(_databases, "BOMB_SIZE", 10_000_000)
+    rows = "SELECT x AS user, hex(zeroblob(1000000)) || x AS item FROM c ORDER BY 2"
+    path = database(tmp_path / "a.sqlite", f"CREATE VIEW v AS {ENDLESS} {rows}")
+    with pytest.raises(ResourceError, match=r"takes more memory than a file of its size may"):
+        load(path)
 
 
 def test_a_query_that_somebody_wrote_may_take_its_time(tmp_path, monkeypatch):

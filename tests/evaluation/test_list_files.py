@@ -111,6 +111,13 @@ def test_lists_that_do_not_fit_into_memory_are_refused_before_they_are_split(tmp
         read_lists(tmp_path / name)
 
 
+def test_rows_of_parquet_count_as_those_of_a_table_do(tmp_path, monkeypatch):
+    polars.DataFrame({"user": ["1"] * 100_000, "item": ["1"] * 100_000}).write_parquet(tmp_path / "a.parquet")
+    monkeypatch.setattr("corml.memory.budget", lambda: 10_000_000)
+    with pytest.raises(ResourceError, match=r"Reading the lists .* needs .* leave out users"):
+        read_lists(tmp_path / "a.parquet")
+
+
 @pytest.mark.parametrize("column", ["user", "item", "rank"])
 def test_a_column_of_lists_is_refused_in_a_sentence(tmp_path, column):
     columns = {"user": ["u"], "item": ["i"], "rank": [1]} | {column: [[1, 2]]}

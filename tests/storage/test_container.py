@@ -186,6 +186,7 @@ def sealed(body):
 def header(tensors, *, facts=None, data=b"", length=None):
     text = f'{{"format": 1, "digest": "{container.BLANK}", "facts": {facts or json.dumps(FACTS)}}}'
     head = json.dumps({"__metadata__": {"corml": text}, **tensors}, separators=(",", ":")).encode()
+    head += b" " * (-len(head) % 8)
     return sealed((len(head) if length is None else length).to_bytes(8, "little") + head + data)
 
 

@@ -119,14 +119,7 @@ def ids(text: str | None) -> list[str] | None:
         return None
     if not text.startswith("@"):
         return [part for part in text.split(",") if part]
-    name = ascii_line(text[1:], 200)
-    try:
-        with open(text[1:], encoding="utf-8-sig") as lines:
-            return [line.rstrip("\r\n") for line in lines if line.strip()]
-    except OSError as fault:
-        raise DataError(f"Cannot read ids from {name}: {fault.strerror or fault}.") from None
-    except ValueError as fault:  # not UTF-8, or no name a file can have
-        raise DataError(f"Cannot read ids from {name}: {fault}.") from None
+    return datasets.ids_in(text[1:])
 
 
 def tell_unknown(labels: Iterable[str], where: str) -> None:

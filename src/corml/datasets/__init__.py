@@ -3,13 +3,14 @@
 Each public file of this room is a data set that `load` knows by name. Files with an underscore are the machinery, in
 the order data takes: `_packed` (bytes), a file for each kind of table (`_text`, `_frames`, `_parquet`, `_npz`, `_json`,
 `_excel`, `_lists`, `_databases`, `_folders`, `_by_kind`), `_columns` and `_times`, `_rows`, `_pairs`, `_filters`;
-`_items` is the table of items. `_blocks` and `_stream` read what is too large to hold.
+`_items` is the table of items, `_ids` a list of ids. `_blocks` and `_stream` read what is too large to hold.
 """
 
 from corml.datasets._blocks import Cut, Position
 from corml.datasets._by_kind import files_by_kind, in_words
 from corml.datasets._doctor import Finding, Report, examine
 from corml.datasets._download import fetch
+from corml.datasets._ids import ids_in
 from corml.datasets._item_lists import load_item_lists
 from corml.datasets._items import load_items
 from corml.datasets._known import Known, Remote, folder, get, known, present
@@ -40,6 +41,7 @@ __all__ = [
     "files_by_kind",
     "folder",
     "get",
+    "ids_in",
     "in_words",
     "known",
     "load",

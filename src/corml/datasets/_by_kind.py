@@ -103,9 +103,8 @@ class TablesByKind:
 
     @property
     def rows(self) -> int:
-        """The rows of all, or 0 where only reading would tell."""
-        counts = [table.rows for table in self._tables.values()]
-        return sum(counts) if all(counts) else 0
+        """The rows of all of which something is known before they are read."""
+        return sum(table.rows for table in self._tables.values())
 
     def extra(self, columns: int) -> int:
         """What the largest takes."""

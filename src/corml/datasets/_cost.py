@@ -24,6 +24,7 @@ PER_LABEL = 60
 PER_ITEM = 270
 PER_ATTRIBUTE = 80
 PER_CATEGORY = 300
+PER_ENTRY = 24  # of a table of items × categories
 KEPT = 2.2
 INSTEAD = "load it in parts, convert it to Parquet with whole numbers as ids, or add memory."
 
@@ -50,9 +51,9 @@ def require_for_items(table: Table, columns: int) -> None:
     )
 
 
-def require_for_categories(series: "pl.Series", where: str) -> None:
+def require_for_categories(labels: "pl.Series", entries: int, where: str) -> None:
     """Refuse categories that would not fit, now that they can be counted: names of items are as many as the items."""
-    needed = PER_CATEGORY * _distinct(series)
+    needed = PER_CATEGORY * _distinct(labels) + PER_ENTRY * entries
     memory.require(
         needed, what=f"Telling the categories of {where} apart", instead="leave out the column, or add memory."
     )

@@ -24,7 +24,8 @@ __all__ = ["QueryTable", "from_database", "kind_of_database"]
 
 SUFFIXES = (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb")
 LONGEST = 1 << 24  # bytes of one value or row of SQLite
-STEPS = 100_000  # of SQLite's machine, after which it is asked whether to go on
+STEPS = 200  # of SQLite's machine, after which it is asked whether to go on: each can make a value as long as any
+PAUSE = 0.02  # seconds between two looks at the clock and at memory
 PATIENCE = 120.0  # seconds without a row
 ALONE = {  # a DuckDB file reads no other file, no network and no extension, and nothing in it can change that
     "enable_external_access": "false",
@@ -75,10 +76,12 @@ def _sqlite(path: Path, query: str | None, limit: Expansion) -> QueryTable:
     @contextmanager
     def asked(patience: "_Patience") -> Iterator[Any]:
         with _complaints(path, patience, *faults), closing(_opened_sqlite(path)) as database:
+            if not limit.allowed:  # what is sorted would go into a file, until the disk is full
+                database.execute("PRAGMA temp_store = MEMORY")
             database.set_progress_handler(patience.is_over, STEPS)
             yield database
 
-    with asked(_Patience(path, query)) as database:
+    with asked(_Patience(path, query, limit)) as database:
         tables = database.execute(
             "SELECT name FROM sqlite_master WHERE type IN ('table', 'view') AND name NOT LIKE 'sqlite_%'"
         )
@@ -88,7 +91,7 @@ def _sqlite(path: Path, query: str | None, limit: Expansion) -> QueryTable:
 
     def fetch(positions: Sequence[int]) -> "list[pl.Series]":
         values: list[list[Any]] = [[] for _ in positions]
-        taken, patience = 0, _Patience(path, query)
+        taken, patience = 0, _Patience(path, query, limit)
         with asked(patience) as database:
             for row in database.execute(query or table):
                 patience.renew()
@@ -124,7 +127,7 @@ def _duckdb(path: Path, query: str | None, limit: Expansion) -> QueryTable:
 
     @contextmanager
     def asked() -> Iterator[Any]:
-        patience = _Patience(path, query)
+        patience = _Patience(path, query, limit)
         faults = (duckdb.Error, pl.exceptions.PolarsError)
         config: dict[str, Any] = {**ALONE, "memory_limit": f"{_most(limit)}B"}
         with (
@@ -152,16 +155,17 @@ def _duckdb(path: Path, query: str | None, limit: Expansion) -> QueryTable:
 
 
 def _most(limit: Expansion) -> int:
-    """Bytes that DuckDB may take: the answer is in memory twice, and no larger than an honest file makes it."""
+    """Bytes that a database may take: the answer is in memory twice, and no larger than an honest file makes it."""
     free = memory.budget() // 2
     return free if limit.allowed else min(free, max(BOMB_SIZE, BOMB_RATIO * limit.packed))
 
 
 class _Patience:
-    """How long a view may work without a row; a query that somebody wrote may take as long as it likes."""
+    """What a view may take without a row: memory, and time, of which a query that somebody wrote has without end."""
 
-    def __init__(self, path: Path, query: str | None) -> None:
-        self._where, self._limited, self.ended = shown(path), query is None, False
+    def __init__(self, path: Path, query: str | None, limit: Expansion) -> None:
+        self._where, self._limited, self.ended, self.full = shown(path), query is None, False, False
+        self._most, self._next = memory.resident() + 2 * _most(limit), 0.0  # its own, and the rows there are
         self.renew()
 
     def renew(self) -> None:
@@ -170,8 +174,12 @@ class _Patience:
 
     def is_over(self) -> bool:
         """Whether to end the query."""
-        self.ended = self._limited and monotonic() > self._end
-        return self.ended
+        now = monotonic()
+        if now < self._next:
+            return False
+        self._next = now + PAUSE
+        self.ended, self.full = self._limited and now > self._end, memory.resident() > self._most
+        return self.ended or self.full
 
     @contextmanager
     def interrupting(self, interrupt: Callable[[], None]) -> Iterator[None]:
@@ -222,12 +230,12 @@ def _complaints(path: Path, patience: _Patience, *kinds: type[Exception]) -> Ite
     except kinds as fault:
         if patience.ended:
             raise patience.refusal() from fault
-        if str(fault) == "interrupted":  # by Ctrl-C: SQLite keeps to itself what was raised while it asked
-            raise KeyboardInterrupt from fault
-        if type(fault).__name__ == "OutOfMemoryException":
+        if patience.full or type(fault).__name__ == "OutOfMemoryException":
             raise ResourceError(
                 f"The answer of {shown(path)} takes more memory than a file of its size may, or than is free: "
                 "ask for less with query= (--query), or pass allow_expansion=True (--allow-expansion)."
             ) from fault
+        if str(fault) == "interrupted":  # by Ctrl-C: SQLite keeps to itself what was raised while it asked
+            raise KeyboardInterrupt from fault
         reason = ascii_line(str(fault).strip().partition("\n")[0], 200)[1:-1]
         raise DataError(f"{shown(path)} cannot be queried: {reason}. Check query= (--query) and the file.") from fault

@@ -14,7 +14,7 @@ from corml.datasets._columns import Columns
 from corml.datasets._expansion import Expansion
 from corml.datasets._frames import column
 from corml.datasets._options import Notes, Options
-from corml.datasets._packed import Content
+from corml.datasets._packed import Content, check_methods
 from corml.datasets._sniff import bare, listed, looks_like_data, looks_like_header
 from corml.errors import CormlError, DataError, UsageError, ascii_line, quoted
 
@@ -77,6 +77,7 @@ def _sheet(content: Content, options: Options, notes: Notes) -> list[Row]:
 
     try:
         with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+            check_methods(archive.infolist(), content.where)
             size = sum(info.file_size for info in archive.infolist())
         content.expansion(allowed=options.allow_expansion).check(size)
         with warnings.catch_warnings():

@@ -10,6 +10,7 @@ from urllib.parse import unquote
 
 import corml.datasets._columns as _columns
 from corml.datasets._columns import Columns, Fault, Place, Table
+from corml.datasets._cost import require_for_reading
 from corml.datasets._options import Notes
 from corml.datasets._packed import TABLES, kind_of, shown
 from corml.errors import DataError, ascii_line, quoted
@@ -83,6 +84,7 @@ class FolderTable:
         faults: list[Fault] = []
         for number, path in enumerate(self._paths):
             table = self._open(path, Notes()) if number else self._first
+            require_for_reading(table, len(wanted))  # of files packed alike one may still grow far more than the first
             columns = self._part(table, path, wanted)
             parts.append(columns)
             places.append(Place(table.where, len(columns), columns.first, columns.lines))

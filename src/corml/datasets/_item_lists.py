@@ -2,12 +2,10 @@
 
 import os
 from collections.abc import Sequence
+from itertools import chain
 from pathlib import Path
-from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from corml import memory
 from corml.datasets._bytes import as_text, unix_lines
 from corml.datasets._packed import content, shown
 from corml.errors import DataError
@@ -15,7 +13,10 @@ from corml.interactions import Interactions
 
 __all__ = ["load_item_lists"]
 
-Pairs = tuple[NDArray[Any], NDArray[Any]]
+PER_WORD = 250  # bytes of a word, which is an object of Python, and of what is made of it
+BLANKS = r"[\s\x1c-\x1f]+"  # what divides words
+
+Pairs = tuple[list[str], list[str]]
 
 
 def load_item_lists(*paths: str | os.PathLike[str]) -> tuple[Interactions, ...]:
@@ -25,7 +26,7 @@ def load_item_lists(*paths: str | os.PathLike[str]) -> tuple[Interactions, ...]:
     user without items is passed over. Use `corml.Split(train=…, test=…)` to put the parts together.
     """
     parts = [_pairs(Path(path)) for path in paths]
-    users, items = (np.concatenate(columns) for columns in zip(*parts, strict=True))
+    users, items = (list(chain.from_iterable(columns)) for columns in zip(*parts, strict=True))
     every = Interactions.from_pairs(users, items)
     return tuple(
         Interactions.from_pairs(*part, source={"from": os.fspath(path), "options": {}}).on(every.users, every.items)
@@ -36,6 +37,7 @@ def load_item_lists(*paths: str | os.PathLike[str]) -> tuple[Interactions, ...]:
 def _pairs(path: Path) -> Pairs:
     read = content(path)
     text = unix_lines(as_text(read.data, read.where)).decode()
+    _require(text, read.where)
     rows = [words for line in text.splitlines() if (words := line.split())]
     lengths = [len(words) - 1 for words in rows]
     if not sum(lengths):
@@ -43,7 +45,15 @@ def _pairs(path: Path) -> Pairs:
             f"{shown(path)} has no items: each line must be a user and then the items, with blanks between."
         )
     _refuse_table(path, lengths)
-    return np.repeat([words[0] for words in rows], lengths), np.array([item for words in rows for item in words[1:]])
+    users = [words[0] for words in rows for _ in words[1:]]
+    return users, [item for words in rows for item in words[1:]]
+
+
+def _require(text: str, where: str) -> None:
+    from corml.lazy_polars import polars as pl
+
+    words = int(pl.Series([text]).str.count_matches(BLANKS).item())
+    memory.require(len(text) + PER_WORD * words, what=f"Reading {where}", instead="leave out users, or add memory.")
 
 
 def _refuse_table(path: Path, lengths: Sequence[int]) -> None:

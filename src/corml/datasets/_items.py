@@ -217,7 +217,7 @@ def _json_list(text: str) -> list[str] | None:
 def _column(series: "pl.Series", kind: Kind, where: str, name: str, separator: str) -> Column:
     """A column of one row for each row of the table."""
     if kind == "category":
-        require_for_categories(series, where)
+        require_for_categories(*_pieces(series, separator), where)
         return indicators(_labels(series, where, name, separator))
     if kind == "text":
         return Texts(Labels.of("" if text is None else text for text in _columns.texts(series, name, where)))
@@ -240,6 +240,20 @@ def _known(series: "pl.Series", values: NDArray[np.float64], where: str, name: s
         value = series[int(np.argmax(wrong))]
         raise DataError(f"{where}: {ascii_line(value)} in the column {ascii_line(name)} is not {what}.")
     return np.where(empty, np.nan, values)
+
+
+def _pieces(series: "pl.Series", separator: str) -> "tuple[pl.Series, int]":
+    """About the labels that there are, each at least once, and how many there are with those that repeat."""
+    from corml.lazy_polars import polars as pl
+
+    if series.dtype in (pl.List, pl.Array):
+        labels = series.drop_nulls().explode()
+        return labels, len(labels)
+    if series.dtype != pl.String:
+        return series, len(series)
+    divider = "," if len(_filled(series)) and _listed(_filled(series)) else separator
+    entries = len(series) + int(series.str.count_matches(divider, literal=True).sum())
+    return series.unique().str.split(divider).explode(), entries
 
 
 def _labels(series: "pl.Series", where: str, name: str, separator: str) -> Iterable[list[str]]:

@@ -19,6 +19,7 @@ __all__ = ["JsonTable"]
 
 LONGEST = 1 << 22  # characters of one record
 SAMPLE = 1000  # records that are looked at for names
+MOST_NAMES = 1 << 20
 
 Record = tuple[int, dict[str, Any] | str]  # the line or record number, and its fields, or why it has none
 
@@ -35,11 +36,7 @@ class JsonTable:
         self._text = data.decode()
         self._list = self._text[:1000].lstrip().startswith("[")
         self.unit = "record" if self._list else "line"
-        first = [record for _, record in islice(self._records(), SAMPLE) if isinstance(record, dict)]
-        if not first:
-            said = next((why for _, why in self._records() if isinstance(why, str)), "it is empty")
-            raise DataError(f"{self.where} has no interactions: no {self.unit} holds a JSON record ({said}).")
-        self.names = list(dict.fromkeys(name for record in first for name in record))
+        self.names = self._names()
 
     @property
     def rows(self) -> int:
@@ -69,6 +66,26 @@ class JsonTable:
         series = [pl.Series(values=column, dtype=pl.String) for column in values]
         numbers = np.array(lines, dtype=np.int64)
         return Columns(series, self.unit, lines=numbers, faults=faults.first, more_faults=faults.more)
+
+    def _names(self) -> list[str]:
+        """The names in the first records, of which only one is in memory at a time."""
+        names: dict[str, None] = {}
+        found, said = False, ""
+        for _, record in islice(self._records(), SAMPLE):
+            if isinstance(record, str):
+                said = said or record
+                continue
+            found = True
+            names.update(dict.fromkeys(record))
+            if len(names) > MOST_NAMES:
+                raise DataError(
+                    f"{self.where} has records with more than {MOST_NAMES:,} names of fields: are ids written "
+                    "as names? Write each id as the value of a field."
+                )
+        if not found:
+            said = said or "it is empty"
+            raise DataError(f"{self.where} has no interactions: no {self.unit} holds a JSON record ({said}).")
+        return list(names)
 
     def _records(self) -> Iterator[Record]:
         return self._listed() if self._list else self._by_line()

@@ -15,7 +15,7 @@ from numpy.lib import format as npy
 
 from corml import memory
 from corml.datasets._frames import FrameTable
-from corml.datasets._packed import Content
+from corml.datasets._packed import Content, check_methods
 from corml.errors import CormlError, DataError, ascii_line
 
 if TYPE_CHECKING:
@@ -48,6 +48,7 @@ def _arrays(content: Content, allow_expansion: bool) -> dict[str, Array]:
     if not zipfile.is_zipfile(io.BytesIO(content.data)):
         raise ValueError("it is no archive")
     with zipfile.ZipFile(io.BytesIO(content.data)) as archive:
+        check_methods(archive.infolist(), content.where)
         limit = content.expansion(allowed=allow_expansion)
         limit.check(sum(info.file_size for info in archive.infolist()))
         files = {name: archive.getinfo(f"{name}.npy") for name in ARRAYS if f"{name}.npy" in archive.namelist()}

@@ -2,14 +2,13 @@
 
 import gzip
 import io
-import lzma
 import os
 import stat
 import struct
 import sys
 import zipfile
 import zlib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -19,7 +18,7 @@ from corml import memory
 from corml.datasets._expansion import Expansion
 from corml.errors import CormlError, DataError, ascii_line, quoted
 
-__all__ = ["TABLES", "Content", "content", "kind_of", "magic", "shown", "standard_input"]
+__all__ = ["TABLES", "Content", "check_methods", "content", "kind_of", "magic", "shown", "standard_input"]
 
 CHUNK = 1 << 20
 STDIN = "Standard input"  # as messages call it
@@ -45,9 +44,10 @@ PREFERRED = (
     ("txt", "dat", "data", "json"),
 )
 DAMAGE = (  # what unpackers say of a file that is not whole; a place before its beginning is a ValueError
-    *(EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error, lzma.LZMAError),
+    *(EOFError, gzip.BadGzipFile, zipfile.BadZipFile, zlib.error),
     *(ValueError, LookupError, OverflowError, OSError, struct.error),
 )
+METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)  # others unpack a megabyte at once, to whatever it grows to
 OBVIOUS = ("ratings", "interactions", "events", "reviews")  # among several tables in an archive, the one that is meant
 
 
@@ -166,9 +166,20 @@ def _unpack(file: IO[bytes], name: str, path: Path, limit: Expansion, members: S
 def _unzip(file: IO[bytes], path: Path, limit: Expansion, members: Sequence[str]) -> Content:
     with _damage("zip", path), zipfile.ZipFile(file) as archive:
         member = _member(archive, path, members)
+        check_methods([member], shown(path))
         with archive.open(member) as packed:
             data = _stream(packed, limit.inner())
     return _unpack(io.BytesIO(data), PurePosixPath(member.filename).name, path, limit.inner(), ())
+
+
+def check_methods(members: Iterable[zipfile.ZipInfo], where: str) -> None:
+    """Refuse members of an archive that cannot be unpacked piece by piece."""
+    for member in members:
+        if member.compress_type not in METHODS:
+            raise DataError(
+                f"{where} has {ascii_line(member.filename, 200)} packed by another method than the usual one, Deflate, "
+                "and cannot be unpacked piece by piece: pack it again as a plain .zip."
+            )
 
 
 def _member(archive: zipfile.ZipFile, path: Path, members: Sequence[str]) -> zipfile.ZipInfo:

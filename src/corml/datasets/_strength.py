@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from corml import durations
 from corml.datasets._options import Options
 from corml.errors import DataError, UsageError, ascii_line, quoted
-from corml.strength import Kinds
+from corml.strength import Kinds, are_too_many
 
 if TYPE_CHECKING:
     import polars as pl
@@ -86,7 +86,13 @@ def kinds(series: "pl.Series", options: Options, where: str) -> OfKind:
     names = series.cast(pl.String).fill_null("").str.strip_chars()
     negative = set(options.negative or ())
     weights = {str(name): float(weight) for name, weight in (options.weights or {}).items()}
-    present = names.unique(maintain_order=True).to_list()
+    distinct = names.unique(maintain_order=True)
+    if are_too_many(len(distinct), int(distinct.str.len_bytes().sum())):
+        raise DataError(
+            f"{where} has {len(distinct):,} kinds of events: name the right column as event= (--event), "
+            "or put kinds into groups first."
+        )
+    present = distinct.to_list()
     unknown = [name for name in present if options.weights is not None and name not in weights and name not in negative]
     if unknown:
         rows = int(names.is_in(unknown).sum())

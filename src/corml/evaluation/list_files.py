@@ -70,6 +70,7 @@ def _of_parquet(file: Content, name: str) -> "polars.DataFrame":
     from corml.lazy_polars import polars
 
     table = ParquetTable(file, allow_expansion=None)
+    memory.require(PER_ROW * table.rows, what=f"Reading the lists {name}", instead="leave out users, or add memory.")
     used = _used(table.names, name)
     columns = table.read(list(used.values())).series
     for ours, column in zip(used, columns, strict=True):

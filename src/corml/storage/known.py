@@ -11,7 +11,7 @@ from corml.histories import refused
 from corml.ids import Ids
 from corml.interactions import Interactions
 from corml.linalg.scaling import rows_of
-from corml.storage.container import decode_sparse, encode_sparse
+from corml.storage.container import decode_sparse, encode_sparse, in_both
 from corml.storage.kinds import arrays_of_kinds, decode_kinds, encode_kinds
 from corml.storage.moments import decode_times, decode_weights, encode_times
 from corml.storage.negative import arrays_of_negative, decode_negative, encode_negative
@@ -45,7 +45,7 @@ def decode_known(arrays: Arrays, name: str, users: Ids, items: Ids, **about: Any
     shape = len(users), len(items)
     matrix = decode_sparse(arrays, name, shape, values=False)
     seen = decode_sparse(arrays, f"{name}.seen", shape, values=False) if f"{name}.seen.indptr" in arrays else None
-    if seen is not None and seen.multiply(matrix).nnz:
+    if seen is not None and in_both(seen, matrix):
         raise ModelFileError("pairs of its histories are also among those that were only seen")
 
     def pairs(pattern: Any, name: str, **more: Any) -> Interactions:

@@ -28,6 +28,7 @@ from corml.storage.container import (
     decode_sparse,
     encode_ids,
     encode_sparse,
+    in_both,
     pieces,
 )
 from corml.storage.facts import from_plain, to_plain
@@ -300,7 +301,7 @@ def _seen(arrays: Arrays, train: csr_array, *, history: bool) -> dict[str, Any]:
             raise ModelFileError("it says what users saw, and not who they are")
         return {}
     seen = decode_sparse(arrays, "seen", train.shape, values=False) if "seen.indptr" in arrays else None
-    if seen is not None and seen.multiply(train).nnz:
+    if seen is not None and in_both(seen, train):
         raise ModelFileError("pairs that it learned from are also among those that were only seen")
     times = decode_times(arrays, "train", train)
     seen_times = None if seen is None else decode_times(arrays, "seen", seen)

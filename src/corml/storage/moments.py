@@ -42,7 +42,11 @@ def decode_times(arrays: Arrays, name: str, pattern: csr_array) -> NDArray[np.fl
         return None
     if times.dtype not in (np.int32, np.float64) or times.shape != (pattern.nnz,):
         raise ModelFileError(f"its times of {name} are not one number for each pair")
-    return np.where(times == NO_TIME[times.dtype.kind], np.nan, times.astype(np.float64))
+    known = times.astype(np.float64)
+    for at in range(0, len(known), SLICE):
+        part = known[at : at + SLICE]
+        part[part == NO_TIME[times.dtype.kind]] = np.nan
+    return known
 
 
 def decode_weights(arrays: Arrays, name: str, pattern: csr_array) -> NDArray[np.float32] | None:

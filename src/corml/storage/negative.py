@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import ModelFileError
-from corml.storage.container import decode_sparse, encode_sparse
+from corml.storage.container import decode_sparse, encode_sparse, in_both
 from corml.storage.kinds import arrays_of_kinds, decode_kinds, encode_kinds
 from corml.storage.moments import decode_times, encode_times
 from corml.strength import Negative
@@ -36,7 +36,7 @@ def decode_negative(
     if f"{name}.indptr" not in arrays:
         return None
     matrix = decode_sparse(arrays, name, shape)
-    if seen is None or seen.multiply(matrix).nnz < matrix.nnz:
+    if seen is None or in_both(seen, matrix) < matrix.nnz:
         raise ModelFileError("users said no to pairs that they have not seen")
     if matrix.dtype != np.float32 or (matrix.data <= 0).any():
         raise ModelFileError("how strongly users said no is not one positive number for each pair")

@@ -90,14 +90,16 @@ def views(data: NDArray[np.uint8]) -> tuple[dict[str, NDArray[Any]], dict[str, A
 
 
 def _view(data: NDArray[np.uint8], first: int, last: int, dtype: np.dtype[Any]) -> NDArray[Any]:
-    """Bytes as numbers; those that begin at an odd place, as no file of ours has them, are copied.
+    """Bytes as numbers; they begin where numbers of their size may, or each would be there a second time.
 
     It is an array of its own, not a slice of a larger one: SciPy copies what is a small part of an array.
     """
     if first == last:
         return np.empty(0, dtype=dtype)
     numbers = np.frombuffer(data.data, dtype=dtype, count=(last - first) // dtype.itemsize, offset=first)
-    return numbers if numbers.flags.aligned else numbers.copy()
+    if not numbers.flags.aligned:
+        raise ValueError("its arrays begin at odd places")
+    return numbers
 
 
 def _whole(numbers: Any, count: int | None = None) -> tuple[int, ...]:
