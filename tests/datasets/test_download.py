@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+import urllib.request
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -277,6 +278,14 @@ def test_redirects_are_followed_to_safe_addresses_only(server, data_folder, targ
         fetch(entry(server))
     server.moved_to = server.address.replace("data.csv", "elsewhere.csv")
     assert fetch(entry(server))[0].read_bytes() == BODY
+
+
+def test_what_was_asked_for_by_https_never_comes_by_http_not_even_from_this_machine():
+    asked = urllib.request.Request("https://example.org/a.csv")
+    follow = _download._SafeRedirects().redirect_request
+    with pytest.raises(DataError, match=r"sends on to 'http://127.0.0.1/a.csv', which is not https"):
+        follow(asked, None, 302, "Found", {}, "http://127.0.0.1/a.csv")
+    assert follow(asked, None, 302, "Found", {}, "https://example.org/b.csv").full_url == "https://example.org/b.csv"
 
 
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"

@@ -59,7 +59,7 @@ def check_figures(cells: Sequence[Cell], metrics: Sequence[str]) -> None:
 
 def is_outcome(kept: Mapping[str, Any]) -> bool:
     """Whether what is kept of a search has the form that a search gives it."""
-    spent = (kept.get("seconds"), kept.get("processor_seconds"))
+    spent: list[Any] = [kept.get("seconds"), kept.get("processor_seconds")]
     return (
         isinstance(kept.get("settings"), dict)
         and not is_deep(kept)
