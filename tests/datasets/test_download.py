@@ -330,6 +330,12 @@ def test_a_length_that_is_no_number_is_not_believed(server, data_folder):
     assert fetch(entry(server))[0].read_bytes() == BODY
 
 
+def test_a_weak_tag_does_not_tell_versions_apart_so_a_download_begins_again(server, data_folder):
+    server.tag, server.break_after = 'W/"v1"', [1000]
+    assert fetch(entry(server))[0].read_bytes() == BODY
+    assert server.requested == [None, None]
+
+
 @pytest.mark.parametrize("tag", [b"a\r\nX-Evil: 1", b"\xff\xfe", b"x" * 5000, b""])
 def test_a_note_of_the_version_that_somebody_changed_is_not_used(server, data_folder, tag):
     data_folder.mkdir(exist_ok=True)
