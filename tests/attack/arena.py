@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 SURFACES = (
-    "model_files", "checkpoints", "data_files", "bombs", "splits", "studies", "stores", "settings_files",
-    "http_requests", "client_answers", "kills", "signals",
+    "model_files", "checkpoints", "data_files", "bombs", "splits", "studies", "stores", "finished_work",
+    "settings_files", "http_requests", "client_answers", "kills", "signals",
 )  # fmt: skip
 SECONDS = 5.0  # that a case may take, unless its surface says more
 MEMORY = 64 << 20  # bytes that a case may take beside what its surface allows

@@ -5,11 +5,9 @@ from typing import Any
 
 import numpy as np
 
-import corml
 from attack import mutate
 from attack.model_files import packed
 from corml import models
-from corml.errors import CormlError
 from corml.settings import declared
 from corml.storage import container
 from support import random_interactions
@@ -47,7 +45,7 @@ def _model(name: str) -> Any:
 
 def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
     """One damaged checkpoint, gone on from."""
-    name = mutate.choose(rng, NAMES)
+    name = NAMES[int(folder.name.partition("-")[2]) % len(NAMES)]  # as many of each
     good, other = (container.unpack(valid["files"][one]) for one in (name, mutate.choose(rng, NAMES)))
     arrays, meta = dict(good.arrays), {key: value for key, value in good.meta.items() if key != "format"}
     for _ in range(int(rng.integers(1, 3))):
@@ -65,12 +63,8 @@ def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
     path = folder / "c.ckpt"
     path.write_bytes(packed(arrays, meta))
     model = _model(name)
-    try:
-        model.fit(valid["data"], checkpoint=path)
-    except CormlError:
-        raise
+    model.fit(valid["data"], checkpoint=path)
     lists = model.recommend(list(valid["data"].users)[:3], k=3)
     if not np.isfinite(np.asarray(lists.scores, dtype=float)).all():
         raise AssertionError(f"not finite: {lists.scores}")
-    corml.Popularity()
     return 0

@@ -14,9 +14,11 @@ import numpy as np
 
 import corml
 from attack import mutate, program
+from attack.arena import Unsound
 
 FULL, SHORT = 3_000, 150
 PACKED = {".gz": gzip.compress, ".bz2": bz2.compress, ".xz": lzma.compress}
+ARCHIVES = ("npz", "xlsx", "zip")  # whose members have checksums
 OPTIONS: list[dict[str, Any]] = [
     {}, {}, {}, {"at_least": 3}, {"skip_bad_rows": True}, {"k_core": 2}, {"time": False}, {"header": False},
     {"separator": ";"}, {"rating_strength": True}, {"weight": "rating"}, {"transform": "log1p", "weight": "rating"},
@@ -99,7 +101,7 @@ def case(valid: dict[str, bytes], rng: np.random.Generator, folder: Path) -> int
     ending = mutate.choose(rng, valid)
     data, name = valid[ending], f"d.{ending}"
     if rng.random() < 0.9:
-        data = mutate.raw(rng, data, most=3)
+        data = _member(rng, data) if ending in ARCHIVES and rng.random() < 0.6 else mutate.raw(rng, data, most=3)
     while ending not in ("parquet", "xlsx", "npz", "db", "zip") and rng.random() < 0.3:
         packing = mutate.choose(rng, PACKED)
         data, name = PACKED[packing](data), name + packing
@@ -111,6 +113,23 @@ def case(valid: dict[str, bytes], rng: np.random.Generator, folder: Path) -> int
     path.write_bytes(data)
     _use(path, folder, int(rng.integers(10)), rng)
     return 0
+
+
+def _member(rng: np.random.Generator, data: bytes) -> bytes:
+    """An archive with one of its members damaged, and its right checksum; of an array, numbers or type."""
+    out = io.BytesIO()
+    with zipfile.ZipFile(io.BytesIO(data)) as archive, zipfile.ZipFile(out, "w", zipfile.ZIP_DEFLATED) as packed:
+        members = {name: archive.read(name) for name in archive.namelist()}
+        chosen = mutate.choose(rng, members)
+        if chosen.endswith(".npy") and rng.random() < 0.7:
+            changed = io.BytesIO()
+            np.save(changed, mutate.array(rng, np.load(io.BytesIO(members[chosen]))))
+            members[chosen] = changed.getvalue()
+        else:
+            members[chosen] = mutate.raw(rng, members[chosen], most=2)
+        for name, content in members.items():
+            packed.writestr(name, content)
+    return out.getvalue()
 
 
 def _use(path: Path, folder: Path, kind: int, rng: np.random.Generator) -> None:
@@ -126,5 +145,7 @@ def _use(path: Path, folder: Path, kind: int, rng: np.random.Generator) -> None:
     else:
         found = corml.load(path, **mutate.choose(rng, OPTIONS))
         found.fingerprint  # noqa: B018
+        if found.weights is not None and not np.isfinite(found.weights).all():
+            raise Unsound("a weight is not finite")
         if kind == 4 and len(found):
             corml.Popularity().fit(found).recommend(list(found.users)[:2], k=3)

@@ -13,11 +13,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import numpy as np
 
 import corml
 from attack import mutate
 from attack.arena import Unsound
+from corml.service.operations import TABLE
 from serving import Program
 from support import random_interactions
 
@@ -56,6 +58,7 @@ READS += [
     "/v1/%00",
     "/v1/models/m",
 ]
+FORMS = {f"{one.method} {one.path}".encode(): one.answer for one in TABLE if one.path not in ("/metrics", "/v1/jobs")}
 METHODS = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "CONNECT", "get", "\x00", "X" * 300]
 HEADERS = [
     "Content-Type: application/json", "Content-Type: text/plain", "Content-Encoding: gzip", "Expect: 100-continue",
@@ -89,12 +92,15 @@ def warm(valid: dict[str, Any], folder: Path) -> None:
 def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
     """One request, and a word with the service after it."""
     service = valid["service"]
-    answer = send(service.port, made(rng))
-    check(answer)
+    data = made(rng)
+    check(send(service.port, data), data)
     if rng.random() < 0.02:
         alive = send(service.port, request("GET", "/healthz"))
         if b"alive" not in alive:
             raise Unsound(f"the service is not alive: {alive[:200]!r}")
+        left_out = re.search(rb"\ncorml_nonfinite_total (\S+)", send(service.port, request("GET", "/metrics")))
+        if left_out is None or float(left_out[1]) > 0:
+            raise Unsound("scores that are no numbers were left out of lists")
         if service.workers() != valid["pids"]:
             raise Unsound("a process of the service was started anew")
         for pid, before in valid["before"].items():
@@ -143,8 +149,8 @@ def send(port: int, data: bytes) -> bytes:
             return b""
 
 
-def check(answer: bytes) -> None:
-    """Refuse an answer that is none."""
+def check(answer: bytes, asked: bytes) -> None:
+    """Refuse an answer that is none, or has not the form that is promised: what is no number would be null in it."""
     if not answer:
         return
     found = re.match(rb"HTTP/1\.1 (\d{3})", answer)
@@ -153,7 +159,11 @@ def check(answer: bytes) -> None:
     if int(found[1]) >= 500 and int(found[1]) not in (503, 504, 501, 505):
         raise Unsound(f"answered {answer[:600]!r}")
     body = answer.partition(b"\r\n\r\n")[2]
-    if b"application/json" in answer[:1000] and re.search(rb"\b(NaN|Infinity)\b", body):
-        raise Unsound(f"an answer is not finite: {body[:300]!r}")
+    form = FORMS.get(b" ".join(asked.partition(b"?")[0].split(b" ", 2)[:2]))
+    if int(found[1]) == 200 and form is not None:
+        try:
+            msgspec.json.decode(body, type=form)
+        except msgspec.MsgspecError as fault:
+            raise Unsound(f"an answer of another form: {fault}: {body[:300]!r}") from None
     if b"Traceback" in answer:
         raise Unsound(f"a traceback is answered: {answer[:600]!r}")

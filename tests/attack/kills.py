@@ -16,7 +16,5 @@ prepare = commands.prepare
 
 def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
     """One kill."""
-    _, words, out = commands.chosen(rng, valid, folder)
-    commands.interrupted(rng, words, signal.SIGKILL)
-    commands.whole_or_nothing(words, out)
+    commands.whole_or_nothing(valid, commands.interrupted(rng, valid, folder, signal.SIGKILL))
     return commands.OWN

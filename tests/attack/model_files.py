@@ -157,10 +157,10 @@ def ask(path: Path, valid: dict[str, Any], rng: np.random.Generator) -> None:
         return
     model = corml.read_model(path, mapped=bool(rng.random() < 0.5))
     labels, users = list(model.items.labels[:3]), list(model.users_.labels[:3])
-    _lists(model.recommend(history=[labels, []], k=5))
+    check_lists(model.recommend(history=[labels, []], k=5))
     if users:
         seen = mutate.choose(rng, ["exclude", "allow", "only"])
-        _lists(model.recommend([*users, model.users_.labels[-1]], k=5, seen=seen))
+        check_lists(model.recommend([*users, model.users_.labels[-1]], k=5, seen=seen))
     QUESTIONS[int(rng.integers(len(QUESTIONS)))](model, labels, users, path, valid)
 
 
@@ -187,9 +187,9 @@ def _commands(path: Path, valid: dict[str, Any]) -> list[list[str]]:
 
 
 def _diverse(model: Any, labels: Any, users: Any, path: Path, valid: Any) -> None:
-    _lists(model.recommend(history=[labels], k=5, diversity=0.3, boost={labels[0]: 2.0}))
+    check_lists(model.recommend(history=[labels], k=5, diversity=0.3, boost={labels[0]: 2.0}))
     if len(model.attributes_.columns):
-        _lists(model.recommend(history=[labels], k=5, only={"genre": ["a"]}, max_per={"genre": 2}, now="now"))
+        check_lists(model.recommend(history=[labels], k=5, only={"genre": ["a"]}, max_per={"genre": 2}, now="now"))
 
 
 def _again(model: Any, labels: Any, users: Any, path: Path, valid: Any) -> None:
@@ -209,9 +209,9 @@ def _far(model: Any, labels: Any, users: Any, path: Path, valid: Any) -> None:
     if hasattr(model, "distance"):
         _check(np.array([model.distance(labels[:2], labels[-1], part=part) for part in ("h", "g")]))
     if hasattr(model, "at"):
-        _lists(model.at(0.7).recommend(history=[labels], k=3))
-        _lists(model.recommend(history=[labels], k=3, novelty=1.0))
-    _lists(model.similar(labels, k=4))
+        check_lists(model.at(0.7).recommend(history=[labels], k=3))
+        check_lists(model.recommend(history=[labels], k=3, novelty=1.0))
+    check_lists(model.similar(labels, k=4))
 
 
 def _alike(model: Any, labels: Any, users: Any, path: Path, valid: Any) -> None:
@@ -227,7 +227,7 @@ def _measured(model: Any, labels: Any, users: Any, path: Path, valid: Any) -> No
 
 def _updated(model: Any, labels: Any, users: Any, path: Path, valid: Any) -> None:
     grown = model.update(random_interactions(8, users=33, items=18, mean=3))
-    _lists(grown.recommend(["u0", "u32"], k=5))
+    check_lists(grown.recommend(["u0", "u32"], k=5))
     grown.save(path.with_name("grown.corml"))
     corml.read_model(path.with_name("grown.corml"))
 
@@ -235,7 +235,8 @@ def _updated(model: Any, labels: Any, users: Any, path: Path, valid: Any) -> Non
 QUESTIONS = (_diverse, _again, _explained, _far, _alike, _measured, _updated)
 
 
-def _lists(lists: Any) -> None:
+def check_lists(lists: Any) -> None:
+    """Refuse a list with a score that is no number."""
     there = np.array([[item is not None for item in row] for row in lists.items], dtype=bool)
     _check(np.asarray(lists.scores)[there])
     print(lists)

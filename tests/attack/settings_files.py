@@ -5,7 +5,9 @@ from typing import Any
 
 import numpy as np
 
+import corml
 from attack import mutate, program
+from attack.model_files import check_lists
 from corml import models
 from corml.settings import declared
 from support import random_interactions
@@ -62,7 +64,12 @@ def case(valid: Path, rng: np.random.Generator, folder: Path) -> int:
     text = "\n".join(lines).encode()
     path = folder / "s.toml"
     path.write_bytes(mutate.raw(rng, text, most=2) if rng.random() < 0.4 else text)
-    program.corml("fit", str(valid), "--settings", str(path), "--out", str(folder / "m.corml"))
+    words = ["fit", str(valid), "--settings", str(path)]
+    if rng.random() < 0.2:
+        program.corml(*words, "--plan")
+    if program.corml(*words, "--out", str(folder / "m.corml")) == 0:
+        model = corml.read_model(folder / "m.corml")
+        check_lists(model.recommend(list(model.users_.labels[:2]), k=5))
     return 0
 
 

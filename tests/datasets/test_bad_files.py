@@ -263,6 +263,27 @@ def test_times_of_an_archive_have_any_unit(tmp_path, unit):
     assert load(tmp_path / "a.npz").times.tolist() == [978_307_200, 1_041_379_200]
 
 
+@pytest.mark.parametrize(
+    ("unit", "number"), [("s", 10**13), ("s", 2**40), ("ms", -(2**62)), ("h", 2**40), ("us", 2**62)]
+)
+@pytest.mark.parametrize("column", ["user", "item", "time"])
+def test_moments_that_no_calendar_has_are_a_sentence(tmp_path, unit, number, column):
+    moments = np.array([0, number]).astype(f"datetime64[{unit}]")
+    table = {"user": np.array(["a", "b"]), "item": np.array(["i", "j"]), column: moments}
+    np.savez(tmp_path / "a.npz", **table)
+    if column == "time":  # no time is needed
+        assert len(load(tmp_path / "a.npz")) == 2
+    else:
+        with pytest.raises(DataError, match=f"the '{column}' column holds a moment outside of the years 1 to 9999"):
+            load(tmp_path / "a.npz")
+
+
+def test_days_of_a_calendar_can_be_ids(tmp_path):
+    days = np.array(["2001-01-01", "9999-12-31"]).astype("datetime64[s]")
+    np.savez(tmp_path / "a.npz", user=days, item=np.array(["i", "j"]))
+    assert [day[:10] for day in load(tmp_path / "a.npz").users] == ["2001-01-01", "9999-12-31"]
+
+
 def test_a_mark_of_byte_order_inside_a_file_is_part_of_the_id(make):
     data = load(make("inside.csv", "user,item\n\ufeffa,x\nb,y\n".encode()))
     assert list(data.users) == ["\ufeffa", "b"]

@@ -2,6 +2,7 @@
 
 import hashlib
 import threading
+import urllib.request
 from dataclasses import replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
@@ -279,6 +280,14 @@ def test_redirects_are_followed_to_safe_addresses_only(server, data_folder, targ
     assert fetch(entry(server))[0].read_bytes() == BODY
 
 
+def test_what_was_asked_for_by_https_never_comes_by_http_not_even_from_this_machine():
+    asked = urllib.request.Request("https://example.org/a.csv")
+    follow = _download._SafeRedirects().redirect_request
+    with pytest.raises(DataError, match=r"sends on to 'http://127.0.0.1/a.csv', which is not https"):
+        follow(asked, None, 302, "Found", {}, "http://127.0.0.1/a.csv")
+    assert follow(asked, None, 302, "Found", {}, "https://example.org/b.csv").full_url == "https://example.org/b.csv"
+
+
 CHUNKED = b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"
 ODD = {
     "a redirect to half an address": b"HTTP/1.1 302 Found\r\nLocation: http://[::1\r\n\r\n",
@@ -319,6 +328,12 @@ def test_more_than_any_data_set_has_is_not_fetched(server, data_folder, monkeypa
 def test_a_length_that_is_no_number_is_not_believed(server, data_folder):
     server.said_length = "9" * 30
     assert fetch(entry(server))[0].read_bytes() == BODY
+
+
+def test_a_weak_tag_does_not_tell_versions_apart_so_a_download_begins_again(server, data_folder):
+    server.tag, server.break_after = 'W/"v1"', [1000]
+    assert fetch(entry(server))[0].read_bytes() == BODY
+    assert server.requested == [None, None]
 
 
 @pytest.mark.parametrize("tag", [b"a\r\nX-Evil: 1", b"\xff\xfe", b"x" * 5000, b""])

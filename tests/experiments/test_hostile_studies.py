@@ -6,7 +6,7 @@ import shutil
 import pytest
 
 import corml
-from corml.errors import DataError
+from corml.errors import DataError, SettingError
 from support import random_interactions
 
 DEEP = json.loads("[" * 60 + "]" * 60)
@@ -16,13 +16,22 @@ DEEP = json.loads("[" * 60 + "]" * 60)
 def finished(tmp_path_factory):
     folder = tmp_path_factory.mktemp("studies") / "study"
     split = corml.split(random_interactions(3, users=30, items=16), "ratio", seed=1)
-    corml.compare(["popularity", "item-knn"], split, metrics=["ndcg@5"], primary="ndcg@5", folder=folder)
+    corml.compare(["popularity", "item-knn"], split, folder=folder, **HOW)
     return folder
 
 
 @pytest.fixture
 def study(finished, tmp_path):
     return shutil.copytree(finished, tmp_path / "study")
+
+
+HOW = {"metrics": ["ndcg@5"], "primary": "ndcg@5"}
+
+
+def again(folder, **how):
+    """Go on with the study."""
+    split = corml.split(random_interactions(3, users=30, items=16), "ratio", seed=1)
+    return corml.compare(["popularity", "item-knn"], split, folder=folder, **HOW, **how)
 
 
 def changed(path, *place, value):
@@ -53,7 +62,7 @@ def test_an_unchanged_study_is_read_so_that_the_others_mean_something(study):
 )  # fmt: skip
 def test_a_plan_of_another_form_is_refused(study, place, value):
     changed(study / "study.json", *place, value=value)
-    with pytest.raises(DataError, match=r"study\.json' is damaged: run the study again"):
+    with pytest.raises(DataError, match=r"study\.json' is damaged: delete it, and run again"):
         str(corml.read_study(study))
 
 
@@ -78,3 +87,40 @@ def test_json_without_end_is_refused(study):
     (study / "study.json").write_text("[" * 100_000)
     with pytest.raises(DataError, match="is damaged: delete it, and run again"):
         corml.read_study(study)
+
+
+@pytest.mark.parametrize(
+    ("place", "value"),
+    [(("splits",), {}), (("splits", 0, "fingerprint"), 7), (("splits", 0, "fingerprint"), None), (("design",), [])],
+    ids=str,
+)
+def test_a_plan_of_another_form_is_not_gone_on_with(study, place, value):
+    changed(study / "study.json", *place, value=value)
+    with pytest.raises(DataError, match=r"study\.json' is damaged: delete it, and run again"):
+        again(study)
+    (study / "study.json").unlink()
+    assert "popularity" in str(again(study))
+
+
+def test_a_finished_cell_without_a_metric_of_its_study_is_named(study):
+    cell = min((study / "cells").glob("*.json"))
+    changed(cell, "means", value={"recall@5": 1.0})
+    with pytest.raises(DataError, match=f"The cell {cell.stem} of the study lacks a metric: delete it, and run again"):
+        again(study)
+
+
+@pytest.mark.parametrize(
+    ("fact", "value"), [("settings", 7), ("settings", None), ("trials", "x"), ("seconds", {}), ("seconds", None)]
+)
+def test_an_outcome_of_a_search_of_another_form_is_not_used(study, fact, value):
+    again(study, trials=2)
+    (outcome,) = (study / "tuning").glob("*.json")
+    changed(outcome, fact, value=value)
+    for cell in (study / "cells").glob("*tuned*.json"):
+        cell.unlink()
+    assert "is damaged: delete it, and run again" in str(again(study, trials=2))
+
+
+def test_shares_of_a_split_that_are_no_numbers_are_a_sentence():
+    with pytest.raises(SettingError, match="shares of the split 'ratio' must be two or three numbers"):
+        corml.split(random_interactions(3), "ratio", shares=[None, 0.5])

@@ -307,3 +307,11 @@ def test_what_a_fit_learned_beyond_the_limit_is_said_by_the_fit(data, monkeypatc
 def test_files_of_earlier_formats_are_still_read(number):
     model = corml.read_model(GOLDEN / f"format-{number}.corml")
     assert np.isfinite(model.recommend(history=[list(model.items.labels[:2])], k=3).scores).all()
+
+
+def test_a_pair_that_was_learned_from_is_not_also_among_those_only_seen(saved):
+    arrays, meta = saved("popularity")
+    forged(dict(arrays), meta)  # as it was, it is read
+    arrays |= {f"seen.{part}": arrays[f"train.{part}"] for part in ("indptr", "indices")}
+    with pytest.raises(ModelFileError, match="pairs that it learned from are also among those that were only seen"):
+        forged(arrays, meta)

@@ -72,7 +72,7 @@ def test_what_is_there_is_not_made_again(artefacts, monkeypatch):
     assert Serial(Artefacts(artefacts.folder)).run([task]) == [{"count": 5}]
 
 
-@pytest.mark.parametrize("damage", ["bit", "short", "gone", "about", "nonsense"])
+@pytest.mark.parametrize("damage", ["bit", "short", "gone", "about", "nonsense", "a fact", "a list"])
 def test_a_damaged_artefact_is_noticed_and_made_again(artefacts, damage):
     task = squares(0, 5)
     Serial(artefacts).run([task])
@@ -85,8 +85,12 @@ def test_a_damaged_artefact_is_noticed_and_made_again(artefacts, damage):
         (folder / "squares.npy").unlink()
     elif damage == "about":
         (folder / "about.json").write_text("{")
-    else:
+    elif damage == "nonsense":
         (folder / "about.json").write_text(json.dumps({"files": {}}))
+    else:
+        about = json.loads((folder / "about.json").read_text())
+        about |= {"facts": {"count": 4}} if damage == "a fact" else {"files": [1]}
+        (folder / "about.json").write_text(json.dumps(about))
     again = Artefacts(artefacts.folder)  # as another process: this one believes what it wrote
     with pytest.raises(Damaged, match=task.key):
         again.open(task.key)

@@ -221,3 +221,37 @@ def test_a_process_uses_a_journal_once_at_a_time(split, tmp_path):
 def test_a_journal_needs_a_folder_that_exists(split, tmp_path):
     with pytest.raises(DataError, match="does not exist"):
         corml.tune("ease", split, trials=1, journal=tmp_path / "nowhere" / "journal")
+
+
+HOSTILE = {
+    "no settings": ("settings", None),
+    "settings of another form": ("settings", [1]),
+    "a point of another form": ("point", 5),
+    "a point beyond the space": ("point", {"neighbours": 10**9}),
+    "seconds that are text": ("seconds", "1"),
+    "seconds without an end": ("seconds", float("inf")),
+    "a reason that is none": ("reason", 3),
+}
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_a_record_that_no_search_wrote_is_a_sentence(split, tmp_path, what):
+    name, value = HOSTILE[what]
+    path = tmp_path / "x.journal"
+    corml.tune("item-knn", split, trials=2, journal=path)
+    record = {"op_code": 8, "worker_id": "x", "trial_id": 1, "user_attr": {name: value}}
+    lines = path.read_text().splitlines()
+    at = max(at for at, line in enumerate(lines) if json.loads(line)["op_code"] == 6)  # what ends a trial
+    path.write_text("\n".join([*lines[:at], json.dumps(record), *lines[at:]]) + "\n")
+    with pytest.raises(DataError, match=r"Trial 1 in the journal .* is damaged: choose another journal"):
+        corml.tune("item-knn", split, trials=3, journal=path)
+
+
+def test_a_line_that_is_no_record_is_found_before_anything_is_added(split, tmp_path):
+    path = tmp_path / "x.journal"
+    corml.tune("item-knn", split, trials=2, journal=path)
+    before = path.read_bytes() + b"{half\n"
+    path.write_bytes(before)
+    with pytest.raises(DataError, match="is not a journal of corml tune"):
+        corml.tune("item-knn", split, trials=3, journal=path)
+    assert path.read_bytes() == before

@@ -36,6 +36,10 @@ __all__ = [
 LISTED = 100  # faults of a table that are kept; the others are counted
 PER_OBJECT = 50  # bytes of a value that is an object of Python for a while
 UUID_BYTES = 16
+DAY = 86_400  # seconds
+PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
+CALENDAR = (-62_135_596_800, 253_402_300_799)  # seconds since 1970 that Python has a date for
+LONGEST = 999_999_999 * DAY
 NULL = "null"  # the id of rows without one, where they are kept
 NOTHING = ("", "null", "none", "nan", "na", "n/a", "nil", "<na>", r"\n", "undefined")  # as programs write a missing id
 
@@ -222,10 +226,28 @@ def texts(series: "pl.Series", role: str, where: str) -> "pl.Series":
         return series.cast(pl.String)
     if series.dtype == pl.Binary:
         return _bytes_as_text(series, role, where)
+    check_calendar(series, role, where)
     values = series.to_list()
     if series.dtype == pl.Object and any(isinstance(value, list | dict | set | tuple) for value in values):
         raise DataError(f"{where}: the {role} column holds lists or records: one plain value per row is needed.")
     return pl.Series([_word(value) for value in values], dtype=pl.String)
+
+
+def check_calendar(series: "pl.Series", role: str, where: str) -> None:
+    """Refuse moments that Python has no day for, before it is asked for one: Polars would end in a panic."""
+    from corml.lazy_polars import polars as pl
+
+    if series.dtype in (pl.Date, pl.Datetime, pl.Duration):
+        unit = 1 / DAY if series.dtype == pl.Date else PER_SECOND[series.dtype.time_unit]  # type: ignore[attr-defined]
+        seconds = series.to_physical().cast(pl.Float64) / unit
+        first, last = (-LONGEST, LONGEST) if series.dtype == pl.Duration else CALENDAR
+        if not seconds.is_between(first, last).fill_null(True).all():
+            raise DataError(f"{where}: the {ascii_line(role)} column holds a moment outside of the years 1 to 9999.")
+
+
+def printed(series: "pl.Series") -> "pl.Series":
+    """What is shown of values: of moments the number, as no calendar has a day for each."""
+    return series.to_physical() if series.dtype.is_temporal() else series
 
 
 def numbers(series: "pl.Series", decimal: str = ".") -> NDArray[np.float64]:

@@ -159,7 +159,7 @@ class _SafeRedirects(urllib.request.HTTPRedirectHandler):
     """Follows redirects to safe addresses only."""
 
     def redirect_request(self, req: Any, fp: Any, code: int, msg: str, headers: Any, newurl: str) -> Any:
-        if not _is_safe(newurl):
+        if not _is_safe(newurl) or (req.type == "https" and urlsplit(newurl).scheme != "https"):
             raise DataError(f"{req.full_url} sends on to {ascii_line(newurl, 200)}, which is not https: not fetched.")
         return super().redirect_request(req, fp, code, msg, headers, newurl)
 

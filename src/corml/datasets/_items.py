@@ -237,7 +237,7 @@ def _known(series: "pl.Series", values: NDArray[np.float64], where: str, name: s
         empty = empty | np.isnan(values)
     wrong = ~empty & ~np.isfinite(values)
     if wrong.any():
-        value = series[int(np.argmax(wrong))]
+        value = _columns.printed(series)[int(np.argmax(wrong))]
         raise DataError(f"{where}: {ascii_line(value)} in the column {ascii_line(name)} is not {what}.")
     return np.where(empty, np.nan, values)
 
@@ -260,6 +260,7 @@ def _labels(series: "pl.Series", where: str, name: str, separator: str) -> Itera
     from corml.lazy_polars import polars as pl
 
     if series.dtype in (pl.List, pl.Array):
+        _columns.check_calendar(series.explode(), name, where)
         return (
             [_word(value) for value in values if value is not None] if values is not None else [] for values in series
         )

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.datasets._columns import Check, numbers
+from corml.datasets._columns import Check, numbers, printed
 from corml.errors import DataError, UsageError, ascii_line
 
 if TYPE_CHECKING:
@@ -46,7 +46,8 @@ def times(series: "pl.Series", where: str, form: str | None = None, decimal: str
         raise DataError(f"{where}: the time column holds {series.dtype}, not times: name another as time= (--time).")
 
     def what(row: int) -> str:
-        shown = f"the time {ascii_line(series[row] if series[row] is not None else '')}"
+        given = printed(series)
+        shown = f"the time {ascii_line(given[row] if given[row] is not None else '')}"
         if form is not None:
             return f"{shown} is not written as {ascii_line(form)}"
         if unsure[row]:

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from corml.errors import ModelFileError
+from corml.errors import DataError, ModelFileError
 from corml.experiments.cell import Cell
 from corml.experiments.design import Design
 from corml.storage.facts import from_plain, is_deep
 
-__all__ = ["check_cell", "check_figures", "check_manifest"]
+__all__ = ["check_cell", "check_figures", "check_manifest", "is_outcome"]
 
 KEY = re.compile(r"[a-z0-9]+(-[a-z0-9]+)*")  # of a cell, which is the name of its file
 ENTRY: dict[str, type] = {
@@ -51,8 +51,21 @@ def _check_design(plain: object) -> None:
 
 
 def check_figures(cells: Sequence[Cell], metrics: Sequence[str]) -> None:
-    """Refuse cells that have not failed and do not have figures of all metrics of their study, by a TypeError."""
-    _check(all(metric in cell.means for cell in cells if not cell.error for metric in metrics))
+    """Refuse cells that have not failed and do not have figures of all metrics of their study."""
+    for cell in cells:
+        if not cell.error and not set(metrics) <= set(cell.means):
+            raise DataError(f"The cell {cell.key} of the study lacks a metric: delete it, and run again.")
+
+
+def is_outcome(kept: Mapping[str, Any]) -> bool:
+    """Whether what is kept of a search has the form that a search gives it."""
+    spent: list[Any] = [kept.get("seconds"), kept.get("processor_seconds")]
+    return (
+        isinstance(kept.get("settings"), dict)
+        and not is_deep(kept)
+        and type(kept.get("trials")) is int
+        and all(type(one) in (int, float) and math.isfinite(one) for one in spent)
+    )
 
 
 def check_cell(cell: Cell) -> None:

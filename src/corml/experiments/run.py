@@ -2,7 +2,8 @@
 
 import os
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from corml.experiments.design import METRICS, Design
 from corml.experiments.plan import Planned, PlannedCell, plan
 from corml.experiments.recorded import check_figures, check_manifest
 from corml.experiments.run_cell import Runner
-from corml.experiments.store import Folder, Memory, Store
+from corml.experiments.store import MANIFEST, Folder, Memory, Store
 from corml.experiments.study import Study
 from corml.interactions import Interactions
 from corml.progress import Asked
@@ -93,11 +94,19 @@ def read_study(folder: str | os.PathLike[str]) -> Study:
     manifest = store.manifest()
     if manifest is None:
         raise DataError(f"{ascii_line(folder, 200)} is not the folder of a study: it has no study.json.")
-    try:
+    with _whole(folder):
         check_manifest(manifest)
         return _study(manifest, store)
+
+
+@contextmanager
+def _whole(folder: str | os.PathLike[str]) -> Iterator[None]:
+    """A plan of another form than a study writes is a sentence."""
+    try:
+        yield
     except (KeyError, TypeError, UsageError):
-        raise DataError(f"{ascii_line(Path(folder) / 'study.json', 200)} is damaged: run the study again.") from None
+        name = ascii_line(Path(folder) / MANIFEST, 200)
+        raise DataError(f"{name} is damaged: delete it, and run again.") from None
 
 
 def _study(manifest: Mapping[str, Any], store: Store) -> Study:
@@ -147,6 +156,8 @@ def _opened(folder: str | os.PathLike[str], manifest: dict[str, Any]) -> Folder:
     if earlier is not None:
         if earlier.get("format") != FORMAT:
             raise DataError(f"The study in {name} was made by another version of corml: choose another folder.")
+        with _whole(folder):
+            check_manifest(earlier)
         was, now = ([one["fingerprint"] for one in m["splits"]] for m in (earlier, manifest))
         if was != now:
             raise DataError(

@@ -13,16 +13,16 @@ is done again. Where the system has no such locks, cells may be done twice, with
 import contextlib
 import json
 import os
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any, Protocol
 
 from corml.errors import DataError, ascii_line
 from corml.experiments.cell import Cell
-from corml.experiments.recorded import check_cell
+from corml.experiments.recorded import check_cell, is_outcome
 from corml.storage import atomic
 
-__all__ = ["Folder", "Memory", "Store"]
+__all__ = ["MANIFEST", "Folder", "Memory", "Store"]
 
 MANIFEST = "study.json"
 
@@ -128,7 +128,7 @@ class Folder:
 
     def tuning(self, key: str) -> dict[str, Any] | None:
         """The outcome of a search, or None."""
-        return self._read_json(self._tuning / f"{key}.json")
+        return self._read_json(self._tuning / f"{key}.json", is_outcome)
 
     def keep_tuning(self, key: str, outcome: dict[str, Any]) -> None:
         """Write the outcome of a search."""
@@ -147,14 +147,14 @@ class Folder:
         finally:
             os.close(handle)
 
-    def _read_json(self, path: Path) -> dict[str, Any] | None:
+    def _read_json(self, path: Path, holds: Callable[[Any], bool] = bool) -> dict[str, Any] | None:
         try:
             plain = json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, RecursionError):
             plain = None
-        if not isinstance(plain, dict):
+        if not isinstance(plain, dict) or not holds(plain):
             raise DataError(f"{ascii_line(path, 200)} is damaged: delete it, and run again.")
         return plain
 

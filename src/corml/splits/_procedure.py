@@ -76,7 +76,7 @@ def option(how: str, name: str, value: Any, rule: Rule) -> Any:
     try:
         read = rule.read(plain) if isinstance(plain, str) else plain
         holds = rule.holds(read)
-    except ValueError:
+    except (TypeError, ValueError):  # something else than numbers among them
         holds = False
     if not holds:
         raise SettingError(f"{name} of the split '{how}' must be {rule.phrase}; got {ascii_line(value)}.")

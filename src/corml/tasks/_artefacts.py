@@ -177,7 +177,7 @@ class Artefacts:
         assert len(text) <= MOST_FACTS, "facts of a task are small"
         files = {path.name: _about(path, durable=durable) for path in sorted(draft.iterdir())}
         with open(draft / ABOUT, "w", encoding="utf-8") as file:
-            json.dump({"facts": facts, "files": files}, file)
+            json.dump({"facts": facts, "files": files, "sha256": _digest_of(facts, files)}, file)
             if durable:
                 file.flush()
                 os.fsync(file.fileno())
@@ -199,9 +199,11 @@ class Artefacts:
             try:
                 about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
                 files, facts = about["files"], about["facts"]
+                if about["sha256"] != _digest_of(facts, files):
+                    raise Damaged(key)
             except FileNotFoundError:
                 continue
-            except (OSError, ValueError, KeyError, TypeError) as fault:
+            except (OSError, ValueError, KeyError, TypeError, RecursionError) as fault:
                 raise Damaged(key) from fault
             if not self._is_whole(key, folder, files, durable=durable):
                 raise Damaged(key)
@@ -257,6 +259,10 @@ def _about(path: Path, *, durable: bool) -> dict[str, Any]:
     with open(path, "rb+") as file:
         os.fsync(file.fileno())
     return {"size": path.stat().st_size, "sha256": _digest(path)}
+
+
+def _digest_of(facts: Any, files: Any) -> str:
+    return hashlib.sha256(json.dumps([facts, files], sort_keys=True).encode()).hexdigest()
 
 
 def _digest(path: Path) -> str:

@@ -9,12 +9,12 @@ import os
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any, NoReturn, cast
 
 from corml.errors import DataError, UsageError, ascii_line
 from corml.storage import atomic
 from corml.tuning.locks import Locks
-from corml.tuning.trial import COMPLETE, FAILED, PRUNED, RUNNING, Trial
+from corml.tuning.trial import COMPLETE, FAILED, PRUNED, RUNNING, Trial, is_sound
 
 if TYPE_CHECKING:
     from optuna.storages import BaseStorage
@@ -64,13 +64,16 @@ def _storage(file: Path, locks: Locks) -> "BaseStorage":
 
 
 def _cut_torn_line(file: Path) -> None:
-    """Remove a last line that a crash left unfinished: what it said did not happen."""
+    """Remove a last line that a crash left unfinished: what it said did not happen. All others are records."""
     if not file.exists():
         return
     with open(file, "rb+") as handle:
         text = handle.read()
         if text and not text.endswith(b"\n"):
             handle.truncate(text.rfind(b"\n") + 1)
+    for line in text.splitlines(keepends=True):
+        if line.endswith(b"\n"):
+            json.loads(line)  # Optuna would go on until something is added
 
 
 class Journal:
@@ -120,7 +123,15 @@ class Journal:
 
     def trials(self) -> list[Trial]:
         """All trials in their order, those that run now as well."""
-        return [_plain(trial) for trial in self.storage.get_all_trials(self.study, deepcopy=False)]
+        found = [_plain(trial) for trial in self.storage.get_all_trials(self.study, deepcopy=False)]
+        for trial in found:
+            if not is_sound(trial):
+                self.refuse(trial)
+        return found
+
+    def refuse(self, trial: Trial) -> NoReturn:
+        """Say that a trial of the file is none that a search has written."""
+        raise DataError(f"Trial {trial.number} in the journal {self.name} is damaged: choose another journal.")
 
     def claim(self, trial: Trial) -> bool:
         """Take the right to run a trial; false if a living process has it."""
@@ -166,7 +177,7 @@ class Journal:
 
 def _plain(trial: "FrozenTrial") -> Trial:
     states = {"COMPLETE": COMPLETE, "PRUNED": PRUNED, "FAIL": FAILED}
-    kept = {name: trial.user_attrs[name] for name in KEPT if name in trial.user_attrs}
+    kept = {"settings": None} | {name: trial.user_attrs[name] for name in KEPT if name in trial.user_attrs}
     return Trial(
         number=trial.number,
         score=trial.values[0] if trial.values else None,

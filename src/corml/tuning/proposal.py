@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     import optuna
     from optuna.distributions import BaseDistribution
 
-__all__ = ["distributions", "propose"]
+__all__ = ["distributions", "fits", "propose"]
 
 STARTUP = 10  # trials before TPE has something to learn from
 CHANGED = 2  # settings of the best point, about
@@ -44,6 +44,16 @@ def distributions(space: Space, whole: Callable[[str], bool]) -> "dict[str, Base
         return IntDistribution(int(low), int(high), log=log) if whole(name) else FloatDistribution(low, high, log=log)
 
     return {name: one(name, search) for name, search in space.items()}
+
+
+def fits(point: Mapping[str, Any], among: "dict[str, BaseDistribution]") -> bool:
+    """Whether a point that was read is one of the space."""
+    try:
+        return set(point) == set(among) and all(
+            one._contains(one.to_internal_repr(point[name])) for name, one in among.items()
+        )
+    except (TypeError, ValueError):
+        return False
 
 
 def propose(

@@ -21,7 +21,7 @@ from corml.tuning import lazy_optuna
 from corml.tuning.journal import Journal, open_journal
 from corml.tuning.objective import Objective
 from corml.tuning.parts import parts_of
-from corml.tuning.proposal import distributions, propose
+from corml.tuning.proposal import distributions, fits, propose
 from corml.tuning.prune import should_stop
 from corml.tuning.space import describe, point_near, rounded, space_of
 from corml.tuning.trial import COMPLETE, FAILED, PRUNED, RUNNING, Trial, key_of
@@ -178,6 +178,9 @@ class _Search:
         if self.budget.is_spent(known) or (known and known[0].state == RUNNING):
             return None  # the first trial settles what all others need
         among = distributions(self.space, lambda name: declared(self.model)[name].rule.whole)
+        for trial in known:
+            if trial.point and not fits(trial.point, among):
+                self.journal.refuse(trial)
         if not known:
             return self.journal.add(self.fixed, {}, among)
         tried = {key_of(trial.settings) for trial in known}

@@ -1,11 +1,12 @@
 """One trial of a search: its settings, its score and what it took."""
 
 import json
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-__all__ = ["COMPLETE", "FAILED", "PRUNED", "RUNNING", "Trial", "key_of"]
+__all__ = ["COMPLETE", "FAILED", "PRUNED", "RUNNING", "Trial", "is_sound", "key_of"]
 
 COMPLETE, PRUNED, FAILED, RUNNING = "complete", "pruned", "failed", "running"
 
@@ -27,6 +28,18 @@ class Trial:
     point: Mapping[str, Any] = field(default_factory=dict, repr=False)  # where in the search space it is
     curve: Mapping[int, float] = field(default_factory=dict, repr=False)  # scores after epochs, where there are any
     held: Mapping[str, Any] = field(default_factory=dict, repr=False)  # what the first trial settles for the others
+
+
+def is_sound(trial: Trial) -> bool:
+    """Whether a trial that was read has facts of the forms that a search writes."""
+    mappings = (trial.settings, trial.point, trial.held, trial.curve)
+    numbers = [trial.seconds, trial.processor_seconds, *([] if trial.score is None else [trial.score])]
+    return (
+        all(isinstance(one, Mapping) for one in mappings)
+        and all(type(one) in (int, float) and math.isfinite(one) for one in [*numbers, *trial.curve.values()])
+        and isinstance(trial.reason, str)
+        and (trial.score is not None or trial.state != COMPLETE)
+    )
 
 
 def key_of(settings: Mapping[str, Any]) -> str:
