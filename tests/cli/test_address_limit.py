@@ -119,9 +119,7 @@ def test_every_command_works_or_says_so_under_any_limit_on_addresses(folder, com
 
 def test_all_libraries_are_loaded_before_data_take_the_addresses_they_need(folder):
     """OpenBLAS, loaded when none were left, waited without end, and no signal was heard."""
-    check = (
-        "import sys; from corml import address_space as a; a.prepare(''); print({*a.LIBRARIES} - {*sys.modules})"
-    )
+    check = "import sys; from corml import address_space as a; a.prepare(''); print({*a.LIBRARIES} - {*sys.modules})"
     done = subprocess.run(
         [sys.executable, "-c", check],
         capture_output=True,
