@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import corml
-from corml import memory, requests
+from corml import memory, neighbours, requests
 from corml.baselines.ease import EASE
 from corml.baselines.gf_cf import GFCF
 from corml.baselines.item_knn import ItemKNN
@@ -71,7 +71,7 @@ def test_a_band_of_the_filter_is_lower_the_more_items_there_are(monkeypatch):
     ("model", "words"),
     [
         (ItemKNN(neighbours=10**6), "item-knn with up to 300 neighbours .* set fewer neighbours"),
-        (GFCF(route="pairs"), "gf-cf with all pairs of 300 items .* set route=users"),
+        (GFCF(route="pairs", alpha=0.0), "gf-cf with all pairs of 300 items .* set route=users"),
         (EASE(neighbours=10**6, route="dense"), "EASE of 300 items on the dense route needs .* set route=local"),
     ],
     ids=["neighbours=10**6 of item-knn", "route=pairs of gf-cf", "neighbours=10**6 of ease"],
@@ -92,6 +92,59 @@ def test_fewer_neighbours_need_less_and_are_not_refused(short):
     data = random_interactions(0, 500, 300, 40)
     short(ItemKNN(neighbours=10**6).plan(data).predicted_bytes - 1)
     ItemKNN(neighbours=5).fit(data)
+
+
+@pytest.mark.parametrize("name", ["popularity", "ease", "slim", "admm-slim", "item-knn", "gf-cf", "corml"])
+def test_the_plan_of_every_model_has_room_for_the_arrays_of_many_users_with_51_items(name):
+    """What most of them counted were the pairs of items; of gf-cf it was nothing, where 467 MB were taken."""
+    data, settings = random_interactions(0, 30_000, 51, 20), {"adapt": False} if name == "corml" else {}
+    model = corml.models.make(name, settings)
+    model.fit(random_interactions(0, 200, 60, 8))  # compiled code does not count
+    data.matrix  # noqa: B018 (made once, of the data)
+    predicted = model.plan(data).predicted_bytes
+    assert peak_of(lambda: model.fit(data)) <= predicted
+
+
+def test_an_explanation_of_gf_cf_takes_no_pairs_of_a_long_history():
+    """A history of 20,000 items took 3 GB."""
+    items = 3_000
+    model = GFCF(route="users").fit(one_heavy_user(items))
+    model.explain("0", "5")
+    assert peak_of(lambda: model.explain("0", "5")) < 12 * items * items / 4
+
+
+def test_what_many_lists_may_not_have_is_refused_where_it_does_not_fit(short, monkeypatch):
+    model = corml.Popularity().fit(random_interactions(0, 500, 300, 40))
+    monkeypatch.setattr(requests, "FEW", 20_000)
+    users, items = list(model.users_.labels), list(model.items_.labels[:200])
+    short(requests.A_LIMIT * 500 * 200)
+    assert peak_of(lambda: model.recommend(users, k=10, exclude=items)) < 2 * requests.A_LIMIT * 500 * 200
+    short(requests.A_LIMIT * 500 * 200 - 1)
+    with pytest.raises(ResourceError, match=r"^exclude with 200 items for each of 500 lists needs .* some users"):
+        model.recommend(users, k=10, exclude=items)
+    assert len(model.recommend(users, k=10, only=items)) == 500  # one row for all
+
+
+def test_more_similar_users_at_once_than_fit_are_refused_before_they_are_compared(short, monkeypatch):
+    model = corml.Popularity().fit(random_interactions(0, 500, 300, 40))
+    monkeypatch.setattr(requests, "FEW", 1000)
+    users, needed = list(model.users_.labels), (neighbours.A_PLACE * 100 + neighbours.A_LIST) * 500
+    short(needed)
+    assert peak_of(lambda: model.similar_users(users, k=100)) < needed
+    short(needed - 1)
+    with pytest.raises(ResourceError, match=r"^500 lists of 100 similar users at once needs .* smaller k"):
+        model.similar_users(users, k=100)
+
+
+def test_more_scores_at_once_than_fit_are_refused_before_they_are_made(short, monkeypatch):
+    data = random_interactions(0, 500, 300, 40)
+    model = corml.models.make("ease", {}).fit(data)
+    monkeypatch.setattr(requests, "FEW", 1000)
+    short(requests.A_SCORE * 500 * 300)
+    assert peak_of(lambda: model.scores(data)) < requests.A_SCORE * 500 * 300
+    short(requests.A_SCORE * 500 * 300 - 1)
+    with pytest.raises(ResourceError, match=r"^Scores of 300 items for each of 500 histories needs .* recommend"):
+        model.scores(data)
 
 
 def test_more_lists_at_once_than_fit_are_refused_before_they_are_ranked(short, monkeypatch):

@@ -1,12 +1,14 @@
 """A limit on addresses (`ulimit -v`): work is refused in a sentence where libraries would hang, panic or abort.
 
 They reserve far more addresses than they ever fill: a heap of 64 MiB for each thread, buffers for each processor. And
-where they get none they do not raise. So under a limit all threads share one heap, libraries start no more threads
-than are used, and nothing is begun that they cannot even be loaded for.
+where they get none they do not raise: OpenBLAS tries again without end. So under a limit all threads share one heap,
+libraries start no more threads than are used, nothing is begun that they cannot even be loaded for, and all of them
+are loaded before anything else, so that what is free is known when data ask for it.
 """
 
 import contextlib
 import ctypes
+import importlib
 import os
 import sys
 
@@ -16,9 +18,10 @@ from corml.parallel import threads
 
 __all__ = ["needed", "prepare"]
 
-ALONE, A_THREAD = 704 << 20, 112 << 20  # bytes of addresses: all libraries and compiled code; and for each thread
+ALONE, A_THREAD = 768 << 20, 112 << 20  # bytes of addresses: all libraries and compiled code; and for each thread
 SPARE = 128 << 20  # bytes: threads and compiled code of a process that has its libraries
 M_ARENA_MAX = -8  # the name of a setting in the C library
+LIBRARIES = ("numpy", "scipy.linalg", "scipy.sparse", "polars", "numba")  # that take many addresses
 POOLS = ("OPENBLAS_NUM_THREADS", "POLARS_MAX_THREADS")  # read when a library is loaded
 
 
@@ -38,6 +41,8 @@ def prepare(what: str) -> None:
             f"{what} needs {memory.size(wanted)} of addresses with its libraries, and the limit is "
             f"{memory.size(limit)}: raise it (ulimit -v){fewer}."
         )
+    for name in LIBRARIES:
+        importlib.import_module(name)
 
 
 def needed() -> int:

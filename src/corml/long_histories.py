@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 __all__ = ["LONGEST", "are_degrees", "kept_of_long", "longest_history", "planned", "shortened", "told"]
 
 LONGEST = 5_000  # items: more than all but a few people have of anything
+AN_INTERACTION = 48  # bytes, while all of them are put in order for the fingerprint that every fit takes
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 P = TypeVar("P", bound="Plan")
@@ -53,9 +54,11 @@ def shortened(train: Interactions, longest: int | None) -> Interactions:
 
 
 def planned(train: Interactions, longest: int | None, make: Callable[[Interactions], P]) -> P:
-    """The plan of a fit on what is learned from."""
+    """The plan of a fit on what is learned from; whatever a model does, all interactions are put in order first."""
     learned_from = shortened(train, longest)
-    return told(make(learned_from), train.user_degrees - learned_from.user_degrees)
+    plan = make(learned_from)
+    plan = replace(plan, predicted_bytes=max(plan.predicted_bytes, AN_INTERACTION * len(train)))
+    return told(plan, train.user_degrees - learned_from.user_degrees)
 
 
 def told(plan: P, left_out: NDArray[Any] | int) -> P:

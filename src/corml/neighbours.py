@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml import html, requests
+from corml import html, memory, requests
 from corml.errors import UsageError
 from corml.ids import Ids, labels_of
 from corml.linalg.scaling import rows_of
@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 __all__ = ["Alike", "SimilarUsers", "similar_users"]
 
 LINKS = 3  # items that are named for two users
+A_PLACE, A_LIST = 100, 1200  # bytes: of a user in a list with the items that link them; and of a list
 AT_ONCE = 16  # users whose similarities to all others are made at a time
 
 Floats = NDArray[np.float64]
@@ -99,6 +100,13 @@ def similar_users(
     named = None if users is None else labels_of(users, "similar_users")
     how = {"weighted": model.LEARNS_WEIGHTS, "folds_in": model.folds_in}
     asked = requests.resolve(state, named, history, unknown="error", **how)
+    lists, width = len(asked.names), min(int(k), len(now.users))
+    if lists * width > requests.FEW:
+        memory.require(
+            (A_PLACE * width + A_LIST) * lists,
+            what=f"{lists:,} lists of {width:,} similar users at once",
+            instead="ask for some users at a time, or for a smaller k.",
+        )
 
     def prepare() -> Alike:
         matrix, learned, _ = requests.scored_by(state, np.arange(len(now.users)), **how)

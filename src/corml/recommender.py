@@ -241,8 +241,9 @@ class Recommender(FittedModel, ABC):
 
     def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
         """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
-        users = self.represent(requests.histories(self.items, history, weighted=self.LEARNS_WEIGHTS).matrix, None)
-        scores = self.score_block(users, slice(0, len(self.items)))
+        X = requests.histories(self.items, history, weighted=self.LEARNS_WEIGHTS).matrix
+        requests.require_memory_of_scores(*X.shape)
+        scores = self.score_block(self.represent(X, None), slice(0, len(self.items)))
         check_finite(scores, "These scores")
         return scores
 
@@ -287,10 +288,9 @@ class Recommender(FittedModel, ABC):
         rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
         how = {"ages": exclude_recent is not None, "weighted": self.LEARNS_WEIGHTS, "folds_in": self.folds_in}
         request = requests.resolve(self._state(), users, history, unknown=unknown, **how)
+        width = requests.list_length(k, self.items, lists=len(request.names))
         chosen = filters.choice(self.attributes_, only, exclude, now)
         limits = requests.limits(self.items, request, chosen.exclude, chosen.only, rule, chosen.mask)
-        width = requests.list_length(k, self.items)
-        requests.require_memory(len(request.names), width)
         with shown(progress) as report:
             if rules.any:
                 from corml.rerank import recommended  # a compiled kernel that plain lists do without

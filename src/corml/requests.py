@@ -34,13 +34,15 @@ __all__ = [
     "limits",
     "list_length",
     "relabelled",
-    "require_memory",
+    "require_memory_of_scores",
     "resolve",
     "scored_by",
 ]
 
 MAX_K = 10_000
 A_PLACE, A_LIST = 36, 450  # bytes: of a place in a list, while it is ranked and in the answer; and of a list
+A_SCORE = 9  # bytes: of a score, with what it is made of and the look whether it is finite
+A_LIMIT = 24  # bytes of an item that a list may not have, while that is put together
 FEW = 1 << 20  # places, which are not worth asking how much memory there is
 KEEP_OUT = SeenRule()
 NO_VECTOR = "the model has no vector for a user it did not learn from"
@@ -83,11 +85,13 @@ class Limits:
     allowed: csr_array | None
 
 
-def list_length(k: object, items: Ids) -> int:
-    """How many columns lists of k items have: no more than the catalogue."""
+def list_length(k: object, items: Ids, *, lists: int = 0) -> int:
+    """How many columns lists of k items have: no more than the catalogue; refuses more lists than fit in memory."""
     if not isinstance(k, int | np.integer) or isinstance(k, bool) or not 1 <= k <= MAX_K:
         raise UsageError(f"k must be a whole number from 1 to {MAX_K:,}; got {ascii_line(k)}.")
-    return min(int(k), len(items))
+    width = min(int(k), len(items))
+    _require_memory(lists, width)
+    return width
 
 
 def resolve(
@@ -255,13 +259,22 @@ def answer(
     )
 
 
-def require_memory(lists: int, width: int) -> None:
-    """Refuse more lists at once than fit in memory."""
+def _require_memory(lists: int, width: int) -> None:
     if lists * width > FEW:
         memory.require(
             A_PLACE * lists * width + A_LIST * lists,
             what=f"{lists:,} lists of {width:,} items at once",
             instead="ask for some users at a time, or write them with recommend_to(folder), in the space of a few.",
+        )
+
+
+def require_memory_of_scores(rows: int, columns: int) -> None:
+    """Refuse more scores at once than fit in memory."""
+    if rows * columns > FEW:
+        memory.require(
+            A_SCORE * rows * columns,
+            what=f"Scores of {columns:,} items for each of {rows:,} histories",
+            instead="ask for some histories at a time, or for lists: recommend(…).",
         )
 
 
@@ -311,8 +324,14 @@ def _lists(items: Ids, given: Any, rows: int, name: str) -> csr_array:
     if any(nested) and not all(nested):
         raise UsageError(f"{name} takes one list of item ids for all, or one list per row: not a mixture.")
     if not any(nested):
-        shared = items.find(values)
-        return _pattern([shared[shared >= 0]] * (1 if name == "only" else rows), len(items))
+        shared, times = items.find(values), 1 if name == "only" else rows
+        if len(shared) * times > FEW:
+            memory.require(
+                A_LIMIT * len(shared) * times,
+                what=f"{name} with {len(shared):,} items for each of {times:,} lists",
+                instead="ask for some users at a time, or choose items by a condition on attributes.",
+            )
+        return _pattern([shared[shared >= 0]] * times, len(items))
     if len(values) != rows:
         raise DataError(f"{name} has {len(values)} lists for {rows} rows: give one list for all, or one per row.")
     numbers = [items.find(labels_of(value, name)) for value in values]

@@ -5,12 +5,13 @@ import resource
 import subprocess
 import sys
 import time
+from types import SimpleNamespace
 
 import pytest
 
 from corml import address_space, memory
 from corml.cli import _main
-from corml.datasets import load
+from corml.datasets import _cost, load
 from corml.errors import ResourceError
 
 MIB = 1 << 20
@@ -27,6 +28,10 @@ COMMANDS = {
     "recommend to all": ("recommend", "a.corml", "--all", "--out", "lists.parquet"),
     "evaluate": ("evaluate", "a.corml", "a.csv", "--split", "ratio"),
     "inspect": ("inspect", "a.corml"),
+    "compare": ("compare", "a.csv", "--models", "ease,popularity", "--split", "ratio", "--out", "study"),
+    "tune": ("tune", "a.csv", "--split", "ratio", "--trials", "2", "--out", "tuned.toml"),
+    "similar users": ("similar", "a.corml", "--user", "u1"),
+    "export": ("export", "a.corml", "--to", "sqlite", "--out", "a.sqlite"),
 }
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="addresses are limited on Linux")
@@ -71,6 +76,20 @@ def folder(tmp_path_factory):
     return where
 
 
+@pytest.fixture(scope="module")
+def many_rows(tmp_path_factory):
+    import numpy as np
+    import polars
+
+    where, rng = tmp_path_factory.mktemp("many"), np.random.default_rng(0)
+    pairs = {"user": rng.integers(0, 300_000, 1_500_000), "item": rng.integers(0, 300, 1_500_000)}
+    frame = polars.DataFrame(pairs).select(polars.format("u{}", "user").alias("user"), polars.format("i{}", "item"))
+    frame.columns = ["user", "item"]
+    frame.write_csv(where / "a.csv")
+    frame.write_parquet(where / "a.parquet")
+    return where
+
+
 @pytest.mark.parametrize("limit", [100, 250, 400, 600, 800, FLOOR // MIB - 1], ids=lambda limit: f"{limit} MiB")
 def test_with_too_few_addresses_for_its_libraries_a_csv_is_refused_at_once_and_no_read_hangs(folder, limit):
     begun = time.perf_counter()
@@ -96,6 +115,40 @@ def test_every_command_works_or_says_so_under_any_limit_on_addresses(folder, com
     code, said = limited(limit * MIB, *COMMANDS[command], where=tmp_path)
     assert is_polite(code, said), (code, said[-2000:])
     assert (code == 0) == (limit * MIB >= FLOOR)
+
+
+def test_all_libraries_are_loaded_before_data_take_the_addresses_they_need(folder):
+    """OpenBLAS, loaded when none were left, waited without end, and no signal was heard."""
+    check = "import sys; from corml import address_space as a; a.prepare(''); print({*a.LIBRARIES} - {*sys.modules})"
+    done = subprocess.run(
+        [sys.executable, "-c", check],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CORML_THREADS": str(THREADS)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (FLOOR, FLOOR)),
+    )
+    assert (done.stdout, done.stderr) == ("set()\n", "")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("limit", [1000, 1100, 1250, 1400], ids=lambda at: f"{at} MiB")
+@pytest.mark.parametrize("command", ["fit a CSV", "fit a Parquet", "data info"])
+def test_many_rows_are_read_or_refused_under_any_limit_on_addresses(many_rows, command, limit, tmp_path):
+    for name in ("a.csv", "a.parquet"):
+        (tmp_path / name).symlink_to(many_rows / name)
+    words = (*COMMANDS[command], *(("--model", "item-knn") if "fit" in command else ()))
+    code, said = limited(limit * MIB, *words, where=tmp_path)
+    assert is_polite(code, said), (code, said[-2000:])
+
+
+def test_reading_asks_for_what_polars_keeps_where_addresses_are_limited(folder, monkeypatch):
+    asked, table = [], SimpleNamespace(rows=1000, where="it", extra=lambda columns: 0)
+    monkeypatch.setattr(memory, "require", lambda needed, **words: asked.append(needed))
+    monkeypatch.setenv("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
+    for limit in (None, 1 << 40):
+        monkeypatch.setattr(memory, "address_limit", lambda limit=limit: limit)
+        _cost.require_for_reading(table, 2)
+    assert asked == [_cost.PER_ROW * 1000, int(_cost.KEPT * _cost.PER_ROW * 1000)]
 
 
 def test_data_are_not_read_in_python_either_where_there_are_too_few_addresses(folder, monkeypatch):

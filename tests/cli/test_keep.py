@@ -14,7 +14,7 @@ import pytest
 import corml
 from corml.cli import fit as fit_command
 from corml.errors import DataError, ResourceError
-from corml.storage import atomic, model_file
+from corml.storage import atomic, model_file, unfinished
 from support import random_interactions
 
 KEPT = re.compile(r"The fit is not lost: it is kept in '(.+?)'\. When there is room, move it: mv \S+ \S+$")
@@ -92,16 +92,22 @@ def test_a_folder_that_went_during_the_fit_costs_no_fit(run, table, monkeypatch)
     assert corml.read_model(KEPT.search(made.err.strip())[1]).NAME == "item-knn"
 
 
-def test_memory_that_runs_out_during_a_save_costs_no_fit(run, table, monkeypatch):
-    pieces, calls = model_file.pieces, []
+def short_at_first(monkeypatch, place, name):
+    """Have memory run out the first time that something is called."""
+    work, calls = getattr(place, name), []
 
-    def short_at_first(*given):
+    def short(*given):
         calls.append(1)
         if len(calls) == 1:
             raise MemoryError
-        return pieces(*given)
+        return work(*given)
 
-    monkeypatch.setattr(model_file, "pieces", short_at_first)
+    monkeypatch.setattr(place, name, short)
+
+
+@pytest.mark.parametrize(("place", "name"), [(model_file, "pieces"), (model_file, "check_learned")])
+def test_memory_that_runs_out_during_a_save_costs_no_fit(run, table, monkeypatch, place, name):
+    short_at_first(monkeypatch, place, name)
     made = run("fit", "a.csv", "--model", "item-knn", "--out", "models/a.corml")
     assert made.code == 4
     assert "There is not enough memory to write 'models/a.corml'" in made.err
@@ -162,3 +168,36 @@ def test_in_python_the_model_is_as_it_was_after_a_failed_save_and_the_error_says
             model.save(tmp_path / "a.corml")
     with pytest.raises(DataError, match=r"does not exist: create it first.* still in memory"):
         model.save(tmp_path / "none" / "a.corml")
+
+
+@pytest.fixture
+def studio(table):
+    """Fits in a studio that keeps models nobody named in a folder of its own; gives what the job said at the end."""
+    pytest.importorskip("msgspec")
+    from corml.service.studio.jobs import Job
+    from corml.service.studio.process import Studio
+
+    def fit(out=None):
+        with unfinished.listed(table / "models"):
+            page, job = Studio(table / "models", 0, "a", announce=lambda text: None), Job(1, "a", "item-knn")
+            page.open_data(lambda *given: corml.load(table / "a.csv"), "item-knn", {}, None)
+            page._work(job, out or table / "models" / "a.corml", {})
+        return job.last
+
+    return fit
+
+
+@pytest.mark.parametrize("named", [True, False], ids=["a file that was named", "a file of the studio"])
+def test_a_fit_of_the_studio_is_kept_too(studio, table, monkeypatch, named):
+    (table / "named").mkdir()
+    full_disk(monkeypatch, table / ("named" if named else "models"))
+    last = studio(table / "named" / "a.corml" if named else None)
+    assert last.state == "failed"
+    assert corml.read_model(KEPT.search(last.text)[1]).NAME == "item-knn"
+
+
+def test_what_the_studio_keeps_is_not_in_the_folder_that_goes_with_it(studio, table, monkeypatch):
+    short_at_first(monkeypatch, model_file, "pieces")
+    kept = KEPT.search(studio().text)[1]
+    assert not kept.startswith(str(table / "models"))
+    assert corml.read_model(kept).NAME == "item-knn"

@@ -41,9 +41,11 @@ def test_a_memory_limit_must_be_a_size(run, ratings):
     assert "a size such as '8GB'" in outcome.err
 
 
-def test_a_model_without_a_plan_says_nothing(run, ratings):
+def test_a_model_without_choices_says_only_what_memory_it_takes(run, ratings):
     outcome = run("fit", ratings, "--plan", "--model", "popularity")
-    assert (outcome.code, outcome.out) == (0, "")
+    assert outcome.code == 0
+    assert outcome.out.split()[:2] == ["predicted", "bytes"]
+    assert len(outcome.out.splitlines()) == 1
 
 
 def test_a_fit_with_a_maximum_of_pairs_per_item_says_so(run, ratings, tmp_path):

@@ -24,6 +24,7 @@ from corml.strength import of_mean_square_one
 
 __all__ = ["ADMMSLIM"]
 
+AN_INTERACTION = 16  # bytes: copies of the data by item
 SPARE = 1.05  # of the solver's arrays: bands beside them
 ROWS = 256  # thresholded at a time
 
@@ -68,7 +69,7 @@ class ADMMSLIM(ItemItem):
         return planned(train, self.longest_history, lambda part: self._plan(of_mean_square_one(part.weighted)))
 
     def _plan(self, X: csr_array) -> RidgePlan:
-        return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X.shape[1]))
+        return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X))
 
     def _l2(self, X: csr_array) -> float:
         return suggested_l2(X) if self.l2 is None else float(self.l2)
@@ -116,9 +117,10 @@ class ADMMSLIM(ItemItem):
             )
 
 
-def _need_bytes(items: int) -> int:
+def _need_bytes(X: csr_array) -> int:
     """Bytes of a fit; refuses what would not fit."""
-    needed = int(SPARE * admm.ARRAYS_ALIVE * 4 * items**2)
+    items = int(X.shape[1])
+    needed = int(SPARE * admm.ARRAYS_ALIVE * 4 * items**2) + AN_INTERACTION * int(X.nnz)
     memory.require(
         needed,
         what=f"ADMM-SLIM with {admm.ARRAYS_ALIVE} dense arrays of {items:,} × {items:,} items",

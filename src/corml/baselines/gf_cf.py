@@ -13,6 +13,7 @@ from corml import memory
 from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Plan, learned
 from corml.interactions import Interactions
+from corml.linalg import svd
 from corml.linalg.pairs import largest_gram, over_pairs
 from corml.linalg.products import add_sparse_product
 from corml.linalg.scaling import column_degrees, narrow, normalised
@@ -29,6 +30,7 @@ __all__ = ["GFCF"]
 ROUTES = ("auto", "users", "pairs")
 USERS_A_VECTOR = 32
 WORTH_PAIRS = 4  # times the work through users that makes a matrix of pairs worth its memory
+AN_INTERACTION = 24  # bytes: copies of the data, scaled and by item
 A_PAIR = 24  # bytes for each pair, both ways, while their matrix is put together
 
 
@@ -82,10 +84,17 @@ class GFCF(Recommender):
         return self._plan(train.matrix)
 
     def _plan(self, X: csr_array) -> GFCFPlan:
-        route, rank = _route(X, self.route), min(self.rank or suggested_rank(X), *X.shape) if self.alpha > 0 else 0
-        needed = A_PAIR * largest_gram(X) if route == "pairs" else 0
+        rank = min(self.rank or suggested_rank(X), *X.shape) if self.alpha > 0 else 0
+        copies = AN_INTERACTION * int(X.nnz)
+        vectors = copies + (svd.peak_bytes(X, rank) if rank else 0)
+        pairs = copies + 8 * X.shape[1] * rank + A_PAIR * largest_gram(X)
+        route = _route(X, pairs) if self.route == "auto" else self.route
+        many_pairs = route == "pairs" and pairs > vectors
+        needed, what = (pairs, "all pairs") if many_pairs else (vectors, f"{rank:,} singular vectors")
         memory.require(
-            needed, what=f"gf-cf with all pairs of {X.shape[1]:,} items that share a user", instead="set route=users."
+            needed,
+            what=f"gf-cf with {what} of {X.shape[1]:,} items",
+            instead="set route=users." if many_pairs else "lower rank.",
         )
         return GFCFPlan(route=route, rank=rank, predicted_bytes=needed)
 
@@ -138,9 +147,10 @@ class GFCF(Recommender):
     def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to a score: the linear and the low-pass part."""
         filters = self.filters
-        linear = filters.last[history] if filters.first is None else filters.first[history] @ filters.last
+        column = filters.last[:, [target]]  # alone: rows of all pairs of a long history would be its square
+        linear = column[history] if filters.first is None else filters.first[history] @ column
         low = filters.left[history].astype(np.float64) @ filters.right[:, target].astype(np.float64)
-        return {"linear": linear[:, [target]].toarray()[:, 0].astype(np.float64), "low-pass": low}
+        return {"linear": linear.toarray()[:, 0].astype(np.float64), "low-pass": low}
 
 
 @dataclass(frozen=True)
@@ -168,16 +178,14 @@ def suggested_rank(X: csr_array) -> int:
     return min(max(int(X.shape[0]) // USERS_A_VECTOR, 16), 256)
 
 
-def _route(X: csr_array, wish: str) -> str:
+def _route(X: csr_array, pair_bytes: int) -> str:
     """How to apply NᵀN: of a history item, the items of all its users are read, or the items that co-occur with it.
 
     The pairs of one very long history are its square, however little the rest is: such data go through users.
     """
-    if wish != "auto":
-        return wish
     if np.diff(X.indptr).max(initial=0) > LONGEST:
         return "users"
     d = column_degrees(X)
     read = X.T @ np.diff(X.indptr).astype(np.float64)
     saves = float(d @ read) > WORTH_PAIRS * float(d @ np.minimum(read, X.shape[1]))
-    return "pairs" if saves and A_PAIR * largest_gram(X) <= memory.budget() else "users"
+    return "pairs" if saves and pair_bytes <= memory.budget() else "users"

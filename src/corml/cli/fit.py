@@ -14,7 +14,6 @@ import corml
 from corml import models
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import progress, say, show_json, tell, wrote
-from corml.cli._keep import save_or_keep
 from corml.cli._on_store import check_options, store_of
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._plans import show_plan, tell_plan
@@ -31,6 +30,7 @@ from corml.neural.embedding_model import EmbeddingModel
 from corml.neural.gradient_model import GradientModel
 from corml.recommender import Recommender
 from corml.splits import Split
+from corml.storage.keep import save_or_keep
 
 __all__ = ["fit"]
 

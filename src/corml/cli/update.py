@@ -11,7 +11,6 @@ import typer
 import corml
 from corml import datasets
 from corml.cli._console import progress, show_json, tell, wrote
-from corml.cli._keep import save_or_keep
 from corml.cli._options import with_loading
 from corml.cli._work import load, refuse_to_replace, target
 from corml.errors import UsageError
@@ -19,6 +18,7 @@ from corml.fitted import Fitted, present
 from corml.neural.embedding_model import EmbeddingModel
 from corml.recommender import Recommender
 from corml.storage.exclusive import exclusive
+from corml.storage.keep import save_or_keep
 
 __all__ = ["update"]
 

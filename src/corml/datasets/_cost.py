@@ -1,8 +1,9 @@
 """What reading a table takes, asked for before it is taken. The figures are peaks measured on tables of many kinds.
 
 Two id columns as text, their numbers, keys of pairs and masks take PER_ROW; a rating or a time PER_VALUE more: KEPT
-times as much where the allocator of Polars keeps what was freed, because it was imported before corml. Every distinct
-id is bytes, and an entry of the table in which it is found.
+times as much where the allocator of Polars keeps what was freed, because it was imported before corml, or where
+addresses are limited, which it never gives back. Every distinct id is bytes, and an entry of the table in which it is
+found.
 """
 
 import os
@@ -60,8 +61,8 @@ def require_for_categories(labels: "pl.Series", entries: int, where: str) -> Non
 
 
 def _rows(count: int, columns: int, table: Table) -> int:
-    kept = 1.0 if "dirty_decay_ms:0" in os.environ.get("_RJEM_MALLOC_CONF", "") else KEPT
-    return int(kept * count * (PER_ROW + PER_VALUE * (columns - 2))) + table.extra(columns)
+    freed = "dirty_decay_ms:0" in os.environ.get("_RJEM_MALLOC_CONF", "") and memory.address_limit() is None
+    return int((1.0 if freed else KEPT) * count * (PER_ROW + PER_VALUE * (columns - 2))) + table.extra(columns)
 
 
 def _distinct(column: "pl.Series") -> int:

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import NumericalError
+from corml.linalg import lanczos
 from corml.linalg.lanczos import Operator, right_vectors
 from corml.parallel import blas
 
@@ -15,12 +16,15 @@ __all__ = [
     "fixed_signs",
     "is_small",
     "is_small_shape",
+    "peak_bytes",
     "right_singular_vectors",
     "right_singular_vectors_of",
 ]
 
 SMALL = 400  # below this many rows or columns a dense decomposition is both faster and surer
 WIDE = 50_000  # columns beyond which the transposed matrix is decomposed: in half the time, with other rounding
+ALWAYS, MANY = 1 << 25, 10_000  # bytes of threads and compiled code, for more than so many interactions
+A_SCALED = 20  # bytes: an interaction divided by degrees, while it is made
 RESIDUAL = 1e-4  # relative: ‖NᵀN v − s²v‖ ≤ 1e-4·s·s₁, which is 1e-8 in the singular values
 FAINT = 1e-3  # singular values of single precision below this share of the largest may be rounding
 NOTHING = 1e-9  # singular values below this share of the largest stand for no direction at all
@@ -59,6 +63,15 @@ def dense_bytes(shape: tuple[int, int]) -> int:
     """Peak of a dense decomposition: the matrix, LAPACK's own and its long vectors, twice; and what is square."""
     small, large = sorted(int(side) for side in shape)
     return 8 * (4 * small * large + 4 * small * small)
+
+
+def peak_bytes(X: csr_array, rank: int) -> int:
+    """Peak beside the data while singular vectors of the matrix, scaled by degrees, are made."""
+    if is_small(X, rank):
+        return (ALWAYS if X.nnz > MANY else 0) + dense_bytes(X.shape) + A_SCALED * int(X.nnz)
+    small, basis = int(min(X.shape)), lanczos.basis_size(rank)
+    alive = basis + lanczos.BLOCK + rank + (basis - rank) // 3
+    return int(4 * small * alive + 8 * X.shape[1] * rank + 36 * X.nnz)
 
 
 def _dense(N: csr_array, k: int) -> tuple[Matrix, NDArray[np.float64]]:

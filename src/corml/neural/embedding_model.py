@@ -83,9 +83,9 @@ class EmbeddingModel(GradientModel):
         """Items whose vectors are most alike: nearest in distance, or in angle where scores are products."""
         targets = labels_of(items, "similar")
         self.items.rows(targets)
+        width = requests.list_length(k, self.items, lists=len(targets))
         request = requests.histories(self.items, [[item] for item in targets])
         limits = requests.limits(self.items, request, None, None)
-        width = requests.list_length(k, self.items)
         ranked = top_k(_Neighbours(self), request.matrix, width, seen=limits.seen)
         return requests.relabelled(requests.answer(self, request, limits, *ranked, k=k), targets)
 

@@ -69,6 +69,17 @@ def save_model(
     """
     _writable(path)
     model.check_fitted()
+    try:
+        atomic.replace(path, *_parts(model, history=history, evaluation=evaluation))
+    except DataError as fault:
+        raise DataError(f"{fault}{STILL_HERE}") from fault
+    except MemoryError:
+        name = ascii_line(path, 200)
+        raise ResourceError(f"There is not enough memory to write {name}, which is as it was.{STILL_HERE}") from None
+
+
+def _parts(model: "Recommender", *, history: bool, evaluation: Mapping[str, Any]) -> tuple[bytes | memoryview, ...]:
+    """What a file consists of, once the model is known to be one that can be read back."""
     model.check_state()
     state: Fitted = model.fitted_
     check_learned(state.arrays, model.NAME)
@@ -84,13 +95,7 @@ def save_model(
         "made_with": environment(),
         **facts_of(state.attributes),
     }
-    try:
-        atomic.replace(path, *pieces(_arrays(model, state, history=history), facts))
-    except DataError as fault:
-        raise DataError(f"{fault}{STILL_HERE}") from fault
-    except MemoryError:
-        name = ascii_line(path, 200)
-        raise ResourceError(f"There is not enough memory to write {name}, which is as it was.{STILL_HERE}") from None
+    return pieces(_arrays(model, state, history=history), facts)
 
 
 def _writable(path: str | os.PathLike[str]) -> None:

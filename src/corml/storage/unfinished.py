@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["add", "forget", "listed", "remove"]
+__all__ = ["add", "forget", "holds", "listed", "remove"]
 
 _paths: set[Path] = set()
 
@@ -30,6 +30,11 @@ def add(path: Path) -> None:
 def forget(path: Path) -> None:
     """It is needed from now on, or gone."""
     _paths.discard(path)
+
+
+def holds(path: Path) -> bool:
+    """Whether it goes when something listed goes: that itself, or what is in it."""
+    return any(path.is_relative_to(os.path.abspath(one)) for one in list(_paths))
 
 
 def remove() -> None:

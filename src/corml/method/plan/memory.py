@@ -6,7 +6,7 @@ libraries make copies of their own.
 
 from scipy.sparse import csr_array
 
-from corml.linalg import lanczos, svd
+from corml.linalg import svd
 from corml.linalg.normal import RANGES
 from corml.linalg.pairs import CHUNK
 from corml.linalg.scaling import row_degrees
@@ -18,12 +18,10 @@ __all__ = ["dense_bytes", "pairs_that_fit", "sparse_bytes"]
 
 SPARE = 1.06  # of what was counted: the allocator's own
 AN_INTERACTION = 16  # bytes: copies of the data with weights and by item
-A_SCALED = 20  # bytes: an interaction divided by degrees, while it is made
 A_PAIR_FOUND = 36  # bytes for each pair, both ways, while candidates are gathered
 A_PAIR_SOLVED, OF_A_THREAD = 43.5, 8  # bytes for each pair, both ways, in the solver; and for each thread
 A_PAIR_PRICED = 16  # bytes for each pair, both ways, while the excluded ones are priced
 AN_ENTRY = 8  # bytes for each entry of a chunk of rows of the Gram matrix
-ALWAYS, MANY = 1 << 25, 10_000  # bytes of threads and compiled code, for more than so many interactions
 SMALL_ARRAY, GAPS = 1 << 25, 14  # bytes; and for each pair
 SCRATCH_COLUMNS = 4096  # of the dense solver: bands and tiles beside its n × n arrays
 
@@ -31,7 +29,7 @@ SCRATCH_COLUMNS = 4096  # of the dense solver: bands and tiles beside its n × n
 def dense_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
     """Peak of the dense solver with blocks of so many items."""
     square = item_size * block * (admm.ARRAYS_ALIVE * block + min(SCRATCH_COLUMNS, 2 * block))
-    return int(SPARE * max(filter_bytes(X, rank), _kept(X, rank) + square))
+    return int(SPARE * max(svd.peak_bytes(X, rank), _kept(X, rank) + square))
 
 
 def sparse_bytes(X: csr_array, pairs: int, rank: int, *, clip: bool) -> int:
@@ -41,7 +39,7 @@ def sparse_bytes(X: csr_array, pairs: int, rank: int, *, clip: bool) -> int:
     entries = min(CHUNK, n * n, int((row_degrees(X) ** 2).sum()))
     finding = A_PAIR_FOUND * pairs + max(AN_ENTRY * entries, 8 * n * rank + bands)
     pricing = A_PAIR_PRICED * pairs + (0 if clip else 16 * n * rank)
-    return int(SPARE * max(filter_bytes(X, rank), _kept(X, rank) + max(finding, _pair(pairs) * pairs, pricing)))
+    return int(SPARE * max(svd.peak_bytes(X, rank), _kept(X, rank) + max(finding, _pair(pairs) * pairs, pricing)))
 
 
 def pairs_that_fit(X: csr_array, rank: int, limit: int, *, clip: bool) -> int:
@@ -55,19 +53,9 @@ def pairs_that_fit(X: csr_array, rank: int, limit: int, *, clip: bool) -> int:
     return low
 
 
-def filter_bytes(X: csr_array, rank: int) -> int:
-    """Peak while V is made."""
-    if svd.is_small(X, rank):
-        return (ALWAYS if X.nnz > MANY else 0) + svd.dense_bytes(X.shape) + A_SCALED * int(X.nnz)
-    small = int(min(X.shape))
-    basis = lanczos.basis_size(rank)
-    alive = basis + lanczos.BLOCK + rank + (basis - rank) // 3
-    return int(4 * small * alive + 8 * X.shape[1] * rank + 36 * X.nnz)
-
-
 def _kept(X: csr_array, rank: int) -> int:
     """What stays from the filter to the end: V, and the data as the solver reads them."""
-    return (ALWAYS if X.nnz > MANY else 0) + 4 * int(X.shape[1]) * rank + AN_INTERACTION * int(X.nnz)
+    return (svd.ALWAYS if X.nnz > svd.MANY else 0) + 4 * int(X.shape[1]) * rank + AN_INTERACTION * int(X.nnz)
 
 
 def _pair(pairs: int) -> float:

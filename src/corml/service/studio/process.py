@@ -30,6 +30,7 @@ from corml.service.studio import schema
 from corml.service.studio.jobs import Job
 from corml.service.studio.weighing import read_anew, weighing_of
 from corml.service.worker import SWITCH, Server
+from corml.storage.keep import save_or_keep
 
 __all__ = ["Studio"]
 
@@ -108,7 +109,7 @@ class Studio:
         model = models.make(job.kind, job.settings)
         model.fit(data, progress=lambda stage, done, total: job.tell("fit", stage, done, total))
         job.tell("test", "writing the model and testing its lists")
-        model.save(str(out))
+        save_or_keep(model, str(out))
         self.shelf.put(replace(load(job.model, str(out)), report=report))
         job.tell("test", "ready", state="done")
 

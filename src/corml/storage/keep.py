@@ -10,18 +10,22 @@ import os
 import shlex
 import tempfile
 from collections.abc import Iterator, Mapping
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from corml import memory
 from corml.errors import CormlError, DataError, ResourceError, ascii_line
-from corml.recommender import Recommender
+from corml.storage import unfinished
 from corml.storage.model_file import STILL_HERE
+
+if TYPE_CHECKING:
+    from corml.recommender import Recommender
 
 __all__ = ["save_or_keep"]
 
 
 def save_or_keep(
-    model: Recommender, out: str, *, history: bool = True, evaluation: Mapping[str, Any] | None = None
+    model: "Recommender", out: str, *, history: bool = True, evaluation: Mapping[str, Any] | None = None
 ) -> None:
     """Save a model; if that fails, keep it elsewhere and raise an error of the same kind that says where."""
     try:
@@ -37,14 +41,18 @@ def save_or_keep(
 
 
 def _ways(out: str, history: bool) -> Iterator[tuple[str, bool]]:
-    """Where to keep it, and whether with the histories; without them only if there is room for it nowhere."""
+    """Where to keep it, and whether with the histories; without them only if there is room for it nowhere.
+
+    A folder that goes with this process is no place.
+    """
     places = (os.path.dirname(out) or ".", tempfile.gettempdir(), ".", os.path.expanduser("~"))
-    distinct = list(dict.fromkeys(os.path.abspath(place) for place in places))
+    absolute = dict.fromkeys(os.path.abspath(place) for place in places)
+    distinct = [place for place in absolute if not unfinished.holds(Path(place))]
     for whole in (True, False) if history else (False,):
         yield from ((place, whole) for place in distinct)
 
 
-def _kept(model: Recommender, place: str, out: str, **how: Any) -> str | None:
+def _kept(model: "Recommender", place: str, out: str, **how: Any) -> str | None:
     """The file it was kept in; None if that failed, and then nothing is left there."""
     folder = None
     try:
