@@ -2,6 +2,7 @@
 
 import gzip
 import io
+import json
 import os
 import zipfile
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 import corml
-from corml import models
+from corml import datasets, models
 from corml.errors import DataError, SettingError, UsageError
 from corml.storage import container, facts
 from support import random_interactions
@@ -33,6 +34,55 @@ def test_half_of_a_character_in_json_lines_is_said(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"user": "a", "item": "x"}\n{"user": "b", "item": "\\udfff"}\n')
     with pytest.raises(DataError, match=r"has half of a character, '\\udfff', in a text"):
         corml.load(tmp_path / "a.jsonl")
+
+
+@pytest.fixture(scope="module")
+def halves():
+    """A model of people and items whose ids have half of a character, and one user of it."""
+    data = corml.Interactions.from_pairs(
+        [f"u{n % 9}\ud800" for n in range(90)], [f"i{n * 5 % 13}\ud800" for n in range(90)]
+    )
+    split = corml.split(data, "ratio")
+    return corml.CoRML(rank=2).fit(split.train), split, "u1\ud800"
+
+
+@pytest.mark.parametrize(
+    "write",
+    [
+        lambda model, split, user: split.train.to_frame(),
+        lambda model, split, user: model.recommend([user]).to_frame(),
+        lambda model, split, user: model.explain(user, "i1\ud800").to_frame(),
+        lambda model, split, user: model.similar_users([user]).to_frame(),
+        lambda model, split, user: corml.evaluate(model, split).to_frame(),
+        lambda model, split, user: corml.Attributes(split.train.items, {}).to_frame(),
+        lambda model, split, user: datasets.write(split.train, "a.parquet"),
+        lambda model, split, user: datasets.write(split.train, "a.csv"),
+        lambda model, split, user: model.recommend_to("lists", k=2),
+        lambda model, split, user: corml.export.export_model(model, "sqlite", "a.sqlite"),
+    ],
+)  # fmt: skip
+def test_half_of_a_character_that_cannot_be_written_is_said(halves, tmp_path, monkeypatch, write):
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(DataError, match=r"can be written as UTF-8: it has half of a character, '\\ud800'"):
+        write(*halves)
+    assert not [path for path in tmp_path.iterdir() if path.is_file()]
+
+
+def test_lists_with_half_of_a_character_are_shown_and_refused_as_a_table(halves, tmp_path, monkeypatch):
+    from cli.conftest import call
+
+    monkeypatch.chdir(tmp_path)
+    halves[0].save("m.corml")
+    for out in ("a.csv", "a.parquet", "lists/", "-"):
+        assert call("recommend", "m.corml", "--all", "--out", out).code == 3
+    for words in (["--out", "a.json"], ["--json"], []):
+        assert call("recommend", "m.corml", "--all", *words).code == 0
+    assert {row["user"] for row in json.loads((tmp_path / "a.json").read_text())} >= {"u1\ud800"}
+
+
+def test_a_name_with_half_of_a_character_is_no_name_of_a_file(halves, tmp_path):
+    with pytest.raises(DataError, match=r"Cannot write '.*a\\ud800'"):
+        halves[0].save(tmp_path / "a\ud800")
 
 
 def test_a_zip_in_a_gzip_file_is_said(tmp_path):

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import html
-from corml.errors import DataError, UsageError, ascii_line, printable
+from corml.errors import DataError, UsageError, as_utf8, ascii_line, printable
 from corml.ids import Ids
 from corml.labels import Labels
 from corml.settings import nearest
@@ -240,6 +240,7 @@ class Attributes:
         columns = {name: _filled(name, column, others.columns.get(name)) for name, column in mine.columns.items()}
         return type(self)(items, columns, self.title)
 
+    @as_utf8()
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per item; categories are lists."""
         from corml.lazy_polars import polars

@@ -13,7 +13,7 @@ from typing import Any
 from corml.errors import UsageError, ascii_line
 from corml.progress import Asked, Progress, silent
 
-__all__ = ["bars", "shown"]
+__all__ = ["bars", "remark", "shown"]
 
 LOG_SECONDS = 10.0  # between lines where standard error is a file
 ASKED_SECONDS = 2.0  # between lines where somebody waits for them, without a terminal
@@ -23,7 +23,7 @@ ASKED_SECONDS = 2.0  # between lines where somebody waits for them, without a te
 def shown(progress: Asked) -> Iterator[Progress]:
     """The callback that was asked for: one's own, the bars of `True`, or none."""
     if progress is True:
-        with bars(_tell, every=ASKED_SECONDS) as show:
+        with bars(remark, every=ASKED_SECONDS) as show:
             yield show
     elif progress is None or progress is False:
         yield silent
@@ -104,7 +104,8 @@ def _kind(stage: str) -> str:
     return first if first in ("epoch", "trial", "lists") else stage
 
 
-def _tell(text: str) -> None:
+def remark(text: str) -> None:
+    """Print a line on standard error, if that is there and takes it."""
     if sys.stderr is not None:  # closed from the start
         with suppress(OSError, ValueError):  # full, or closed: no reason to stop the work
             print(text, file=sys.stderr, flush=True)

@@ -17,7 +17,10 @@
 Each message says what, where and what to do, in one line: the command line prints it as it is.
 """
 
-from collections.abc import Sequence
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 
 __all__ = [
     "ConvergenceWarning",
@@ -36,6 +39,7 @@ __all__ = [
 ]
 
 INTERRUPTED = 75  # exit code: stopped by Ctrl-C or SIGTERM, nothing written, run it again
+_PERHAPS_ODD = re.compile("[^\n -~]")
 
 
 class CormlError(Exception):
@@ -43,6 +47,9 @@ class CormlError(Exception):
 
     code = "corml"
     exit_code = 1
+
+    def __str__(self) -> str:
+        return printable(" ".join(super().__str__().splitlines()))  # a traceback is shown on a terminal too
 
 
 class UsageError(CormlError, ValueError):
@@ -145,3 +152,20 @@ def ascii_line(value: object, longest: int = 60) -> str:
 def printable(text: object) -> str:
     """Escape what does not print: data must not be able to move the cursor or forge a line."""
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
+
+
+def printable_json(text: str) -> str:
+    """The same for JSON in lines, by escapes of its own: it reads back as it was."""
+    return _PERHAPS_ODD.sub(lambda found: found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1], text)
+
+
+@contextmanager
+def as_utf8() -> Iterator[None]:
+    """Say in a sentence that half of a character, which a text of Python may have, fits in no table and no file."""
+    try:
+        yield
+    except UnicodeEncodeError as fault:
+        half = ascii_line(fault.object[fault.start : fault.end])
+        raise DataError(
+            f"An id or title is not text that can be written as UTF-8: it has half of a character, {half}. Rename it."
+        ) from None

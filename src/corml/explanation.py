@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml import html
-from corml.errors import printable
+from corml.errors import as_utf8, printable
 
 if TYPE_CHECKING:
     import polars
@@ -71,6 +71,7 @@ class Explanation:
         shown = [f"{self.titles.get(item, item)} ({weight:.2f})" for item, weight in self.like[:most]]
         return ", ".join(shown) + (f" and {len(self.like) - most} more" if len(self.like) > most else "")
 
+    @as_utf8()
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per history item, largest contribution first."""
         from corml.lazy_polars import polars

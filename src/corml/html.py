@@ -11,7 +11,8 @@ from typing import Any
 
 __all__ = ["clean", "escaped", "number", "table"]
 
-_HIDDEN = frozenset("\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")  # turn text around
+# Marks that turn text around.
+_HIDDEN = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 
 
 def clean(text: object) -> str:

@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike, NDArray
 from scipy.sparse import csr_array
 
 from corml import html
-from corml.errors import DataError
+from corml.errors import DataError, as_utf8
 from corml.ids import Ids, canonical, numbered, those_used
 from corml.strength import Kinds, distinct, moments, pushed_down, summed, with_values
 
@@ -293,6 +293,7 @@ class Interactions:
         kept = self.where(~np.isin(_cells(self), _cells(no)))
         return replace(kept._having_seen(other), negative=no if len(no) else None)
 
+    @as_utf8()
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per pair: user, item and, where known, time, weight, kind and title.
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml import html, memory, requests
-from corml.errors import UsageError
+from corml.errors import UsageError, as_utf8, printable
 from corml.ids import Ids, labels_of
 from corml.linalg.scaling import rows_of
 from corml.topn import band_of
@@ -66,6 +66,7 @@ class SimilarUsers:
             if user is not None
         ]
 
+    @as_utf8()
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per listed user; `links` is a list of item ids."""
         from corml.lazy_polars import polars
@@ -80,7 +81,7 @@ class SimilarUsers:
             because = ", ".join(self.titles.get(item, item) for item in one["links"])
             lines += [one["to"]] if one["rank"] == 1 else []
             lines.append(f"{one['rank']:>4}  {one['similarity']:9.4f}  {one['user']}  ({because})".removesuffix("  ()"))
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
     def _repr_html_(self) -> str:
         named = ["to", "rank", "user", "similarity"]

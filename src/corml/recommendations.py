@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml import html
-from corml.errors import UnknownIdError, printable
+from corml.errors import UnknownIdError, as_utf8, printable
 from corml.ids import canonical
 
 if TYPE_CHECKING:
@@ -121,6 +121,7 @@ class Recommendations:
         """One record per recommended item: user, rank from 1, item, score and, where known, title."""
         return [record for row in range(len(self)) for record in self._records(row)]
 
+    @as_utf8()
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per recommended item, and the source and reason of its list.
 

@@ -95,9 +95,11 @@ class Closed(Full):
 
 
 @pytest.mark.parametrize("stream", [None, Full(), Closed()], ids=["none", "full", "closed"])
-def test_progress_of_the_library_does_not_need_standard_error(monkeypatch, place, stream):
+def test_progress_of_the_library_does_not_need_standard_error(monkeypatch, capsys, place, stream):
     monkeypatch.setattr("corml.console_progress.ASKED_SECONDS", 0.0)
     monkeypatch.setattr(sys, "stderr", stream)
     with shown(True) as show:
         show("fit", 1, 2)
-    assert corml.CoRML(rank=2).fit(corml.load(str(place / "r.csv")), progress=True).NAME == "corml"
+    for data in (corml.load(place / "r.csv"), corml.build_store(place / "r.csv", place / "s.store")):
+        assert corml.CoRML(rank=2).fit(data, progress=True).NAME == "corml"
+    assert capsys.readouterr().out == ""  # nor does what was meant for it go to standard output

@@ -1,11 +1,14 @@
 """Nothing from data moves a cursor, colours a screen or forges a line: in Python, on the console, in JSON."""
 
+import io
 import json
+import sys
 
 import pytest
 
 import corml
-from corml.cli._console import as_json_text
+from corml.cli._console import as_json_text, say, show_json
+from corml.html import clean
 
 EVIL = "a\x1b[31mred\x9b2J\u202eno\nerror[data]: forged"
 SHOWN = "a\\x1b[31mred\\x9b2J\\u202eno\\nerror[data]: forged"
@@ -31,12 +34,62 @@ def test_printed_explanations_are_escaped(model):
     assert str(model.explain(["i1", "\x1b[0m"], "i2")).endswith("\\x1b[0m")
 
 
-@pytest.mark.parametrize("character", ["\x7f", "\x9b", "\u2028", "\u202e", "\u2066", "\u061c"])
-def test_json_has_no_control_that_a_terminal_obeys_and_reads_back_the_same(character):
-    text = as_json_text({"id": f"a{character}b é 🙂"})
-    assert character not in text
-    assert json.loads(text) == {"id": f"a{character}b é 🙂"}
-    assert "é 🙂" in text
+def test_printed_similar_users_are_escaped(model):
+    assert str(model.similar_users([EVIL], k=1)).startswith(SHOWN)
+    assert SHOWN in "\n".join(str(model.similar_users([user], k=2)) for user in ("u1", "u2"))
+
+
+UNPRINTED = [
+    "\x7f",
+    "\x9b",
+    "\xa0",
+    "\xad",
+    "\u2028",
+    "\u202e",
+    "\u2066",
+    "\u061c",
+    "\ud800",
+    "\U000e0001",
+    "\U000f0000",
+]
+
+
+@pytest.mark.parametrize("character", UNPRINTED, ids=ascii)
+def test_json_has_no_control_that_a_terminal_obeys_and_reads_back_the_same(monkeypatch, character):
+    value = {"id": f"a{character}b é 🙂"}
+    raw = io.BytesIO()
+    monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="utf-8"))
+    show_json(value)
+    sys.stdout.flush()
+    for text in (raw.getvalue().decode(), as_json_text(value)):
+        assert character not in text
+        assert json.loads(text) == value
+        assert "é 🙂" in text
+
+
+@pytest.fixture(scope="module")
+def study():
+    data = corml.Interactions.from_pairs([f"u{n % 9}" for n in range(90)], [f"i{n * 5 % 13}" for n in range(90)])
+    return corml.compare({"a\xa0\x9b\u202e": corml.Popularity(), "other": corml.Popularity()}, data)
+
+
+def test_a_study_is_shown_escaped_and_its_json_reads_back_the_same(study, capsys):
+    say(study.to_json().rstrip())
+    printed = capsys.readouterr().out
+    assert not raw(printed + "".join(map(repr, [study, *study])) + str(study))
+    assert json.loads(printed)["entries"][0]["label"] == "a\xa0\x9b\u202e"
+
+
+def test_an_error_has_no_control_in_a_traceback_of_python(tmp_path):
+    (tmp_path / "r.csv").write_text("user,item\na,b\n")
+    with pytest.raises(corml.CormlError) as refused:
+        corml.load(tmp_path / "r.csv", encoding=EVIL)
+    assert not raw(str(refused.value))
+    assert str(corml.CormlError(EVIL)) == SHOWN.replace("\\n", " ")
+
+
+def test_a_page_and_a_notebook_have_no_mark_that_turns_text_around():
+    assert clean("a\u061c\u200f\u202e\u2067b") == "ab"
 
 
 @pytest.mark.parametrize("name", ["ndcg", "ndcg@", "@10", "ndcg@1e3", "ndcg@10\x1b[31m", EVIL])

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
-from corml.errors import printable
+from corml.errors import printable, printable_json
 from corml.progress import Progress, silent
 
 __all__ = [
@@ -33,7 +33,6 @@ WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # the prog
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether only results and errors are printed
 STDOUT = "-"  # a file of this name is standard output
 _OPTION = re.compile(r"\b[a-z]\w*(?:=\S*)? \((--[a-z][^()]*)\)")
-_UNSEEN = re.compile("[\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069]")  # controls that JSON lets through
 UNLIMITED = 100_000  # columns where standard output is not a terminal: a row stays one line
 
 
@@ -73,7 +72,7 @@ def show_json(value: Any) -> None:
 def as_json_text(value: Any, *, ascii_only: bool = False) -> str:
     """Write a value as JSON that every reader takes, and no terminal obeys: what is not a finite number is null."""
     text = json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False, default=str)
-    return _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+    return printable_json(text)
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, remark: bool = False) -> None:

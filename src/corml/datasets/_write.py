@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import DataError, UsageError, ascii_line
+from corml.errors import DataError, UsageError, as_utf8, ascii_line
 from corml.ids import Ids
 from corml.interactions import Interactions
 from corml.storage import atomic
@@ -27,6 +27,7 @@ HEADERS = {
 }
 
 
+@as_utf8()
 def write(interactions: Interactions, path: str | os.PathLike[str]) -> None:
     """Write pairs, and times and weights where there are any, to a file that `load` reads.
 
@@ -59,20 +60,13 @@ def _text(interactions: Interactions, header: Sequence[str], separator: str) -> 
             names.append(name)
             columns.append([str(int(x)) if x.is_integer() else repr(x) for x in numbers.tolist()])
     lines = [separator.join(names), *map(separator.join, zip(*columns, strict=True)), ""]
-    return _encoded("\n".join(lines))
+    return "\n".join(lines).encode()
 
 
 def _escaped(label: str, separator: str) -> str:
     if any(mark in label for mark in (separator, '"', "\n", "\r")):
         return '"' + label.replace('"', '""') + '"'
     return label
-
-
-def _encoded(text: str) -> bytes:
-    try:
-        return text.encode("utf-8")
-    except UnicodeEncodeError as fault:
-        raise DataError(f"An id cannot be written as UTF-8 text ({fault.reason}): rename it.") from fault
 
 
 def _refuse_nul(ids: Ids) -> None:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml import charts, html
-from corml.errors import UsageError, ascii_line
+from corml.errors import UsageError, as_utf8, ascii_line
 from corml.evaluation.bootstrap import Bootstrap
 from corml.evaluation.significance import Comparison, compare
 from corml.evaluation.table import lay_out
@@ -84,6 +84,7 @@ class Result:
         title = f"{self.model or 'Result'} on the {self.part} part"
         return charts.dots([values], labels, x=charts.Axis("mean over users", zero=True), title=title)
 
+    @as_utf8()
     def to_frame(self) -> "polars.DataFrame":
         """One row per user and one column per metric that has a value for each, as a polars frame."""
         from corml.lazy_polars import polars

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml import charts
-from corml.errors import UsageError, ascii_line
+from corml.errors import UsageError, ascii_line, printable, printable_json
 from corml.evaluation import Comparison, Result
 from corml.experiments.cell import Cell, Cost
 from corml.experiments.design import Design
@@ -52,7 +52,7 @@ class Entry:
     error: str = ""
 
     def __repr__(self) -> str:
-        return f"Entry({self.label}: {self.error or f'{len(self.cells)} runs'})"
+        return f"Entry({printable(self.label)}: {printable(self.error) or f'{len(self.cells)} runs'})"
 
     @property
     def done(self) -> bool:
@@ -187,7 +187,8 @@ class Study:
 
     def to_json(self) -> str:
         """Everything but the users' values."""
-        return json.dumps(_finite(self.record()), indent=2, ensure_ascii=False, allow_nan=False, default=str) + "\n"
+        text = json.dumps(_finite(self.record()), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+        return printable_json(text) + "\n"
 
     def record(self) -> dict[str, Any]:
         """The same as plain facts."""

@@ -16,7 +16,7 @@ from typing import Any
 
 import corml
 from corml import plugins
-from corml.errors import DataError, UsageError, ascii_line
+from corml.errors import UsageError, as_utf8, ascii_line
 from corml.export import _contents
 from corml.export._tables import Job, Table, Target
 from corml.export._weights import check_adds_up
@@ -111,11 +111,8 @@ def export_model(
         )
         yield _contents.metadata(facts)
 
-    try:
-        with scratch.building(place) as built:
-            chosen.write(Job(model, tables(), name or place.stem, facts), built)
-    except UnicodeEncodeError as fault:
-        raise DataError(f"An id or title of the model is not text that can be written: {fault.reason}.") from None
+    with as_utf8(), scratch.building(place) as built:
+        chosen.write(Job(model, tables(), name or place.stem, facts), built)
     return Exported(Path(path), facts, query)
 
 

@@ -1,7 +1,6 @@
 """CoRML: Collaborative Residual Metric Learning (SIGIR 2023), the model this package is about."""
 
 import os
-import sys
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, ClassVar, Self
@@ -11,7 +10,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, issparse
 
 from corml import fitted, memory
-from corml.console_progress import shown
+from corml.console_progress import remark, shown
 from corml.errors import ModelFileError, UsageError
 from corml.fitted import Outcome, Settings, learned
 from corml.interactions import Interactions
@@ -255,7 +254,7 @@ class CoRML(Recommender):
         self._forget()
         settings = Settings(values_of(self))
         if progress is True:
-            print(f"plan: {estimate.plan_of_store(store, settings).sentence()}", file=sys.stderr, flush=True)
+            remark(f"plan: {estimate.plan_of_store(store, settings).sentence()}")
         with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(store)):
             self.fitted_ = on_store.fitted(store, settings, work, cluster, report)
         return self

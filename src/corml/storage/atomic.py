@@ -74,14 +74,15 @@ def target(given: str | os.PathLike[str]) -> Path:
         os.lstat(path)
     except FileNotFoundError:
         pass
-    except OSError as fault:  # a name that is too long, or one that this file system does not know
-        raise DataError(f"Cannot write {name}: {fault.strerror or fault}. Choose another name.") from fault
+    except (OSError, ValueError) as fault:  # a name that is too long, or one that this file system does not know
+        reason = getattr(fault, "strerror", None) or fault
+        raise DataError(f"Cannot write {name}: {reason}. Choose another name.") from fault
     return path
 
 
 def _is_kept_from_us(path: Path) -> bool:
     """In a folder such as /tmp only their owners may replace files."""
-    with contextlib.suppress(OSError):
+    with contextlib.suppress(OSError, ValueError):
         file, folder = os.lstat(path), os.lstat(path.parent)
         sticky = bool(folder.st_mode & stat.S_ISVTX)
         return sticky and POSIX and os.geteuid() not in (0, file.st_uid, folder.st_uid)

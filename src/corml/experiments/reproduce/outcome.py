@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
+from corml.errors import printable_json
 from corml.experiments.grid import Grid, markdown_text
 
 if TYPE_CHECKING:
@@ -113,7 +114,8 @@ class Outcome:
 
     def to_json(self) -> str:
         """The record as text."""
-        return json.dumps(self.record(), indent=2, ensure_ascii=False, allow_nan=False, default=str) + "\n"
+        text = json.dumps(self.record(), indent=2, ensure_ascii=False, allow_nan=False, default=str)
+        return printable_json(text) + "\n"
 
     def _sentences(self) -> list[str]:
         blocks = [
