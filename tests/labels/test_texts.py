@@ -25,6 +25,7 @@ def amount(request):
             patch.setattr(_texts, "FEW", 0)
             patch.setattr(_texts, "AT_ONCE", 3)
             patch.setattr(_texts, "ONE_BY_ONE", 4)
+            patch.setattr(_texts, "DECODED", 8)
         yield request.param
 
 

@@ -261,9 +261,9 @@ def test_a_model_larger_than_memory_is_refused_before_it_is_read(tmp_path):
     path = tmp_path / "huge.corml"
     path.write_bytes(packed())
     os.truncate(path, 1 << 42)
-    with pytest.raises(ResourceError, match=r"Reading the model .* needs 8192"):
+    with pytest.raises(ResourceError, match=r"Reading the model .* needs 10240"):
         container.read(path, mapped=False)
-    with pytest.raises(ResourceError, match=r"Reading the model .* needs 4096"):  # what is made of its arrays
+    with pytest.raises(ResourceError, match=r"Reading the model .* needs 6144"):  # what is made of its arrays
         container.read(path, mapped=True)
 
 

@@ -21,6 +21,7 @@ FEW = 1 << 16
 SMALL = 1 << 22  # bytes of few texts: one odd character makes an object four times as large as its bytes
 ONE_BY_ONE = 256  # texts of which it does not matter whether one is there twice
 AT_ONCE = 1 << 16  # texts that are objects at the same time, where there are many
+DECODED = 1 << 22  # bytes that are read as text together
 
 Bytes = NDArray[np.uint8]
 Starts = NDArray[np.int64]
@@ -213,17 +214,10 @@ class Labels:
     def are_texts(self) -> bool:
         """Whether the bytes of each can be read as text."""
         for some in self.parts():
-            data = some.packed()[0]
-            if data.max(initial=0) < 0x80:
-                continue
             begins = self.data[some.starts[:-1][some.lengths > 0]]
-            if ((begins & 0xC0) == 0x80).any():  # in the middle of a character
+            if _in_the_middle(begins).any():
                 return False
-            try:
-                data.tobytes().decode("utf-8", "surrogatepass")
-            except UnicodeDecodeError:
-                return False
-        return True
+        return _is_text(self.packed()[0])
 
     def order(self) -> NDArray[np.int64]:
         """The numbers in the order of the texts, as Python sorts them: by code points, which is the order of bytes."""
@@ -247,6 +241,27 @@ class Labels:
             text = whole.decode("ascii")
             return [text[a:b] for a, b in pairwise(ends)]
         return [whole[a:b].decode("utf-8", "surrogatepass") for a, b in pairwise(ends)]
+
+
+def _is_text(data: Bytes) -> bool:
+    """Whether bytes are UTF-8; few are decoded at a time, as an object can be four times as large."""
+    at = 0
+    while at < len(data):
+        end = min(at + DECODED, len(data))
+        if end < len(data):  # a character has three bytes at most after its first
+            end -= int(np.argmin(_in_the_middle(data[end : end - 4 : -1])))
+        try:
+            data[at:end].tobytes().decode("utf-8", "surrogatepass")
+        except UnicodeDecodeError:
+            return False
+        at = end
+    return True
+
+
+def _in_the_middle(data: Bytes) -> NDArray[np.bool_]:
+    """Of each byte, whether a character goes on there."""
+    middle: NDArray[np.bool_] = (data & 0xC0) == 0x80
+    return middle
 
 
 def of_series(series: "pl.Series") -> Labels:

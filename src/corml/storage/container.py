@@ -154,7 +154,9 @@ def read(path: str | os.PathLike[str], kind: Kind = MODEL, *, mapped: bool | Non
                 raise kind.error(f"{name} is not a regular file.")
             _beginning(file.read(LONGEST_BEGINNING), name, kind)
             mapped = mapping.is_mapped_by_default(file) if mapped is None else mapped
-            needed = about.st_size if mapped else 2 * about.st_size  # what is made of its arrays, and they themselves
+            needed = (
+                (3 if mapped else 5) * about.st_size // 2
+            )  # what is made of its arrays, and they themselves if read
             memory.require(needed, what=f"Reading the {kind.name} {name}", instead="free some memory first.")
             file.seek(0)
             data = mapping.content(file, about.st_size, mapped=mapped)

@@ -12,11 +12,12 @@ be written to.)
 import mmap
 import os
 from io import FileIO
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["content", "is_mapped_by_default"]
+__all__ = ["content", "give_back", "is_mapped_by_default"]
 
 WORTH_IT = 1 << 24  # bytes
 MOUNTS = "/proc/self/mountinfo"  # where Linux tells what lies where
@@ -36,6 +37,21 @@ def content(file: FileIO, size: int, *, mapped: bool) -> NDArray[np.uint8]:
     while filled < size and (count := file.readinto(data[filled:].data)):
         filled += count
     return data[:filled]
+
+
+def give_back(array: NDArray[Any]) -> None:
+    """Give back the memory of an array of a mapped file that was read, and not written to; it can be read again."""
+    base: Any = array
+    while not isinstance(base, mmap.mmap | None):
+        base = base.obj if isinstance(base, memoryview) else getattr(base, "base", None)
+    if base is not None and len(array) and hasattr(base, "madvise"):
+        start = _address(array) - _address(np.frombuffer(base, dtype=np.uint8))
+        first = start - start % mmap.PAGESIZE
+        base.madvise(mmap.MADV_DONTNEED, first, start + array.nbytes - first)
+
+
+def _address(array: NDArray[Any]) -> int:
+    return int(array.__array_interface__["data"][0])
 
 
 def _is_elsewhere(handle: int) -> bool:

@@ -1,6 +1,6 @@
 """Times and weights of pairs as arrays of a file, which has finite numbers only."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import numpy as np
@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml.errors import ModelFileError
+from corml.storage.mapping import give_back
 
 __all__ = ["decode_times", "decode_weights", "encode_times"]
 
@@ -22,12 +23,15 @@ def encode_times(times: NDArray[np.float64]) -> NDArray[Any]:
 
     Some are gone through at a time, so that a save takes little beside what it writes.
     """
-    parts = [slice(at, at + SLICE) for at in range(0, len(times), SLICE)]
-    whole = all(_are_whole(times[part]) for part in parts)
+    whole = all(_are_whole(times[part]) for part in _parts(times))
     encoded = np.empty(len(times), dtype=np.int32 if whole else np.float64)
-    for part in parts:
+    for part in _parts(times):
         encoded[part] = np.where(np.isnan(times[part]), NO_TIME[encoded.dtype.kind], times[part])
     return encoded
+
+
+def _parts(times: NDArray[Any]) -> Iterator[slice]:
+    return (slice(at, at + SLICE) for at in range(0, len(times), SLICE))
 
 
 def _are_whole(times: NDArray[np.float64]) -> bool:
@@ -42,10 +46,11 @@ def decode_times(arrays: Arrays, name: str, pattern: csr_array) -> NDArray[np.fl
         return None
     if times.dtype not in (np.int32, np.float64) or times.shape != (pattern.nnz,):
         raise ModelFileError(f"its times of {name} are not one number for each pair")
-    known = times.astype(np.float64)
-    for at in range(0, len(known), SLICE):
-        part = known[at : at + SLICE]
-        part[part == NO_TIME[times.dtype.kind]] = np.nan
+    known = np.empty(len(times), dtype=np.float64)
+    for part in _parts(times):
+        known[part] = times[part]
+        known[part][times[part] == NO_TIME[times.dtype.kind]] = np.nan
+        give_back(times[part])  # they are twice as long in memory, and are not needed twice
     return known
 
 
