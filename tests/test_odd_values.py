@@ -30,6 +30,17 @@ def test_half_of_a_character_in_an_archive_is_said(tmp_path):
         corml.load(tmp_path / "a.npz")
 
 
+@pytest.mark.parametrize("order", ["<", ">"])
+def test_numbers_that_are_no_characters_are_no_text(tmp_path, order):
+    """Neither NumPy nor Python looks at them, and Polars made bytes of them that are no UTF-8."""
+    user = np.array([[97, 0x110000], [98, 99]], dtype=f"{order}u4").view(f"{order}U2")[:, 0]
+    np.savez(tmp_path / "a.npz", user=user, item=np.array(["x", "y"]))
+    with pytest.raises(DataError, match="a text has a number that is no character"):
+        corml.load(tmp_path / "a.npz")
+    np.savez(tmp_path / "b.npz", user=user[1:], item=np.array(["y"]))
+    assert corml.load(tmp_path / "b.npz").users.labels.tolist() == ["bc"]
+
+
 def test_half_of_a_character_in_json_lines_is_said(tmp_path):
     (tmp_path / "a.jsonl").write_text('{"user": "a", "item": "x"}\n{"user": "b", "item": "\\udfff"}\n')
     with pytest.raises(DataError, match=r"has half of a character, '\\udfff', in a text"):

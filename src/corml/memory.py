@@ -2,6 +2,7 @@
 
 import contextlib
 import ctypes
+import errno
 import os
 from pathlib import Path
 
@@ -9,9 +10,11 @@ from corml.errors import ResourceError, UsageError, ascii_line
 
 __all__ = [
     "GIB",
+    "SHORT",
     "address_limit",
     "addresses",
     "budget",
+    "is_shortage",
     "is_size",
     "read_size",
     "release",
@@ -22,6 +25,8 @@ __all__ = [
 
 GIB = 1 << 30
 SHARE = 0.8  # of what is free: the rest is for the system and for what we did not count
+SHORT = "There was not enough memory. Free some, or give it a smaller piece of work."
+SHORTAGE = ("can't start new thread", "could not spawn thread", "resource temporarily", "allocat", "failed to map")
 UNFILLED = 64 << 20  # bytes of addresses, where those are limited: of threads, and of code that is compiled meanwhile
 
 
@@ -36,6 +41,15 @@ def require(needed: int, *, what: str, instead: str, limit: int | None = None) -
     allowed = budget() if limit is None else limit
     if needed > allowed:
         raise ResourceError(f"{what} needs {size(needed)}, the budget is {size(allowed)}; {instead}")
+
+
+def is_shortage(fault: BaseException) -> bool:
+    """Whether memory, or addresses for threads, ran out; each library has its own words for it."""
+    if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno == errno.ENOMEM):
+        return True
+    rust = type(fault).__name__ == "PanicException"  # how a library in Rust gives up
+    worded = rust or isinstance(fault, RuntimeError | ImportError | OSError)
+    return worded and any(word in str(fault).lower() for word in SHORTAGE)
 
 
 def resident() -> int:

@@ -2,6 +2,7 @@
 
 import copy
 import json
+from contextlib import suppress
 from typing import Any
 
 import numpy as np
@@ -64,7 +65,8 @@ def array(rng: np.random.Generator, given: np.ndarray) -> np.ndarray:
     kind = int(rng.integers(9))
     with np.errstate(all="ignore"):
         if kind == 0:
-            return made.astype(choose(rng, TYPES))
+            with suppress(ValueError):  # texts are no numbers
+                return made.astype(choose(rng, TYPES))
         if kind == 1:
             return made.reshape(-1) if made.ndim > 1 else made[None]
         if kind == 2:

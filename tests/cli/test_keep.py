@@ -69,6 +69,28 @@ def test_a_kept_model_is_for_its_user_alone(run, table, monkeypatch):
     assert stat.S_IMODE(os.stat(os.path.dirname(kept)).st_mode) == 0o700
 
 
+@pytest.mark.parametrize("fault", [ResourceError("Scores need 9 GiB."), MemoryError(), OSError(errno.ENOMEM, "no")])
+@pytest.mark.parametrize("step", ["corml.evaluate", "corml.cli.fit.refit"])
+def test_memory_that_runs_out_after_the_fit_costs_no_fit(run, table, monkeypatch, step, fault):
+    def fails(*args, **more):
+        raise fault
+
+    monkeypatch.setattr(step, fails)
+    made = run("fit", "a.csv", "--split", "ratio", "--model", "item-knn", "--out", "models/a.corml")
+    assert made.code == 4
+    assert ("Scores need 9 GiB." if isinstance(fault, ResourceError) else "There was not enough memory.") in made.err
+    kept = corml.read_model(KEPT.search(made.err.strip())[1])
+    assert kept.recommend(["u1"], k=3).items.shape == (1, 3)
+    assert ("metrics" in kept.fitted_.evaluation) == (step != "corml.evaluate")
+    assert not os.path.exists("models/a.corml")
+
+
+def test_a_mistake_after_the_fit_is_no_shortage(run, table, monkeypatch):
+    monkeypatch.setattr("corml.evaluate", lambda *args, **more: 1 / 0)
+    made = run("fit", "a.csv", "--split", "ratio", "--model", "item-knn", "--out", "models/a.corml")
+    assert (made.code, "kept" in made.err) == (1, False)
+
+
 def test_the_advised_command_moves_the_kept_model(run, table, monkeypatch):
     with monkeypatch.context() as full:
         full_disk(full, table / "models")

@@ -1,7 +1,6 @@
 """Run a command; whatever goes wrong becomes one line on standard error and an exit code."""
 
 import contextlib
-import errno
 import os
 import sys
 import warnings
@@ -11,7 +10,7 @@ from typing import Any, NoReturn
 import typer
 
 import corml
-from corml import address_space
+from corml import address_space, memory
 from corml.cli._commands import Commands
 from corml.cli._console import QUIET, WORDS, in_flags, say
 from corml.cli._stopping import STOPPED
@@ -21,7 +20,6 @@ __all__ = ["app", "main"]
 
 TYPER_INTERRUPTED = 130  # what typer makes of Ctrl-C
 UNEXPECTED = 1
-SHORTAGE = ("can't start new thread", "could not spawn thread", "resource temporarily", "allocat", "failed to map")
 QUIETLY = ("-q", "--quiet")
 
 
@@ -105,8 +103,8 @@ def _explain(fault: BaseException) -> int:
         message = fault.format_message()
         where = getattr(getattr(fault, "ctx", None), "command_path", "corml")
         return _fail("usage", f"{message}{'' if message.endswith(('.', '?')) else '.'} See: {where} --help", 2)
-    if _is_shortage(fault):
-        return _fail("memory", "There was not enough memory. Free some, or give it a smaller piece of work.", 4)
+    if memory.is_shortage(fault):
+        return _fail("memory", memory.SHORT, 4)
     if isinstance(fault, OSError):
         _discard_output()  # if that is what cannot be written, Python must not try again at its end
         about = f" ({fault.filename})" if fault.filename else ""
@@ -118,14 +116,6 @@ def _explain(fault: BaseException) -> int:
 def _is_panic(fault: BaseException) -> bool:
     """Whether a library in Rust gave up, which no handler of exceptions sees."""
     return type(fault).__name__ == "PanicException"
-
-
-def _is_shortage(fault: BaseException) -> bool:
-    """Whether memory, or addresses for threads, ran out; each library has its own words for it."""
-    if isinstance(fault, MemoryError) or (isinstance(fault, OSError) and fault.errno == errno.ENOMEM):
-        return True
-    words = SHORTAGE if _is_panic(fault) or isinstance(fault, RuntimeError | ImportError | OSError) else ()
-    return any(word in str(fault).lower() for word in words)
 
 
 def _fail(code: str, sentence: str, exit_code: int) -> int:

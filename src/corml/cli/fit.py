@@ -3,8 +3,9 @@
 import os
 import shlex
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -30,7 +31,7 @@ from corml.neural.embedding_model import EmbeddingModel
 from corml.neural.gradient_model import GradientModel
 from corml.recommender import Recommender
 from corml.splits import Split
-from corml.storage.keep import save_or_keep
+from corml.storage.keep import kept_if_this_fails, save_or_keep
 
 __all__ = ["fit"]
 
@@ -129,7 +130,8 @@ def fit(
     with _resumable(recommender, checkpoint), client_of(cluster) as client:
         how: dict[str, Any] = {"checkpoint": checkpoint} if checkpoint else {}
         how |= {} if store is None else {"work": work, "cluster": client}
-        recommender, record = _learn(recommender, data, splitting, how, refitting=not no_refit)
+        keeping = partial(kept_if_this_fails, out=out, history=not no_history)
+        recommender, record = _learn(recommender, data, splitting, how, refitting=not no_refit, keeping=keeping)
         save_or_keep(recommender, out, history=not no_history, evaluation=record)
     seconds = time.perf_counter() - begun
     if as_json:
@@ -186,10 +188,12 @@ def _learn(
     how: dict[str, Any],
     *,
     refitting: bool,
+    keeping: Callable[..., AbstractContextManager[None]],
 ) -> tuple[Recommender, dict[str, Any]]:
     """Fit, and if there is a split, evaluate and fit on all; that it can be evaluated is checked before the long work.
 
-    A model that learned from the train part alone still keeps out what is in the other parts.
+    A model that learned from the train part alone still keeps out what is in the other parts. `keeping` keeps it if
+    what follows its fit fails.
     """
     with progress() as show:
         if not splitting:
@@ -201,10 +205,12 @@ def _learn(
         train = split.train.with_seen(data)
         recommender.fit(train, progress=show, **_validation(recommender, split), **how)
         _tell_training(recommender)
-        result = corml.evaluate(recommender, split, progress=show)
+        with keeping(recommender):
+            result = corml.evaluate(recommender, split, progress=show)
         if not refitting:
             return recommender, result.record()
-        return refit(recommender, data, show), record_with_settings(result, recommender)
+        with keeping(recommender, evaluation=result.record()):
+            return refit(recommender, data, show), record_with_settings(result, recommender)
 
 
 def _check_can_evaluate(recommender: Recommender, split: Split, job: task.Task) -> None:

@@ -5,6 +5,7 @@ What an array says of itself is read first: its length is anybody's word, until 
 
 import io
 import math
+import sys
 import zipfile
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -88,7 +89,15 @@ def _plain(array: Array) -> Array:
         and np.datetime_data(array.dtype)[0] not in ("ms", "us", "ns")
     ):
         array = array.astype(f"{array.dtype.kind}8[ms]")  # polars knows no seconds, hours or years
-    return array.astype(object) if array.dtype.kind == "U" else array
+    return _text(array) if array.dtype.kind == "U" else array
+
+
+def _text(array: Array) -> Array:
+    """Texts as objects, if they are of characters: neither NumPy nor Python looks, and polars writes what it gets."""
+    codes = np.ascontiguousarray(array, dtype=array.dtype.newbyteorder("="))
+    if codes.size and codes.reshape(-1).view(np.uint32).max() > sys.maxunicode:
+        raise ValueError("a text has a number that is no character")
+    return codes.astype(object)
 
 
 def _series(array: Array, where: str) -> "pl.Series":

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from corml import memory
 from corml.errors import CormlError, ascii_line
 from corml.evaluation import Result, evaluate, evaluate_lists
 from corml.evaluation.early_stopping import early_stopping
@@ -93,10 +94,10 @@ class Runner:
 
 
 def _sentence(fault: Exception) -> str:
-    if isinstance(fault, MemoryError) and not isinstance(fault, CormlError):
-        return "There was not enough memory. Free some, or give it a smaller piece of work."
     if isinstance(fault, CormlError):
         return " ".join(str(fault).split())
+    if memory.is_shortage(fault):
+        return memory.SHORT
     return f"{type(fault).__name__}: {ascii_line(fault, 200)}"
 
 

@@ -1,8 +1,9 @@
 """A finished fit is not lost because its file cannot be written: it is kept where it can, and one sentence says where.
 
-A fit may take hours, and meanwhile a disk fills, a folder goes or memory runs out. Then other places are tried: beside
-the file, the temporary folder, where the command runs, the home folder. Each time it is a new folder of this user
-alone, because a model knows who had what. Where there is no room for all of it, it is kept without the histories.
+A fit may take hours, and meanwhile a disk fills, a folder goes, or memory runs out for what follows. Then other places
+are tried: beside the file, the temporary folder, where the command runs, the home folder. Each time it is a new folder
+of this user alone, because a model knows who had what. Where there is no room for all of it, it is kept without the
+histories.
 """
 
 import contextlib
@@ -14,14 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corml import memory
-from corml.errors import CormlError, DataError, ResourceError, ascii_line
+from corml.errors import CormlError, DataError, NumericalError, ResourceError, ascii_line
 from corml.storage import unfinished
 from corml.storage.model_file import STILL_HERE
 
 if TYPE_CHECKING:
     from corml.recommender import Recommender
 
-__all__ = ["save_or_keep"]
+__all__ = ["kept_if_this_fails", "save_or_keep"]
 
 
 def save_or_keep(
@@ -31,13 +32,33 @@ def save_or_keep(
     try:
         model.save(out, history=history, evaluation=evaluation)
     except (DataError, ResourceError) as fault:
-        memory.release()
-        reason = str(fault).removesuffix(STILL_HERE)
-        for place, whole in _ways(out, history):
-            kept = _kept(model, place, out, history=whole, evaluation=evaluation)
-            if kept:
-                raise type(fault)(f"{reason} {_where(kept, out, left_out=history and not whole)}") from None
-        raise type(fault)(f"{reason} No other place could be written either: make room and fit again.") from None
+        raise _elsewhere(model, fault, out, history=history, evaluation=evaluation) from None
+
+
+@contextlib.contextmanager
+def kept_if_this_fails(
+    model: "Recommender", out: str, *, history: bool = True, evaluation: Mapping[str, Any] | None = None
+) -> Iterator[None]:
+    """What follows a fit can fail as well, for want of memory: the model is kept, and the error says where."""
+    try:
+        yield
+    except (DataError, ResourceError, NumericalError) as fault:
+        raise _elsewhere(model, fault, out, history=history, evaluation=evaluation) from None
+    except Exception as fault:
+        if not memory.is_shortage(fault):
+            raise
+        raise _elsewhere(model, ResourceError(memory.SHORT), out, history=history, evaluation=evaluation) from None
+
+
+def _elsewhere(model: "Recommender", fault: CormlError, out: str, *, history: bool, **how: Any) -> CormlError:
+    """The same error, which now says where the model is kept."""
+    memory.release()
+    reason = str(fault).removesuffix(STILL_HERE)
+    for place, whole in _ways(out, history):
+        kept = _kept(model, place, out, history=whole, **how)
+        if kept:
+            return type(fault)(f"{reason} {_where(kept, out, left_out=history and not whole)}")
+    return type(fault)(f"{reason} No other place could be written either: make room and fit again.")
 
 
 def _ways(out: str, history: bool) -> Iterator[tuple[str, bool]]:

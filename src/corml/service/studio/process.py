@@ -13,7 +13,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from corml import models
+from corml import memory, models
 from corml.datasets import Finding, Report, examine
 from corml.errors import CormlError, UsageError
 from corml.interactions import Interactions
@@ -98,7 +98,8 @@ class Studio:
         except CormlError as fault:
             job.tell(job.last.step, str(fault), state="failed")
         except Exception as fault:
-            job.tell(job.last.step, f"{type(fault).__name__}: {fault}", state="failed")
+            short = memory.is_shortage(fault)
+            job.tell(job.last.step, memory.SHORT if short else f"{type(fault).__name__}: {fault}", state="failed")
         if job.last.state == "failed":
             self.announce(f"failed: {job.last.text}")
 
