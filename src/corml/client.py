@@ -16,7 +16,7 @@ from typing import Any, Self, TypeVar
 import httpx
 import msgspec
 
-from corml.errors import CormlError, printable
+from corml.errors import CormlError, UsageError, ascii_line, printable
 from corml.service import schema
 
 __all__ = ["Client", "ServiceError"]
@@ -56,7 +56,10 @@ class Client:
         headers = {"Accept-Encoding": "identity"}
         headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
         self._timeout = timeout
-        self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout, transport=transport)
+        try:
+            self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout, transport=transport)
+        except httpx.InvalidURL:
+            raise UsageError(f"{ascii_line(address)} is no address: write one as http://127.0.0.1:8000.") from None
         self._model, self._retries = {} if model is None else {"model": model}, retries
 
     def recommend(

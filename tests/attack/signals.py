@@ -12,7 +12,7 @@ from attack.arena import CPU_MARGIN, Unsound
 FULL, SHORT = 200, 2
 SECONDS = 60.0
 SOON = 2.0  # seconds until it has ended
-ITS_OWN = (0.3, 0.7)  # shares of its time between which it is not Python that starts or ends, which has no code of ours
+STARTED = 0.3  # share of its time after which it is not Python that starts, which has no code of ours
 
 prepare = commands.prepare
 
@@ -24,7 +24,7 @@ def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
     told = f"corml {' '.join(stop.words)} after {number!r}"
     if stop.took > SOON * CPU_MARGIN:
         raise Unsound(f"{told} took {stop.took:.1f} s to end")
-    pythons = not ITS_OWN[0] < stop.after < ITS_OWN[1]
+    pythons = stop.after <= STARTED
     if stop.code not in (0, 75) and not (pythons and stop.code == -number):
         raise Unsound(f"{told} ended with {stop.code}: {stop.said[-600:]}")
     if "Traceback" in stop.said and not pythons:

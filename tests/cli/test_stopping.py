@@ -94,6 +94,35 @@ def test_a_signal_in_the_middle_of_one_long_step_ends_the_command(tmp_path, shop
     assert os.listdir(tmp_path) == []
 
 
+# Where the interpreter is when all is done: it still has its handlers, or has given them up.
+ENDS = {
+    "at exit": "import atexit; atexit.register(slow)",
+    "after its handlers": "Late = type('', (), {'__del__': slow}); x = Late()",
+}
+ENDING = """
+import os, sys, time
+def slow(*_, write=os.write, sleep=time.sleep):
+    write(1, b"ending\\n")
+    sleep(0.5)
+{end}
+from corml.cli import main
+sys.argv = ["corml", "--version"]
+main()
+"""
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT], ids=["SIGTERM", "Ctrl-C"])
+@pytest.mark.parametrize("end", ENDS)
+def test_the_exit_code_of_finished_work_stands_while_the_interpreter_ends(end, number):
+    words = [sys.executable, "-c", ENDING.format(end=ENDS[end])]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout.readline().startswith("corml ")
+        assert process.stdout.readline() == "ending\n"
+        process.send_signal(number)
+        _, said = process.communicate(timeout=30)
+    assert (process.returncode, said) == (0, "")
+
+
 WRITES = {
     "a file": ("corml.storage.atomic", "_fill", ["fit", "{r}", "-o", "new"]),
     "an export": ("corml.storage.scratch", "_flush", ["export", "{m}", "--to", "sqlite", "--out", "new"]),

@@ -1,8 +1,10 @@
 """A study as text, Markdown, LaTeX, CSV, JSON and HTML: the same figures in all, and no label breaks a table."""
 
+import csv
 import io
 import json
 import re
+from dataclasses import replace
 
 import polars
 import pytest
@@ -42,6 +44,16 @@ def test_csv_is_the_frame(study, tmp_path):
     read = polars.read_csv(io.StringIO((tmp_path / "a.csv").read_text("utf-8")), schema=study.to_frame().schema)
     numbers = [name for name, kind in read.schema.items() if kind == polars.Float64]
     assert read.select(numbers).equals(study.to_frame().select(numbers))
+
+
+def test_labels_with_controls_read_back_from_csv(study, tmp_path):
+    odd = ["\x1b[2J", "\r", "\r\n", 'a"b,c', "\x00", "\x85\u2028\u202e", "\x0b\x1c", ""]
+    entries = [replace(entry, label=label) for entry, label in zip(study.entries * 2, odd, strict=True)]
+    replace(study, entries=tuple(entries)).save(tmp_path / "a.csv")
+    with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
+        assert {row["entry"] for row in csv.DictReader(file)} == set(odd)
+    read = polars.read_csv(tmp_path / "a.csv", infer_schema=False)
+    assert set(read["entry"]) == set(odd)
 
 
 def test_json_holds_everything_but_the_users_values(study, tmp_path):

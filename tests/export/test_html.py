@@ -127,6 +127,16 @@ def test_only_a_page_of_ours_is_replaced_and_only_when_asked_for(small, tmp_path
     assert (tmp_path / "mine.html").read_text() == "<!doctype html><p>mine"
 
 
+def test_ids_and_titles_that_do_not_print_are_escaped_in_the_page_and_read_back(tmp_path):
+    odd = ["a\x1b[2J", "b\x9b2J", "c\u202egnp.exe", "d\u2028e", "caf\xe9", "\U0001f600", "\U000e0001"]
+    model = models.make("item-knn").fit(Interactions.from_pairs(["u"] * len(odd), odd))
+    export_model(model, "html", tmp_path / "p.html")
+    told = block((tmp_path / "p.html").read_text("utf-8"), "contents")
+    assert told.isprintable()
+    assert "caf\xe9" in told
+    assert sorted(json.loads(told)["items"]["ids"]) == sorted(odd)
+
+
 def test_ids_that_are_no_text_are_refused(tmp_path):
     model = models.make("item-knn").fit(Interactions.from_pairs(["a", "a", "b"], ["\ud800", "x", "x"]))
     with pytest.raises(DataError, match="not text that can be written"):

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -51,6 +52,12 @@ def test_the_pairs_of_a_part_are_those_of_the_split_in_memory(parts_of, in_memor
     plain = json.loads(json.dumps(expected.procedure))
     assert {**split.procedure, "data": None} == {**plain, "data": None}
     assert split.interactions().fingerprint == expected.fingerprint
+
+
+def test_its_name_in_a_file_cannot_move_the_cursor(parts_of):
+    shown = repr(replace(parts_of("ratio"), procedure={"name": "\x1b[2Jratio\n\u202e"}))
+    assert shown.isprintable()
+    assert "ratio" in shown
 
 
 @pytest.mark.parametrize("how", ["ratio", "temporal", "new-users"])

@@ -5,6 +5,7 @@ import pytest
 
 from corml import client as module
 from corml.client import Client, ServiceError
+from corml.errors import CormlError
 
 
 def test_the_client_knows_every_operation(inside):
@@ -17,6 +18,15 @@ def test_the_client_knows_every_operation(inside):
     assert [one.name for one in client.models()] == ["dial", "no-users", "plain", "popularity"]
     with Client("http://testserver", transport=inside.transport, model="plain") as other:
         assert other.recommend(["i1"]).model == other.search("thing").model == other.items(["i1"]).model == "plain"
+
+
+@pytest.mark.parametrize(
+    "address", ["http://h\x1b[2J", "http://127.0.0.1/\x1b", "http://h:port", "http://\u202ea", "http://h\ud800"]
+)
+def test_an_address_that_is_none_is_refused_in_a_sentence(address):
+    with pytest.raises(CormlError, match=r"is no address: write one as http://127\.0\.0\.1:8000") as fault:
+        Client(address)
+    assert str(fault.value).isprintable()
 
 
 class Answers(httpx.BaseTransport):

@@ -35,6 +35,7 @@ def test_the_command_says_in_one_line_what_is_wrong(folder, tmp_path, monkeypatc
         ([model, "--timeout", "1e400"], 2, "--timeout"),
         ([model, "--timeout", "nan"], 2, "--timeout"),
         ([model, "--rate", "0"], 2, "--rate"),
+        ([model, "--allow-host", "h\x1b[2J"], 2, "--allow-host"),
         ([tmp_path / "nothing.corml"], 3, "No such file"),
         ([tmp_path], 2, "without models"),
         ([model, model], 2, "NAME=FILE"),
@@ -87,6 +88,18 @@ def test_everything_else_does(host):
     assert Options(models={"a": "a"}, host=host, token=SECRET).answered_hosts == frozenset()
     named = Options(models={"a": "a"}, host=host, token=SECRET, hosts=("Shop.example",))
     assert named.answered_hosts == {"shop.example"}
+
+
+@pytest.mark.parametrize("host", ["h\x1b", "", "a b", "shop.example:8000", "http://shop.example", "::1", "*", "h\n"])
+def test_a_host_that_no_header_can_name_is_refused(host):
+    with pytest.raises(UsageError, match=r"No caller can name .* without its port") as fault:
+        Options(models={"a": "a"}, hosts=("localhost", host))
+    assert str(fault.value).isprintable()
+
+
+@pytest.mark.parametrize("host", ["Shop.example", "a_b-c.", "10.0.0.1", "[::1]", "[::ffff:10.0.0.1]", "xn--caf-dma.fr"])
+def test_every_name_of_a_header_can_be_allowed(host):
+    assert Options(models={"a": "a"}, hosts=(host,)).answered_hosts == {host.lower()}
 
 
 def test_files_have_the_names_they_are_given_or_their_own(folder):

@@ -4,7 +4,7 @@ import pytest
 
 from corml.errors import UsageError
 from corml.interactions import Interactions
-from corml.splits import Split, split
+from corml.splits import Split, read_split, split
 
 TRAIN = Interactions.from_pairs(["ann", "ann", "bob"], ["a", "b", "c"])
 
@@ -125,6 +125,13 @@ def test_it_introduces_itself_and_travels_between_processes(sample):
     assert repr(parts).startswith("Split(leave-last: ")
     assert repr(Split(train=TRAIN)) == "Split(ready-made: 3 train, 0 valid, 0 test)"
     assert pickle.loads(pickle.dumps(parts)).fingerprint == parts.fingerprint
+
+
+def test_its_name_in_a_file_cannot_move_the_cursor(tmp_path):
+    Split(train=TRAIN, procedure={"name": "\x1b[2Jratio\n\u202e"}).save(tmp_path / "s.corml-split")
+    shown = repr(read_split(tmp_path / "s.corml-split"))
+    assert shown.isprintable()
+    assert "ratio" in shown
 
 
 def test_it_does_not_change():

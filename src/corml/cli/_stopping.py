@@ -27,7 +27,11 @@ _SIGNALS = (signal.SIGTERM, signal.SIGINT)
 
 @contextmanager
 def stoppable(*, for_good: bool) -> Iterator[None]:
-    """Stop what is done inside when a signal says so; `for_good`: after it the process has nothing else to do."""
+    """Stop what is done inside when a signal says so.
+
+    `for_good`: after it the process has nothing else to do. Its exit code then stands, and signals are ignored until
+    it is gone: Python gives up its own handlers before its end, and a signal would end it without a word.
+    """
     if threading.current_thread() is not threading.main_thread():
         yield  # only the first thread hears of signals
         return
@@ -40,8 +44,12 @@ def stoppable(*, for_good: bool) -> Iterator[None]:
     try:
         yield
     finally:
+        if for_good:
+            for number in _SIGNALS:
+                signal.signal(number, signal.SIG_IGN)
+        else:
+            signal.signal(signal.SIGTERM, before[0])
         signal.set_wakeup_fd(before[1])
-        signal.signal(signal.SIGTERM, before[0])
         if not (heard.is_set() and for_good):  # else threads that still work must not keep the process
             ended.set()
         os.close(write)

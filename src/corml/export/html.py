@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.errors import UsageError
+from corml.errors import UsageError, printable_json
 from corml.export._bundle import bundle
 from corml.export._tables import Job, Target
 from corml.export._weights import adds_up
@@ -105,7 +105,9 @@ def _hash(text: str) -> str:
 
 def _json(value: Any) -> str:
     """As JSON that no title can leave: a script ends at «</script», wherever that stands."""
-    return json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str).replace("<", "\\u003c")
+    text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
+    text.encode("utf-8")  # half of a character is refused, which an escape would hide
+    return printable_json(text).replace("<", "\\u003c")
 
 
 def _block(name: str, values: NDArray[Any]) -> str:

@@ -15,6 +15,7 @@ from corml.parallel import threads
 __all__ = ["NAME", "Options", "is_loopback", "named_files", "read_token"]
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"  # of a model, and of a file that the admin may name: never a path
+HOST = r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]"  # in the header Host, without a port
 SHORTEST_TOKEN = 32  # characters
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
@@ -58,6 +59,12 @@ class Options:
     def _check_address(self) -> None:
         if not 0 <= self.port <= 65535:
             raise UsageError(f"port (--port) must be from 0 to 65535; got {self.port}.")
+        for host in self.hosts:
+            if not re.fullmatch(HOST, host):
+                raise UsageError(
+                    f"No caller can name {ascii_line(host)} (--allow-host): write a name or an address without its "
+                    "port, as shop.example or [::1]."
+                )
         if not is_loopback(self.host) and self.token is None:
             raise UsageError(
                 f"Anyone could call {ascii_line(self.host)}: give --token-file FILE or set CORML_TOKEN, or leave "

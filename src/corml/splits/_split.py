@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property, reduce
 from typing import Any
 
-from corml.errors import DataError, UsageError, ascii_line
+from corml.errors import DataError, UsageError, ascii_line, printable
 from corml.interactions import Interactions
 from corml.splits._file import inconsistent, read_parts, save_parts
 from corml.splits._parts import PARTS, Dropped, align, empty_like, sizes, union
@@ -60,7 +60,7 @@ class Split:
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(part):,} {name}" for name, part in self.parts().items())
-        return f"Split({self.procedure.get('name', 'ready-made')}: {sizes})"
+        return f"Split({printable(self.procedure.get('name', 'ready-made'))}: {sizes})"
 
     def parts(self) -> dict[str, Interactions]:
         """List the parts there are, by name."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from corml.errors import DataError, ascii_line
+from corml.errors import DataError, ascii_line, printable
 from corml.splits._parts import PARTS
 from corml.splits._split import Split
 from corml.storage.facts import is_deep
@@ -40,7 +40,7 @@ class StoreSplit:
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{len(part):,} {name}" for name, part in self.parts().items())
-        return f"StoreSplit({self.procedure.get('name')}: {sizes})"
+        return f"StoreSplit({printable(self.procedure.get('name'))}: {sizes})"
 
     def parts(self) -> dict[str, Store]:
         """List the parts there are, by name."""
