@@ -95,9 +95,12 @@ def test_fewer_neighbours_need_less_and_are_not_refused(short):
 
 
 @pytest.mark.parametrize("name", ["popularity", "ease", "slim", "admm-slim", "item-knn", "gf-cf", "corml"])
-def test_the_plan_of_every_model_has_room_for_the_arrays_of_many_users_with_51_items(name):
-    """What most of them counted were the pairs of items; of gf-cf it was nothing, where 467 MB were taken."""
-    data, settings = random_interactions(0, 30_000, 51, 20), {"adapt": False} if name == "corml" else {}
+@pytest.mark.parametrize(
+    "shape", [(30_000, 51, 20), (2_000, 1_500, 12), (2_000, 1_500, 4)], ids=["many users", "many items", "few of each"]
+)
+def test_the_plan_of_every_model_has_room_for_its_arrays(name, shape):
+    """Pairs of items were counted: not what users are, nor what solvers keep beside those pairs."""
+    data, settings = random_interactions(0, *shape), {"adapt": False} if name == "corml" else {}
     model = corml.models.make(name, settings)
     model.fit(random_interactions(0, 200, 60, 8))  # compiled code does not count
     data.matrix  # noqa: B018 (made once, of the data)

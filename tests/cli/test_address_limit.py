@@ -27,6 +27,7 @@ COMMANDS = {
     "recommend": ("recommend", "a.corml", "--user", "u1"),
     "recommend to all": ("recommend", "a.corml", "--all", "--out", "lists.parquet"),
     "evaluate": ("evaluate", "a.corml", "a.csv", "--split", "ratio"),
+    "evaluate on a Parquet": ("evaluate", "a.corml", "a.parquet", "--split", "ratio"),
     "inspect": ("inspect", "a.corml"),
     "compare": ("compare", "a.csv", "--models", "ease,popularity", "--split", "ratio", "--out", "study"),
     "tune": ("tune", "a.csv", "--split", "ratio", "--trials", "2", "--out", "tuned.toml"),
@@ -81,12 +82,15 @@ def many_rows(tmp_path_factory):
     import numpy as np
     import polars
 
+    import corml
+
     where, rng = tmp_path_factory.mktemp("many"), np.random.default_rng(0)
     pairs = {"user": rng.integers(0, 300_000, 1_500_000), "item": rng.integers(0, 300, 1_500_000)}
     frame = polars.DataFrame(pairs).select(polars.format("u{}", "user").alias("user"), polars.format("i{}", "item"))
     frame.columns = ["user", "item"]
     frame.write_csv(where / "a.csv")
     frame.write_parquet(where / "a.parquet")
+    corml.models.make("item-knn", {}).fit(load(where / "a.parquet")).save(where / "a.corml")
     return where
 
 
@@ -131,14 +135,34 @@ def test_all_libraries_are_loaded_before_data_take_the_addresses_they_need(folde
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("limit", [1000, 1100, 1250, 1400], ids=lambda at: f"{at} MiB")
-@pytest.mark.parametrize("command", ["fit a CSV", "fit a Parquet", "data info"])
-def test_many_rows_are_read_or_refused_under_any_limit_on_addresses(many_rows, command, limit, tmp_path):
-    for name in ("a.csv", "a.parquet"):
+@pytest.mark.parametrize("limit", range(1050, 1801, 50), ids=lambda limit: f"{limit} MiB")
+@pytest.mark.parametrize(
+    "command", ["fit a CSV", "fit a Parquet", "data info", "evaluate", "evaluate on a Parquet", "recommend to all"]
+)
+def test_many_rows_are_worked_on_or_refused_under_any_limit_on_addresses(many_rows, command, limit, tmp_path):
+    for name in ("a.csv", "a.parquet", "a.corml"):
         (tmp_path / name).symlink_to(many_rows / name)
     words = (*COMMANDS[command], *(("--model", "item-knn") if "fit" in command else ()))
     code, said = limited(limit * MIB, *words, where=tmp_path)
     assert is_polite(code, said), (code, said[-2000:])
+
+
+def test_what_openblas_needs_for_every_thread_is_taken_before_data_take_the_addresses():
+    """It took a buffer when a thread first multiplied, and where there was none it ended the process with code 1."""
+    check = (
+        "from corml import address_space, memory; address_space.prepare(''); before = memory.addresses()\n"
+        "import numpy, scipy.linalg; from corml.parallel import each; A = numpy.ones((600, 600), dtype='f')\n"
+        "sum(each(lambda _: float((A @ A)[0, 0] + scipy.linalg.blas.sgemm(1, A, A)[0, 0]), 20)), A @ A\n"
+        "print(memory.addresses() - before)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", check],
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CORML_THREADS": str(THREADS)},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 * FLOOR, 4 * FLOOR)),
+    )
+    assert int(done.stdout) < address_space.BUFFERS  # stacks of threads are no buffers
 
 
 def test_reading_asks_for_what_polars_keeps_where_addresses_are_limited(folder, monkeypatch):

@@ -25,7 +25,7 @@ from corml.strength import of_mean_square_one
 __all__ = ["ADMMSLIM"]
 
 AN_INTERACTION = 16  # bytes: copies of the data by item
-SPARE = 1.05  # of the solver's arrays: bands beside them
+SPARE = 1.05  # of the solver's arrays: what is small beside them
 ROWS = 256  # thresholded at a time
 
 
@@ -38,7 +38,7 @@ class ADMMSLIM(ItemItem):
     `item_norm` = t the columns of X are divided by (d/mean d)^t first, and scores are x D^{-t} B D^t: the larger t, the
     more alike items count. With t = 0 and B ≥ 0 it is the problem of SLIM; with l1 = 0 and B free it is EASE.
 
-    Memory: six arrays of items × items single-precision numbers, 24 bytes for each pair of items.
+    Memory: six arrays of items × items single-precision numbers, 24 bytes for each pair of items, and a band of one.
     """
 
     NAME: ClassVar[str] = "admm-slim"
@@ -120,7 +120,7 @@ class ADMMSLIM(ItemItem):
 def _need_bytes(X: csr_array) -> int:
     """Bytes of a fit; refuses what would not fit."""
     items = int(X.shape[1])
-    needed = int(SPARE * admm.ARRAYS_ALIVE * 4 * items**2) + AN_INTERACTION * int(X.nnz)
+    needed = int(SPARE * 4 * items * (admm.ARRAYS_ALIVE * items + min(admm.TILE, items))) + AN_INTERACTION * int(X.nnz)
     memory.require(
         needed,
         what=f"ADMM-SLIM with {admm.ARRAYS_ALIVE} dense arrays of {items:,} × {items:,} items",

@@ -15,7 +15,7 @@ from corml.linalg.gram import dense_gram
 from corml.linalg.local import local_ridge
 from corml.linalg.pairs import largest_gram, over_pairs, strongest
 from corml.linalg.scaling import column_squares, rows_of
-from corml.linalg.spd import spd_inverse
+from corml.linalg.spd import TILE, spd_inverse
 from corml.long_histories import longest_history, planned
 from corml.parallel import threads
 from corml.progress import Progress
@@ -26,7 +26,8 @@ from corml.strength import of_mean_square_one
 __all__ = ["EASE"]
 
 SPARE = 1.1  # of the dense route's one array: panels and tiles beside it
-ALWAYS, MANY = 1 << 25, 10_000  # bytes of threads and compiled code, for more than so many interactions
+ALWAYS, MANY = 1 << 25, 10_000  # bytes of threads, compiled code and tiles, for more than so many interactions
+A_TILED = 9  # bytes of each entry of a tile, where those are counted alone
 A_WEIGHT = 28  # bytes for each candidate of an item on the local route
 A_KEPT = 56  # bytes for each weight kept of the dense route: in bands, put together, and sorted
 TIMES_CHANCE = 200
@@ -134,10 +135,10 @@ def suggested_l2(X: csr_array) -> float:
 
 
 def dense_bytes(X: csr_array, neighbours: int | None = None) -> int:
-    """Peak of the dense route beside the data: one array and panels of it, and the weights that are kept of it."""
+    """Peak of the dense route beside the data: one array and tiles of it, and the weights that are kept of it."""
     n = int(X.shape[1])
     return (
-        (ALWAYS if X.nnz > MANY else 0)
+        (ALWAYS if X.nnz > MANY else A_TILED * min(TILE, n) ** 2)
         + int(SPARE * 4 * n**2)
         + (0 if neighbours is None else A_KEPT * n * min(neighbours, n))
     )

@@ -12,8 +12,8 @@ from corml.baselines._item_item import ItemItem, RidgePlan, chance
 from corml.errors import ConvergenceWarning, UsageError
 from corml.fitted import Certificate, Fitted, Outcome, Plan, on_items
 from corml.interactions import Interactions
-from corml.linalg.descent import nonnegative_nets
-from corml.linalg.pairs import largest_gram, over_pairs
+from corml.linalg.descent import nonnegative_nets, solver_bytes
+from corml.linalg.pairs import largest_gram, longest_row, over_pairs
 from corml.long_histories import longest_history, planned
 from corml.progress import Asked
 from corml.recommender import FitCall
@@ -39,7 +39,8 @@ class SLIM(ItemItem):
     more, the pairs that explain least by themselves; then it is the exact answer for those that stay.
 
     Memory: XᵀX as a sparse matrix, 8 bytes for each pair of items that share a user, counted both ways, and three times
-    that while it is put together; where a quarter of all pairs do, a dense copy of it as well.
+    that while it is put together; where a quarter of all pairs do, a dense copy of it as well. Each thread keeps rows
+    of it for the item it solves: 6 bytes for each pair of candidates, up to 100 MB.
     """
 
     NAME: ClassVar[str] = "slim"
@@ -81,7 +82,7 @@ class SLIM(ItemItem):
         return planned(train, self.longest_history, lambda part: self._plan(of_mean_square_one(part.weighted)))
 
     def _plan(self, X: csr_array) -> RidgePlan:
-        return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X))
+        return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X, self.candidates))
 
     def _l2(self, X: csr_array) -> float:
         return suggested_l2(X) if self.l2 is None else float(self.l2)
@@ -119,9 +120,11 @@ def suggested_l2(X: csr_array) -> float:
     return TIMES_CHANCE * chance(X)
 
 
-def _need_bytes(X: csr_array) -> int:
+def _need_bytes(X: csr_array, candidates: int | None) -> int:
     """Bytes of a fit; refuses what would not fit."""
-    needed = 24 * largest_gram(X) + 32 * int(X.nnz)
+    pairs = largest_gram(X)
+    solving = solver_bytes(int(X.shape[1]), pairs, longest_row(X), candidates)
+    needed = max(24 * pairs, solving) + 32 * int(X.nnz)
     memory.require(
         needed,
         what=f"SLIM with all pairs of {X.shape[1]:,} items that share a user",

@@ -22,10 +22,10 @@ from corml.errors import NumericalError
 from corml.linalg.spd import spd_inverse
 from corml.parallel import blas
 
-__all__ = ["ARRAYS_ALIVE", "Solution", "norm", "solve", "suggested_rho"]
+__all__ = ["ARRAYS_ALIVE", "TILE", "Solution", "norm", "solve", "suggested_rho"]
 
 ARRAYS_ALIVE = 6  # n × n arrays at the peak, scratch aside
-TILE = 1024
+TILE = 1024  # rows of the scratch
 
 Matrix = NDArray[Any]
 Step = Callable[[Matrix, Matrix, float], float]

@@ -21,11 +21,25 @@ from corml.compiled import njit
 from corml.linalg.support import unsigned
 from corml.parallel import each, threads
 
-__all__ = ["nonnegative_nets"]
+__all__ = ["nonnegative_nets", "solver_bytes"]
 
 PARTS = 32  # ranges of columns for each thread
 CACHE = 1 << 24  # numbers: rows of G that are kept while one column is solved
 FULL = 0.25  # share of co-occurring pairs among all pairs, above which rows are read faster from a dense G
+A_CANDIDATE = 100  # bytes: what a column keeps of each, beside rows of G
+
+
+def solver_bytes(n: int, pairs: int, longest: int, max_candidates: int | None) -> int:
+    """Peak of `nonnegative_nets`, where G has at most so many pairs, and so many in its longest row.
+
+    That is G, a dense copy if it is full, and the weights, twice; and what each thread keeps for one column: rows of G,
+    on the candidates, half as many again where there must be room for more.
+    """
+    most = n if max_candidates is None else max_candidates
+    size = min(longest, most + 1)
+    column = 6 * min(size * size, CACHE) + A_CANDIDATE * longest
+    full = 4 * n * n if pairs > FULL * n * n else 0
+    return 8 * pairs + full + 16 * min(pairs, most * n) + threads() * column
 
 
 def nonnegative_nets(

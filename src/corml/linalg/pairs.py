@@ -11,7 +11,7 @@ from corml.compiled import njit
 from corml.linalg.scaling import counted, scaled
 from corml.parallel import each, threads
 
-__all__ = ["chunks", "largest_gram", "over_pairs", "strongest"]
+__all__ = ["chunks", "largest_gram", "longest_row", "over_pairs", "strongest"]
 
 CHUNK = 1 << 22  # entries of rows that are computed at a time, by all threads together
 
@@ -19,6 +19,11 @@ CHUNK = 1 << 22  # entries of rows that are computed at a time, by all threads t
 def largest_gram(X: csr_array) -> int:
     """Upper bound on the entries of XᵀX: an item co-occurs with no more items than its users have, or than exist."""
     return int(_row_bounds(X).sum())
+
+
+def longest_row(X: csr_array) -> int:
+    """Upper bound on the entries of any row of XᵀX."""
+    return int(_row_bounds(X).max(initial=0))
 
 
 def chunks(X: csr_array) -> list[tuple[int, int]]:

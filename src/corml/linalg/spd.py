@@ -9,7 +9,7 @@ from corml.errors import NumericalError
 from corml.linalg.lapack import factor_upper, invert_factored
 from corml.parallel import blas
 
-__all__ = ["spd_inverse"]
+__all__ = ["TILE", "spd_inverse"]
 
 LARGEST_LAPACK = 30_000  # LAPACK counts entries with 32-bit integers: larger matrices are inverted a panel at a time
 PANEL = 1024  # rows of such a panel

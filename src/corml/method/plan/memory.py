@@ -35,7 +35,9 @@ def dense_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
 def sparse_bytes(X: csr_array, pairs: int, rank: int, *, clip: bool) -> int:
     """Peak of the sparse solver with so many pairs, counted both ways."""
     n = X.shape[1]
-    bands = 6 * sum(X.shape) * cross_term.band_width(X) if clip else 0
+    bands = (
+        6 * sum(X.shape) * cross_term.band_width(X) if clip else 8 * n * rank + 4 * sum(X.shape) * cross_term.COLUMNS
+    )
     entries = min(CHUNK, n * n, int((row_degrees(X) ** 2).sum()))
     finding = A_PAIR_FOUND * pairs + max(AN_ENTRY * entries, 8 * n * rank + bands)
     pricing = A_PAIR_PRICED * pairs + (0 if clip else 16 * n * rank)
