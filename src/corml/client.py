@@ -9,6 +9,7 @@ sentence. A service that is busy (503) is asked again after the time it names, u
 """
 
 import json
+import re
 import time
 from collections.abc import Mapping, Sequence
 from typing import Any, Self, TypeVar
@@ -53,13 +54,20 @@ class Client:
         retries: int = 2,
         transport: httpx.BaseTransport | None = None,
     ) -> None:
+        if token is not None and not re.fullmatch("[!-~]+", token):
+            raise UsageError(
+                "The token is none that a header holds: it has letters, digits and signs of ASCII, no blanks."
+            )
         headers = {"Accept-Encoding": "identity"}
         headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
         self._timeout = timeout
         try:
             self._http = httpx.Client(base_url=address, headers=headers, timeout=timeout, transport=transport)
+            sound = self._http.base_url.scheme in ("http", "https") and self._http.base_url.host
         except httpx.InvalidURL:
-            raise UsageError(f"{ascii_line(address)} is no address: write one as http://127.0.0.1:8000.") from None
+            sound = False
+        if not sound:
+            raise UsageError(f"{ascii_line(address)} is no address: write one as http://127.0.0.1:8000.")
         self._model, self._retries = {} if model is None else {"model": model}, retries
 
     def recommend(

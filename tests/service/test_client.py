@@ -5,7 +5,7 @@ import pytest
 
 from corml import client as module
 from corml.client import Client, ServiceError
-from corml.errors import CormlError
+from corml.errors import CormlError, UsageError
 
 
 def test_the_client_knows_every_operation(inside):
@@ -21,12 +21,22 @@ def test_the_client_knows_every_operation(inside):
 
 
 @pytest.mark.parametrize(
-    "address", ["http://h\x1b[2J", "http://127.0.0.1/\x1b", "http://h:port", "http://\u202ea", "http://h\ud800"]
+    "address",
+    [
+        *("http://h\x1b[2J", "http://127.0.0.1/\x1b", "http://h:port", "http://\u202ea", "http://h\ud800"),
+        *("", "shop.example", "127.0.0.1:8000", "ftp://shop.example", "http://"),
+    ],
 )
 def test_an_address_that_is_none_is_refused_in_a_sentence(address):
     with pytest.raises(CormlError, match=r"is no address: write one as http://127\.0\.0\.1:8000") as fault:
         Client(address)
     assert str(fault.value).isprintable()
+
+
+@pytest.mark.parametrize("token", ["", "a b", "a\r\nb", "a\x1bb", "ä" * 32, "\ud800"])
+def test_a_token_that_no_header_holds_is_refused_in_a_sentence(token):
+    with pytest.raises(UsageError, match="The token is none that a header holds"):
+        Client(token=token)
 
 
 class Answers(httpx.BaseTransport):
