@@ -24,7 +24,7 @@ SOURCE = Path(corml.__file__).parents[1]
 OWN = 1 << 30  # bytes that the reading of what was written may take here
 TRIES = 20  # interruptions of one command until one comes before its end
 REPLACED = {".corml": "m.corml", ".split": "s.split"}  # what may be there before
-TIMED = ("study", "h.html")  # they tell how long something took
+TIMED = ("study", "h.html")  # they tell how long something took, as a remark in settings that were searched does
 
 
 def prepare(folder: Path) -> dict[str, Any]:
@@ -156,7 +156,8 @@ def digest(out: Path) -> str:
     files = sorted(one for one in out.rglob("*") if one.is_file()) if out.is_dir() else [out]
     found = hashlib.sha256()
     for one in files:
-        found.update(str(one.relative_to(out.parent)).encode() + one.read_bytes())
+        content = repr(tomllib.loads(one.read_text())).encode() if one.suffix == ".toml" else one.read_bytes()
+        found.update(str(one.relative_to(out.parent)).encode() + content)
     return found.hexdigest()
 
 

@@ -52,6 +52,20 @@ def work():
     finally:
         time.sleep(60)
 """,
+    "an import that makes another error of it": """
+def work():
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        raise ImportError("compiled code failed to import") from None
+""",
+    "a callback of compiled code, which knows of no errors": """
+import ctypes
+callback = ctypes.CFUNCTYPE(None)(lambda: time.sleep(60))
+def work():
+    callback()
+    time.sleep(60)
+""",
 }
 PROGRAM = """
 import sys, time
@@ -91,6 +105,7 @@ def test_a_signal_in_the_middle_of_one_long_step_ends_the_command(tmp_path, shop
     code, said, seconds = stopped(long, number, ["fit", shop / "ratings.csv", "-o", "m.corml"], tmp_path)
     assert (code, seconds < SOON) == (75, True), (seconds, said)
     assert said.splitlines()[-1] == f"error[interrupted]: {_stopping.STOPPED}"
+    assert "Traceback" not in said
     assert os.listdir(tmp_path) == []
 
 

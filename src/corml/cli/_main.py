@@ -13,7 +13,7 @@ import corml
 from corml import address_space, memory
 from corml.cli._commands import Commands
 from corml.cli._console import QUIET, WORDS, in_flags, say
-from corml.cli._stopping import STOPPED
+from corml.cli._stopping import STOPPED, is_stopping
 from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning, WeightsWarning, printable
 
 __all__ = ["app", "main"]
@@ -90,7 +90,9 @@ def _run(arguments: list[str], debug: bool) -> int:
     except BaseException as fault:
         if debug or not (isinstance(fault, Exception) or _is_panic(fault)):
             raise
-        return _explain(fault)
+        if not is_stopping() or getattr(fault, "exit_code", None) == INTERRUPTED:
+            return _explain(fault)
+        code = TYPER_INTERRUPTED
     if code == TYPER_INTERRUPTED:
         return _fail("interrupted", STOPPED, INTERRUPTED)
     return code if isinstance(code, int) else 0

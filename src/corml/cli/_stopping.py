@@ -17,12 +17,13 @@ from typing import Any, NoReturn
 from corml.errors import INTERRUPTED
 from corml.storage import unfinished
 
-__all__ = ["STOPPED", "end_at_once", "stoppable"]
+__all__ = ["STOPPED", "end_at_once", "is_stopping", "stoppable"]
 
 GRACE = 0.8  # seconds to end politely: with a sentence of its own, and everything closed
 STOPPED = "Stopped before the end; every file is whole or as it was. Run it again."
 SHOW_CURSOR = b"\x1b[?25h\n"  # progress bars hide it
 _SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_raised = False  # whether a signal has interrupted what is done now
 
 
 @contextmanager
@@ -40,21 +41,48 @@ def stoppable(*, for_good: bool) -> Iterator[None]:
     heard, ended = threading.Event(), threading.Event()
     watch = threading.Thread(target=_watch, args=(read, heard, ended), name="signals", daemon=True)
     watch.start()
-    before = signal.signal(signal.SIGTERM, _interrupt), signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    _forget()
+    before, hook, wakeup = _listen(), sys.unraisablehook, signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    sys.unraisablehook = _complain
     try:
         yield
     finally:
-        if for_good:
-            for number in _SIGNALS:
-                signal.signal(number, signal.SIG_IGN)
-        else:
-            signal.signal(signal.SIGTERM, before[0])
-        signal.set_wakeup_fd(before[1])
+        for number, handler in before.items():
+            signal.signal(number, signal.SIG_IGN if for_good else handler)
+        signal.set_wakeup_fd(wakeup)
+        sys.unraisablehook = hook
         if not (heard.is_set() and for_good):  # else threads that still work must not keep the process
             ended.set()
         os.close(write)
         if ended.is_set():
             watch.join()
+
+
+def is_stopping() -> bool:
+    """Whether a signal has come: what fails from there on may fail because of it.
+
+    Compiled code that is imported, for one, makes an ImportError of the interruption.
+    """
+    return _raised
+
+
+def _forget() -> None:
+    global _raised
+    _raised = False
+
+
+def _listen() -> dict[int, Any]:
+    """Hear both signals, but for a Ctrl-C that somebody else handles or ignores; the handlers there were."""
+    chosen = [signal.SIGTERM]
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        chosen.append(signal.SIGINT)
+    return {number: signal.signal(number, _interrupt) for number in chosen}
+
+
+def _complain(fault: "sys.UnraisableHookArgs") -> None:
+    """Say what failed where nobody could be told; of a signal in such a place the watching thread knows."""
+    if fault.exc_type is not KeyboardInterrupt:
+        sys.__unraisablehook__(fault)
 
 
 def _watch(read: int, heard: threading.Event, ended: threading.Event) -> None:
@@ -85,4 +113,6 @@ def end_at_once(code: int) -> NoReturn:
 
 
 def _interrupt(number: int, frame: Any) -> NoReturn:
+    global _raised
+    _raised = True
     raise KeyboardInterrupt
