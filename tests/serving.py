@@ -48,7 +48,9 @@ class Program:
         return Client(self.address, **{"retries": 0, **how})
 
     def log_text(self):
-        return Path(self.log_path).read_text()
+        """What was logged, up to the last end of a line: a page of a line may be in the file before its next page."""
+        text = Path(self.log_path).read_text()
+        return text[: text.rfind("\n") + 1]
 
     def events(self, name):
         return [line for line in map(json.loads, self.log_text().splitlines()) if line["event"] == name]
