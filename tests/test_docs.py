@@ -13,6 +13,7 @@ A comment `<!-- not run: why -->` above a block makes it an illustration.
 
 import contextlib
 import importlib
+import importlib.metadata
 import importlib.util
 import inspect
 import io
@@ -32,6 +33,7 @@ from corml.method.estimator import CoRML
 from corml.parallel import blas
 from corml.settings import declared
 
+SEARCHES = ["docs/tuning.md"]  # pages with a search, which goes another way where a library rounds a score otherwise
 ROOT = Path(__file__).resolve().parents[1]
 HOMES = (ROOT, ROOT / "src/corml")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", *sorted((ROOT / "docs").glob("*.md"))]
@@ -103,10 +105,16 @@ def test_the_code_of_a_page_runs_and_prints_what_it_says(page, workplace, monkey
             continue
         if block.file and block.kind in ("csv", "python", "toml"):
             write(block, workplace, monkeypatch)
-        elif block.kind == "text":
+        elif block.kind == "text" and (page not in SEARCHES or are_pinned("numpy", "scipy", "optuna")):
             agree(block.body, printed, where)
         elif block.kind in ("python", "bash", "console"):
             printed = run(block, names, where)
+
+
+def are_pinned(*packages):
+    """Whether their versions are those of constraints.txt, and so of the figures that pages show."""
+    pins = (ROOT / "constraints.txt").read_text("utf-8").split()
+    return all(f"{name}=={importlib.metadata.version(name)}" in pins for name in packages)
 
 
 def write(block, folder, monkeypatch):

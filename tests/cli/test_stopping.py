@@ -59,6 +59,14 @@ def work():
     except KeyboardInterrupt:
         raise ImportError("compiled code failed to import") from None
 """,
+    "an import of compiled code that prints first": """
+def work():
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt as fault:
+        sys.excepthook(type(fault), fault, fault.__traceback__)
+        raise ImportError("compiled code failed to import") from None
+""",
     "a callback of compiled code, which knows of no errors": """
 import ctypes
 callback = ctypes.CFUNCTYPE(None)(lambda: time.sleep(60))

@@ -12,6 +12,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from types import TracebackType
 from typing import Any, NoReturn
 
 from corml.errors import INTERRUPTED
@@ -42,15 +43,16 @@ def stoppable(*, for_good: bool) -> Iterator[None]:
     watch = threading.Thread(target=_watch, args=(read, heard, ended), name="signals", daemon=True)
     watch.start()
     _forget()
-    before, hook, wakeup = _listen(), sys.unraisablehook, signal.set_wakeup_fd(write, warn_on_full_buffer=False)
-    sys.unraisablehook = _complain
+    before, wakeup = _listen(), signal.set_wakeup_fd(write, warn_on_full_buffer=False)
+    hooks = sys.unraisablehook, sys.excepthook
+    sys.unraisablehook, sys.excepthook = _complain, _show
     try:
         yield
     finally:
         for number, handler in before.items():
             signal.signal(number, signal.SIG_IGN if for_good else handler)
         signal.set_wakeup_fd(wakeup)
-        sys.unraisablehook = hook
+        sys.unraisablehook, sys.excepthook = hooks
         if not (heard.is_set() and for_good):  # else threads that still work must not keep the process
             ended.set()
         os.close(write)
@@ -83,6 +85,12 @@ def _complain(fault: "sys.UnraisableHookArgs") -> None:
     """Say what failed where nobody could be told; of a signal in such a place the watching thread knows."""
     if fault.exc_type is not KeyboardInterrupt:
         sys.__unraisablehook__(fault)
+
+
+def _show(kind: type[BaseException], fault: BaseException, trace: TracebackType | None) -> None:
+    """Print what compiled code prints of an error before it makes another of it, but of a signal nothing."""
+    if kind is not KeyboardInterrupt:
+        sys.__excepthook__(kind, fault, trace)
 
 
 def _watch(read: int, heard: threading.Event, ended: threading.Event) -> None:
