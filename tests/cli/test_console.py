@@ -220,6 +220,9 @@ def test_the_caller_gets_its_signal_handler_back(run):
     assert signal.getsignal(signal.SIGTERM) is before
 
 
-def test_sigterm_is_an_interrupt():
-    with pytest.raises(KeyboardInterrupt):
-        _stopping._interrupt(signal.SIGTERM, None)
+def test_sigterm_is_an_interrupt_of_what_is_done_inside_alone():
+    with _stopping.stoppable(for_good=False):
+        with pytest.raises(KeyboardInterrupt):
+            signal.raise_signal(signal.SIGTERM)
+        assert _stopping.is_stopping()
+    assert not _stopping.is_stopping()

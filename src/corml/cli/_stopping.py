@@ -42,7 +42,6 @@ def stoppable(*, for_good: bool) -> Iterator[None]:
     heard, ended = threading.Event(), threading.Event()
     watch = threading.Thread(target=_watch, args=(read, heard, ended), name="signals", daemon=True)
     watch.start()
-    _forget()
     before, wakeup = _listen(), signal.set_wakeup_fd(write, warn_on_full_buffer=False)
     hooks = sys.unraisablehook, sys.excepthook
     sys.unraisablehook, sys.excepthook = _complain, _show
@@ -53,6 +52,7 @@ def stoppable(*, for_good: bool) -> Iterator[None]:
             signal.signal(number, signal.SIG_IGN if for_good else handler)
         signal.set_wakeup_fd(wakeup)
         sys.unraisablehook, sys.excepthook = hooks
+        _forget()  # what is done next was not interrupted
         if not (heard.is_set() and for_good):  # else threads that still work must not keep the process
             ended.set()
         os.close(write)
