@@ -6,8 +6,10 @@ READY  := $(VENV)/.ready
 NEURAL := $(VENV)/.neural
 WORKERS ?= 2
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
-LOCKED := $(PIP) --require-hashes --no-deps --requirement
-.PHONY: demo test quick test-long attack fuzz test-lowest test-latest lock sbom audit check format clean
+# Installs the packages that some extras need, every file checked against its hash: $(call locked,corml|serve)
+locked = grep -E 'hash=.* \# (.* )?($(1))( |$$)' requirements.lock | \
+	$(PIP) --require-hashes --no-deps --requirement /dev/stdin
+.PHONY: demo test quick test-long journeys attack fuzz test-lowest test-latest lock sbom audit check format release clean
 
 demo: $(READY)
 	$(BIN)/corml demo
@@ -26,6 +28,17 @@ quick: $(NEURAL)
 test-long: $(NEURAL)
 	$(BIN)/python -m pytest -m "slow or not slow" --long
 
+# The journeys with the wheel, in an environment that has what a user installs, pytest and pandas, and no source.
+JOURNEYS := .venv-journeys
+journeys: $(NEURAL)
+	rm -rf $(JOURNEYS)
+	$(PYTHON) -m venv $(JOURNEYS)
+	$(BIN)/python -m hatchling build --target wheel --directory $(JOURNEYS)/wheel
+	grep -v '^#' requirements.lock | cut -d' ' -f1 > $(JOURNEYS)/constraints.txt
+	$(JOURNEYS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(JOURNEYS)/constraints.txt \
+		"$$(ls $(JOURNEYS)/wheel/*.whl)[serve,client,tune,cluster,duckdb]" pandas pyarrow pytest
+	$(JOURNEYS)/bin/python -m pytest --confcutdir=tests/journeys -p no:cacheprovider tests/journeys
+
 # Hostile files, requests, kills and signals, by the ten thousand; `python -m attack` below tests/ has options.
 attack: $(NEURAL)
 	cd tests && ../$(BIN)/python -m attack
@@ -33,7 +46,7 @@ attack: $(NEURAL)
 # Fuzzing that follows what the code covers, from the corpus that is kept in tests/attack/corpus.
 RUNS ?= 1000000
 fuzz: $(NEURAL)
-	$(PIP) --constraint constraints.txt atheris
+	$(call locked,fuzz)
 	cd tests && for target in data_reader model_loader request_decoder; do \
 		../$(BIN)/python -m attack.fuzz $$target $(RUNS) || exit 1; done
 
@@ -50,36 +63,45 @@ check: $(NEURAL)
 	$(BIN)/ruff format --check src tests examples deploy
 	$(BIN)/mypy
 
-format: $(READY)
+format: $(NEURAL)
 	$(BIN)/ruff check --fix src tests examples deploy
 	$(BIN)/ruff format src tests examples deploy
 
-# Every file that is installed has the hash it is known by.
-$(READY): pyproject.toml locked.txt
+# What users install, except PyTorch and Dask.
+$(READY): pyproject.toml requirements.lock
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
 		{ echo "corml needs Python 3.11 or newer; try: make PYTHON=python3.12 $(MAKECMDGOALS)"; exit 1; }
 	$(PYTHON) -m venv $(VENV)
-	$(LOCKED) locked.txt
+	$(call locked,corml|serve|client|tune|excel|duckdb|build)
 	$(PIP) --no-deps --no-build-isolation --editable .
 	@touch $@
 
-# PyTorch is large: the demo does without it. It has a build for each kind of machine, so that its version is pinned alone.
-$(NEURAL): $(READY) locked-tests.txt constraints.txt
-	$(LOCKED) locked-tests.txt
-	$(PIP) --constraint constraints.txt torch
+# And what the tests need. PyTorch has a build for each kind of machine, so it has a version but no hashes.
+$(NEURAL): $(READY)
+	$(call locked,test|cluster|browser|neural)
+	$(PIP) $$(grep -o '^torch==[^ ]*' requirements.lock)
 	@touch $@
 
-# After a change of constraints.txt or of what pyproject.toml asks for; needs uv.
+# After a change of dependencies in pyproject.toml; needs uv. To move versions: make lock UPGRADE="--upgrade-package numpy"
 lock:
-	$(PYTHON) deploy/lock.py
+	$(PYTHON) deploy/lock.py $(UPGRADE)
 
-# What corml is made of, and under which licences: deploy/sbom.json and docs/licences.md. After `make lock`.
+# The bill of materials and the licences: deploy/sbom.json and docs/licences.md. After `make lock`.
 sbom: $(NEURAL)
 	$(BIN)/python deploy/sbom.py
 
-# What is known of the pinned versions; says «skipped» where nobody can be asked.
+# Known vulnerabilities of the locked versions; prints "skipped" without a connection.
 audit:
 	$(PYTHON) deploy/audit.py
 
+# The files of a release, in dist/, from a clean checkout of its tag; equal checkouts give equal files.
+release: $(READY)
+	@test "$$(git describe --tags --exact-match)" = "v$$($(BIN)/python -m hatchling version)" || \
+		{ echo "Check out the tag of this version first: see Releases in CONTRIBUTING.md."; exit 1; }
+	@test -z "$$(git status --porcelain)" || { echo "There are uncommitted changes: commit them first."; exit 1; }
+	rm -rf dist
+	SOURCE_DATE_EPOCH=$$(git log -1 --format=%ct) $(BIN)/python -m hatchling build
+	cd dist && sha256sum *.whl *.tar.gz > SHA256SUMS
+
 clean:
-	rm -rf $(VENV) .venv-lowest .venv-latest build dist .pytest_cache .mypy_cache .ruff_cache .coverage corml-demo
+	rm -rf $(VENV) .venv-lowest .venv-latest .venv-journeys build dist .pytest_cache .mypy_cache .ruff_cache .coverage corml-demo

@@ -10,7 +10,7 @@ from multiprocessing import get_context
 from typing import Any
 
 import corml
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
 
 SEED = 2026  # of every split
 

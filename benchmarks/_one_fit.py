@@ -10,7 +10,7 @@ from _machine import measured, notes
 from _powerlaw import as_interactions
 
 import corml
-from corml import memory
+from corml._runtime import memory
 
 
 def fit(path: str, settings: Mapping[str, Any] = MappingProxyType({})) -> dict[str, Any]:

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import corml
-from corml.ids import Ids
+from corml.data.ids import Ids
 
 Numbers = NDArray[np.float64]
 ROUNDS = 12  # of drawing what is still missing by taste; what is missing after them is drawn from all items

@@ -7,7 +7,7 @@ from pathlib import Path
 import numpy as np
 
 import corml
-from corml import datasets
+from corml import data as datasets
 
 FOLDERS = {"gowalla": "lightgcn/gowalla", "yelp2018": "lightgcn/yelp2018", "amazon-book": "kgat-amazon-book"}
 CORE = 3  # interactions that users and items of MovieTweetings must have

@@ -19,7 +19,7 @@ from typing import Any
 from _machine import SEED, alone, load_split
 
 import corml
-from corml.parallel import threads
+from corml._runtime.parallel import threads
 
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "results"

@@ -13,12 +13,12 @@ from scipy.sparse import csc_matrix, csr_array, csr_matrix, issparse, vstack
 from threadpoolctl import threadpool_limits
 
 import corml
+from corml._runtime.parallel import threads
+from corml.data.ids import Ids
 from corml.evaluation import evaluate_lists
-from corml.ids import Ids
 from corml.linalg.products import add_sparse_product
 from corml.linalg.spd import spd_inverse
-from corml.parallel import threads
-from corml.topn import band_of
+from corml.recommend.topn import band_of
 
 ITERATIONS = (1, 2, 4, 8, 16)
 

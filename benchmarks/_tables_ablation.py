@@ -1,4 +1,4 @@
-"""The tables of docs/ablation.md: every change on every data set, and what looking gains on data it was not made on."""
+"""The tables of docs/ablation.md: every change on every data set, and what filter selection gains elsewhere."""
 
 from typing import Any
 
@@ -64,7 +64,7 @@ def _chosen(records: dict[str, dict[str, Any]]) -> str:
 
 
 def _shapes() -> str:
-    """What the look gained on data of other shapes."""
+    """What filter selection gained on data of other shapes."""
     record = read("corml/shapes")
     assert record is not None
     rows = [["data", "users", "items", "pairs", "NDCG@20, adapt=False", "gain, NDCG@20", "gain, Recall@20", "chosen"]]

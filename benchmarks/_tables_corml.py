@@ -19,8 +19,8 @@ def solver() -> dict[str, str]:
 
 
 def method() -> dict[str, str]:
-    """What the readings of the filter cost and give, and what choosing it by looking does."""
-    return {"filters": filters(), "looking": looking()}
+    """What the readings of the filter cost and give, and what selecting it on held-out items does."""
+    return {"filters": filters(), "selection": selection()}
 
 
 def quality() -> str:
@@ -90,7 +90,7 @@ def solvers() -> str:
 
 
 def fits() -> str:
-    head = ["data", "adapt=False, s", "processor s", "peak", "with the look, s", "processor s", "peak"]
+    head = ["data", "adapt=False, s", "processor s", "peak", "with filter selection, s", "processor s", "peak"]
     rows = [[*head, "dense, processor s (extrapolated)", "peak", "times adapt=False"]]
     for data in PAPERS:
         record = must(f"corml/fit-{data}")
@@ -111,7 +111,7 @@ def filters() -> str:
     return "\n".join(markdown(rows))
 
 
-def looking() -> str:
+def selection() -> str:
     """Fixed defaults and adapt=True on public splits."""
     rows = [
         ["split", "Recall@20, fixed", "adapt=True", "NDCG@20, fixed", "adapt=True", "processor s, fixed", "adapt=True"]
@@ -124,8 +124,8 @@ def looking() -> str:
     caption = (
         "Test parts of public splits; `adapt=True` itself uses train pairs only. It was developed on held-out "
         "train pairs of these three, of Pinterest, of MovieTweetings and of the sample. The fixed defaults and two "
-        "earlier looks had been measured here before: one with items held out at random only (Gowalla .1882 / .1536, "
-        "Yelp2018 .0743 / .0619), one that chose nothing. The look of now was chosen on train pairs, then measured "
-        "once. Written by `benchmarks/leaderboard.py`."
+        "earlier selection rules had been measured here before: one with items held out at random only (Gowalla "
+        ".1882 / .1536, Yelp2018 .0743 / .0619), one that chose nothing. The current selection rule was developed on "
+        "train pairs, then measured once. Written by `benchmarks/leaderboard.py`."
     )
     return "\n".join([*markdown(rows), "", small(caption)])

@@ -4,7 +4,7 @@ from typing import Any
 
 from _tables import gib, markdown, must
 
-from corml.method.out_of_core.estimate import words
+from corml.outofcore.fit.estimate import words
 
 KERNELS = {  # what they are called in the page
     "product": "V and factors of the cross term",
@@ -56,8 +56,8 @@ def walk(estimates: dict[str, Any]) -> list[list[str]]:
     head = ["interactions", "users", "items", "machines", "store", "fit", "lists for everybody", "driver", "worker"]
     rows = [head]
     for name, one in estimates.items():
-        counts, machines = one["counts"], one["machines"]
-        where = f"{machines['nodes']} × {machines['cores']} cores"
+        counts = one["counts"]
+        where = f"{one['nodes']} × {one['cores']} cores"
         times = [words(one[f"{part} seconds"]) for part in ("store", "fit", "lists")]
         peaks = [gib(one["driver bytes"]), gib(one["worker bytes"])]
         rows.append([SIZES[name], f"{counts['users']:,}", f"{counts['items']:,}", where, *times, *peaks])

@@ -5,7 +5,7 @@ from typing import Any
 import _tables_plan
 from _tables import gib, markdown, must
 
-from corml.method.out_of_core.estimate import words
+from corml.outofcore.fit.estimate import words
 
 SIZES = {10**6: "10⁶", 10**7: "10⁷", 2 * 10**7: "2·10⁷", 10**8: "10⁸"}
 
@@ -83,4 +83,3 @@ def in_parts(record: dict[str, Any]) -> list[list[str]]:
         ["anonymous memory at the peak", *(gib(one["peak anonymous bytes"], 2) for one in (ours, theirs))],
         ["parts of the same bytes after a stop", f"{again['parts of the same bytes']} of {again['parts']}", ""],
     ]
-

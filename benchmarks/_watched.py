@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import corml
-from corml.tasks import Artefacts, Serial, Task, _choice
+from corml.outofcore.tasks import Artefacts, Serial, Task, executor
 
 
 class Watched(Serial):
@@ -30,8 +30,8 @@ class Watched(Serial):
 
 def watched_fit(store: str) -> tuple[corml.CoRML, dict[str, dict[str, float]]]:
     """Fit with the default settings; the model, and what each kernel took."""
-    _choice.Serial = Watched  # type: ignore[misc]
+    executor.Serial = Watched  # type: ignore[misc]
     try:
-        return corml.CoRML().fit(corml.Store(store)), dict(Watched.kernels)
+        return corml.fit_store(corml.CoRML(), corml.Store(store)), dict(Watched.kernels)
     finally:
-        _choice.Serial = Serial  # type: ignore[misc]
+        executor.Serial = Serial  # type: ignore[misc]

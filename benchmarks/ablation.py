@@ -1,9 +1,9 @@
 """What each change to the lists gains or loses, alone (run: python benchmarks/ablation.py [DATA …]).
 
 A fifth of the items of up to 6,000 users is held out of the train part (seed 1): of half of them at random, of the
-others items that belong together, as the look of adapt=True does it with other users. The rest is fitted with the fixed
-defaults, with each change, and with adapt=True. Compared by NDCG@20 and Recall@20 of each half, with the standard error
-of the difference. No test part is opened. Writes results/corml/ablation-DATA.json and docs/ablation.md.
+others items that belong together, as filter selection (adapt=True) does it with other users. The rest is fitted with
+the fixed defaults, with each change, and with adapt=True. Compared by NDCG@20 and Recall@20 of each half, with the
+standard error of the difference. No test part is opened. Writes results/corml/ablation-DATA.json and docs/ablation.md.
 
 Changes that the library does not offer are made here from its parts: what they lose or gain is the reason.
 """
@@ -24,21 +24,22 @@ from scipy.sparse import csr_array
 from scipy.sparse.linalg import LinearOperator, cg
 
 import corml
-from corml.fitted import Settings
+from corml._runtime.progress import silent
+from corml._runtime.settings import values_of
 from corml.linalg.cells import filled
 from corml.linalg.lanczos import rough_right_vectors
 from corml.linalg.products import add_sparse_product
 from corml.linalg.scaling import column_degrees, normalised, power, row_degrees, scaled
 from corml.linalg.svd import right_singular_vectors
 from corml.linalg.topk import TopK
-from corml.method.hold_out import HeldOut, hold_out, related_first
-from corml.method.plan.plan import make_plan
-from corml.method.sparse.candidates import Candidates
-from corml.method.sparse.column_generation import ColumnGeneration
-from corml.method.sparse.pair_work import InMemory
-from corml.method.sparse.problem import PairProblem
-from corml.progress import silent
-from corml.settings import values_of
+from corml.models.corml.hold_out import HeldOut, pick, related_first
+from corml.models.corml.hold_out import held_out as split_off
+from corml.models.corml.plan import make_plan
+from corml.models.corml.sparse.candidates import Candidates
+from corml.models.corml.sparse.column_generation import ColumnGeneration
+from corml.models.corml.sparse.pair_work import InMemory
+from corml.models.corml.sparse.solver import PairProblem
+from corml.models.fitted import Settings
 
 DATA: dict[str, Callable[[], corml.Interactions]] = {
     "movielens-small": lambda: load_split("movielens-small").train,
@@ -58,8 +59,9 @@ def held_out(data: corml.Interactions) -> tuple[corml.Interactions, HeldOut]:
     """What stays, and what is held out of it."""
     X, times = data.matrix, data.times_by_row
     V = rough_right_vectors(normalised(X, 0.4, 0.4), min(RELATED, *X.shape))[0]
-    held = hold_out(X, related_first(X, V) if times is None else -times, seed=SEED)
-    assert held is not None
+    picked = pick(X.indptr, related_first(X, V) if times is None else -times, seed=SEED)
+    assert picked is not None
+    held = split_off(X, picked)
     kept = data.where(filled(held.train, data.user, data.item))
     return kept, held
 
@@ -84,17 +86,15 @@ class Parts:
     def problem(self, rank: int | None = None, **changed: Any) -> tuple[PairProblem, ColumnGeneration]:
         """Problem H on the candidates."""
         settings = Settings({**self.plan.resolved(self.settings), **changed})
-        work = InMemory(self.R, self.d, self.V[:, : rank or self.rank])
+        work = InMemory.of(self.R, self.V[:, : rank or self.rank], settings)
         generation = ColumnGeneration(work=work, settings=settings, plan=self.plan, progress=silent)
-        return generation._problem(self.pairs, generation._cross_on(self.pairs)), generation
+        return work.problem(self.pairs, generation._cross_on(self.pairs)), generation
 
     @cached_property
     def pairs(self) -> Candidates:
         """The candidates, the same for every change."""
-        settings = Settings(self.plan.resolved(self.settings))
-        work = InMemory(self.R, self.d, self.V[:, :0])
-        generation = ColumnGeneration(work=work, settings=settings, plan=self.plan, progress=silent)
-        return work.co_occurring(generation.users, self.plan.candidates)
+        work = InMemory.of(self.R, self.V[:, :0], Settings(self.plan.resolved(self.settings)))
+        return work.co_occurring(self.plan.candidates)
 
     def learn(self, rank: int | None = None, **changed: Any) -> csr_array:
         """H on the candidates, beside the filter of a rank."""

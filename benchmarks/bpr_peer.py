@@ -14,7 +14,6 @@ from typing import Any
 from _machine import alone, load_split, measured
 from _record import begin, write
 from _rivals import Factors, ndcg
-from linear_peers import THREADS
 from scipy.sparse import csr_matrix
 
 import corml
@@ -51,7 +50,7 @@ def measure(who: str, data: str, settings: dict[str, Any]) -> dict[str, Any]:
 
 
 def main(data: str) -> None:
-    os.environ.update(dict.fromkeys(THREADS, "1"))
+    os.environ |= {"CORML_THREADS": "1", "OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
     begun, record = begin(data, packages=("torch", "implicit")), {"data": data, "metric": "ndcg@10"}
     for who, tried in (("corml", OURS), ("implicit", THEIRS)):
         record[who] = []

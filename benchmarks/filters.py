@@ -12,10 +12,10 @@ from _machine import load_split, measured
 from _record import begin, write
 
 import corml
-from corml.linalg.scaling import column_degrees
-from corml.method.problem import UserWeights, Weights
-from corml.method.sparse.candidates import co_occurring
-from corml.method.sparse.cross_term import cross_term
+from corml.linalg.scaling import row_degrees
+from corml.models.corml.problem import Weights
+from corml.models.corml.sparse.candidates import co_occurring
+from corml.models.corml.sparse.cross_term import cross_term
 
 READINGS = ("elementwise", "factored")
 DATA = ("movielens-small", "pinterest", "gowalla", "yelp2018")
@@ -24,7 +24,6 @@ DATA = ("movielens-small", "pinterest", "gowalla", "yelp2018")
 def compare(name: str) -> dict[str, Any]:
     split = load_split(name)
     work, R = corml.Workspace(split.train), split.train.matrix
-    d = column_degrees(R)
     record: dict[str, Any] = {}
     for reading in READINGS:
         model = corml.CoRML(filter=reading, solver="sparse")
@@ -32,12 +31,12 @@ def compare(name: str) -> dict[str, Any]:
         plan = model.plan(split.train)
         weights = Weights.of(plan.resolved(model.get_params()))
         V = work.vectors(plan.rank, (model.graph_user_norm, model.graph_item_norm))
-        users = UserWeights.of(R, user_balance=weights.user_balance, user_norm=weights.user_norm)
+        users = weights.of_users(row_degrees(R))
         pairs, s = co_occurring(R, users, max_per_item=plan.candidates), weights.filter_norm
         clip = reading == "elementwise"
-        cross_term(R[:1], d, V, users.both[:1], s, pairs, clip=clip)  # compile before timing
+        cross_term(R[:1], V, users.both[:1], s, pairs, clip=clip)  # compile before timing
         with measured(cost):
-            cross_term(R, d, V, users.both, s, pairs, clip=clip)
+            cross_term(R, V, users.both, s, pairs, clip=clip)
         result = corml.evaluate(model.fit(split.train, workspace=work), split, part="valid", intervals=False)
         record[reading] = {"cross term": cost, "pairs": len(pairs.support) // 2, "metrics": dict(result.means)}
         print(name, reading, cost["cpu seconds"], round(result["ndcg@10"], 4), flush=True)

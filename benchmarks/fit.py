@@ -17,11 +17,9 @@ from _record import begin, read, write
 
 import corml
 from corml.linalg.scaling import column_degrees
-from corml.method.dense import admm
-from corml.method.dense.partition import partition
-from corml.method.dense.problem import dense_problem
-from corml.method.problem import Weights
-from corml.method.spectral import singular_vectors
+from corml.models.corml.dense import dense_problem, partition, solve
+from corml.models.corml.problem import Weights
+from corml.models.corml.spectral import singular_vectors
 
 PARTITION = {"gowalla": 0.35, "yelp2018": 0.3}
 STEPS = 50
@@ -58,7 +56,7 @@ def dense(name: str) -> dict[str, Any]:
     for steps in (1, 3):
         copy = type(problem)(problem.M.copy(), problem.B)
         with measured(part):
-            admm.solve(copy, rho=5000.0, max_steps=steps, tol=0)
+            solve(copy, rho=5000.0, max_steps=steps, tol=0)
         times.append(part["cpu seconds"])
         del copy
     a_step = (times[1] - times[0]) / 2

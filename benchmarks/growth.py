@@ -4,7 +4,7 @@ Generated data (_powerlaw.py) at two fixed mean degrees of an item, from 5,000 i
 history. Each fit, everything left at its default, has a process of its own. Written after each size:
 results/speed/growth.json, with the exponents of processor time and memory in the number of interactions, and
 docs/images/growth.svg. With a degree and numbers of items only these are measured; the others stay as they were. With
-`fixed` fits are measured without the look, adapt=False, as a series of their own.
+`fixed` fits are measured with adapt=False, as a series of their own.
 """
 
 import sys

@@ -16,8 +16,8 @@ import numpy as np
 from _record import begin, write
 
 from corml import models
-from corml.interactions import Interactions
-from corml.long_histories import LONGEST
+from corml.data.interactions import Interactions
+from corml.data.long_histories import LONGEST
 
 SIZES = (1_000, 10_000, 100_000)
 MODELS: dict[str, dict[str, Any]] = {"corml": {}, "ease": {"route": "local"}, "slim": {}, "item-knn": {}}

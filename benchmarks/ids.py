@@ -69,7 +69,7 @@ def watched(into: dict[str, Any], name: str) -> Iterator[None]:
 
 def warm() -> None:
     """Everything is imported and compiled before it is measured."""
-    from corml.ids import Ids
+    from corml.data.ids import Ids
 
     ids = Ids([f"w{row}" for row in range(70_000)], kind="user")
     ids.find(["w1", "x"])
@@ -77,8 +77,8 @@ def warm() -> None:
 
 
 def ids(count: int) -> dict[str, Any]:
-    from corml import memory
-    from corml.ids import Ids
+    from corml._runtime import memory
+    from corml.data.ids import Ids
 
     warm()
     memory.release()
@@ -114,8 +114,8 @@ def alone_in(made: Any, asked: list[str]) -> float:
 
 def save(count: int, path: str) -> dict[str, Any]:
     import corml
-    from corml import memory
-    from corml.ids import Ids
+    from corml._runtime import memory
+    from corml.data.ids import Ids
 
     warm()
     rng = np.random.default_rng(2)
@@ -135,7 +135,7 @@ def save(count: int, path: str) -> dict[str, Any]:
 
 def load(count: int, path: str) -> dict[str, Any]:
     import corml
-    from corml import memory
+    from corml._runtime import memory
 
     corml.models.make("popularity")
     warm()

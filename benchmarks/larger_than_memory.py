@@ -24,7 +24,7 @@ from _powerlaw import Habits, degrees, draw, power_law
 from _record import begin, read, write
 
 import corml
-from corml.parallel import threads
+from corml._runtime.parallel import threads
 
 SMALL = 60_000  # to compile with
 HISTORY = 10  # items of a mean user
@@ -89,11 +89,11 @@ def size_of(folder: str) -> int:
 
 
 def fit(total: int, folder: str, limit: str | None) -> dict[str, Any]:
-    corml.CoRML().fit(corml.Store(f"{folder}/{SMALL}.store"))
+    corml.fit_store(corml.CoRML(), corml.Store(f"{folder}/{SMALL}.store"))
     record: dict[str, Any] = {"threads": threads()}
     clock, out = Clock(), Path(f"{folder}/{total}.corml")
     with watched_memory(record), measured(record):
-        model = corml.CoRML(max_memory=limit).fit(corml.Store(f"{folder}/{total}.store"), progress=clock)
+        model = corml.fit_store(corml.CoRML(max_memory=limit), corml.Store(f"{folder}/{total}.store"), progress=clock)
         clock("after the last report", 1, 1)
     file: dict[str, Any] = {}
     with measured(file):

@@ -2,8 +2,8 @@
 
 Each model gets the settings below, tried in this order and compared by NDCG@10 on the valid part; `then` are a few more
 beside the best of them. The best is fitted once more, measured in a process of its own, and evaluated on the test part.
-Two are no other problem than one before them, only another way to solve it, and take what was chosen there: ease-dense
-is EASE by the dense route, admm-slim is SLIM by ADMM. Writes results/linear/MODEL-DATA.json with all that was tried.
+admm-slim solves the problem of slim, so it takes the settings that were chosen there. Writes
+results/linear/MODEL-DATA.json with all that was tried.
 """
 
 import sys
@@ -35,7 +35,6 @@ class Search:
 
     first: list[Settings]
     then: Callable[[Settings], list[Settings]] = field(default=lambda best: [])
-    name: str | None = None
 
 
 def along(setting: str, *values: Any, **fixed: Any) -> list[Settings]:
@@ -53,11 +52,10 @@ SEARCHES = {
         along("l2", 100.0, 300.0, route="local"),
         lambda best: along("l2", 30.0 if best["l2"] == 100.0 else 1000.0, route="local"),
     ),
-    "ease-dense": Search([], name="ease"),
     "admm-slim": Search([]),
     "popularity": Search([{}]),
 }
-SAME = {"ease-dense": ("ease", {"route": "dense"}), "admm-slim": ("slim", {})}  # problem as whose, and what else to set
+SAME = {"admm-slim": "slim"}  # the model that has the same problem
 
 
 def tuned(name: str, data: str) -> list[dict[str, Any]]:
@@ -68,7 +66,7 @@ def tuned(name: str, data: str) -> list[dict[str, Any]]:
 
     def attempt(settings: Settings) -> None:
         nonlocal before
-        model = models.make(search.name or name, settings)
+        model = models.make(name, settings)
         started = time.perf_counter()
         before = model.fit(split.train, warm_start=before) if name == "slim" else model.fit(split.train)
         seconds = round(time.perf_counter() - started, 2)
@@ -89,7 +87,7 @@ def _quality(one: dict[str, Any]) -> float:
 
 def evaluated(name: str, data: str, settings: Settings) -> dict[str, Any]:
     """Cost of a fit and its quality on the test part."""
-    split, model = load_split(data), models.make(SEARCHES[name].name or name, settings)
+    split, model = load_split(data), models.make(name, settings)
     _compile(type(model), settings)
     record: dict[str, Any] = {"settings": settings}
     with measured(record):
@@ -109,11 +107,10 @@ def _compile(model: Any, settings: Settings) -> None:
 
 def chosen(name: str, data: str) -> Settings:
     """What was chosen for the model with the same problem."""
-    other, more = SAME[name]
-    record = read(f"linear/{other}-{data}")
+    record = read(f"linear/{SAME[name]}-{data}")
     if record is None:
-        sys.exit(f"Choose settings first: python benchmarks/linear.py {other} {data}")
-    return {**record["settings"], **more}
+        sys.exit(f"Choose settings first: python benchmarks/linear.py {SAME[name]} {data}")
+    return dict(record["settings"])
 
 
 def run(name: str, data: str) -> None:
@@ -126,11 +123,11 @@ def run(name: str, data: str) -> None:
     record: dict[str, Any] = {
         "model": name,
         "data": data,
-        "budget": f"{len(tried)} settings, chosen by NDCG@10 on the valid part" if tried else f"as {SAME[name][0]}",
+        "budget": f"{len(tried)} settings, chosen by NDCG@10 on the valid part" if tried else f"as {SAME[name]}",
     }
     record |= alone(evaluated, name, data, settings)
     record["tried"] = tried
-    if paper := PAPER.get(SEARCHES[name].name or name, {}).get(data):
+    if paper := PAPER.get(name, {}).get(data):
         record["paper's ndcg@10"] = paper
         record["against the paper"] = round(record["test"]["ndcg@10"] / paper, 4)
     write(f"linear/{name}-{data}", begun, record)

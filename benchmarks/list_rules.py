@@ -18,11 +18,11 @@ from _record import begin, write
 import corml
 from corml.evaluation import task
 from corml.evaluation.measure import lists_of, measured
-from corml.metrics import parse_all
-from corml.recommender import Recommender
-from corml.rerank import Ranking, ranked
-from corml.rules import ListRules
-from corml.topn import top_k
+from corml.evaluation.metrics import parse_all
+from corml.models.recommender import Recommender
+from corml.recommend.rerank import Ranking, ranked
+from corml.recommend.rules import ListRules
+from corml.recommend.topn import top_k
 
 USERS, K, DEEP, BOOSTED = 10_000, 10, 400, 100
 RULES: dict[str, dict[str, Any]] = {

@@ -20,8 +20,8 @@ from _record import begin, write
 from pages import write_tables
 
 import corml
-from corml import memory
-from corml.ids import Ids
+from corml._runtime import memory
+from corml.data.ids import Ids
 
 USERS, ITEMS = 1_000_000, 100_000
 HISTORY = 20  # items of a mean user

@@ -54,7 +54,7 @@ def serve(model: str, folder: str, users: int | None) -> dict[str, Any]:
     fitted.recommend(fitted.users_[:100], k=K)  # compile before the clock starts
     record: dict[str, Any] = {}
     with watched_memory(record), measured(record):
-        made = fitted.recommend_to(folder, None if users is None else fitted.users_[:users], k=K)
+        made = corml.recommend_to(fitted, folder, None if users is None else fitted.users_[:users], k=K)
     return record | {name: value for name, value in vars(made).items() if name != "folder"}
 
 

@@ -18,7 +18,7 @@ from _record import begin, write
 
 import corml
 from corml import models
-from corml.settings import declared
+from corml._runtime.settings import declared
 
 PAPER = {  # NDCG@10 of the paper's Table 2
     "cml": {"pinterest": 0.0665, "gowalla": 0.0953, "yelp2018": 0.0521},

@@ -22,9 +22,9 @@ from _record import begin, write
 from scipy.sparse import csr_array
 
 import corml
-from corml import content
+from corml.data import likeness as content
+from corml.data.ids import Ids
 from corml.evaluation.run import evaluate_lists
-from corml.ids import Ids
 
 SEEDS = (1, 2, 3)
 METRIC = "ndcg@20"
@@ -231,7 +231,7 @@ def shares(model: Any, split: corml.Split) -> dict[str, float]:
     seen = replace(split.train.on(users, split.train.items), seen=None).with_seen(replace(split.valid, seen=None))
     lists = model.recommend(history=seen, k=20, **known)
     new = set(model.items_.labels[model.counts_ == 0])
-    share = np.mean([item in new for row in lists for item in row])
+    share = np.mean([item in new for row in lists.values() for item in row])
     return {METRIC: figure(lists, split, "test"), "new in lists": round(float(share), 4)}
 
 

@@ -1,9 +1,9 @@
 """How far `corml plan` is from what happens (run: python benchmarks/plan.py [INTERACTIONS … | DATA … | walk]).
 
 Stores of generated interactions (`_powerlaw.py`) at three sizes, or of the training pairs of public data. Each is made,
-fitted on with the default settings and recommended to, everybody, in a process of its own by one thread, with kernels
+fitted on with the default settings and recommended to, all users, in a process of its own by one thread, with kernels
 that are compiled before; every round of tasks is watched. The estimate is made in another process, which times its
-kernels itself. Processor seconds are compared: in all, of each kernel, and of the driver, which is what is left. Writes
+kernels itself. CPU seconds are compared: in all, of each kernel, and of the driver, which is what is left. Writes
 results/speed/plan.json; with sizes or names only a file of its own. `walk` only estimates, from 10⁶ to 10⁹
 interactions: results/speed/plan_walk.json.
 """
@@ -24,8 +24,8 @@ from _record import begin, write
 from _watched import watched_fit
 
 import corml
-from corml.method.out_of_core.counts import Assumptions
-from corml.method.out_of_core.stages import LISTS, STORE
+from corml.outofcore import Shape
+from corml.outofcore.fit.stages import LISTS, STORE
 
 SIZES = {300_000: 5_000, 1_000_000: 20_000, 3_000_000: 50_000}  # interactions, and items
 HISTORY = 20
@@ -61,12 +61,12 @@ def build(total: int | str, folder: str) -> float:
 
 def measure(total: int | str, folder: str) -> dict[str, Any]:
     small, _ = watched_fit(f"{folder}/{SMALL}.store")
-    small.recommend_to(f"{folder}/lists-{SMALL}-{total}", data=corml.Store(f"{folder}/{SMALL}.store"), k=20)
+    corml.recommend_to(small, f"{folder}/lists-{SMALL}-{total}", data=corml.Store(f"{folder}/{SMALL}.store"), k=20)
     wall, begun = time.perf_counter(), time.process_time()
     model, kernels = watched_fit(f"{folder}/{total}.store")
     took, waited, most = time.process_time() - begun, time.perf_counter() - wall, peak()
     begun = time.process_time()
-    model.recommend_to(f"{folder}/lists-{total}", data=corml.Store(f"{folder}/{total}.store"), k=20)
+    corml.recommend_to(model, f"{folder}/lists-{total}", data=corml.Store(f"{folder}/{total}.store"), k=20)
     in_tasks = sum(one["cpu seconds"] for one in kernels.values())
     return {
         "fit": round(took, 3),
@@ -97,8 +97,8 @@ def foresee(total: int | str, folder: str) -> dict[str, Any]:
         "driver": round(sum(cost.driver_seconds for cost in found.stages), 3),
         "driver bytes": int(found.driver_bytes),
         "kernels": dict(kernels),
-        "assumptions that would give these counts": asdict(found.counts.skews()),
-        "rates": asdict(found.rates),
+        "assumptions that would give these counts": found.counts.unevenness,
+        "rates": dict(found.rates),
         "calibration and counting": round(time.process_time() - begun, 3),
     }
 
@@ -107,20 +107,18 @@ def walk() -> None:
     begun = begin(generated={"by": "nothing: numbers alone", "seed": 0}, seed=0)
     found = {}
     for name, (interactions, users, items, nodes, cores) in WALK.items():
-        one = corml.estimate(
-            corml.CoRML(), interactions=interactions, users=users, items=items, nodes=nodes, cores=cores
-        )
+        shape = Shape(interactions=interactions, users=users, items=items)
+        one = corml.estimate(corml.CoRML(), shape, nodes=nodes, cores=cores)
         stages = {
             cost.stage.name: {
                 "tasks": cost.stage.all_tasks,
                 "core seconds": round(cost.core_seconds, 1),
                 "seconds": round(cost.seconds, 1),
                 "driver seconds": round(cost.driver_seconds, 1),
-                "network seconds": round(cost.network_seconds, 1),
             }
             for cost in one.stages
         }
-        fit = sum(cost.seconds for cost in one.stages if cost.stage.name not in (STORE, LISTS))
+        fit = sum(cost.seconds for cost in one.fit)
         found[name] = {
             "label": "estimated",
             "store seconds": stages[STORE]["seconds"],
@@ -130,12 +128,14 @@ def walk() -> None:
             "driver bytes": int(one.driver_bytes),
             "worker bytes": int(one.worker_bytes),
             "counts": one.counts.report(),
-            "machines": asdict(one.machines),
+            "nodes": nodes,
+            "cores": cores,
             "stages": stages,
         }
         print(name, {key: value for key, value in found[name].items() if isinstance(value, int | float)})
         print("   ", one.sentence())
-    print(write("speed/plan_walk", begun, {"assumptions": asdict(Assumptions()), "estimates": found}))
+    assumed = {"user_skew": Shape.user_skew, "distinct": Shape.distinct}
+    print(write("speed/plan_walk", begun, {"assumptions": assumed, "estimates": found}))
 
 
 def main(arguments: list[int | str]) -> None:

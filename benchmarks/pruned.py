@@ -17,7 +17,7 @@ from scipy.sparse import csr_array
 import corml
 from corml.experiments.reproduce.published import read_published
 from corml.experiments.reproduce.rows import row
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
 
 MODELS, SIZE, METRIC = ("ease", "slim"), 64, "ndcg@10"
 

@@ -18,7 +18,7 @@ from _record import begin, write
 from pages import write_tables
 
 import corml
-from corml.baselines.ease import EASE
+from corml.models.linear.ease import EASE
 
 RUNS = {"movielens-small": 7}
 DENSE = 20_000  # items, up to which the dense route of EASE is run

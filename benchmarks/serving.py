@@ -22,7 +22,7 @@ from scipy.sparse import csr_matrix
 from threadpoolctl import threadpool_limits
 
 import corml
-from corml.parallel import threads
+from corml._runtime.parallel import threads
 
 SINGLE, SAMPLE, TIMES = 500, 300, 3
 COLOURS = {"corml": BLUE, "implicit": RED, "plain loop": GREY}

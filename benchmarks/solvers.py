@@ -17,22 +17,18 @@ from scipy.sparse import csr_array
 
 import corml
 from corml.linalg.conjugate import Conjugate
-from corml.linalg.scaling import column_degrees
-from corml.method.problem import UserWeights, Weights
-from corml.method.sparse.candidates import co_occurring
-from corml.method.sparse.cross_term import cross_term
-from corml.method.sparse.problem import PairProblem
-from corml.method.sparse.solver import advance
-from corml.method.spectral import singular_vectors
+from corml.models.corml.problem import Weights
+from corml.models.corml.sparse.pair_work import InMemory
+from corml.models.corml.sparse.solver import PairProblem, advance
+from corml.models.corml.spectral import singular_vectors
 
 Watch = Callable[[np.ndarray], bool]
 
 
 def build(R: csr_array, weights: Weights, rank: int, max_per_item: int) -> PairProblem:
-    d, users = column_degrees(R), UserWeights.of(R, user_balance=weights.user_balance, user_norm=weights.user_norm)
-    pairs = co_occurring(R, users, max_per_item=max_per_item)
-    cross = cross_term(R, d, singular_vectors(R, rank), users.both, weights.filter_norm, pairs, clip=False)
-    return PairProblem.of(R, d, pairs, cross=cross, users=users, weights=weights)
+    work = InMemory(R, singular_vectors(R, rank), weights)
+    pairs = work.co_occurring(max_per_item)
+    return work.problem(pairs, work.cross_term(pairs))
 
 
 def conjugate(problem: PairProblem, watch: Watch) -> None:

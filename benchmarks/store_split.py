@@ -47,7 +47,7 @@ def work(name: str, store: str, model: Any, out: str) -> Callable[[], Any]:
     if name == "in memory":
         whole = corml.read_split(f"{store}.ratio").interactions()  # type: ignore[union-attr]
         return lambda: corml.evaluate(model, whole, METRICS, intervals=False)
-    return lambda: model.recommend_to(out, data=corml.Store(store), k=20)
+    return lambda: corml.recommend_to(model, out, data=corml.Store(store), k=20)
 
 
 def prepare(folder: str, rows: int) -> None:

@@ -14,7 +14,7 @@ from _machine import load_split
 from _record import begin, write
 
 import corml
-from corml.method.plan.plan import LOOKED_AT
+from corml.models.corml.plan import SELECTED
 
 METRIC = "ndcg@10"
 GRID: dict[str, tuple[float, ...]] = {
@@ -55,7 +55,7 @@ class Search:
         print(self.name, self.trials[-1], flush=True)
         record = {"data": self.name, "part": "valid", "metric": METRIC, "best": self.best(), "trials": self.trials}
         write(f"corml/tuning-{self.name}", self.begun, record)
-        return {name: model.settings_[name] for name in LOOKED_AT} | {"adapt": False}
+        return {name: model.settings_[name] for name in SELECTED} | {"adapt": False}
 
 
 def run(name: str) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 import corml
-from corml.updating import to_learn
+from corml.models.updating import to_learn
 
 LATER, SEED = 0.02, 14
 MANY, ASKED = 100_000, 100

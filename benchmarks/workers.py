@@ -19,8 +19,8 @@ from _record import begin, write
 from larger_than_memory import HISTORY, SMALL, digest, generate
 
 import corml
-from corml.method.out_of_core import cuts
-from corml.tasks.cluster import local_workers
+from corml.outofcore.fit import files as cuts
+from corml.outofcore.tasks.cluster import local_workers
 
 COUNTS = (1, 2, 4)
 
@@ -32,11 +32,11 @@ def spent() -> float:
 
 def fit(store: str, warm: str, workers: int) -> dict[str, Any]:
     """One fit by this process and so many workers; 0 is this process alone."""
-    corml.CoRML(adapt=False).fit(corml.Store(warm))
+    corml.fit_store(corml.CoRML(adapt=False), corml.Store(warm))
     if workers == 0:
         return measured(store, None)
     with local_workers(workers) as client:
-        corml.CoRML(adapt=False).fit(corml.Store(warm), cluster=client)  # compiled, and opened
+        corml.fit_store(corml.CoRML(adapt=False), corml.Store(warm), cluster=client)  # compiled, and opened
         return measured(store, client)
 
 
@@ -46,7 +46,7 @@ def measured(store: str, client: Any) -> dict[str, Any]:
         return spent() + sum(others)
 
     wall, before = time.perf_counter(), all_processes()
-    model = corml.CoRML(adapt=False).fit(corml.Store(store), cluster=client)
+    model = corml.fit_store(corml.CoRML(adapt=False), corml.Store(store), cluster=client)
     return {
         "seconds": round(time.perf_counter() - wall, 2),
         "cpu seconds": round(all_processes() - before, 2),

@@ -1,8 +1,8 @@
-"""Ask OSV, the database of known weaknesses, about every pinned package (make audit).
+"""Ask OSV, the database of known vulnerabilities, about every package of requirements.lock (make audit).
 
-Ends with 1 where something is known, with 0 where nothing is. Where the database cannot be reached, or its answer
-cannot be read, nothing was checked: it then says «skipped», and never that all is well. WAIVED has what was looked into
-and does not concern corml, with a date: after it the finding counts again.
+The exit code is 1 if a vulnerability is known, else 0. If the database cannot be reached, or its answer cannot be read,
+nothing was checked: it then prints "skipped", never that all is well. WAIVED lists findings that do not concern corml,
+each with a date: after it the finding counts again.
 """
 
 import datetime
@@ -10,14 +10,14 @@ import json
 import sys
 import urllib.request
 
-from pins import versions
+from lock import read
 
 OSV = "https://api.osv.dev/v1/querybatch"
 WAIVED: dict[str, tuple[str, str]] = {}  # id of a finding -> (last day, why)
 
 
 def known(pinned: dict[str, str], address: str = OSV) -> dict[str, list[str]]:
-    """Ids of what is known of each package that has any."""
+    """The ids of the known vulnerabilities of each package that has any."""
     queries = [{"package": {"name": name, "ecosystem": "PyPI"}, "version": pinned[name]} for name in pinned]
     body = json.dumps({"queries": queries}).encode()
     request = urllib.request.Request(address, body, {"Content-Type": "application/json", "User-Agent": "corml"})
@@ -28,14 +28,14 @@ def known(pinned: dict[str, str], address: str = OSV) -> dict[str, list[str]]:
 
 
 def open_findings(found: dict[str, list[str]], today: str) -> dict[str, list[str]]:
-    """What is not waived today."""
+    """The findings that are not waived today."""
     left = {name: [one for one in ids if WAIVED.get(one, ("", ""))[0] < today] for name, ids in found.items()}
     return {name: ids for name, ids in left.items() if ids}
 
 
 def main(address: str = OSV) -> int:
     """Print the outcome and return the exit code."""
-    pinned = versions()
+    pinned = {name: one.version for name, one in read().items()}
     try:
         found = known(pinned, address)
     except (OSError, ValueError, LookupError, TypeError, AttributeError) as fault:
@@ -44,7 +44,7 @@ def main(address: str = OSV) -> int:
     left = open_findings(found, datetime.date.today().isoformat())
     for name, ids in left.items():
         print(f"{name} {pinned[name]}: {', '.join(ids)}")
-    print(f"{len(pinned)} packages asked about, {len(left)} with something known")
+    print(f"{len(pinned)} packages checked, {len(left)} with known vulnerabilities")
     return 1 if left else 0
 
 

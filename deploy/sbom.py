@@ -1,92 +1,65 @@
-"""Write what corml is made of (make sbom): deploy/sbom.json in the form CycloneDX, and docs/licences.md.
+"""Write what corml is made of (make sbom): deploy/sbom.json in the CycloneDX format, and docs/licences.md.
 
-Versions and hashes are those that are pinned; licences and what needs what are read from the installed packages, so it
-runs in the environment of the tests. Both files are the same for the same pins: they have no date and no random number.
+Versions, hashes and who needs a package come from requirements.lock; licences and direct dependencies are read from
+the installed packages, so it runs in the environment of `make test`. Equal locks give equal files: no date, no random
+number.
 """
 
 import importlib.metadata as installed
 import json
 import re
-import tomllib
-from collections.abc import Iterable
+from pathlib import Path
 
-from packaging.requirements import Requirement
-from pins import LOCKS, ROOT, canonical, locked, versions
+from lock import PROJECT, ROOT, Locked, canonical, read
 
-EXTRAS = ("serve", "client", "cluster", "tune", "excel", "duckdb", "neural")  # what users install
-MACHINES = [
-    {"python_version": python, "python_full_version": python + ".0", "sys_platform": system, "platform_system": name}
-    for python in ("3.11", "3.12", "3.13", "3.14")
-    for system, name in (("linux", "Linux"), ("darwin", "Darwin"), ("win32", "Windows"))
-]
-ELSEWHERE = {"colorama": "BSD-3-Clause"}  # needed on Windows alone, so that it may not be installed here
+from corml import __version__
+
+USERS = ("corml", "serve", "client", "cluster", "tune", "excel", "duckdb", "neural")  # what users install
+PACKAGES = {
+    name: Locked(one.version, one.hashes, [group for group in USERS if group in one.needed_by])
+    for name, one in read().items()
+    if set(one.needed_by) & set(USERS)
+}
+NOT_INSTALLED = {"colorama": "BSD-3-Clause"}  # needed on Windows only
+NEVER = re.compile(r"""extra ==|python_version < ['"]3\.(\d|10|11)['"]""")  # no installation of corml meets this
 COPYLEFT = re.compile(r"\b[AL]?GPL|\bMPL|\bEPL|\bEUPL|\bCDDL")
-BUNDLED = [
+BUNDLED = [  # one file, src/corml/service/page/vendor/preact-htm.js
     {"name": "htm", "version": "3.1.1", "licence": "Apache-2.0"},
     {"name": "preact", "version": "10", "licence": "MIT"},
-]  # one file, src/corml/service/page/vendor/preact-htm.js
+]
 
 HEAD = """# Licences
 
-corml is under the [MIT License](../LICENSE). What it runs with has licences of its own, listed here as the packages
-state them; [sbom.json](../deploy/sbom.json) has the same for programs (CycloneDX), with hashes and what needs what.
-Made by `make sbom`; other versions than these may have other licences.
+corml is under the [MIT License](../LICENSE). The packages that it runs with have licences of their own, listed here as
+the packages state them. [sbom.json](../deploy/sbom.json) is the same list for programs (CycloneDX), with hashes and
+dependencies. Both are written by `make sbom` for the versions of `requirements.lock`; other versions may have other
+licences.
 
 | package | version | licence | needed by |
 |---|---|---|---|
 """
 TAIL = """
-In the package itself are htm {htm} (Apache-2.0) and Preact {preact} (MIT), one file for the pages of the service; their
-texts are [beside it](../src/corml/service/page/vendor/LICENSES.txt). The sample of MovieLens has the
-[conditions of GroupLens](../src/corml/datasets/_movielens_small/README.md).
+The package itself contains htm {htm} (Apache-2.0) and Preact {preact} (MIT), one file for the pages of the service;
+their texts are in [LICENSES.txt](../src/corml/service/page/vendor/LICENSES.txt). The MovieLens sample has the
+[conditions of GroupLens](../src/corml/data/catalog/_movielens_small/README.md).
 
 ## Copyleft
 
-{copyleft}. The MPL asks for changes of its own files to be published, and nothing of programs that use them.
+{copyleft}. The MPL requires that changes to its own files are published; it does not extend to programs that use them.
 
-The wheels of NumPy and SciPy bring two run-time libraries of GNU Fortran: libgfortran, under the GPL with the exception
-that leaves programs linked with it free, and libquadmath, under the LGPL. PyTorch for NVIDIA's cards brings libraries
-under NVIDIA's own terms, which are not free software and not pinned here.
+The wheels of NumPy and SciPy contain two run-time libraries of GNU Fortran: libgfortran, under the GPL with the
+exception that leaves programs linked with it free, and libquadmath, under the LGPL. PyTorch for NVIDIA graphics cards
+installs libraries under NVIDIA's own terms, which are not free software and not in the lock.
 """
 
 
-def needs(name: str, extra: str = "") -> set[str]:
-    """The packages that one needs, on some machine."""
+def needs(name: str) -> set[str]:
+    """The packages of the list that one needs, on some machine."""
     try:
         wanted = installed.requires(name) or []
     except installed.PackageNotFoundError:
         return set()
-    parsed = [Requirement(line) for line in wanted]
-    return {canonical(one.name) for one in parsed if one.marker is None or _holds(one, extra)}
-
-
-def _holds(one: Requirement, extra: str) -> bool:
-    assert one.marker is not None
-    return any(one.marker.evaluate({**machine, "extra": extra}) for machine in MACHINES)
-
-
-def with_all_they_need(names: Iterable[str], pinned: dict[str, str]) -> set[str]:
-    """The packages and what they need, and what that needs, as far as it is pinned."""
-    found: set[str] = set()
-    waiting = set(names) & set(pinned)
-    while waiting:
-        name = waiting.pop()
-        found.add(name)
-        waiting |= (needs(name) & set(pinned)) - found
-    return found
-
-
-def users_of() -> dict[str, list[str]]:
-    """Of every package that users get, by whom it is needed: corml itself, or which extras."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    pinned = versions()
-    groups = {"corml": project["dependencies"], **{name: project["optional-dependencies"][name] for name in EXTRAS}}
-    whose: dict[str, list[str]] = {}
-    for group, wanted in groups.items():
-        direct = {canonical(Requirement(line).name) for line in wanted}
-        for name in with_all_they_need(direct, pinned):
-            whose.setdefault(name, []).append(group)
-    return {name: ["corml"] if "corml" in groups else groups for name, groups in sorted(whose.items())}
+    return {canonical(line) for line in wanted if not NEVER.search(line)} & set(PACKAGES)
 
 
 def licence(name: str) -> str:
@@ -94,7 +67,7 @@ def licence(name: str) -> str:
     try:
         about = installed.metadata(name)
     except installed.PackageNotFoundError:
-        return ELSEWHERE[name]
+        return NOT_INSTALLED[name]
     stated = about.get("License") or ""  # some put the whole text there
     if about.get("License-Expression") or (stated and len(stated) <= 80 and "\n" not in stated):
         return str(about.get("License-Expression") or stated)
@@ -102,69 +75,51 @@ def licence(name: str) -> str:
     return " and ".join(line.rpartition(" :: ")[2] for line in classes)
 
 
-def component(name: str, version: str, groups: list[str], hashes: list[str]) -> dict[str, object]:
-    """One package, as CycloneDX describes it."""
-    files = {"type": "distribution", "url": f"https://pypi.org/project/{name}/{version}/#files"}
-    digests = [{"alg": "SHA-256", "content": one.removeprefix("sha256:")} for one in hashes]
-    return {
-        "type": "library",
-        "bom-ref": f"pkg:pypi/{name}@{version}",
-        "name": name,
-        "version": version,
-        "scope": "required" if groups == ["corml"] else "optional",
-        "licenses": [{"license": {"name": licence(name)}}],
-        "purl": f"pkg:pypi/{name}@{version}",
-        "externalReferences": [{**files, **({"hashes": digests} if digests else {})}],
-    }
+def component(
+    name: str, version: str, stated: str, *, index: str = "pypi", scope: str = "required"
+) -> dict[str, object]:
+    """What CycloneDX says of any package."""
+    purl = f"pkg:{index}/{name}@{version}"
+    facts = {"type": "library", "bom-ref": purl, "name": name, "version": version, "scope": scope}
+    return {**facts, "licenses": [{"license": {"name": stated}}], "purl": purl}
 
 
-def bundled(about: dict[str, str]) -> dict[str, object]:
-    """One library of the pages."""
-    purl = f"pkg:npm/{about['name']}@{about['version']}"
-    facts = {
-        "type": "library",
-        "bom-ref": purl,
-        "name": about["name"],
-        "version": about["version"],
-        "scope": "required",
-    }
-    return {**facts, "licenses": [{"license": {"name": about["licence"]}}], "purl": purl}
+def package(name: str, one: Locked) -> dict[str, object]:
+    """A package of the lock, with the hashes of its files."""
+    files = {"type": "distribution", "url": f"https://pypi.org/project/{name}/{one.version}/#files"}
+    digests = [{"alg": "SHA-256", "content": digest.removeprefix("sha256:")} for digest in one.hashes]
+    scope = "required" if one.needed_by == ["corml"] else "optional"
+    reference = {**files, **({"hashes": digests} if digests else {})}
+    return {**component(name, one.version, licence(name), scope=scope), "externalReferences": [reference]}
 
 
 def bill() -> dict[str, object]:
     """The whole bill of materials."""
-    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    pinned, whose = versions(), users_of()
-    hashes = {name: found for file in LOCKS for name, (_, found) in locked(file).items()}
-    ours = f"pkg:pypi/corml@{project['version']}"
-    itself = {"type": "library", "bom-ref": ours, "name": "corml", "version": project["version"], "purl": ours}
-    refs = {name: f"pkg:pypi/{name}@{pinned[name]}" for name in whose}
-    direct = {canonical(Requirement(line).name) for line in project["dependencies"]}
-    tree = [(ours, direct), *((refs[name], needs(name)) for name in whose)]
+    ours = f"pkg:pypi/corml@{__version__}"
+    itself = {"type": "library", "bom-ref": ours, "name": "corml", "version": __version__, "purl": ours}
+    refs = {name: f"pkg:pypi/{name}@{one.version}" for name, one in PACKAGES.items()}
+    tree = {ours: set(map(canonical, PROJECT["dependencies"])), **{refs[name]: needs(name) for name in PACKAGES}}
     return {
         "bomFormat": "CycloneDX",
         "specVersion": "1.6",
         "version": 1,
-        "metadata": {"component": {**itself, "licenses": [{"license": {"id": project["license"]}}]}},
+        "metadata": {"component": {**itself, "licenses": [{"license": {"id": PROJECT["license"]}}]}},
         "components": [
-            *(component(name, pinned[name], groups, hashes.get(name, [])) for name, groups in whose.items()),
-            *map(bundled, BUNDLED),
+            *(package(name, one) for name, one in PACKAGES.items()),
+            *(component(one["name"], one["version"], one["licence"], index="npm") for one in BUNDLED),
         ],
-        "dependencies": [
-            {"ref": ref, "dependsOn": sorted(refs[one] for one in below & set(refs))} for ref, below in tree
-        ],
+        "dependencies": [{"ref": ref, "dependsOn": sorted(refs[one] for one in below)} for ref, below in tree.items()],
     }
 
 
 def page() -> str:
-    """docs/licences.md."""
-    pinned, whose = versions(), users_of()
-    rows = [f"| {name} | {pinned[name]} | {licence(name)} | {', '.join(who)} |\n" for name, who in whose.items()]
-    copyleft = " and ".join(f"{name} ({licence(name)})" for name in whose if COPYLEFT.search(licence(name)))
-    pages = {about["name"]: about["version"] for about in BUNDLED}
-    return HEAD + "".join(rows) + TAIL.format(copyleft=copyleft or "None", **pages)
+    """The page docs/licences.md."""
+    rows = [f"| {n} | {one.version} | {licence(n)} | {', '.join(one.needed_by)} |\n" for n, one in PACKAGES.items()]
+    copyleft = " and ".join(f"{name} ({licence(name)})" for name in PACKAGES if COPYLEFT.search(licence(name)))
+    bundled = {one["name"]: one["version"] for one in BUNDLED}
+    return HEAD + "".join(rows) + TAIL.format(copyleft=copyleft or "None", **bundled)
 
 
 if __name__ == "__main__":
-    (ROOT / "deploy" / "sbom.json").write_text(json.dumps(bill(), indent=1) + "\n", encoding="utf-8")
-    (ROOT / "docs" / "licences.md").write_text(page(), encoding="utf-8")
+    Path(ROOT, "deploy", "sbom.json").write_text(json.dumps(bill(), indent=1) + "\n", encoding="utf-8")
+    Path(ROOT, "docs", "licences.md").write_text(page(), encoding="utf-8")

@@ -21,7 +21,7 @@ def main() -> None:
         model = corml.read_model(path)
 
     lists = model.recommend(history=list(VISITORS.values()), k=3)
-    for visitor, items, reason, unknown in zip(VISITORS, lists, lists.reasons, lists.unknown, strict=True):
+    for visitor, items, reason, unknown in zip(VISITORS, lists.values(), lists.reasons, lists.unknown, strict=True):
         print(
             f"{visitor}" + (f" ({reason})" if reason else "") + (f" (unknown: {', '.join(unknown)})" if unknown else "")
         )

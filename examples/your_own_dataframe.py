@@ -3,7 +3,7 @@
 import polars as pl
 
 import corml
-from corml.datasets import examine
+from corml.data import examine
 
 BASKETS = {
     "ann": "coffee filters milk sugar",

@@ -6,7 +6,7 @@ from dataclasses import replace
 import numpy as np
 
 from corml import Interactions, models
-from corml.settings import values_of
+from corml._runtime.settings import values_of
 
 
 def random_interactions(seed, users=40, items=25, mean=6):

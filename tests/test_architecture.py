@@ -1,8 +1,10 @@
-"""The house stays a house: rooms import only what lies below them, and the front door stays light."""
+"""Packages import only what lies below them, and `import corml` stays light."""
 
 import ast
+import importlib
 import subprocess
 import sys
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -11,78 +13,53 @@ import corml
 
 SOURCE = Path(corml.__file__).parent
 
-# A room may import the rooms of lower rows, and itself; rooms of one row never import each other.
-ROWS = [
-    {"__main__"},
-    {"cli", "client"},
-    {"export"},
-    {"report", "service"},
-    {"experiments"},
-    {"tuning"},
-    {"evaluation"},
-    {"workers"},
+# A package may import the packages of lower layers, and itself; packages of one layer never import each other.
+# `errors` imports nothing of corml, and any file may import it. `plugins` imports the packages of a group by name.
+LAYERS = [
+    {"_runtime"},
+    {"linalg", "persistence", "plugins"},
+    {"data"},
+    {"splits", "recommend"},
     {"models"},
-    {"scale"},
-    {"method", "baselines", "splits", "datasets"},
-    {"store"},
-    {"neural"},
-    {"metrics"},
-    {"recommender"},
-    {"cited", "neighbours", "parts"},
-    {"rerank"},
-    {"requests"},
-    {"topn"},
-    {"seen", "rules", "quota"},
-    {"recommendations", "explanation"},
-    {"charts", "tasks"},
-    {"storage"},
-    {"fitted_model", "fit_call", "new_items", "updating"},
-    {"fitted"},
-    {"histories"},
-    {"content"},
-    {"linalg"},
-    {"filters", "long_histories"},
-    {"attributes"},
-    {"interactions"},
-    {"titles"},
-    {"ids", "strength"},
-    {"labels"},
-    {"console_progress"},
-    {"address_space"},
-    {"memory", "parallel", "progress", "compiled"},
-    {"plugins"},
-    {"settings"},
-    {"durations", "lazy_polars"},
-    {"finite"},
-    {"errors", "html", "log", "numerals"},
+    {"outofcore"},
+    {"evaluation"},
+    {"experiments"},
+    {"report", "service"},
+    {"cli", "client"},
 ]
-FLOOR = {room: len(ROWS) - row for row, rooms in enumerate(ROWS) for room in rooms}
+FLOOR = {name: layer for layer, names in enumerate(LAYERS) for name in names} | {"errors": -1, "__main__": len(LAYERS)}
 FILES = sorted(path for path in SOURCE.rglob("*.py") if path != SOURCE / "__init__.py")
 
 
-def room_of(path):
+def package_of(path):
     first = path.relative_to(SOURCE).parts[0]
     return first.removesuffix(".py")
 
 
-def modules(path, *, hints=False):
-    """Modules of ours that a file imports, also inside functions; hints for type checkers only if asked for."""
-    tree = ast.parse(path.read_text(encoding="utf-8"))
+@cache
+def import_statements(path):
+    """The imports of a file, also inside functions, and whether each is a hint for type checkers only."""
+    nodes = list(ast.walk(ast.parse(path.read_text(encoding="utf-8"))))
     for_checkers = {
         id(inner)
-        for node in ast.walk(tree)
+        for node in nodes
         if isinstance(node, ast.If) and getattr(node.test, "id", "") == "TYPE_CHECKING"
         for inner in ast.walk(node)
     }
-    for node in ast.walk(tree):
-        if id(node) in for_checkers and not hints:
+    return [(node, id(node) in for_checkers) for node in nodes if isinstance(node, ast.Import | ast.ImportFrom)]
+
+
+def modules(path, *, hints=False):
+    """Modules of ours that a file imports, also inside functions; hints for type checkers only if asked for."""
+    for node, is_hint in import_statements(path):
+        if is_hint and not hints:
             continue
         if isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "corml":
             for alias in node.names:
                 inner = f"{node.module}.{alias.name}"
                 yield inner if is_module(inner) else node.module
         elif isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("corml."))
+            yield from (alias.name for alias in node.names if alias.name.split(".")[0] == "corml")
 
 
 def is_module(name):
@@ -95,13 +72,8 @@ def name_of(path):
     return ".".join(["corml", *(part for part in parts if part != "__init__")])
 
 
-def imports(path):
-    """Rooms of ours that a file imports when it runs."""
-    yield from (module.split(".")[1] for module in modules(path) if "." in module)
-
-
-def test_no_files_import_each_other_in_a_circle():
-    """Neither at the top nor inside a function: whoever reads one file need not have read the other before."""
+def test_no_files_import_each_other_in_a_cycle():
+    """Neither at the top nor inside a function: one file can be read before the other."""
     graph = {name_of(path): set(modules(path)) - {name_of(path)} for path in FILES}
     done, trail = set(), []
 
@@ -119,22 +91,28 @@ def test_no_files_import_each_other_in_a_circle():
         visit(name)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_private_files_belong_to_their_room(path):
-    for module in modules(path, hints=True):
-        private = [part for part in module.split(".") if part.startswith("_")]
-        assert not private or module.split(".")[1] == room_of(path), f"{name_of(path)} reaches into {module}"
+def test_private_files_are_imported_by_their_own_package_alone():
+    for path in FILES:
+        for module in modules(path, hints=True):
+            private = [part for part in module.split(".")[2:] if part.startswith("_")]
+            assert not private or module.split(".")[1] == package_of(path), f"{name_of(path)} imports {module}"
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_data_flows_one_way(path):
-    room = room_of(path)
-    for other in imports(path):
-        assert other == room or FLOOR[other] < FLOOR[room], f"{room} imports {other}"
+def test_packages_import_only_from_lower_layers():
+    """Imports inside functions count, and so does the package itself: `import corml` is for the top layer."""
+    for path in FILES:
+        package = package_of(path)
+        for module in modules(path):
+            if module == "corml":
+                assert FLOOR[package] == len(LAYERS) - 1, f"{name_of(path)} imports corml"
+            else:
+                other = module.split(".")[1]
+                assert other == package or FLOOR[other] < FLOOR[package], f"{name_of(path)} imports {module}"
 
 
-def test_every_room_has_its_place():
-    assert {room_of(path) for path in FILES} == set(FLOOR)
+def test_every_package_is_in_one_layer():
+    assert {package_of(path) for path in FILES} == set(FLOOR)
+    assert len([name for name in FLOOR if (SOURCE / name).is_dir()]) <= 13
 
 
 def test_every_public_name_can_be_had():
@@ -153,38 +131,15 @@ def test_importing_corml_is_light():
     assert not loaded & heavy
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_a_file_fits_one_sitting(path):
-    assert len(path.read_text(encoding="utf-8").splitlines()) <= 400
+def test_no_file_is_longer_than_400_lines():
+    long = [path.name for path in FILES if len(path.read_text(encoding="utf-8").splitlines()) > 400]
+    assert not long
 
 
-def imported_files(path):
-    """Dotted names of our files that a file imports, wherever in it; hints for type checkers count as well."""
-    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-        if isinstance(node, ast.Import):
-            yield from (alias.name for alias in node.names if alias.name.startswith("corml."))
-        elif isinstance(node, ast.ImportFrom) and (node.module or "").split(".")[0] == "corml":
-            inner = (f"{node.module}.{alias.name}" for alias in node.names)
-            yield from (
-                name if (SOURCE.parent / f"{name.replace('.', '/')}.py").exists() else node.module for name in inner
-            )
-
-
-def dotted(path):
-    return ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
-
-
-@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(SOURCE)))
-def test_no_room_reaches_into_the_private_files_of_another(path):
-    for name in imported_files(path):
-        private = any(part.startswith("_") for part in name.split(".")[1:])
-        assert not private or name.split(".")[1] == room_of(path), f"{dotted(path)} imports {name}"
-
-
-@pytest.mark.parametrize("room", ["splits", "datasets", "linalg", "metrics", "scale", "store", "labels"])
-def test_files_of_a_room_import_each_other_in_one_direction(room):
-    below = {dotted(path): set(imported_files(path)) for path in FILES if room_of(path) == room}
-    while below:
-        free = {name for name, needed in below.items() if not needed & below.keys()}
-        assert free, f"imports go in a circle: {sorted(below)}"
-        below = {name: needed for name, needed in below.items() if name not in free}
+def test_the_drawings_of_the_packages_are_up_to_date(monkeypatch):
+    images = SOURCE.parents[1] / "docs" / "images"
+    monkeypatch.setitem(sys.modules, "test_architecture", sys.modules[__name__])  # files are parsed once
+    monkeypatch.syspath_prepend(images)
+    drawings = importlib.import_module("architecture").DRAWINGS
+    for name, draw in drawings.items():
+        assert draw() == (images / name).read_text("utf-8"), "run: .venv/bin/python docs/images/architecture.py"

@@ -11,10 +11,11 @@ import pytest
 
 import corml
 from corml import models, plugins
-from corml.console_progress import bars, shown
+from corml._runtime.console_progress import COMPILING, bars, shown
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
 from corml.errors import SettingError, UnknownIdError, UsageError
-from corml.ids import Ids
-from corml.interactions import Interactions
+from corml.models import registry
 
 
 @pytest.fixture(scope="module")
@@ -86,7 +87,7 @@ def test_a_list_is_found_by_its_user(model):
 def test_users_and_their_lists_are_items_of_a_mapping(model):
     lists = model.recommend(["15", "19"], k=4)
     assert dict(lists.items()) == {"15": ["d"], "19": ["b", "c"]}
-    assert [(user, items) for user, items in lists.items()] == list(zip(lists.users, lists, strict=True))
+    assert dict(lists) == dict(lists.items()) == dict(zip(lists.users, lists.values(), strict=True))
 
 
 def test_the_items_are_an_array_as_before(model):
@@ -125,8 +126,12 @@ def test_a_model_is_found_by_the_name_of_its_class_too(name):
 
 
 def test_a_name_as_it_is_listed_comes_before_a_similar_one(monkeypatch):
-    monkeypatch.setattr(models, "names", lambda: ("corml", "item-knn", "itemknn"))
-    assert [models._spelled(name) for name in ("itemknn", "item_knn", "ItemKNN")] == ["itemknn", "item-knn", "item-knn"]
+    monkeypatch.setattr(registry, "names", lambda: ("corml", "item-knn", "itemknn"))
+    assert [registry._spelled(name) for name in ("itemknn", "item_knn", "ItemKNN")] == [
+        "itemknn",
+        "item-knn",
+        "item-knn",
+    ]
 
 
 def test_a_setting_that_is_not_there_gets_a_suggestion():
@@ -134,22 +139,18 @@ def test_a_setting_that_is_not_there_gets_a_suggestion():
         models.make("EASE", l3=1)
 
 
-@pytest.mark.parametrize("file", plugins.own("corml.baselines"))
-def test_every_model_is_imported_from_baselines(file):
-    import corml.baselines as room
-
-    kind = plugins.get("corml.baselines", file)
-    assert getattr(room, kind.__name__) is kind
-    assert kind.__name__ in dir(room)
-    assert file in dir(room)
+@pytest.mark.parametrize("file", plugins.own("corml.models"))
+def test_every_model_can_be_imported_by_the_name_of_its_class(file):
+    kind = plugins.get("corml.models", file)
+    assert getattr(models, kind.__name__) is kind
 
 
 def test_a_model_that_is_not_there_cannot_be_imported():
     with pytest.raises(ImportError, match="cannot import name 'Ease'"):
-        from corml.baselines import Ease  # noqa: F401
+        from corml.models import Ease  # noqa: F401
 
 
-# --- rooms -----------------------------------------------------------------------------------------------------------
+# --- submodules ------------------------------------------------------------------------------------------------------
 
 
 def python(code):
@@ -159,43 +160,45 @@ def python(code):
 @pytest.mark.parametrize(
     "expression",
     [
-        "datasets.known()",
+        "data.known()",
         "models.names()",
         "metrics.names()",
         "splits.options('ratio')",
-        "baselines.EASE",
+        "models.EASE",
         "charts.bars",
     ],
 )
-def test_rooms_are_there_after_import_corml(expression):
+def test_submodules_are_there_after_import_corml(expression):
     assert python(f"import corml; print(corml.{expression})").strip()
 
 
 def test_a_model_is_imported_without_the_others():
-    loaded = python("import sys; from corml.baselines import Popularity; print(*sys.modules)").split()
-    assert "corml.baselines.popularity" in loaded
-    assert not {"corml.baselines.ease", "corml.baselines.lightgcn", "torch"} & set(loaded)
+    loaded = python("import sys; from corml.models import Popularity; print(*sys.modules)").split()
+    assert "corml.models.linear.popularity" in loaded
+    assert not {"corml.models.linear.ease", "corml.models.neural.lightgcn", "torch"} & set(loaded)
 
 
-def test_rooms_are_listed_and_not_loaded():
+def test_submodules_are_listed_and_not_loaded():
     listed, loaded = python("import sys, corml; print(*dir(corml)); print(*sys.modules)").splitlines()
-    assert {"datasets", "models", "metrics"} <= set(listed.split())
-    assert not {"corml.datasets", "corml.models", "corml.metrics", "numpy"} & set(loaded.split())
+    assert {"data", "models", "metrics"} <= set(listed.split())
+    assert not {"corml.data", "corml.models", "corml.evaluation.metrics", "numpy"} & set(loaded.split())
 
 
 # --- progress and log ------------------------------------------------------------------------------------------------
 
 
 def test_progress_true_says_that_kernels_are_compiled_and_shows_the_stages(tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    monkeypatch.setattr("corml._runtime.console_progress.COMPILE_SECONDS", 0.0)
     with shown(True) as show:
         show("compile", 0, 1)
         show("compile", 1, 1)
-    assert capsys.readouterr().err == "compile: kernels are compiled for this machine, which takes some seconds, once\n"
+    assert capsys.readouterr().err == f"{COMPILING}\n"
 
 
 def test_progress_true_says_how_long_it_will_take(monkeypatch, capsys):
     clock = iter([0.0, 0.0, 0.0, 2.5])
-    monkeypatch.setattr("corml.console_progress.time.monotonic", lambda: next(clock))
+    monkeypatch.setattr("corml._runtime.console_progress.time.monotonic", lambda: next(clock))
     with shown(True) as show:
         show("solve", 0, 10)
         show("solve", 5, 10)
@@ -223,7 +226,7 @@ def test_progress_that_is_neither_is_one_sentence(data):
 
 def test_bars_are_drawn_in_a_notebook_that_has_widgets(monkeypatch):
     drawn = []
-    monkeypatch.setattr("corml.console_progress._notebook_with_widgets", lambda: True)
+    monkeypatch.setattr("corml._runtime.console_progress._notebook_with_widgets", lambda: True)
     with bars(drawn.append, every=0) as show:
         show("fit", 1, 2)
     assert drawn == []
@@ -232,7 +235,7 @@ def test_bars_are_drawn_in_a_notebook_that_has_widgets(monkeypatch):
 def test_the_logger_says_what_was_loaded_fitted_and_evaluated(data, caplog):
     split = corml.split(data, "ratio", seed=1)
     with caplog.at_level(logging.INFO, logger="corml"):
-        corml.load(data.to_frame())
+        corml.load(data.to_frame().drop("time"))
         model = corml.Popularity().fit(split.train)
         corml.evaluate(model, split, "ndcg@1")
     lines = [record.getMessage() for record in caplog.records]
@@ -251,3 +254,43 @@ def test_without_a_listener_the_logger_is_silent():
 def test_ids_can_be_iterated_more_than_once():
     ids = Ids(["a", "b"])
     assert [*ids, *ids] == ["a", "b", "a", "b"]
+
+
+def test_lists_cannot_be_unpacked_as_ids_and_scores(model):
+    lists = model.recommend(["15", "19"], k=4)
+    for use in (
+        lambda: (lambda ids, scores: None)(*lists),
+        lambda: list(lists),
+        lambda: model.similar(["a", "b"]).__iter__(),
+    ):
+        with pytest.raises(UsageError, match=r"lists\.items and lists\.scores.*for user, items in lists\.items\(\)"):
+            use()
+    assert lists.keys() == lists.users
+    assert lists.values() == [["d"], ["b", "c"]]
+
+
+def test_similar_items_are_called_so_in_records_and_frames(model):
+    found = model.similar(["a", "b"], k=2)
+    assert found.to_frame().columns[:4] == list(found.rows()[0])[:4] == ["item", "rank", "similar", "score"]
+    assert found["b"] == found.to_frame().filter(item="b")["similar"].to_list()
+    assert '<th scope="col">similar</th>' in found._repr_html_()
+    with pytest.raises(UnknownIdError, match="found by the id of its item"):
+        found["15"]
+
+
+def test_tables_become_frames_of_polars_and_pandas(model):
+    pytest.importorskip("pandas")
+    lists = model.recommend(["15", "19"], k=4)
+    tables = (lists, model.similar("a", k=2), model.similar_users("15", k=1))
+    for table in tables:
+        frame, theirs = table.to_frame(), table.to_pandas()
+        assert table.to_polars().equals(frame)
+        assert list(theirs.columns) == frame.columns
+        assert theirs.to_dict("list") == frame.to_dict(as_series=False)
+    assert lists.to_pandas()["score"].dtype == "float32"
+
+
+def test_a_frame_of_pandas_needs_pandas(model, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pandas", None)
+    with pytest.raises(UsageError, match="needs pandas"):
+        model.recommend(["15"]).to_pandas()

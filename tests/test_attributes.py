@@ -8,11 +8,12 @@ import polars
 import pytest
 
 import corml
-from corml.attributes import Attributes, indicators
+from corml.data.attributes import Attributes, indicators
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
+from corml.data.saved import labels as saved_labels
 from corml.errors import DataError, ModelFileError, UsageError
-from corml.ids import Ids
-from corml.interactions import Interactions
-from corml.storage import container
+from corml.persistence import container
 
 COLUMNS = {
     "item": ["a", "b", "c"],
@@ -234,8 +235,8 @@ def _forged(path, change):
         (lambda a, m: a.update({"attribute.0.indices": a["attribute.0.indices"] + 99}), "does not add up"),
         (lambda a, m: a.pop("attribute.0.labels.bytes"), "missing or unreadable"),
         (lambda a, m: a.update({"attribute.1": a["attribute.1"][:1]}), "one number for each item"),
-        (lambda a, m: a.update(container.encode_ids("attribute.3", ["x"])), "1 texts for 3 items"),
-        (lambda a, m: a.update(container.encode_ids("attribute.4.labels", ["Zed", "Acme"])), "ascending order"),
+        (lambda a, m: a.update(saved_labels.encode_ids("attribute.3", ["x"])), "1 texts for 3 items"),
+        (lambda a, m: a.update(saved_labels.encode_ids("attribute.4.labels", ["Zed", "Acme"])), "ascending order"),
         (lambda a, m: m["attributes"]["columns"].pop(), "arrays that no popularity model has"),
     ],
 )

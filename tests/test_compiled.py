@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 KERNEL = """
-    from corml.compiled import njit
+    from corml._runtime.compiled import njit
 
     @njit(cache=True, nogil=True)
     def double(x):
@@ -45,7 +45,7 @@ def test_the_second_run_finds_what_the_first_has_compiled(folder):
 
 LISTENING = """
 import sys
-from corml.compiled import compilation
+from corml._runtime.compiled import compilation
 listening = compilation(lambda done, begun: print(done, "of", begun, file=sys.stderr))
 listening.__enter__()
 """
@@ -63,7 +63,7 @@ def test_after_listening_nothing_is_heard(folder):
 def test_parts_of_kernels_are_kept_in_them(folder):
     (folder / "kernel.py").write_text(
         textwrap.dedent("""
-            from corml.compiled import inner, njit
+            from corml._runtime.compiled import inner, njit
 
             @inner()
             def twice(x):

@@ -10,11 +10,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import corml
-from corml import filters
+from corml.data.interactions import Interactions
 from corml.errors import UsageError
-from corml.interactions import Interactions
 from corml.linalg.bounded import Bounded
 from corml.linalg.topk import TopK
+from corml.recommend import filters
 
 GENRES = ["Action", "Comedy", "Drama"]
 TABLE = {
@@ -53,7 +53,7 @@ def chosen(table, only=None, exclude=None, now=None):
         ({"available_from": (np.datetime64("2024-02-02"), None)}, "c"),
         ({"available_from": "2024-02-01"}, "b"),
         ({"summary": "stars"}, "ac"),
-        ({"item": ["a", "d", "unknown"]}, "ad"),
+        ({"item": ["a", "d"]}, "ad"),
         ({"item": ["a", "b"], "genre": "Comedy"}, "a"),
         ([{"genre": "Drama"}, {"price": (None, 5)}], "ab"),
         ([{"genre": "Drama"}, "d"], "bd"),
@@ -154,7 +154,8 @@ def test_lists_are_what_sorting_the_allowed_items_gives(world, k, seen):
             and (exclude is None or not by_hand(table, exclude, position[label]))
             and {"exclude": label not in had, "allow": True, "only": label in had}[seen]
         ]
-        best = sorted(fine, key=lambda column: (-scores[row, column], column))[:k]
+        by = scores[row] if lists.sources[row] == "personal" else model.popularity
+        best = sorted(fine, key=lambda column: (-by[column], column))[:k]
         assert [item for item in lists.items[row] if item is not None] == [model.items_[column] for column in best]
 
 

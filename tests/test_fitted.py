@@ -12,10 +12,10 @@ from scipy.sparse import csr_array
 
 import corml
 from corml import models
+from corml._runtime.settings import declared
+from corml.data.ids import Ids
 from corml.errors import NotFittedError, SettingError
-from corml.fitted import Certificate, Plan, Settings, on_items
-from corml.ids import Ids
-from corml.settings import declared
+from corml.models.fitted import Certificate, Plan, Settings, on_items
 from support import random_interactions, with_arrays
 
 TRAIN = random_interactions(11, 70, 30)

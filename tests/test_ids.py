@@ -10,11 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corml.data.ids import Ids, numbered, those_used
+from corml.data.interactions import Interactions
+from corml.data.labels import _texts
+from corml.data.labels.index import Index
 from corml.errors import DataError, UnknownIdError, UsageError
-from corml.ids import Ids, numbered, those_used
-from corml.interactions import Interactions
-from corml.labels import _texts
-from corml.labels.index import Index
 
 ANY = st.text(st.characters() | st.sampled_from("\0aé\ud800\U0010ffff"), max_size=6)
 LABELS = st.lists(ANY, max_size=25, unique=True)
@@ -143,7 +143,7 @@ def test_labels_with_one_hash_are_told_apart(monkeypatch):
     index = Index(labels)
     full = Index.__new__(Index)
     full._labels, full._table = labels, np.full(51, -1, dtype=np.int32)
-    from corml.labels.index import _insert
+    from corml.data.labels.index import _insert
 
     assert _insert(labels.data, labels.starts, full._table) == 0
     assert (full._table >= 0).sum() == 50
@@ -211,7 +211,7 @@ def test_fingerprints_are_those_of_the_first_version(n, of_users, of_data):
 
 def test_few_ids_need_no_compiled_code():
     code = (
-        "import sys; from corml.ids import Ids, numbered; ids = Ids(map(str, range(5000)));"
+        "import sys; from corml.data.ids import Ids, numbered; ids = Ids(map(str, range(5000)));"
         "ids.find(['7']); ids.take(ids.find(['7', '8'])).fingerprint; numbered(['a', 'b'], 'user');"
         "print('numba' in sys.modules)"
     )

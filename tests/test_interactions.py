@@ -4,10 +4,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corml
-from corml import interactions
+from corml.data import interactions
+from corml.data.ids import Ids, canonical
+from corml.data.interactions import Interactions
 from corml.errors import DataError, UnknownIdError
-from corml.ids import Ids, canonical
-from corml.interactions import Interactions
 from support import random_interactions
 
 LABELS = st.text(st.characters(exclude_categories=["Cs"]), min_size=1, max_size=8).filter(

@@ -9,9 +9,9 @@ from hypothesis import strategies as st
 
 import corml
 from corml import models
+from corml.data.interactions import Interactions
+from corml.data.long_histories import LONGEST, are_degrees, shortened
 from corml.errors import ModelFileError
-from corml.interactions import Interactions
-from corml.long_histories import LONGEST, are_degrees, shortened
 from support import random_interactions, with_arrays, with_weights
 
 COUNTS_PAIRS = ("corml", "ease", "slim", "admm-slim", "item-knn", "ultragcn")
@@ -210,13 +210,16 @@ def test_a_store_teaches_what_memory_does(kind, tmp_path):
     options = {"weight": "weight"} if kind == "weighted" else {}
     store = corml.build_store(path, tmp_path / "pairs.store", **options)
     model = corml.CoRML(longest_history=60, adapt=False, solver="sparse")
-    of_store, in_memory = model.fit(store).fitted_, corml.CoRML(**model.get_params()).fit(store.interactions()).fitted_
+    of_store, in_memory = (
+        corml.fit_store(model, store).fitted_,
+        corml.CoRML(**model.get_params()).fit(store.interactions()).fitted_,
+    )
     np.testing.assert_allclose(of_store.arrays["H"].toarray(), in_memory.arrays["H"].toarray(), atol=1e-5)
     np.testing.assert_array_equal(of_store.arrays["degrees"], in_memory.arrays["degrees"])
     assert of_store.train.nnz == len(data)
-    for plan in (of_store.plan, model.plan(store)):
+    for plan in (of_store.plan, corml.plan_store(model, store)):
         assert (plan.long_histories, plan.left_out) == (1, 90)
-    assert model.plan(store).pairs == pytest.approx(in_memory.plan.pairs, rel=0.1)
+    assert corml.plan_store(model, store).pairs == pytest.approx(in_memory.plan.pairs, rel=0.1)
 
 
 # --- what it costs ---------------------------------------------------------------------------------------------------

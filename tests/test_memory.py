@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from corml import memory
+from corml._runtime import memory
 from corml.errors import ResourceError, UsageError
 
 
@@ -52,7 +52,7 @@ def test_what_is_no_size_is_refused(text):
 
 
 def test_a_limit_on_address_space_counts():
-    code = "from corml import memory; print(memory.budget())"
+    code = "from corml._runtime import memory; print(memory.budget())"
     limit = 3 << 30
     made = subprocess.run(
         [sys.executable, "-c", code],

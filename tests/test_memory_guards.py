@@ -6,11 +6,12 @@ import numpy as np
 import pytest
 
 import corml
-from corml import memory, neighbours, requests
-from corml.baselines.ease import EASE
-from corml.baselines.gf_cf import GFCF
-from corml.baselines.item_knn import ItemKNN
+from corml._runtime import memory
 from corml.errors import ResourceError
+from corml.models.linear.ease import EASE
+from corml.models.linear.gf_cf import GFCF
+from corml.models.linear.item_knn import ItemKNN
+from corml.recommend import neighbours, requests
 from support import random_interactions
 
 MIB = 1 << 20
@@ -62,7 +63,7 @@ def test_a_band_of_the_filter_is_lower_the_more_items_there_are(monkeypatch):
     model = corml.CoRML(rank=4, adapt=False).fit(random_interactions(0, 60, 40, 8))
     history = list(model.items_.labels[:30])
     whole = model.distance(history, model.items_.labels[35], part="g")
-    monkeypatch.setattr("corml.method.scoring.BAND_BYTES", 8 * 30 * 7)  # seven rows at a time
+    monkeypatch.setattr("corml.models.corml.scoring.BAND_BYTES", 8 * 30 * 7)  # seven rows at a time
     assert [len(band) for band in model.scoring._bands(np.arange(30), 30)] == [7, 7, 7, 7, 2]
     assert model.distance(history, model.items_.labels[35], part="g") == pytest.approx(whole, rel=1e-12)
 

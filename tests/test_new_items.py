@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 
 import corml
-from corml import content, models
+from corml import models
+from corml.data import likeness as content
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
 from corml.errors import ModelFileError, UsageError
-from corml.ids import Ids
-from corml.interactions import Interactions
-from corml.storage import container
+from corml.persistence import container
 
 GROUPS = {"a": "Action", "d": "Drama"}  # two groups of items, each with its own users
 

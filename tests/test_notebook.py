@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 import corml
-from corml import html
-from corml.interactions import Interactions
+from corml._runtime import html
+from corml.data.interactions import Interactions
 
 HOSTILE = "<script>alert('x')</script> & \"friends\"\u202e\x07"
 

@@ -4,9 +4,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml import memory, metrics
+from corml._runtime import memory
+from corml._runtime.numerals import whole_number
 from corml.errors import UsageError, ascii_line
-from corml.numerals import whole_number
+from corml.evaluation import metrics
 
 MANY = "7" * 5_000  # digits: Python itself refuses to read so many
 SIZES = ["1e400", "inf", "-inf", "nan", MANY, f"{MANY}GB", "1e400GiB"]
@@ -54,7 +55,7 @@ def test_a_sentence_shows_numbers_of_any_length():
 
 @pytest.mark.parametrize("text", ["²", "0", "-1", "x", MANY])
 def test_threads_that_are_no_number_are_those_there_are(text, monkeypatch):
-    from corml.parallel import threads
+    from corml._runtime.parallel import threads
 
     monkeypatch.delenv("CORML_THREADS", raising=False)
     ours = threads()

@@ -10,9 +10,10 @@ import numpy as np
 import pytest
 
 import corml
-from corml import datasets, models
+from corml import data as datasets
+from corml import models
 from corml.errors import DataError, SettingError, UsageError
-from corml.storage import container, facts
+from corml.persistence import container, facts
 from support import random_interactions
 
 N = 5_000  # levels
@@ -68,7 +69,7 @@ def halves():
         lambda model, split, user: corml.Attributes(split.train.items, {}).to_frame(),
         lambda model, split, user: datasets.write(split.train, "a.parquet"),
         lambda model, split, user: datasets.write(split.train, "a.csv"),
-        lambda model, split, user: model.recommend_to("lists", k=2),
+        lambda model, split, user: corml.recommend_to(model, "lists", k=2),
         lambda model, split, user: corml.export.export_model(model, "sqlite", "a.sqlite"),
     ],
 )  # fmt: skip

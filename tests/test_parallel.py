@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from corml import parallel
-from corml.parallel import blas, each, over_rows, threads
+from corml._runtime import parallel
+from corml._runtime.parallel import blas, each, over_rows, threads
 
 
 def test_the_environment_decides_the_number_of_threads(monkeypatch):

@@ -6,9 +6,11 @@ import sys
 import pytest
 
 import corml
-from corml import datasets, metrics, models, plugins, splits
+from corml import data as datasets
+from corml import models, plugins, splits
 from corml.cli._main import main
 from corml.errors import UsageError
+from corml.evaluation import metrics
 
 MODULE = '''
 from pathlib import Path
@@ -17,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 
 import corml
-from corml.datasets import Known
+from corml.data import Known
 from corml.splits import Split, assemble, record
 
 
@@ -138,8 +140,8 @@ def test_a_misspelt_name_suggests_it(install):
 def test_the_command_line_lists_and_uses_them(install, capsys, tmp_path, monkeypatch):
     install()
     monkeypatch.chdir(tmp_path)
-    assert "toy-model: Popularity by another name." in printed(capsys, "models")
-    assert "toy@K   Share of the list that is filled.\n    |list| / K\n" in printed(capsys, "metrics")
+    assert "Popularity by another name." in printed(capsys, "models")
+    assert "Share of the list that is filled.\n" in printed(capsys, "metrics")
     assert {"name": "bare", "words": "bare", "formula": "", "better": ""} in json.loads(
         printed(capsys, "metrics", "--json")
     )
@@ -168,8 +170,8 @@ def test_a_package_that_cannot_be_imported_is_named_when_it_is_used(install):
 
 def test_a_package_that_cannot_be_imported_does_not_spoil_the_lists(install, capsys):
     install(BROKEN, "broken-pack")
-    assert "broken: The model 'broken' of the package 'broken-pack' cannot be loaded" in printed(capsys, "models")
-    assert "broken@K   The metric 'broken' of the package 'broken-pack'" in printed(capsys, "metrics")
+    assert "The model 'broken' of the package 'broken-pack' cannot be loaded" in printed(capsys, "models")
+    assert "The metric 'broken' of the package 'broken-pack'" in printed(capsys, "metrics")
     assert "broken           The data set 'broken' of the package" in printed(capsys, "data", "list")
     assert models.get("popularity").NAME == "popularity"
 
@@ -206,7 +208,7 @@ def test_two_packages_with_one_name_are_both_named(install):
         (
             "[corml.datasets]\nother = toy_plugin:toy_data\n",
             datasets.get,
-            "a corml.datasets.Known whose name is 'other'",
+            "a corml.data.Known whose name is 'other'",
         ),
         ("[corml.splits]\nother = toy_plugin:number\n", splits.options, "a function"),
     ],

@@ -1,6 +1,6 @@
 import pytest
 
-from corml.progress import expected_steps
+from corml._runtime.progress import expected_steps
 
 
 @pytest.mark.parametrize(

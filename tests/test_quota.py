@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml.quota import hold_quota
+from corml.recommend.quota import hold_quota
 from slow_lists import one_by_one, ranking
 
 

@@ -7,11 +7,12 @@ import numpy as np
 import pytest
 
 import corml
-from corml import Interactions, durations
+from corml import Interactions
+from corml._runtime import durations
+from corml.data.ids import Ids
 from corml.errors import ModelFileError, UsageError
 from corml.evaluation import evaluate_lists
-from corml.ids import Ids
-from corml.storage import container
+from corml.persistence import container
 from support import random_interactions
 
 DAY = 86_400.0
@@ -26,7 +27,7 @@ def data():
 
 
 def first(lists):
-    return next(iter(lists))
+    return lists.values()[0]
 
 
 def cells(data):
@@ -96,10 +97,10 @@ def test_nothing_known_is_recommended_and_it_all_is_learned_from_the_rest(model,
     plain = replace(data, seen=None)
     lists, before = model.fit(data).recommend(["u0", "u1"], k=25), model.fit(plain).recommend(["u0", "u1"], k=25)
     known = {item for user, item in cells(data) | cells(data.seen) if user == "u0"}
-    one, two = list(lists)
+    one, two = lists.values()
     assert not set(one) & known
     assert one == [item for item in first(before) if item not in known]
-    assert two == list(before)[1]
+    assert two == before.values()[1]
 
 
 def test_lists_from_the_fit_on_a_train_part_can_be_judged_by_the_held_out_pairs():
@@ -146,7 +147,9 @@ def test_recent_holds_for_given_histories_with_times():
     model = corml.Popularity().fit(timed())
     history = Interactions.from_pairs(["new", "new"], ["w", "x"], times=[0, 50 * DAY])
     assert first(model.recommend(history=history, seen="only", exclude_recent="30d")) == ["w"]
-    with pytest.raises(UsageError, match="needs the time of each interaction, and these histories have none"):
+    with pytest.raises(
+        UsageError, match="needs the time of each interaction, and a list of items has none: ask for a known"
+    ):
         model.recommend(history=[["w", "x"]], seen="allow", exclude_recent="30d")
 
 
@@ -169,9 +172,12 @@ def test_a_wrong_rule_is_named(data, seen):
         corml.Popularity().fit(data).recommend(["u0"], seen=seen)
 
 
-def test_recent_needs_items_that_may_come_back():
-    with pytest.raises(UsageError, match="exclude_recent is about seen items that may come back later"):
-        corml.Popularity().fit(timed()).recommend(["a"], exclude_recent="30d")
+def test_recent_lets_older_items_come_back_without_another_option():
+    model = corml.Popularity().fit(timed())
+    one, two = (model.recommend(["a"], exclude_recent="10d", **how) for how in ({}, {"seen": "allow"}))
+    assert first(one) == first(two)
+    with pytest.raises(UsageError, match=r"seen=.learned. .* leave hide_events and exclude_recent out"):
+        model.recommend(["a"], seen="learned", exclude_recent="10d")
 
 
 # --- files -----------------------------------------------------------------------------------------------------------
@@ -243,8 +249,3 @@ def test_what_is_no_length_of_time_is_named(text):
         UsageError, match=r"it must be a length of time such as '30d', '12h' or '2w' \(units: s, min, h"
     ):
         durations.seconds(text, "it")
-
-
-@pytest.mark.parametrize(("latest", "unit"), [(1.7e9, 1), (1.7e12, 1e3), (1.7e15, 1e6), (1.7e18, 1e9), (40.0, 1)])
-def test_moments_may_be_finer_than_seconds(latest, unit):
-    assert durations.in_units_of(7.0, latest) == 7 * unit

@@ -3,8 +3,7 @@ from dataclasses import dataclass
 import pytest
 
 import corml
-from corml.errors import SettingError
-from corml.settings import (
+from corml._runtime.settings import (  # fmt: skip
     above,
     at_least,
     between,
@@ -20,7 +19,8 @@ from corml.settings import (
     setting,
     whole,
     yes_or_no,
-)  # fmt: skip
+)
+from corml.errors import SettingError
 
 
 @dataclass(kw_only=True)

@@ -75,12 +75,12 @@ def test_items_that_go_together_make_users_alike_who_share_none():
     pairs += [(f"b{n}", item) for n in range(30) for item in ("nail", "saw")]
     model = corml.CoRML().fit(Interactions.from_pairs(*zip(*pairs, strict=True)))
     found = model.similar_users(["x"], k=200).rows()
-    alike = {row["user"]: row for row in found}
+    alike = {row["similar"]: row for row in found}
     assert alike["y"]["similarity"] > 0
     assert alike["y"]["links"] == ("cup",)
     assert "b1" not in alike
     shared = models.make("item-knn").fit(Interactions.from_pairs(*zip(*pairs, strict=True)))
-    assert "y" not in {row["user"] for row in shared.similar_users(["x"], k=200).rows()}
+    assert "y" not in {row["similar"] for row in shared.similar_users(["x"], k=200).rows()}
 
 
 @pytest.mark.parametrize("name", ["ease", "item-knn", "gf-cf", "popularity", "slim"])
@@ -117,9 +117,9 @@ def test_weights_count():
 def test_users_that_were_added_are_compared_too(model):
     after = model.update(Interactions.from_pairs(["ann", "bob", "bob"], ["i3", "i3", "nothing known"]))
     (first,) = after.similar_users(["ann"], k=1).rows()
-    assert first["user"] == "bob"
+    assert first["similar"] == "bob"
     assert first["similarity"] == pytest.approx(1, abs=1e-6)
-    assert "ann" not in {row["user"] for row in model.similar_users(history=[["i3"]], k=49).rows()}
+    assert "ann" not in {row["similar"] for row in model.similar_users(history=[["i3"]], k=49).rows()}
 
 
 def test_the_dial_compares_at_its_middle(data):
@@ -131,8 +131,8 @@ def test_the_dial_compares_at_its_middle(data):
 def test_lists_become_frames_and_text(model):
     found = model.similar_users(["u1", "u2"], k=2)
     frame = found.to_frame()
-    assert frame.columns == ["to", "rank", "user", "similarity", "links"]
-    assert frame["to"].to_list() == ["u1", "u1", "u2", "u2"]
+    assert frame.columns == ["user", "rank", "similar", "similarity", "links"]
+    assert frame["user"].to_list() == ["u1", "u1", "u2", "u2"]
     assert frame["links"].to_list()[0] == list(found.links[0][0])
     assert str(found).splitlines()[0] == "u1"
     assert len(str(found).splitlines()) == 6
@@ -156,7 +156,7 @@ def test_questions_that_cannot_be_meant_are_refused(model, tmp_path):
 
 
 def test_it_is_made_once_for_a_fitted_model(model, monkeypatch):
-    from corml import neighbours
+    from corml.recommend import neighbours
 
     model.similar_users(["u1"])
     monkeypatch.setattr(neighbours.Alike, "of", None)

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from corml import topn
-from corml.topn import band_of, block_of, top_k
+from corml.recommend import topn
+from corml.recommend.topn import band_of, block_of, top_k
 
 
 class Noted:

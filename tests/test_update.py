@@ -6,9 +6,10 @@ import pytest
 
 import corml
 from corml import Interactions, models
-from corml.errors import ModelFileError, UsageError
-from corml.fitted import present
-from corml.storage import container
+from corml.data.saved import labels as saved_labels
+from corml.errors import DataWarning, ModelFileError, UsageError
+from corml.models.fitted import present
+from corml.persistence import container
 from support import random_interactions
 
 DAY = 86_400
@@ -292,6 +293,24 @@ def test_weights_seen_pairs_times_and_titles_survive_a_file(tmp_path):
     assert read.titles == now.titles == {"i1b": "One"}
 
 
+def test_a_refit_after_an_update_knows_the_attributes_of_old_and_new_items(tmp_path):
+    pairs = {"user": list("aabbcc"), "item": list("xyyzxz")}
+    table = {"item": list("xyz"), "genre": ["A|B", "A", "B"], "price": [1.0, 2.0, None]}
+    model = corml.Popularity().fit(corml.load(pl.DataFrame(pairs), items=pl.DataFrame(table)))
+    later = {"item": list("xv"), "genre": ["C", "A"], "price": [9.0, 4.0]}
+    new = corml.load(pl.DataFrame({"user": ["a"], "item": ["v"]}), items=pl.DataFrame(later), as_update=True)
+    updated = model.update(new)
+    updated.save(tmp_path / "m.corml")
+    read = corml.read_model(tmp_path / "m.corml")
+    assert read.attributes_.to_frame().equals(model.attributes_.to_frame())  # nothing is learned before a refit
+    for again in (updated.refitted(), read.refitted()):
+        about = again.attributes_.on(again.items)
+        assert dict(zip(about.items, about.numbers("price"), strict=True)) == pytest.approx(
+            {"x": 1, "y": 2, "z": np.nan, "v": 4}, nan_ok=True
+        )
+        assert "v" in again.recommend(["c"], k=3, only={"genre": "A"})["c"]
+
+
 def test_without_histories_there_is_nothing_to_add_to(model, updated, new, tmp_path):
     updated.save(tmp_path / "m.corml", history=False)
     read = corml.read_model(tmp_path / "m.corml")
@@ -308,9 +327,9 @@ def test_without_histories_there_is_nothing_to_add_to(model, updated, new, tmp_p
         (lambda arrays, meta: meta["now"].pop("source"), "does not say where its histories came from"),
         (lambda arrays, meta: arrays.pop("now.indices"), "its matrix now is incomplete"),
         (lambda arrays, meta: arrays.update({"now.times": np.zeros(3)}), "its times of now are not one number"),
-        (lambda arrays, meta: arrays.update(container.encode_ids("now.users", ["u1"])), "user ids that were added"),
+        (lambda arrays, meta: arrays.update(saved_labels.encode_ids("now.users", ["u1"])), "user ids that were added"),
         (lambda arrays, meta: arrays.update({"now.odd": np.zeros(3)}), "holds arrays that no corml model has"),
-        (lambda arrays, meta: arrays.update(container.encode_ids("now.titles", ["a", "b"])), "2 titles for 1 new"),
+        (lambda arrays, meta: arrays.update(saved_labels.encode_ids("now.titles", ["a", "b"])), "2 titles for 1 new"),
     ],
 )
 def test_a_file_whose_additions_do_not_fit_is_refused(updated, tmp_path, change, sentence):
@@ -321,3 +340,63 @@ def test_a_file_whose_additions_do_not_fit_is_refused(updated, tmp_path, change,
     (tmp_path / "bad.corml").write_bytes(container.pack(arrays, meta))
     with pytest.raises(ModelFileError, match=sentence):
         corml.read_model(tmp_path / "bad.corml")
+
+
+def test_a_row_that_is_left_out_makes_nobody_known():
+    model = corml.CoRML().fit(corml.load(pl.DataFrame({"user": list("aabb"), "item": list("xyyz")})))
+    rows = {"user": ["a", None, "c", "d"], "item": ["z", "x", None, "v"], "rating": ["5", "5", "5", "many"]}
+    with pytest.warns(DataWarning, match="null ids: 2|bad rows skipped: 1"):
+        new = corml.load(pl.DataFrame(rows), null_ids="drop", max_bad_rows=0.5, as_update=True)
+    assert (list(new.users), list(new.items)) == (["a"], ["z"])
+    assert list(model.update(new).users_) == ["a", "b"]
+
+
+# --- what is odd about an update -------------------------------------------------------------------------------------
+
+EVENTS = {"event": "event", "weights": {"view": 1, "cart": 3}}
+
+
+def of_events(first=0):
+    rows = range(first, first + 30)
+    kinds = ["cart" if at % 3 else "view" for at in rows]
+    return pl.DataFrame({"user": [f"u{at % 7}" for at in rows], "item": [f"i{at % 9}" for at in rows], "event": kinds})
+
+
+@pytest.fixture(scope="module")
+def of_a_shop():
+    return corml.models.make("item-knn").fit(corml.load(of_events(), **EVENTS))
+
+
+@pytest.mark.filterwarnings("ignore:columns ignored")
+def test_data_without_event_types_are_not_added_to_events(of_a_shop):
+    with pytest.raises(UsageError, match="loaded with event types, 'view', 'cart', and the new ones without: each row"):
+        of_a_shop.update(corml.load(of_events(5), as_update=True))
+
+
+def test_other_weights_than_those_of_the_fit_are_warned_of(of_a_shop):
+    other = corml.load(of_events(5), event="event", weights={"view": 1, "cart": 5}, as_update=True)
+    with pytest.warns(DataWarning, match=r"with weights view=1; cart=3, and the new ones with view=1; cart=5: earlier"):
+        of_a_shop.update(other)
+
+
+def test_event_types_that_the_fit_did_not_know_are_warned_of(model):
+    with pytest.warns(DataWarning, match="The new data have event types, and those of the model have none"):
+        model.update(corml.load(of_events(), event="event", as_update=True))
+
+
+def test_the_same_update_twice_is_warned_of(of_a_shop, model, new, data):
+    more = corml.load(of_events(5), **EVENTS, as_update=True)
+    once = of_a_shop.update(more)
+    with pytest.warns(DataWarning, match=r"added before \(2.*, from 'frame'\): their weights count twice"):
+        once.update(more)
+    with pytest.warns(DataWarning, match="added before .*: nothing changes"):
+        model.update(new).update(new)
+    with pytest.warns(DataWarning, match=r"added before \(with the fit, "):
+        model.update(data)
+
+
+def test_a_frame_is_to_be_loaded_as_an_update(model):
+    with pytest.raises(
+        UsageError, match=r"update adds Interactions, not DataFrame: use corml\.load\(…, as_update=True"
+    ):
+        model.update(of_events())

@@ -7,10 +7,10 @@ import pytest
 
 import corml
 from corml import Interactions, models
+from corml.data.strength import of_mean_square_one
 from corml.errors import DataError, ModelFileError, UsageError, WeightsWarning
-from corml.method import estimator
-from corml.storage import container
-from corml.strength import of_mean_square_one
+from corml.models.corml import estimator
+from corml.persistence import container
 from support import random_interactions
 
 LEARN = ["corml", "corml-dial", "ease", "item-knn", "slim", "admm-slim", "gf-cf"]
@@ -141,11 +141,12 @@ def test_a_workspace_of_weighted_data_serves_weighted_fits():
 
 
 def test_the_filter_is_chosen_on_weighted_histories(monkeypatch):
-    data, looked_at = weighted(users=300, items=80, mean=8), []
-    plain = estimator.look
-    monkeypatch.setattr(estimator, "look", lambda R, *given, **how: looked_at.append(R) or plain(R, *given, **how))
+    data, learned_from = weighted(users=300, items=80, mean=8), []
+    plain = estimator.select_filter
+    spy = lambda R, *given, **how: learned_from.append(R) or plain(R, *given, **how)  # noqa: E731
+    monkeypatch.setattr(estimator, "select_filter", spy)
     corml.CoRML().fit(data)
-    np.testing.assert_allclose(looked_at[0].toarray(), of_mean_square_one(data.weighted).toarray())
+    np.testing.assert_allclose(learned_from[0].toarray(), of_mean_square_one(data.weighted).toarray())
 
 
 def test_evaluation_scores_weighted_histories():
@@ -236,6 +237,13 @@ def seen(data):
     )
 
 
+def test_the_note_on_weights_names_the_median_not_a_share_below_it(tmp_path):
+    rows = ["a,x,view", "a,y,view", "b,x,view", *["b,y,view"] * 500]
+    (tmp_path / "events.csv").write_text("\n".join(["user,item,event", *rows]))
+    notes = corml.load(tmp_path / "events.csv", event="event", weights={"view": 1}).source["notes"]
+    assert "weights of pairs: median 1, minimum 1, maximum 500 (repeated rows add up)" in notes
+
+
 def test_events_have_the_weight_of_their_kind_and_the_last_negative_one_decides(funnel):
     kinds = {"view": 1, "cart": 3, "buy": 10}
     data = corml.load(funnel, event="type", weights=kinds, negative={"return"})
@@ -243,7 +251,7 @@ def test_events_have_the_weight_of_their_kind_and_the_last_negative_one_decides(
     assert seen(data) == {"bx"}
     notes = data.source["notes"]
     assert "events: 1 pairs that weigh nothing or end with a negative event not learned from, only seen" in notes
-    assert "weights: from 1 to 11, half of the pairs below 3" in notes
+    assert "weights of pairs: median 3, minimum 1, maximum 11 (repeated rows add up)" in notes
     without = corml.load(funnel, event="type", weights=kinds, negative=["return"], time=False)
     assert "cz" not in strengths(without)
 
@@ -264,7 +272,7 @@ def test_quantities_add_up_and_are_transformed(funnel):
 
 
 def test_old_rows_count_less(funnel):
-    data = corml.load(funnel, half_life="30d")  # the latest is of 1 March: 30 days after 31 January
+    data = corml.load(funnel, half_life="30d", rating=False)  # the latest is of 1 March: 30 days after 31 January
     assert strengths(data) == {"ax": 0.5, "ay": 0.5, "bx": 2 ** (-29 / 30), "by": 1, "cz": 0.5, "cy": 0.5}
     added = corml.load(funnel, half_life="30d", weight="quantity")
     assert strengths(added)["ax"] == 2 * 0.5 + 0.25
@@ -288,7 +296,7 @@ def test_a_column_called_weight_may_be_the_weight(tmp_path):
         (
             {"event": "type", "weights": {"view": 1}},
             DataError,
-            "6 events of a kind without a weight: 'buy', 'return', 'cart'",
+            "6 events of a type without a weight: 'buy', 'return', 'cart'",
         ),
         ({"weights": {"view": 1}}, UsageError, "weights and negative are about kinds of events: name their column"),
         ({"negative": {"return"}}, UsageError, "weights and negative are about kinds of events"),
@@ -299,7 +307,7 @@ def test_a_column_called_weight_may_be_the_weight(tmp_path):
             "transform must be one of none, log1p, sqrt; got 'log'",
         ),
         ({"half_life": "long"}, UsageError, "half_life must be a length of time such as '30d'"),
-        ({"half_life": "3d", "time": False}, UsageError, "half_life needs the time of each row"),
+        ({"half_life": "3d", "time": False, "rating": False}, UsageError, "half_life needs the time of each row"),
         (
             {"event": "type", "weights": {"view": -1}},
             UsageError,
@@ -320,13 +328,13 @@ def test_what_cannot_be_meant_is_named(funnel, options, kind, sentence):
 
 
 def test_the_doctor_shows_what_the_weights_do(funnel):
-    from corml.datasets import examine
+    from corml.data import examine
 
     kinds = {"view": 1, "cart": 3, "buy": 10}
     report = examine(funnel, event="type", weights=kinds, negative={"return"})
     facts = dict(report.facts)
     assert facts["pairs only seen, not learned from"] == 1
-    assert facts["interactions the weights are worth"] == round(26**2 / (11**2 + 1 + 9 + 100 + 1))
+    assert facts["pairs of equal weight that would say as much"] == round(26**2 / (11**2 + 1 + 9 + 100 + 1))
     assert 0.4 < facts["weight of the strongest 10 % of pairs"] < 0.45
     assert facts["weights"]
     (repeated,) = [finding for finding in report.findings if "repeat a pair" in finding.what]
@@ -339,7 +347,7 @@ def test_the_doctor_shows_what_the_weights_do(funnel):
 def test_weights_are_written_and_read_again(suffix, timed, tmp_path):
     data = weighted()
     data = replace(data, times=np.arange(len(data)) + 0.5) if timed else data
-    corml.datasets.write(data, tmp_path / f"a{suffix}")
+    corml.data.write(data, tmp_path / f"a{suffix}")
     assert corml.load(tmp_path / f"a{suffix}", weight="weight").fingerprint == data.fingerprint
 
 

@@ -7,7 +7,7 @@ writes the drawing beside itself.
 from pathlib import Path
 
 import corml
-from corml import charts
+from corml.evaluation import charts
 
 METRICS = ("ndcg@10", "mrr@10", "recall@10", "novelty@10", "coverage@10")
 TURNS = (-0.4, -0.2, 0.0, 0.1, 0.2, 0.4)

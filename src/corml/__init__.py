@@ -12,65 +12,79 @@ import os
 import sys
 from typing import TYPE_CHECKING, Any
 
-import corml.lazy_polars  # noqa: F401 (a fork is noticed from now on)
+import corml._runtime.lazy_polars  # noqa: F401 (a fork is noticed from now on)
+from corml._runtime.version import VERSION
 
 # The allocator of Polars otherwise keeps what was freed for seconds, which doubles the peak of a load.
 if "polars" not in sys.modules:
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
 
 if TYPE_CHECKING:
-    from corml import baselines, charts, datasets, errors, evaluation, export, metrics, models, report, splits
-    from corml.attributes import Attributes
-    from corml.baselines.popularity import Popularity
-    from corml.datasets import load, load_items
+    from corml import data, errors, evaluation, models, report, splits
+    from corml.data import load, load_items
+    from corml.data.attributes import Attributes
+    from corml.data.interactions import Interactions
+    from corml.data.store import Store
     from corml.errors import CormlError
-    from corml.evaluation import Result, evaluate
+    from corml.evaluation import Result, charts, evaluate, metrics
     from corml.experiments import Study, compare, read_study
-    from corml.interactions import Interactions
-    from corml.method.estimator import CoRML
-    from corml.method.out_of_core.estimate import estimate
-    from corml.method.sparse.fit_cache import Workspace
+    from corml.experiments.tuning import Tuned, tune
     from corml.models import read_model
-    from corml.recommendations import Recommendations
-    from corml.rules import ListRules
-    from corml.scale import build_store
+    from corml.models.corml.estimator import CoRML
+    from corml.models.corml.sparse.reuse import Workspace
+    from corml.models.linear.popularity import Popularity
+    from corml.outofcore import build_store, estimate, fit_store, plan_store, recommend_to
+    from corml.recommend.recommendations import Recommendations
+    from corml.recommend.rules import ListRules
+    from corml.service import export
     from corml.splits import Split, StoreSplit, read_split, split
-    from corml.store import Store
-    from corml.tuning import Tuned, tune
 
-__version__ = "0.1.0"
+__version__ = VERSION
 
 # Names are looked up when first used, so that `import corml` stays light.
 _HOMES = {
-    "Attributes": "corml.attributes",
-    "CoRML": "corml.method.estimator",
+    "Attributes": "corml.data.attributes",
+    "CoRML": "corml.models.corml.estimator",
     "CormlError": "corml.errors",
-    "Interactions": "corml.interactions",
-    "ListRules": "corml.rules",
-    "Popularity": "corml.baselines.popularity",
-    "Recommendations": "corml.recommendations",
+    "Interactions": "corml.data.interactions",
+    "ListRules": "corml.recommend.rules",
+    "Popularity": "corml.models.linear.popularity",
+    "Recommendations": "corml.recommend.recommendations",
     "Result": "corml.evaluation",
     "Split": "corml.splits",
-    "Store": "corml.store",
+    "Store": "corml.data.store",
     "StoreSplit": "corml.splits",
     "Study": "corml.experiments",
-    "Tuned": "corml.tuning",
-    "Workspace": "corml.method.sparse.fit_cache",
-    "build_store": "corml.scale",
+    "Tuned": "corml.experiments.tuning",
+    "Workspace": "corml.models.corml.sparse.reuse",
+    "build_store": "corml.outofcore",
     "compare": "corml.experiments",
-    "estimate": "corml.method.out_of_core.estimate",
+    "estimate": "corml.outofcore",
     "evaluate": "corml.evaluation",
-    "load": "corml.datasets",
-    "load_items": "corml.datasets",
+    "fit_store": "corml.outofcore",
+    "load": "corml.data",
+    "load_items": "corml.data",
+    "plan_store": "corml.outofcore",
     "read_model": "corml.models",
     "read_split": "corml.splits",
     "read_study": "corml.experiments",
+    "recommend_to": "corml.outofcore",
     "split": "corml.splits",
-    "tune": "corml.tuning",
+    "tune": "corml.experiments.tuning",
 }
 
-# So are the rooms: `corml.metrics.names()` works after `import corml`.
-_ROOMS = ("baselines", "charts", "datasets", "errors", "evaluation", "export", "metrics", "models", "report", "splits")
+# So are submodules: `corml.metrics.names()` works after `import corml`.
+_MODULES = {
+    "charts": "corml.evaluation.charts",
+    "data": "corml.data",
+    "errors": "corml.errors",
+    "evaluation": "corml.evaluation",
+    "export": "corml.service.export",
+    "metrics": "corml.evaluation.metrics",
+    "models": "corml.models",
+    "report": "corml.report",
+    "splits": "corml.splits",
+}
 
 __all__ = [
     "Attributes",
@@ -87,23 +101,25 @@ __all__ = [
     "Study",
     "Tuned",
     "Workspace",
-    "baselines",
     "build_store",
     "charts",
     "compare",
-    "datasets",
+    "data",
     "errors",
     "estimate",
     "evaluate",
     "evaluation",
     "export",
+    "fit_store",
     "load",
     "load_items",
     "metrics",
     "models",
+    "plan_store",
     "read_model",
     "read_split",
     "read_study",
+    "recommend_to",
     "report",
     "split",
     "splits",
@@ -112,8 +128,8 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    if name in _ROOMS:
-        return importlib.import_module(f"corml.{name}")
+    if name in _MODULES:
+        return importlib.import_module(_MODULES[name])
     if name not in _HOMES:
         raise AttributeError(f"module 'corml' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)

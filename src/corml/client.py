@@ -27,7 +27,7 @@ BUSY = 503
 LONGEST_WAIT = 10.0  # seconds before another try, whatever the service says
 LONGEST_ANSWER = 64 << 20  # bytes
 LONGEST_DETAIL = 500  # characters of a sentence that is passed on
-NOT_OURS = "the answer is not one of corml serve: check the address."
+NOT_OURS = "this is not an answer of corml serve: check the address."
 
 
 class ServiceError(CormlError):
@@ -55,9 +55,7 @@ class Client:
         transport: httpx.BaseTransport | None = None,
     ) -> None:
         if token is not None and not re.fullmatch("[!-~]+", token):
-            raise UsageError(
-                "The token is none that a header holds: it has letters, digits and signs of ASCII, no blanks."
-            )
+            raise UsageError("Invalid token: use printable ASCII characters without spaces.")
         headers = {"Accept-Encoding": "identity"}
         headers |= {} if token is None else {"Authorization": f"Bearer {token}"}
         self._timeout = timeout
@@ -67,7 +65,7 @@ class Client:
         except httpx.InvalidURL:
             sound = False
         if not sound:
-            raise UsageError(f"{ascii_line(address)} is no address: write one as http://127.0.0.1:8000.")
+            raise UsageError(f"Invalid address {ascii_line(address)}: write one like http://127.0.0.1:8000.")
         self._model, self._retries = {} if model is None else {"model": model}, retries
 
     def recommend(
@@ -75,7 +73,8 @@ class Client:
     ) -> schema.ListAnswer:
         """The k best items.
 
-        Options: `k`, `novelty`, `exclude`, `only`, `seen`, `now`, `diversity`, `boost`, `max_per`, `explain`.
+        Options: `k`, `novelty`, `exclude`, `only`, `seen`, `hide_events`, `exclude_recent`, `now`, `diversity`,
+        `boost`, `max_per`, `explain`.
         """
         return self._post("/v1/recommend", {**_whom(history, user), **options}, schema.ListAnswer)
 
@@ -162,7 +161,9 @@ class Client:
         try:
             with self._http.stream(method, path, **how) as response:
                 if response.headers.get("content-encoding", "identity").lower() != "identity":
-                    raise ServiceError(response.status_code, "the answer is packed, and no packed one was asked for.")
+                    raise ServiceError(
+                        response.status_code, "the answer is compressed, although no compression was asked for."
+                    )
                 for piece in response.iter_bytes():
                     content += piece
                     if len(content) > LONGEST_ANSWER:

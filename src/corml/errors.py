@@ -12,13 +12,18 @@
     ├── ModelFileError                5   a model file that must not be trusted
     └── StudyError                    6   a part of a study failed; the rest of it is finished
     ConvergenceWarning                    a solver stopped before its tolerance
+    DataWarning                           rows, times, columns or ids were dropped, ignored or reinterpreted
     LeakageWarning                        a model is evaluated on pairs it was fitted on
+    WeightsWarning                        a model can only count weighted interactions
 
 Each message says what, where and what to do, in one line: the command line prints it as it is.
 """
 
 import json
+import os
 import re
+import sys
+import warnings
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
@@ -26,6 +31,7 @@ __all__ = [
     "ConvergenceWarning",
     "CormlError",
     "DataError",
+    "DataWarning",
     "ForkedError",
     "LeakageWarning",
     "ModelFileError",
@@ -36,9 +42,12 @@ __all__ = [
     "StudyError",
     "UnknownIdError",
     "UsageError",
+    "WeightsWarning",
+    "warn",
 ]
 
 INTERRUPTED = 75  # exit code: stopped by Ctrl-C or SIGTERM, nothing written, run it again
+_PACKAGE = os.path.dirname(os.path.abspath(__file__)) + os.sep
 _PERHAPS_ODD = re.compile("[^\n -~]")
 
 
@@ -126,12 +135,24 @@ class ConvergenceWarning(UserWarning):
     """A solver stopped before reaching its tolerance; its answer is usable but not optimal."""
 
 
+class DataWarning(UserWarning):
+    """Rows, times, columns or ids of the input were dropped, ignored or reinterpreted."""
+
+
 class LeakageWarning(UserWarning):
     """A model is evaluated on pairs it was fitted on: its figures are better than they would be on new data."""
 
 
 class WeightsWarning(UserWarning):
     """A model was fitted on weighted interactions that it can only count."""
+
+
+def warn(text: str, category: type[Warning] = DataWarning) -> None:
+    """Warn, and name the line outside this package that led here."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_PACKAGE):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(text, category, stacklevel=level)
 
 
 def quoted(values: Sequence[object], shown: int = 3) -> str:

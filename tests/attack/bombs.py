@@ -18,8 +18,8 @@ import polars as pl
 
 import corml
 from attack import mutate
-from corml import memory
-from corml.datasets import _databases, _expansion
+from corml._runtime import memory
+from corml.data.formats import _databases, _expansion
 
 FULL, SHORT = 600, 40
 HARMLESS = 8 << 20  # bytes that any file may grow to

@@ -8,8 +8,8 @@ import numpy as np
 from attack import mutate
 from attack.model_files import packed
 from corml import models
-from corml.settings import declared
-from corml.storage import container
+from corml._runtime.settings import declared
+from corml.persistence import container
 from support import random_interactions
 
 EACH = 500

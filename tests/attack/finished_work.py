@@ -10,7 +10,7 @@ import numpy as np
 import corml
 from attack import mutate
 from attack.arena import Unsound
-from corml.method.out_of_core import points
+from corml.outofcore.fit import pair_work
 from support import random_interactions
 
 FULL, SHORT = 300, 5
@@ -25,7 +25,7 @@ def prepare(folder: Path) -> dict[str, Any]:
     """A store, what a fit on it leaves when it is stopped in each of two stages, and what the fit learns."""
     random_interactions(3, users=60, items=24).to_frame().write_parquet(folder / "pairs.parquet")
     store = corml.build_store(folder / "pairs.parquet", folder / "valid.store")
-    points.SECONDS = 0.0  # every point of the solver is kept
+    pair_work.SECONDS = 0.0  # every point of the solver is kept
     for stage in ("solve", "pricing"):
         _stop(store, folder / stage, stage)
     return {"folder": folder, "store": store, "learned": _learned(store, folder / "whole")}
@@ -37,14 +37,14 @@ def _stop(store: Any, work: Path, stage: str) -> None:
             raise Stopped
 
     try:
-        corml.CoRML(**MODEL).fit(store, work=work, progress=progress)
+        corml.fit_store(corml.CoRML(**MODEL), store, work=work, progress=progress)
     except Stopped:
         return
     raise AssertionError(f"the fit was never in the stage {stage}")
 
 
 def _learned(store: Any, work: Path) -> list[list[float]]:
-    model = corml.CoRML(**MODEL).fit(store, work=work)
+    model = corml.fit_store(corml.CoRML(**MODEL), store, work=work)
     return np.asarray(model.scores([[label] for label in model.items.labels[:5]])).tolist()
 
 

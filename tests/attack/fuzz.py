@@ -13,9 +13,21 @@ from pathlib import Path
 from typing import Any
 
 ROOMS = {  # whose branches are followed; compiled functions cannot be
-    "data_reader": ("corml.datasets", "corml.ids"),
-    "model_loader": ("corml.storage", "corml.models", "corml.settings", "corml.attributes", "corml.ids"),
-    "request_decoder": ("corml.service", "corml.requests", "corml.filters", "corml.rules", "corml.cited"),
+    "data_reader": ("corml.data", "corml.data.ids"),
+    "model_loader": (
+        "corml.persistence",
+        "corml.models",
+        "corml._runtime.settings",
+        "corml.data.attributes",
+        "corml.data.ids",
+    ),
+    "request_decoder": (
+        "corml.service",
+        "corml.recommend.requests",
+        "corml.recommend.filters",
+        "corml.recommend.rules",
+        "corml.models.cited",
+    ),
 }
 LONGEST = {"data_reader": 4096, "model_loader": 12_000, "request_decoder": 1000}  # bytes of an input
 SECONDS = 5

@@ -13,7 +13,7 @@ from attack.arena import Unsound
 from attack.targets import rehashed
 from attack.variants import fitted_models
 from corml import models
-from corml.storage import container, tensors
+from corml.persistence import container, tensors
 from support import random_interactions
 
 FULL, SHORT = 5_000, 60

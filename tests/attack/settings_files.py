@@ -9,7 +9,7 @@ import corml
 from attack import mutate, program
 from attack.model_files import check_lists
 from corml import models
-from corml.settings import declared
+from corml._runtime.settings import declared
 from support import random_interactions
 
 FULL, SHORT = 600, 25

@@ -10,7 +10,7 @@ import numpy as np
 import corml
 from attack import mutate
 from attack.model_files import packed
-from corml.storage import container
+from corml.persistence import container
 from support import random_interactions
 
 FULL, SHORT = 700, 80

@@ -72,10 +72,10 @@ def _use(path: Path, valid: dict[str, Any], kind: int, folder: Path) -> None:
     if kind == 0:
         store.interactions().fingerprint  # noqa: B018
     elif kind == 1:
-        model = corml.CoRML(rank=4, adapt=False).fit(store)
+        model = corml.fit_store(corml.CoRML(rank=4, adapt=False), store)
         assert np.isfinite(model.recommend(history=[list(model.items)[:2]]).scores).all()
     elif kind == 2:
-        valid["model"].recommend_to(folder / "lists", data=store, k=3)
+        corml.recommend_to(valid["model"], folder / "lists", data=store, k=3)
     elif kind == 3:
         corml.split(store, "ratio", seed=1, out=folder / "parts")
     else:

@@ -15,18 +15,20 @@ import numpy as np
 
 from attack.arena import Unsound
 from corml import models
-from corml.datasets import _packed, _rows, _sources
-from corml.datasets._expansion import Expansion
-from corml.datasets._options import Notes, Options
-from corml.datasets._pairs import merge
-from corml.datasets._strength import check_options
+from corml.data import _sources
+from corml.data._options import Notes, Options
+from corml.data.cleaning import _rows
+from corml.data.cleaning._pairs import merge
+from corml.data.cleaning._strength import check_options
+from corml.data.formats import _packed
+from corml.data.formats._expansion import Expansion
 from corml.errors import CormlError
+from corml.persistence import container
 from corml.service.endpoint import _encode
 from corml.service.operations import TABLE
 from corml.service.parsing import from_json, from_query
 from corml.service.problems import Refusal
 from corml.service.served import Shelf, load
-from corml.storage import container
 
 __all__ = ["TARGETS", "rehashed"]
 
@@ -44,7 +46,7 @@ def data_reader(data: bytes) -> None:
     if len(data) < 2:
         return
     kind, given = KINDS[data[0] % len(KINDS)], OPTIONS[data[1] % len(OPTIONS)]
-    name, options, notes = f"d.{kind}", Options(**given), Notes()
+    name, options, notes = f"d.{kind}", Options(**given), Notes(warner=_check_line)
     try:
         check_options(options)
         limit = Expansion(len(data), options.allow_expansion, name)
@@ -122,8 +124,12 @@ def rehashed(data: bytes) -> bytes:
 
 
 def _check_sentence(refusal: CormlError) -> None:
-    if not str(refusal).isprintable() or len(str(refusal)) > 2000:
-        raise Unsound(f"the refusal cannot be printed: {json.dumps(str(refusal))[:300]}")
+    _check_line(str(refusal))
+
+
+def _check_line(line: str) -> None:
+    if not line.isprintable() or len(line) > 2000:
+        raise Unsound(f"a refusal or a warning cannot be printed: {json.dumps(line)[:300]}")
 
 
 def _check_finite(numbers: Any) -> None:

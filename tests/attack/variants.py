@@ -7,7 +7,7 @@ import numpy as np
 
 import corml
 from corml import Interactions, models
-from corml.settings import declared
+from corml._runtime.settings import declared
 from support import random_interactions, with_weights
 
 __all__ = ["fitted_models"]

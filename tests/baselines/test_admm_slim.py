@@ -5,10 +5,10 @@ import pytest
 from scipy.sparse import issparse
 
 import corml
-from corml import memory
-from corml.baselines.admm_slim import ADMMSLIM
-from corml.baselines.ease import EASE
+from corml._runtime import memory
 from corml.errors import ConvergenceWarning, ResourceError, SettingError
+from corml.models.linear.admm_slim import ADMMSLIM
+from corml.models.linear.ease import EASE
 from support import random_interactions
 
 PATIENT = {"tol": 1e-6, "max_steps": 5000}

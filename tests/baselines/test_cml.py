@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from corml import models
-from corml.neural.hard_negatives import hard_negatives
-from corml.neural.sampling import Batch
+from corml.models.neural.training.hard_negatives import hard_negatives
+from corml.models.neural.training.sampling import Batch
 from support import learner_of, one_batch, random_interactions
 
 torch = pytest.importorskip("torch")

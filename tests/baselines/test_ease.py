@@ -7,12 +7,12 @@ from hypothesis import strategies as st
 from scipy.sparse import issparse
 
 import corml
-from corml import memory
-from corml.baselines import ease
-from corml.baselines._item_item import largest_of_columns
-from corml.baselines.ease import EASE
+from corml._runtime import memory
 from corml.errors import ResourceError, SettingError
 from corml.linalg import local, spd
+from corml.models.linear import ease
+from corml.models.linear._item_item import largest_of_columns
+from corml.models.linear.ease import EASE
 from support import random_interactions
 
 

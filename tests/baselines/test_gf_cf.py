@@ -6,10 +6,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corml
-from corml.baselines import gf_cf
-from corml.baselines.gf_cf import GFCF
 from corml.errors import ModelFileError, SettingError, UsageError
-from corml.storage.model_file import save_model
+from corml.models.linear import gf_cf
+from corml.models.linear.gf_cf import GFCF
+from corml.models.saved.model_file import save_model
 from support import random_interactions, with_arrays
 
 

@@ -6,9 +6,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corml
-from corml.baselines.item_knn import ItemKNN
 from corml.errors import SettingError
-from corml.linalg import pairs
+from corml.linalg import gram as pairs
+from corml.models.linear.item_knn import ItemKNN
 from support import random_interactions
 
 

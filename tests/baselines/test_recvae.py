@@ -6,7 +6,7 @@ from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm
 
 from corml import models
-from corml.baselines import recvae
+from corml.models.neural import recvae
 from support import new_learner, random_interactions
 
 torch = pytest.importorskip("torch")

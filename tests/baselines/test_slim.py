@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 from scipy.sparse import csc_matrix
 
 import corml
-from corml import memory
-from corml.baselines import slim
-from corml.baselines._item_item import chance
-from corml.baselines.admm_slim import ADMMSLIM
-from corml.baselines.slim import SLIM
+from corml._runtime import memory
 from corml.errors import ConvergenceWarning, ResourceError, SettingError, UsageError
 from corml.linalg import descent
+from corml.models.linear import slim
+from corml.models.linear._item_item import chance
+from corml.models.linear.admm_slim import ADMMSLIM
+from corml.models.linear.slim import SLIM
 from support import random_interactions
 
 

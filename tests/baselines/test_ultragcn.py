@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from corml import models
-from corml.baselines import ultragcn
-from corml.interactions import Interactions
+from corml.data.interactions import Interactions
+from corml.models.neural import ultragcn
 from support import learner_of, one_batch, random_interactions
 
 torch = pytest.importorskip("torch")

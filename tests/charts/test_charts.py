@@ -7,10 +7,10 @@ from xml.etree import ElementTree
 import numpy as np
 import pytest
 
-from corml.charts import STYLE, Axis, Bars, Chart, Dots, Line, bars, dots, histogram, lines
-from corml.charts._svg import clip, width_of
-from corml.charts.axis import Scale, decades, fitted, nice_ticks, wording
 from corml.errors import UsageError
+from corml.evaluation.charts import STYLE, Axis, Bars, Chart, Dots, Line, bars, dots, histogram, lines
+from corml.evaluation.charts._svg import clip, width_of
+from corml.evaluation.charts.axis import Scale, decades, fitted, nice_ticks, wording
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = ["CoRML", "a <b> & $x^2$", "千と千尋", *map("model {}".format, range(6))]

@@ -9,9 +9,9 @@ from types import SimpleNamespace
 
 import pytest
 
-from corml import address_space, memory
+from corml._runtime import address_space, memory
 from corml.cli import _main
-from corml.datasets import _cost, load
+from corml.data import _cost, load
 from corml.errors import ResourceError
 
 MIB = 1 << 20
@@ -123,7 +123,10 @@ def test_every_command_works_or_says_so_under_any_limit_on_addresses(folder, com
 
 def test_all_libraries_are_loaded_before_data_take_the_addresses_they_need(folder):
     """OpenBLAS, loaded when none were left, waited without end, and no signal was heard."""
-    check = "import sys; from corml import address_space as a; a.prepare(''); print({*a.LIBRARIES} - {*sys.modules})"
+    check = (
+        "import sys; from corml._runtime import address_space as a; "
+        "a.prepare(''); print({*a.LIBRARIES} - {*sys.modules})"
+    )
     done = subprocess.run(
         [sys.executable, "-c", check],
         capture_output=True,
@@ -145,24 +148,6 @@ def test_many_rows_are_worked_on_or_refused_under_any_limit_on_addresses(many_ro
     words = (*COMMANDS[command], *(("--model", "item-knn") if "fit" in command else ()))
     code, said = limited(limit * MIB, *words, where=tmp_path)
     assert is_polite(code, said), (code, said[-2000:])
-
-
-def test_what_openblas_needs_for_every_thread_is_taken_before_data_take_the_addresses():
-    """It took a buffer when a thread first multiplied, and where there was none it ended the process with code 1."""
-    check = (
-        "from corml import address_space, memory; address_space.prepare(''); before = memory.addresses()\n"
-        "import numpy, scipy.linalg; from corml.parallel import each; A = numpy.ones((600, 600), dtype='f')\n"
-        "sum(each(lambda _: float((A @ A)[0, 0] + scipy.linalg.blas.sgemm(1, A, A)[0, 0]), 20)), A @ A\n"
-        "print(memory.addresses() - before)"
-    )
-    done = subprocess.run(
-        [sys.executable, "-c", check],
-        capture_output=True,
-        text=True,
-        env={**os.environ, "CORML_THREADS": str(THREADS)},
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, (4 * FLOOR, 4 * FLOOR)),
-    )
-    assert int(done.stdout) < address_space.BUFFERS  # stacks of threads are no buffers
 
 
 def test_reading_asks_for_what_polars_keeps_where_addresses_are_limited(folder, monkeypatch):

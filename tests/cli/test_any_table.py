@@ -21,9 +21,9 @@ def test_one_command_reads_a_messy_export(run, here):
     assert done.json["facts"]["users"] == 9
     assert done.json["facts"]["last time"] == "2024-01-28T10:00:00+00:00"
     for said in (
-        "note: null ids: 1 of 62 rows without a user or an item left out",
-        "note: bad rows skipped: 1, the first at 'export.csv', line 64: there are 1 fields where 4 are expected",
-        "note: negative ratings: 1 rows (returns, corrections) left out",
+        "warning: null ids: 1 of 62 rows without a user or an item left out",
+        "warning: bad rows skipped: 1, the first: 'export.csv', line 64: there are 1 fields where 4 are expected",
+        "warning: negative ratings: 1 rows (returns, corrections) left out",
     ):
         assert said in done.err
 

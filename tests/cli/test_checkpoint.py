@@ -22,7 +22,7 @@ def csv(here, shop):
 
 def interrupt(monkeypatch, *, epoch):
     """Ctrl-C when an epoch begins."""
-    from corml.neural import training
+    from corml.models.neural.training import loop as training
 
     whole = training._epoch
 
@@ -70,7 +70,7 @@ def test_ctrl_c_before_the_checkpoint_was_read_says_that_nothing_was_saved(run, 
         raise KeyboardInterrupt
 
     (here / "checkpoint").write_bytes(b"something else")
-    monkeypatch.setattr("corml.neural.gradient_model.GradientModel.fit", stopped)
+    monkeypatch.setattr("corml.models.neural.training.gradient_model.GradientModel.fit", stopped)
     outcome = run("fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", *QUICK)
     assert outcome.code == 75
     assert "Stopped before the end of the first epoch: nothing was saved. Run it again." in outcome.err
@@ -172,7 +172,7 @@ def test_a_killed_training_continues(run, here, csv):
     """SIGTERM from outside, in the middle of the third epoch."""
     slow = """
 import sys, time
-from corml.neural import training
+from corml.models.neural.training import loop as training
 whole = training._epoch
 def slow(learner, optimisers, seed, state, *rest):
     if state.epoch == 2:

@@ -15,7 +15,10 @@ def test_a_table_with_tests_is_printed_and_everything_is_written(run, here, shop
     outcome = run(*given, "--out", "study")
     assert outcome.code == 0
     assert outcome.out.startswith("model")
-    assert "p (Wilcoxon)" in outcome.out
+    assert "p (Wilcoxon)" not in outcome.out  # every test is on the page, and printed with -v
+    assert "ndcg@10 decides; 40 users" in outcome.out
+    assert len(outcome.out.splitlines()) < 12
+    assert "p (Wilcoxon)" in run(*given, "--out", "study", "-v").out
     assert "1 of 2: ease: ndcg@10" in outcome.err
     assert "about" in outcome.err  # the time left
     for name in ("tables.txt", "tables.md", "tables.tex", "results.csv", "results.json", "report.html", "study.json"):
@@ -73,7 +76,7 @@ def test_a_model_that_fails_is_named_with_exit_code_6_and_the_others_finish(run,
     def fail(*_, **__):
         raise MemoryError
 
-    monkeypatch.setattr("corml.baselines.ease.EASE._fit", fail)
+    monkeypatch.setattr("corml.models.linear.ease.EASE._fit", fail)
     outcome = run("compare", shop / "ratings.csv", *MODELS, "--out", "study")
     assert outcome.code == 6
     assert (

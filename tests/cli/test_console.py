@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from corml import console_progress
+from corml._runtime import console_progress
 from corml.cli import _console, _main, _stopping
 from corml.errors import DataError
 
@@ -110,23 +110,45 @@ def test_lists_are_one_stage_at_any_speed_and_their_time_left_is_that_of_this_ru
 def kernel(tmp_path, monkeypatch):
     """A kernel nobody has compiled yet."""
     (tmp_path / "fresh_kernel.py").write_text(
-        "from corml.compiled import njit\n\n@njit(cache=True, nogil=True)\ndef double(x):\n    return 2 * x\n"
+        "from corml._runtime.compiled import njit\n\n@njit(cache=True, nogil=True)\ndef double(x):\n    return 2 * x\n"
     )
     monkeypatch.syspath_prepend(tmp_path)
     monkeypatch.delitem(sys.modules, "fresh_kernel", raising=False)
     return importlib.import_module("fresh_kernel").double
 
 
-def test_a_log_says_at_once_and_once_that_kernels_are_compiled(kernel, capsys):
+def test_a_log_mentions_a_long_compilation_once_on_a_machine(kernel, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(console_progress, "COMPILE_SECONDS", 0.0)
     with _console.progress():
         kernel(1)
         kernel(1.0)
-    assert capsys.readouterr().err.splitlines() == [
-        "compile: kernels are compiled for this machine, which takes some seconds, once"
-    ]
-    with _console.progress():
-        kernel(2)
+    assert capsys.readouterr().err.splitlines() == [console_progress.COMPILING]
+    with _console.progress():  # another command, with another kernel
+        kernel(1 + 0j)
     assert capsys.readouterr().err == ""
+
+
+def test_a_short_compilation_is_not_mentioned(kernel, tmp_path, monkeypatch, capsys):
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "cache"))
+    monkeypatch.setattr(console_progress, "COMPILE_SECONDS", 1000.0)
+    with _console.progress():
+        kernel(1)
+        kernel(1.0)
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.parametrize("place", ["a-file", ""])
+def test_a_compilation_is_mentioned_where_nothing_can_be_kept(tmp_path, monkeypatch, capsys, place):
+    (tmp_path / "a-file").touch()
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / place) if place else "not-absolute")
+    monkeypatch.setattr(console_progress, "COMPILE_SECONDS", 0.0)
+    monkeypatch.chdir(tmp_path)
+    for _ in range(2):
+        with _console.progress() as show:
+            show("compile", 0, 1)
+    assert capsys.readouterr().err.splitlines() == [console_progress.COMPILING] * 2
+    assert [path.name for path in tmp_path.iterdir()] == ["a-file"]
 
 
 def test_a_terminal_shows_compilation_as_a_bar(kernel, monkeypatch):
@@ -147,7 +169,7 @@ def broken(monkeypatch):
         def fail(*_, **__):
             raise fault
 
-        monkeypatch.setattr("corml.metrics.describe", fail)
+        monkeypatch.setattr("corml.evaluation.metrics.describe", fail)
 
     return choose
 

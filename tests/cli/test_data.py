@@ -5,7 +5,7 @@ import os
 import pytest
 
 import corml
-from corml import datasets
+from corml import data as datasets
 
 
 def test_known_sets_are_listed_with_their_terms(run, here, monkeypatch):

@@ -1,13 +1,11 @@
 """corml plan: what a fit on a store will take; corml fit STORE --plan: its stages."""
 
 import json
-from dataclasses import fields
 
 import pytest
 
 import corml
-from corml.method.out_of_core import estimate
-from corml.method.out_of_core.rates import Rates
+from corml.outofcore.fit import estimate
 from support import random_interactions
 
 SHAPE = ("--interactions", "1e9", "--items", "1e6", "--users", "1e8")
@@ -16,7 +14,7 @@ SHAPE = ("--interactions", "1e9", "--items", "1e6", "--users", "1e8")
 @pytest.fixture(autouse=True)
 def _no_clock(monkeypatch):
     """A nanosecond for everything, so that what is printed is always the same."""
-    same = Rates(**{one.name: 1e-9 for one in fields(Rates)})
+    same = dict.fromkeys(estimate.RATES, 1e-9)
     monkeypatch.setattr(estimate, "measure_rates", lambda items: same)
 
 
@@ -28,22 +26,25 @@ def store(tmp_path):
 
 
 def test_a_table_bars_and_a_sentence_are_printed(run, tmp_path):
-    outcome = run("plan", *SHAPE, "--nodes", "32", "--cores", "16", "--price", "0.05")
+    outcome = run("plan", *SHAPE, "--nodes", "32", "--cores", "16")
     assert outcome.code == 0
-    assert "assumed: user skew 2, distinct 0.5, mutual 1.15, partner skew 1.1, popular 1.4" in outcome.out
+    assert "assumed: user skew 2, distinct 0.5" in outcome.out
     assert "documented 0.00 µs a row" in outcome.out
-    for stage in ("read and encode", "matrix", "look: V", "candidates", "solve", "pricing", "lists for everybody"):
+    for stage in (
+        "read and encode",
+        "matrix",
+        "filter selection: V",
+        "candidates",
+        "solve",
+        "pricing",
+        "lists for all users",
+    ):
         assert sum(line.strip().startswith(f"{stage}  ") for line in outcome.out.splitlines()) == 2  # table and bars
     last = outcome.out.strip().splitlines()[-1]
     assert last.startswith("About ")
-    assert "on 32 nodes of 16 cores, at a cost of" in last
+    assert "on 32 nodes of 16 cores" in last
     assert "(estimated)" in last
     assert not list(tmp_path.iterdir())
-
-
-def test_without_a_price_there_is_no_cost(run):
-    outcome = run("plan", *SHAPE)
-    assert "cost" not in outcome.out
 
 
 def test_json_is_valid_and_says_that_it_is_estimated(run):
@@ -51,19 +52,19 @@ def test_json_is_valid_and_says_that_it_is_estimated(run):
     assert found["label"] == "estimated"
     assert {stage["label"] for stage in found["stages"]} == {"estimated"}
     assert found["counts"]["interactions"] == 10**9
-    assert found["machines"] == {"nodes": 4, "cores": 2, "network": 2**30, "price": 0}
+    assert (found["nodes"], found["cores"]) == (4, 2)
     assert found["seconds"] == pytest.approx(sum(stage["seconds"] for stage in found["stages"]))
-    assert found["assumptions"]["user_skew"] == 2
+    assert found["counts"]["assumed"]
+    assert found["unevenness"]["user_skew"] == pytest.approx(2)
     assert found["sentence"].endswith("GiB.")
 
 
 def test_settings_and_assumptions_are_followed(run):
-    how = ("--rank", "64", "--candidates", "50", "--set", "adapt=false", "--user-skew", "5", "--network", "10GB/s")
+    how = ("--rank", "64", "--candidates", "50", "--set", "adapt=false", "--user-skew", "5")
     found = json.loads(run("plan", *SHAPE, *how, "--json").out)
     assert (found["counts"]["rank"], found["counts"]["candidates"]) == (64, 50)
     assert found["counts"]["visits"] == pytest.approx(5e10)
-    assert found["machines"]["network"] == 10 * 2**30
-    assert not any(stage["name"].startswith("look") for stage in found["stages"])
+    assert not any(stage["name"].startswith("filter selection") for stage in found["stages"])
 
 
 def test_a_store_is_counted_and_left_alone(run, store, tmp_path):
@@ -82,7 +83,7 @@ def test_a_chart_is_written(run, tmp_path):
     )
     text = path.read_text("utf-8")
     assert text.startswith("<svg")
-    for word in ("lists for everybody", "read and encode", "Estimated time of each stage", "hours"):
+    for word in ("lists for all users", "read and encode", "Estimated time of each stage", "hours"):
         assert word in text
 
 
@@ -95,8 +96,6 @@ def test_a_chart_is_written(run, tmp_path):
         ((*SHAPE[:2], "--items", "nan", *SHAPE[4:]), "--items takes a whole number"),
         (("--interactions", "1e9", "--items", "10", "--users", "10"), "10 users have at most 100 pairs with 10 items"),
         ((*SHAPE, "--nodes", "0"), "--nodes must be a whole number from 1"),
-        ((*SHAPE, "--network", "fast"), "--network takes bytes a second such as 1GB/s; got "),
-        ((*SHAPE, "--price", "-1"), "--price must be 0 or more; got -1"),
         ((*SHAPE, "--distinct", "2"), "--distinct must be above 0, up to 1; got 2"),
         ((*SHAPE, "--rank", "-4"), "rank of CoRML must be"),
         ((*SHAPE, "--chart", "plan.png"), "A chart is written as .svg; got "),
@@ -112,7 +111,7 @@ def test_bad_input_gets_one_clear_sentence(run, given, message):
 
 
 def test_a_store_and_numbers_are_refused_together(run, store):
-    assert "A store knows its own numbers" in run("plan", store, "--items", "5").err
+    assert "A store has its own numbers" in run("plan", store, "--items", "5").err
 
 
 # --- corml fit STORE -------------------------------------------------------------------------------------------------
@@ -135,7 +134,7 @@ def test_a_fit_on_a_store_tells_its_plan_first(run, store, tmp_path):
     assert told.startswith("plan: ")
     assert "tasks; the driver needs" in told
     columns, *rows = told.splitlines()[1:]
-    assert columns.split() == ["stage", "rounds", "tasks", "work", "read", "moved", "driver", "worker"]
+    assert columns.split() == ["stage", "rounds", "tasks", "work", "read", "written", "worker"]
     assert [
         stage for stage in ("matrix", "V", "candidates", "solve") if any(row.startswith(f"{stage} ") for row in rows)
     ]

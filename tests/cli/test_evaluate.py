@@ -4,7 +4,7 @@ import polars as pl
 import pytest
 
 import corml
-from corml.storage.container import pack, read
+from corml.persistence.container import pack, read
 
 SPLITS = {
     "ratio": ["--split-set", "seed=7", "--split-set", "shares=.7,.1,.2"],
@@ -23,7 +23,7 @@ def test_every_split_is_reproduced_from_what_the_model_file_recorded(run, here, 
     fitted = run("fit", "ratings.csv", "-o", "m.corml", *given, "--json").json
     evaluated = run("evaluate", "m.corml", "--json")
     assert evaluated.json["metrics"] == pytest.approx(fitted["metrics"])
-    assert "warning" not in evaluated.err
+    assert "warning: the model" not in evaluated.err
     verified = run("verify", "m.corml")
     assert verified.code == 0
     assert "verified: the data, the split and every metric are the same" in verified.out
@@ -33,7 +33,7 @@ def test_every_split_is_reproduced_from_what_the_model_file_recorded(run, here, 
 def test_a_model_without_its_users_is_not_suspected_on_the_split_it_was_fitted_on(run, here, shop):
     (here / "ratings.csv").write_text((shop / "ratings.csv").read_text())
     assert run("fit", "ratings.csv", "-o", "m.corml", "--split", "ratio", "--no-history").code == 0
-    assert "warning" not in run("evaluate", "m.corml").err
+    assert "warning: the model" not in run("evaluate", "m.corml").err
     other = run("evaluate", "m.corml", "--split-set", "seed=1")
     assert "warning: the model was not fitted on the train part of this split" in other.err
 
@@ -155,7 +155,7 @@ def test_ready_made_parts_are_evaluated(run, here, shop):
     files = ["--train", "train.csv", "--valid", "valid.csv", "--test", "test.csv"]
     test, valid = (run("evaluate", "m.corml", *files, "--part", part, "--json") for part in ("test", "valid"))
     assert test.json["metrics"] != valid.json["metrics"]
-    assert "warning" not in test.err
+    assert "warning: the model" not in test.err
     assert run("evaluate", "m.corml", *files[:2], *files[4:], "-m", "recall@3").code == 0
 
 

@@ -5,12 +5,12 @@ import sqlite3
 from contextlib import closing
 
 import corml
-from corml.export import targets
-from corml.storage import container
+from corml.persistence import container
+from corml.service.export import targets
 
 
 def test_the_printed_query_recommends(run, shop, here):
-    done = run("export", shop / "all.corml", "--to", "sqlite", "--pairs", "all")
+    done = run("export", shop / "all.corml", "--to", "sqlite", "--pairs", "all", "-v")
     assert done.code == 0
     first, _, query = done.out.partition("\n")
     assert first.startswith("wrote all.sqlite: 25 items, ")
@@ -41,8 +41,14 @@ def test_help_names_every_target(run):
     assert all(name in run("export", "--help").out for name in targets())
 
 
-def test_quiet_leaves_the_query(run, shop, here):
-    done = run("export", shop / "all.corml", "--to", "sqlite", "-q")
+def test_the_query_is_printed_only_with_verbose_and_else_it_is_said_where_it_is(run, shop, here):
+    done = run("export", shop / "all.corml", "--to", "sqlite")
+    assert len(done.out.splitlines()) == 1
+    assert "in the table metadata, under the name query" in done.err
+    done = run("export", shop / "all.corml", "--to", "parquet")
+    assert "the query that recommends is in all.parquet/query.sql" in done.err
+    assert (here / "all.parquet" / "query.sql").exists()
+    done = run("export", shop / "all.corml", "--to", "sqlite", "--force", "-q", "-v")
     assert done.out.startswith("WITH known AS (")
     assert done.err == ""
 

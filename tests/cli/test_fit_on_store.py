@@ -19,7 +19,7 @@ def test_a_store_is_fitted_in_files_and_what_was_finished_stays_there(run, store
     def full(*_, **__):
         raise corml.errors.DataError("The disk is full.")
 
-    monkeypatch.setattr("corml.method.out_of_core.fit.checked", full)
+    monkeypatch.setattr("corml.outofcore.fit.fit.checked", full)
     assert run("fit", store.path, "--out", tmp_path / "m.corml").code == 3
     assert (store.path / "fit" / "durable").is_dir()
     monkeypatch.undo()

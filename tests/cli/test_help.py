@@ -7,11 +7,13 @@ import sys
 import pytest
 
 import corml
-from corml import metrics, models, plugins, splits
+from corml import models, plugins, splits
+from corml._runtime.settings import declared
 from corml.cli._commands import ORDER, short_help
-from corml.settings import declared
+from corml.evaluation import metrics
 
-COMMANDS = [[name] for name in plugins.names("corml.cli")]
+NAMES = [name.replace("_", "-") for name in plugins.names("corml.cli")]
+COMMANDS = [[name] for name in NAMES]
 COMMANDS += [["data", name] for name in ("list", "fetch", "info", "convert", "split")]
 
 
@@ -29,14 +31,14 @@ def test_the_version_is_that_of_the_package(run):
 
 
 def test_help_lists_every_command_in_the_order_of_use_and_cuts_no_line(run):
-    listed = re.findall(r"^  ([a-z]+) {2,}(\S.*)$", run("--help").out.partition("Commands:")[2], re.MULTILINE)
+    listed = re.findall(r"^  ([a-z-]+) {2,}(\S.*)$", run("--help").out.partition("Commands:")[2], re.MULTILINE)
     assert [name for name, _ in listed] == list(ORDER)
-    assert set(ORDER) == set(plugins.names("corml.cli"))
+    assert set(ORDER) == set(NAMES)
     assert all(line.endswith(".") and not line.endswith("...") for _, line in listed)
     assert "..." not in run("data", "--help").out.partition("Commands:")[2]
 
 
-@pytest.mark.parametrize("name", plugins.names("corml.cli"))
+@pytest.mark.parametrize("name", NAMES)
 def test_the_short_help_of_a_command_is_the_first_line_of_its_help(run, name):
     listed = words(run("--help").out.partition("Commands:")[2])
     first = run(name, "--help").out.split("\n\n")[1]
@@ -86,13 +88,15 @@ def test_help_on_splitting_names_every_split_and_every_option(run):
 
 
 def test_metrics_are_shown_with_a_formula(run):
-    shown, listed = run("metrics").out, run("metrics", "--json").json
+    shown, listed = run("metrics", "-v").out, run("metrics", "--json").json
     assert [row["name"] for row in listed] == [name for name, *_ in metrics.describe()]
     assert all(row["formula"] and row["formula"] in shown for row in listed)
+    assert len(run("metrics").out.splitlines()) == len(listed)
 
 
 def test_models_are_shown_with_every_setting_and_their_papers(run):
-    shown, listed = run("models").out, run("models", "--json").json
+    shown, listed = run("models", "-v").out, run("models", "--json").json
+    assert len(run("models").out.splitlines()) == len(listed)
     assert list(listed) == list(models.names())
     for name, about in listed.items():
         model = models.get(name)

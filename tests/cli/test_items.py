@@ -38,7 +38,7 @@ def test_fit_keeps_the_table_and_its_titles(shop):
 
 
 def test_inspect_shows_the_kinds_of_columns(shop):
-    shown = " ".join(shop("inspect", "shop.corml").out.split())
+    shown = " ".join(shop("inspect", "-v", "shop.corml").out.split())
     assert "attribute of items" in shown
     assert "title text genre category price number available_from time" in shown
 

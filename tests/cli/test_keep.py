@@ -14,7 +14,8 @@ import pytest
 import corml
 from corml.cli import fit as fit_command
 from corml.errors import DataError, ResourceError
-from corml.storage import atomic, model_file, unfinished
+from corml.models.saved import model_file
+from corml.persistence import atomic, unfinished
 from support import random_interactions
 
 KEPT = re.compile(r"The fit is not lost: it is kept in '(.+?)'\. When there is room, move it: mv \S+ \S+$")
@@ -172,7 +173,7 @@ def test_where_there_is_room_only_without_histories_those_are_left_out_and_that_
 def test_where_nothing_can_be_written_that_is_said_and_nothing_is_left(table):
     made = with_limit_on_files(100, table)
     assert made.returncode == 3
-    assert made.stderr.splitlines()[-1].endswith("No other place could be written either: make room and fit again.")
+    assert made.stderr.splitlines()[-1].endswith("No other place could be written either: make room and run it again.")
     left = [name for folder in ("models", "TMPDIR", "HOME", ".") for name in os.listdir(table / folder)]
     assert not [name for name in left if "kept" in name or name.endswith((".tmp", ".corml"))]
 

@@ -65,8 +65,12 @@ def place(here, shop, inputs, monkeypatch):
         raise LongWorkError
 
     for name in (
-        *("corml.datasets._load.gather", "corml.method.estimator.fit_as_planned", "corml.scale.build.split_files"),
-        *("corml.method.out_of_core.on_store.fit_store", "corml.recommender.Recommender.recommend"),
+        *(
+            "corml.data._load.gather",
+            "corml.models.corml.estimator.fit_as_planned",
+            "corml.outofcore.ingest.build.split_files",
+        ),
+        *("corml.outofcore.fit_store", "corml.models.recommender.Recommender.recommend"),
     ):
         monkeypatch.setattr(name, fail)
     return here
@@ -124,9 +128,55 @@ def test_a_journal_behind_a_link_that_leads_nowhere_is_refused_before_the_work(r
     assert os.path.islink(place / link)
 
 
-def test_a_model_takes_the_place_of_a_link_that_leads_to_itself(run, here, shop):
-    (here / "m.corml").symlink_to(here / "m.corml")
-    outcome = run("fit", shop / "ratings.csv", "--model", "popularity", "--out", "m.corml")
+LINKED = {name: words for name, words in COMMANDS.items() if "{}/" not in words}
+
+
+@pytest.mark.parametrize("command", LINKED)
+def test_a_link_to_a_device_is_refused_before_the_work_and_stays(run, place, command):
+    """Not /dev/null itself, which root could replace if this went wrong."""
+    ending = next(word for word in COMMANDS[command] if word.startswith("{}")).removeprefix("{}")
+    (place / f"null{ending}").symlink_to(os.devnull)
+    outcome = run(*(word.replace("{}", "null") for word in COMMANDS[command]))
+    assert outcome.code in (2, 3), outcome
+    assert os.readlink(place / f"null{ending}") == os.devnull
+
+
+WRITERS = {
+    "fit": (["fit", "r.csv", "--model", "popularity", "--out", "{}"], ".corml"),
+    "recommend": (["recommend", "m", "--all", "--out", "{}"], ".csv"),
+    "recommend json": (["recommend", "m", "--all", "--out", "{}"], ".json"),
+    "export": (["export", "m", "--to", "sqlite", "--out", "{}"], ".sqlite"),
+    "export a page": (["export", "m", "--to", "html", "--out", "{}"], ".html"),
+    "tune": (["tune", "r.csv", "--model", "popularity", "--trials", "1", "--out", "{}"], ".toml"),
+    "tune with a journal": (["tune", "r.csv", "--model", "popularity", "--trials", "1", "--journal", "{}"], ".journal"),
+    "report": (["report", "m", "--out", "{}"], ".html"),
+    "convert": (["data", "convert", "r.csv", "{}"], ".csv"),
+    "split": (["data", "split", "r.csv", "{}"], ".split"),
+    "update": (["update", "m", "r.csv", "--out", "{}"], ".corml"),
+    "values of users": (["evaluate", "m", "--per-user", "{}"], ".csv"),
+}
+
+
+@pytest.mark.parametrize("command", WRITERS)
+def test_every_command_writes_through_a_link(run, here, shop, command):
+    words, ending = WRITERS[command]
+    (here / "r.csv").write_bytes((shop / "ratings.csv").read_bytes())
+    (here / "m").write_bytes((shop / "split.corml").read_bytes())
+    (here / "real").mkdir()
+    (here / "one").symlink_to(here / "real" / f"file{ending}")
+    (here / f"two{ending}").symlink_to("one")
+    outcome = run(*(word.replace("{}", f"two{ending}") for word in words))
     assert outcome.code == 0, outcome
-    assert not os.path.islink(here / "m.corml")
-    assert run("inspect", "m.corml").code == 0
+    assert (here / "real" / f"file{ending}").stat().st_size
+    assert (os.readlink(here / f"two{ending}"), os.path.islink(here / "one")) == ("one", True)
+    assert [name for name in os.listdir(here) if name.startswith(".")] == []
+
+
+def test_an_export_of_parquet_files_goes_through_a_link_to_a_folder(run, here, shop):
+    words = ["export", shop / "all.corml", "--to", "parquet", "--out"]
+    assert run(*words, "real").code == 0
+    (here / "link").symlink_to("real")
+    made = (here / "real" / "metadata.json").stat().st_ino
+    assert run(*words, "link", "--force").code == 0
+    assert os.readlink(here / "link") == "real"
+    assert (here / "real" / "metadata.json").stat().st_ino != made

@@ -19,6 +19,7 @@ def test_the_plan_is_printed_and_nothing_written(run, ratings, tmp_path):
     assert outcome.code == 0
     for word in ("solver", "rank", "ridge", "predicted bytes", "predicted seconds"):
         assert word in outcome.out
+    assert "with --split a second fit (on all data) and the evaluation" in outcome.err  # are not predicted
     assert sorted(tmp_path.iterdir()) == before
 
 

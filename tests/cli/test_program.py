@@ -37,13 +37,13 @@ def slow(*arguments, **options):
     time.sleep(30)
 """
 STAGES = {
-    "reading": WAIT + "import corml.datasets._load as room; room.gather = slow",
-    "fitting": WAIT + "import corml.method.estimator as room; room.fit_as_planned = slow",
-    "writing": WAIT + "import corml.storage.atomic as room; room._fill = slow",
+    "reading": WAIT + "import corml.data._load as room; room.gather = slow",
+    "fitting": WAIT + "import corml.models.corml.estimator as room; room.fit_as_planned = slow",
+    "writing": WAIT + "import corml.persistence.atomic as room; room._fill = slow",
 }
 
 
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["Ctrl-C", "SIGTERM"])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP], ids=["Ctrl-C", "SIGTERM", "SIGHUP"])
 @pytest.mark.parametrize("stage", STAGES)
 def test_a_signal_stops_the_work_with_75_and_leaves_nothing(tmp_path, shop, stage, number):
     process = start(STAGES[stage], "fit", shop / "ratings.csv", "-o", "m.corml", cwd=tmp_path)
@@ -68,7 +68,8 @@ def test_a_reader_that_leaves_early_is_no_error(words):
     os.close(read)
     done = subprocess.run([*COMMAND, *words], stdout=write, stderr=subprocess.PIPE, text=True, check=False)
     os.close(write)
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert all(line.startswith("note: ") for line in done.stderr.splitlines())
 
 
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
@@ -84,4 +85,4 @@ def test_any_encoding_of_the_terminal_will_do(shop):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = subprocess.run([*COMMAND, "models"], capture_output=True, text=True, env=environment, check=False)
     assert done.returncode == 0
-    assert "\\u03bb" in done.stdout
+    assert "\\u2265" in done.stdout

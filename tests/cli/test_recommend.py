@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 import corml
-from corml.parts import sizes
+from corml.outofcore.lists import sizes
 
 
 def test_lists_are_printed_with_titles(run, shop):
@@ -117,7 +117,7 @@ def test_users_and_items_may_come_from_files(run, here, shop):
 def test_what_the_model_does_not_know_is_named(run, shop):
     outcome = run("recommend", shop / "all.corml", "--history", "i1,zzz", "--exclude", "i2,yyy", "-k", "2", "--json")
     assert "does not know 'zzz' (history 1)" in outcome.err
-    assert "does not know 'yyy' (--exclude)" in outcome.err
+    assert "warning: --exclude: the model does not know 'yyy', and ignores it" in outcome.err
     assert outcome.json[0]["unknown"] == ["zzz"]
     many = run("recommend", shop / "all.corml", "--history", "i1," + ",".join(f"z{n}" for n in range(30)))
     assert "and 20 more" in many.err
@@ -177,7 +177,7 @@ def test_a_model_without_users_says_so(run, here, shop):
 
 def test_similar_lists_what_goes_with_each_item(run, shop):
     rows = run("similar", shop / "all.corml", "i1", "i2", "-k", "3", "--json").json
-    assert [(row["to"], row["rank"]) for row in rows] == [(to, rank) for to in ("i1", "i2") for rank in (1, 2, 3)]
+    assert [(row["item"], row["rank"]) for row in rows] == [(to, rank) for to in ("i1", "i2") for rank in (1, 2, 3)]
     assert "Thing number" in run("similar", shop / "all.corml", "i1").out
     assert run("similar", shop / "all.corml", "zzz").code == 3
 
@@ -191,7 +191,9 @@ def test_an_explanation_adds_up(run, shop):
     assert "does not know 'zzz'" in explained.err
     shown = run("explain", shop / "all.corml", "i1", "-u", "u1", "--top", "2").out.splitlines()
     assert shown[0].startswith("Thing number 1: score ")
-    assert len([line for line in shown[3:] if line]) == 2
+    lines = [line for line in shown[3:] if line]
+    assert len(lines) == 3
+    assert lines[-1].startswith("7 more ")
 
 
 @pytest.mark.parametrize(
@@ -208,9 +210,9 @@ def test_popularity_has_nothing_to_explain(run, here, shop):
 
 
 def test_inspect_shows_settings_split_metrics_and_versions(run, shop):
-    shown = run("inspect", shop / "split.corml").out
+    shown = run("inspect", "-v", shop / "split.corml").out
     for fragment in (
-        "corml model, format 3",
+        "corml model, format 4",
         "evaluation",
         "versions",
         "40 users x 25 items",
@@ -224,7 +226,19 @@ def test_inspect_shows_settings_split_metrics_and_versions(run, shop):
     facts = run("inspect", shop / "split.corml", "--json").json
     assert facts["evaluation"]["procedure"]["name"] == "ratio"
     assert facts["arrays"]["counts"] == ["int64", 25]
-    assert "evaluation" not in run("inspect", shop / "all.corml").out
+    assert "evaluation" not in run("inspect", "-v", shop / "all.corml").out
+
+
+def test_inspect_shows_what_a_person_needs_first_and_no_setting_twice(run, shop):
+    shown = run("inspect", shop / "split.corml").out
+    assert len(shown.splitlines()) < 15
+    assert f"fitted on 40 users x 25 items, from {shop / 'ratings.csv'}\n" in shown
+    assert "settings: " in shown
+    assert "measured on the test part of a ratio split, 40 users:" in shown
+    assert "ndcg" in shown
+    every = run("inspect", "-v", shop / "all.corml").out
+    assert " → " in every  # a setting that was left to the fit, and what it chose
+    assert not any(f"\nplan {name} " in every for name in ("rank", "solver", "ridge"))
 
 
 def test_a_hostile_title_cannot_touch_the_terminal(run, here):
@@ -275,6 +289,7 @@ def test_a_misspelt_user_is_named_or_refused(run, shop):
     assert outcome.code == 0
     assert "note: U1: most popular items: the model does not know this user" in outcome.err
     assert "note: none of the users is known to the model: 'U1'" in outcome.err
+    assert "warning" not in outcome.err
     refused = run("recommend", shop / "all.corml", "--user", "u1", "--user", "U1", "--unknown", "error")
     assert refused.code == 3
     assert "1 user id(s) are not among the 40 known: 'U1'" in refused.err
@@ -286,9 +301,9 @@ def test_similar_users_are_listed_with_the_items_that_link_them(run, shop):
     rows = run("similar", shop / "all.corml", "--user", "u1", "-k", "3", "--json").json
     assert rows == [{**row, "links": list(row["links"])} for row in model.similar_users(["u1"], k=3).rows()]
     printed = run("similar", shop / "all.corml", "--user", "u1", "-k", "3").out.splitlines()
-    assert printed[0].split() == ["to", "rank", "user", "similarity", "because", "of"]
+    assert printed[0].split() == ["user", "rank", "similar", "similarity", "because", "of"]
     assert "Thing number" in printed[2]
-    assert run("similar", shop / "all.corml", "--history", "i1,zzz", "-k", "1", "--json").json[0]["to"] == "history 1"
+    assert run("similar", shop / "all.corml", "--history", "i1,zzz", "-k", "1", "--json").json[0]["user"] == "history 1"
     assert "does not know 'zzz' (--history)" in run("similar", shop / "all.corml", "--history", "i1,zzz").err
     assert (
         "note: history 1: nobody has anything in common" in run("similar", shop / "all.corml", "--history", "zzz").err
@@ -307,3 +322,22 @@ def test_lists_that_do_not_fit_in_one_file_are_refused_and_a_folder_is_advised(r
     assert "write them into a folder, in the space of a few: --out lists/" in made.err
     assert not (here / out).exists()
     assert run("recommend", shop / "all.corml", "--all", "--out", "lists/").code == 0
+
+
+def test_why_not_says_it_for_the_options_of_the_list(run, shop):
+    model = str(shop / "all.corml")
+    listed = run("recommend", model, "--history", "i1,i2", "-k", "9", "--json").json[0]["items"]
+    item, options = listed[7]["item"], ("--history", "i1,i2", "-k", "3")
+    told = run("why-not", model, item, *options).out.splitlines()
+    assert ": below the list: rank 8 of" in told[0]
+    assert sum("in the history: rank" in line for line in told) == 3
+    found = run("why-not", model, item, *options, "--exclude", item, "--lifts", "0", "--json").json
+    assert (found["verdict"], found["rank"], found["lifts"]) == ("excluded", 8, [])
+    assert {row["item"] for row in found["contributions"]} == {"i1", "i2"}
+    assert run("why-not", model, item).code == 2
+    assert run("why-not", model, item, *options, "--seen", "never").code == 2
+
+
+def test_blanks_around_ids_between_commas_are_no_part_of_them(run, shop):
+    plain = run("recommend", shop, "--history", "i1,i2", "-k", "3").out
+    assert run("recommend", shop, "--history", " i1, i2 ,", "-k", "3").out == plain

@@ -30,7 +30,7 @@ def test_the_page_has_the_figures_that_evaluate_prints(run, here, shop):
     measured = run("evaluate", shop / "split.corml", "-m", "ndcg@10,hit_rate@10", "--json").json["metrics"]
     text = page(here / "page.html")
     assert f"{measured['ndcg@10']:.3f}" in text
-    assert f"{100 * measured['hit_rate@10']:.0f} of 100" in text
+    assert f"{100 * measured['hit_rate@10']:.0f} %" in text
 
 
 def test_popularity_is_always_compared_with_but_once(run, here, shop):
@@ -90,7 +90,7 @@ def test_leakage_is_warned_of(run, here, shop):
 def test_a_study_has_a_page_and_nothing_is_fitted_again(run, here, shop, monkeypatch):
     data = shop / "ratings.csv"
     assert run("compare", data, "--models", "ease,popularity", "--out", "study").code == 0
-    monkeypatch.setattr("corml.baselines.ease.EASE.fit", None)
+    monkeypatch.setattr("corml.models.linear.ease.EASE.fit", None)
     assert run("report", "study", "-o", "study.html").code == 0
     text = page(here / "study.html")
     assert {"winner", "novelty", "groups", "cost", "data"} <= set(keys(text))

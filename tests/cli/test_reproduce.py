@@ -11,6 +11,9 @@ def test_one_experiment_shows_a_table_and_writes_files(run, here):
     assert done.code == 0
     assert "MovieLens sample" in done.out
     assert "ItemKNN" in done.out
+    assert "a quick run on the bundled sample" in done.out
+    assert "four data sets" not in done.out
+    assert "not published" not in done.out
     folder = here / "corml-reproduce-quick"
     assert {"table.md", "table.csv", "table.json", "cells"} <= {path.name for path in folder.iterdir()}
     again = run("reproduce", "table", "--quick", "--models", "popularity,item-knn", "--json")

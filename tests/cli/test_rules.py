@@ -4,8 +4,8 @@ import polars as pl
 import pytest
 
 import corml
-from corml import rerank
-from corml.parts import sizes
+from corml.outofcore.lists import sizes
+from corml.recommend import rerank
 
 
 @pytest.fixture
@@ -28,7 +28,7 @@ def test_rules_mean_what_they_mean_in_python(run, shop, items):
         boost={"i3": 1.5, "kind": {"b": 2}},
         max_share=0.5,
     )
-    assert [[item["item"] for item in one["items"]] for one in printed] == list(lists)
+    assert [[item["item"] for item in one["items"]] for one in printed] == lists.values()
     assert {item["boost"] for one in printed for item in one["items"]} <= {1.0, 1.5, 2.0, 3.0}
     assert any(item["boost"] == 2 for one in printed for item in one["items"])
 
@@ -57,7 +57,10 @@ def test_boosts_stand_beside_the_scores(run, here, shop):
         "source",
         "reason",
     ]
-    assert "does not know 'zzz' (--boost)" in run("recommend", shop / "all.corml", "-u", "u1", "--boost", "zzz=2").err
+    assert (
+        "warning: --boost: the model does not know 'zzz', and ignores it"
+        in run("recommend", shop / "all.corml", "-u", "u1", "--boost", "zzz=2").err
+    )
 
 
 def test_lists_that_obey_are_measured(run, shop):

@@ -8,7 +8,7 @@ import polars
 import pytest
 
 import corml
-from corml.storage.container import read
+from corml.persistence.container import read
 
 README = Path(__file__).parents[2] / "README.md"
 
@@ -84,7 +84,7 @@ def test_the_figures_of_a_refitted_file_are_proved_by_repeating_the_measured_fit
     assert "the measured fit, on train, is repeated" in verified.err
     evaluated = run("evaluate", "m.corml", "--json")
     assert evaluated.json["metrics"] == fitted["metrics"]
-    assert "warning" not in evaluated.err
+    assert "warning: the model" not in evaluated.err
 
 
 def test_a_gradient_model_is_refitted_for_as_many_epochs_as_were_best(run, here, shop):
@@ -132,7 +132,9 @@ def test_what_was_seen_lately_stays_out(run, here):
     ("words", "sentence"),
     [
         (["--seen", "maybe"], "seen must be 'exclude', 'allow', 'only' or 'learned'; got 'maybe'."),
-        (["--exclude-recent", "30d"], "give --seen as allow or only with it."),
+        (["--seen", "learned", "--exclude-recent", "30d"], "leave hide_events and exclude_recent out."),
+        (["--hide-events", "buy,,view"], "hide_events must name event types, such as 'purchase,cart'"),
+        (["--exclude-recent", "buy=30d,2h"], "must give each event type one length of time"),
         (
             ["--seen", "allow", "--exclude-recent", "soon"],
             "exclude_recent must be a length of time such as '30d', '12h' or '2w'",
@@ -150,3 +152,10 @@ def test_without_times_nothing_is_recent(run, here, shop):
     outcome = run("recommend", "m.corml", "-u", "u1", "--seen", "allow", "--exclude-recent", "30d")
     assert outcome.code == 2
     assert "exclude_recent needs the time of each interaction, and these histories have none" in outcome.err
+
+
+def test_a_history_on_the_command_line_has_no_times(run, here, shop):
+    run("fit", shop / "ratings.csv", "-o", "m.corml")
+    outcome = run("recommend", "m.corml", "--history", "i1,i2", "--seen", "allow", "--exclude-recent", "30d")
+    assert outcome.code == 2
+    assert "--exclude-recent needs the time of each interaction, and a list of items has none" in outcome.err

@@ -1,5 +1,6 @@
 """At home in a shell: quiet, pipes, completion, files that are not models, split files, ids with commas."""
 
+import importlib.metadata
 import os
 import shlex
 import subprocess
@@ -13,8 +14,8 @@ import pytest
 
 import corml
 from corml.cli._commands import ORDER
-from corml.neural.checkpoint import UNFINISHED
-from corml.storage import container
+from corml.models.neural.training.checkpoint import UNFINISHED
+from corml.persistence import container
 
 ROOT = Path(__file__).resolve().parents[2]
 MODULE = [sys.executable, "-m", "corml"]
@@ -71,7 +72,7 @@ def test_the_program_prints_a_completion_script():
 
 def test_the_package_says_who_made_it_and_where_it_runs():
     about = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
-    assert about["version"] == corml.__version__
+    assert importlib.metadata.version("corml") == corml.__version__
     assert about["license"] == "MIT"
     (author,) = about["authors"]
     assert author["name"] in (ROOT / "LICENSE").read_text(encoding="utf-8")
@@ -172,7 +173,7 @@ def test_items_with_commas_are_given_one_by_one(run, groceries):
     assert len(listed) == 1
     assert listed[0]["unknown"] == []
     assert "Salt, coarse" not in {item["item"] for item in listed[0]["items"]}
-    assert run("recommend", groceries, "--history", "Salt, coarse", "--json").json[0]["unknown"] == ["Salt", " coarse"]
+    assert run("recommend", groceries, "--history", "Salt, coarse", "--json").json[0]["unknown"] == ["Salt", "coarse"]
 
 
 def test_items_make_one_history_beside_others(run, groceries):

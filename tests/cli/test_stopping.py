@@ -10,7 +10,7 @@ import pytest
 
 import corml
 from corml.cli import _stopping
-from corml.storage import unfinished
+from corml.persistence import unfinished
 
 pytestmark = pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
 
@@ -31,7 +31,7 @@ work = lambda: spin(20_000_000_000)
 """,
     "a factorisation": """
 import numpy as np
-from corml.linalg.lapack import factor_upper
+from corml.linalg.spd import factor_upper
 A = np.eye(14_000, dtype=np.float32)
 A += np.float32(1e-6)
 def work():
@@ -89,7 +89,7 @@ main({words!r})
 """
 
 
-def stopped(long, number, words, cwd, room="corml.datasets._load", name="gather"):
+def stopped(long, number, words, cwd, room="corml.data._load", name="gather"):
     """Exit code, last words and seconds after the signal."""
     program = PROGRAM.format(long=LONG[long], words=[str(word) for word in words], room=room, name=name)
     process = subprocess.Popen(
@@ -147,9 +147,9 @@ def test_the_exit_code_of_finished_work_stands_while_the_interpreter_ends(end, n
 
 
 WRITES = {
-    "a file": ("corml.storage.atomic", "_fill", ["fit", "{r}", "-o", "new"]),
-    "an export": ("corml.storage.scratch", "_flush", ["export", "{m}", "--to", "sqlite", "--out", "new"]),
-    "standard output": ("corml.datasets", "write", ["data", "convert", "{r}", "-"]),
+    "a file": ("corml.persistence.atomic", "_fill", ["fit", "{r}", "-o", "new"]),
+    "an export": ("corml.persistence.scratch", "_flush", ["export", "{m}", "--to", "sqlite", "--out", "new"]),
+    "standard output": ("corml.data", "write", ["data", "convert", "{r}", "-"]),
 }
 
 
@@ -171,7 +171,7 @@ def test_a_factorisation_lets_other_threads_run():
 
     import numpy as np
 
-    from corml.linalg.lapack import factor_upper
+    from corml.linalg.spd import factor_upper
 
     A = np.eye(3000, dtype=np.float32) + np.float32(1e-6)
     longest, ended, last = 0.0, threading.Event(), time.perf_counter()

@@ -44,7 +44,7 @@ def test_other_options_in_the_same_folder_are_refused(run, rows):
 
 def test_a_store_that_does_not_fit_still_tells_what_it_holds(run, rows, monkeypatch):
     run("data", "store", "part-*.csv", "shop.store")
-    monkeypatch.setattr("corml.memory.budget", lambda: 1000)
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 1000)
     told = run("data", "info", "shop.store", "--json")
     assert told.json["users"] == 40
     assert told.json["rows"] == 360

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 import corml
-from corml.console_progress import shown
+from corml._runtime.console_progress import shown
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a shell of POSIX systems, and /dev/full")
 
@@ -96,10 +96,11 @@ class Closed(Full):
 
 @pytest.mark.parametrize("stream", [None, Full(), Closed()], ids=["none", "full", "closed"])
 def test_progress_of_the_library_does_not_need_standard_error(monkeypatch, capsys, place, stream):
-    monkeypatch.setattr("corml.console_progress.ASKED_SECONDS", 0.0)
+    monkeypatch.setattr("corml._runtime.console_progress.ASKED_SECONDS", 0.0)
     monkeypatch.setattr(sys, "stderr", stream)
     with shown(True) as show:
         show("fit", 1, 2)
-    for data in (corml.load(place / "r.csv"), corml.build_store(place / "r.csv", place / "s.store")):
-        assert corml.CoRML(rank=2).fit(data, progress=True).NAME == "corml"
+    store = corml.build_store(place / "r.csv", place / "s.store")
+    assert corml.CoRML(rank=2).fit(corml.load(place / "r.csv"), progress=True).NAME == "corml"
+    assert corml.fit_store(corml.CoRML(rank=2), store, progress=True).NAME == "corml"
     assert capsys.readouterr().out == ""  # nor does what was meant for it go to standard output

@@ -7,8 +7,9 @@ import sys
 import pytest
 
 import corml
+from corml._runtime.html import clean
 from corml.cli._console import as_json_text, say, show_json
-from corml.html import clean
+from corml.cli.inspect import _dates as dates
 
 EVIL = "a\x1b[31mred\x9b2J\u202eno\nerror[data]: forged"
 SHOWN = "a\\x1b[31mred\\x9b2J\\u202eno\\nerror[data]: forged"
@@ -96,7 +97,7 @@ def test_a_page_and_a_notebook_have_no_mark_that_turns_text_around():
 def test_odd_metrics_of_a_file_are_shown_escaped(model, run, tmp_path, name):
     path = tmp_path / "odd.corml"
     model.save(path, evaluation={"metrics": {name: 0.5, "ndcg@10": 0.25}, "part": "test"})
-    outcome = run("inspect", str(path))
+    outcome = run("inspect", "-v", str(path))
     assert outcome.code == 0
     assert "0.2500" in outcome.out
     assert "0.5" in outcome.out
@@ -182,3 +183,9 @@ def test_a_line_of_the_service_log_has_no_control_of_its_data(capfd):
     said = capfd.readouterr().err
     assert not raw(said)
     assert said.count("\n") == 2
+
+
+def test_odd_facts_of_a_file_do_not_stop_inspect():
+    for odd in (10**400, float("inf"), True, "x", [17.0, None], 17.0):
+        assert dates(odd) == odd
+    assert dates(1441877589423.0).startswith("2015-09-10 09:33:09")

@@ -20,7 +20,6 @@ def test_the_best_settings_are_written_for_a_fit(run, source):
     tuned = run("tune", source, *FEW, "--split", "ratio", "--split-set", "seed=7", "--out", "best.toml")
     assert tuned.code == 0
     assert "ndcg@10" in tuned.out
-    assert "next: corml fit --settings best.toml --out model.corml" in tuned.err
     given = read_settings("best.toml")
     assert given["data"] == {"source": "ratings.csv"}
     assert given["split"] == {"how": "ratio", "seed": "7"}
@@ -29,6 +28,25 @@ def test_the_best_settings_are_written_for_a_fit(run, source):
     assert corml.read_model("m.corml").NAME == "item-knn"
     settings = {name: value for name, value in given["model"].items() if name != "name"}
     assert settings.items() <= corml.read_model("m.corml").settings_.items()
+
+
+@pytest.mark.parametrize("noise", [True, False])
+def test_the_defaults_are_written_where_the_gain_is_noise(run, source, monkeypatch, noise):
+    monkeypatch.setattr(corml.experiments.tuning.Tuned, "within_noise", noise)
+    tuned = run("tune", source, *FEW, "--out", "best.toml")
+    assert ("within noise: keep the defaults" in tuned.out) == noise
+    assert (
+        "wrote best.toml: the defaults, because the gain of the best settings is within noise" in tuned.out
+    ) == noise
+    assert (read_settings("best.toml")["model"] == {"name": "item-knn"}) == noise
+    assert "next: corml fit --settings best.toml --out model.corml" in tuned.err
+
+
+def test_the_best_trials_are_printed_with_verbose_only(run, source):
+    brief, verbose = run("tune", source, *FEW).out, run("tune", source, *FEW, "--verbose").out
+    assert "2nd" in verbose
+    assert "2nd" not in brief
+    assert len(brief.splitlines()) <= 5
 
 
 def test_json_has_what_python_gives(run, source):

@@ -1,6 +1,7 @@
 """corml update: new interactions for a model file."""
 
 import random
+import re
 import subprocess
 import sys
 import time
@@ -9,7 +10,7 @@ import polars as pl
 import pytest
 
 import corml
-from corml.storage import container
+from corml.persistence import container
 
 
 @pytest.fixture
@@ -56,10 +57,10 @@ def test_another_file_may_be_written_and_the_first_stays(run, mine):
 
 def test_inspect_and_verify_tell_the_fit_from_what_was_added(run, mine, shop):
     run("update", "mine.corml", "new.csv")
-    shown = run("inspect", "mine.corml").out
+    shown = run("inspect", "-v", "mine.corml").out
     assert "added since, not learned from: interactions 3, new users 1, last on 20" in shown
     assert "updates new_users" in " ".join(shown.split())
-    verified = run("verify", "mine.corml")
+    verified = run("verify", "-v", "mine.corml")
     assert verified.code == 0
     assert (
         "note: the figures are those of the fit: nothing was learned from what was added since (updates: 1)"
@@ -98,6 +99,13 @@ def test_a_refit_learns_from_everything_with_the_same_settings(run, mine):
     assert [one["new_users"] for one in model.fitted_.source["updates"]] == [1]
     assert run("verify", "mine.corml").code == 2
     assert run("update", "mine.corml", "new.csv", "--refit").code == 0
+    shown = run("inspect", "mine.corml").out
+    assert ", new.csv" in shown.splitlines()[1]
+    assert "updates that the fit learned from: interactions" in shown
+    for command in ("evaluate", "report"):
+        refused = run(command, "mine.corml")
+        assert refused.code == 2
+        assert "Fit all files together with a split: corml fit FOLDER --split" in refused.err
 
 
 def test_columns_threshold_and_weights_of_the_first_load_are_used_again(run, here):
@@ -178,3 +186,19 @@ def test_killed_at_any_moment_the_old_file_stands(mine):
             process.kill()
         assert (mine / "mine.corml").read_bytes() in (before, after)
     assert killed
+
+
+def test_after_a_refit_the_advice_on_measuring_works(run, here):
+    rows = [f"u{n % 30},i{(n * 7 + n // 9) % 23},{1_700_000_000 + n}" for n in range(300)]
+    (here / "all").mkdir()
+    (here / "all" / "a.csv").write_text("user,item,time\n" + "\n".join(rows[:280]) + "\n")
+    (here / "all" / "b.csv").write_text("user,item,time\n" + "\n".join(rows[280:]) + "\n")
+    assert run("fit", "all/a.csv", "--split", "ratio", "--model", "popularity", "-o", "m.corml").code == 0
+    told = run("update", "m.corml", "all/b.csv", "--refit").err
+    assert "fit all files together with a split: corml fit FOLDER --split HOW --out FILE" in told
+    assert "corml evaluate measures it" not in told
+    assert run("fit", "all", "--split", "ratio", "--model", "popularity", "--out", "n.corml").code == 0
+    facts = run("inspect", "n.corml", "-v").out
+    assert "source rated_too_low" in facts
+    assert run("fit", "all", "--split", "temporal", "--model", "popularity", "--out", "t.corml").code == 0
+    assert re.search(r"procedure cuts +2023-11-14 22:", run("inspect", "t.corml", "-v").out)

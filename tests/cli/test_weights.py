@@ -44,7 +44,7 @@ def same_as_in_python(path):
 def test_flags_say_what_python_says(run, here, events):
     outcome = run("fit", events, *FLAGS, "--model", "ease", "-o", "m.corml")
     assert outcome.code == 0
-    assert "note: weights: from " in outcome.err
+    assert "note: weights of pairs: median " in outcome.err
     assert "not learned from, only seen" in outcome.err
     fitted = same_as_in_python("m.corml")
     assert fitted.source["options"]["weights"] == KINDS
@@ -87,7 +87,7 @@ def test_a_model_that_cannot_says_so_in_one_line(run, here, events):
             2,
             "--weights needs a number for 'view': write, for example, view=1",
         ),
-        (["--event", "type", "--weights", "view=1"], 3, "events of a kind without a weight: "),
+        (["--event", "type", "--weights", "view=1"], 3, "events of a type without a weight: "),
         (["--half-life", "ever"], 2, "half_life must be a length of time such as '30d'"),
         (["--weights", "view=1"], 2, "name their column with --event"),
     ],

@@ -80,12 +80,12 @@ def test_json_commands_print_nothing_but_json(run, here, shop):
         json.loads(outcome.out)
 
 
-def test_a_filter_chosen_by_looking_is_told_without_filling_the_screen(run, here):
+def test_an_automatic_choice_of_filter_is_shown_in_few_lines(run, here):
     fitted = run("fit", "movielens-small", "-o", "m.corml", "--at-least", "4", "--k-core", "10", "--set", "adapt=true")
     assert fitted.code == 0
     plan = run("inspect", "m.corml", "--json").json["notes"]["plan"]
-    best = plan["look"]["trials"][plan["look"]["chosen"]]
+    best = plan["selection"]["trials"][plan["selection"]["chosen"]]
     assert (plan["rank"], plan["filter_weight"]) == (best["rank"], best["filter_weight"])
-    shown = run("inspect", "m.corml").out
-    assert f"{len(plan['look']['trials'])}, see --json" in shown
+    shown = run("inspect", "-v", "m.corml").out
+    assert f"{len(plan['selection']['trials'])}, see --json" in shown
     assert len(shown.splitlines()) < 120

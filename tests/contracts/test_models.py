@@ -7,8 +7,9 @@ import pytest
 
 import corml
 from corml import Interactions, models
+from corml._runtime.settings import declared
 from corml.errors import NotFittedError, UsageError
-from corml.settings import declared
+from corml.models import registry
 from support import random_interactions
 
 UNTUNED = {  # settings a search leaves alone, and why
@@ -209,10 +210,26 @@ def test_lists_obey_their_rules(fitted):
     plain = fitted.recommend(users, k=4)
     pushed = fitted.items.labels[0]
     lists = fitted.recommend(users, k=4, diversity=0.5, boost={pushed: 1.5}, max_share=0.4)
-    listed = [item for items in lists for item in items]
+    listed = [item for items in lists.values() for item in items]
     assert max(map(listed.count, set(listed))) <= 0.4 * len(users)
     for user, items in lists.items():
         assert len(items) == len(set(items)) == 4
         assert not set(items) & {fitted.items[at] for at in fitted.train_[[fitted.users_.rows([user])[0]]].indices}
     diverse = fitted.recommend(users, k=4, diversity=0.5)
     assert (diverse.items[:, 0] == plain.items[:, 0]).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "sentence"),
+    [
+        ("als", "There is no model 'als'; instead use ease or bpr-mf, or corml, the default. The models are: corml, "),
+        ("TopPop", "instead use popularity, or corml, the default. The models are: corml, "),
+        ("slm", "There is no model 'slm'; did you mean 'slim'? The models are: corml, "),
+        ("quite-another", "There is no model 'quite-another'; there is: admm-slim, "),
+    ],
+)
+def test_an_unknown_model_is_answered_by_what_to_use_instead(name, sentence):
+    with pytest.raises(UsageError, match=re.escape(sentence)):
+        models.make(name)
+    ours = {one for text in registry.INSTEAD.values() for one in text.split(" or ")}
+    assert ours <= set(models.names())

@@ -4,9 +4,9 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from corml.datasets import load
+from corml.data import load
+from corml.data.interactions import Interactions
 from corml.errors import CormlError
-from corml.interactions import Interactions
 
 pieces = st.sampled_from(
     [b"user", b"item", b"rating", b"time", b",", b"\t", b";", b"::", b'"', b"\n", b"\r", b" ", b"#", b"7", b"a",
@@ -51,7 +51,7 @@ def packed(tmp_path_factory):
     import gzip
     import zipfile
 
-    from corml.datasets import write
+    from corml.data import write
 
     folder = tmp_path_factory.mktemp("packed")
     data = Interactions.from_pairs(["a", "b", "ü"], ["x", "y", "x"], times=[1, 2, 3])

@@ -14,8 +14,8 @@ import openpyxl
 import polars as pl
 import pytest
 
-from corml.datasets import load
-from corml.errors import DataError, UsageError
+from corml.data import load
+from corml.errors import DataError, DataWarning, UsageError
 
 FRAME = pl.DataFrame(
     {
@@ -91,7 +91,7 @@ def test_numbers_of_json_keep_their_text_and_words_their_case(make):
         ('{"user": 1, "item": 2}\n{"user": 1, "item"\n', "line 2: it is not JSON"),
         ('{"user": 1, "item": 2}\n\n[1, 2]\n', "line 3: it is not a JSON record"),
         ('{"user": 1, "item": 2}\n{"user": 1}\n', "line 2: the item is an empty id"),
-        ('{"user": 1, "item": [2, 3]}\n', "line 1: its field item holds a list or a record"),
+        ('{"user": 1, "item": [2, 3]}\n', "line 1: its field item holds a list; item_lists=True"),
         ('{"a": 1, "b": 2, "c": 3}\n', "'a', 'b', 'c' as user="),
         ("nothing\n", "no line holds a JSON record"),
         ("[1, 2]", "no record holds a JSON record"),
@@ -105,15 +105,16 @@ def test_bad_json_is_refused_with_its_line(make, text, says):
 
 
 def test_a_bad_line_of_json_can_be_skipped(make):
-    data = load(make("a.jsonl", JSONL + "broken\n"), max_bad_rows=0.2)
+    with pytest.warns(DataWarning, match="bad rows skipped: 1"):
+        data = load(make("a.jsonl", JSONL + "broken\n"), max_bad_rows=0.2)
     assert (len(data), data.source["bad_rows"]) == (6, 1)
 
 
 def test_the_first_sheet_is_read_and_another_can_be_named(make):
     path = make("two.xlsx", excel(("2009", [["Customer ID", "StockCode"], [1, "A"]]), ("2010", [["u", "i"], [2, 5]])))
-    data = load(path)
+    with pytest.warns(DataWarning, match=r"sheet: '2009' is read, the first of 2; sheet= \(--sheet\) chooses another"):
+        data = load(path)
     assert pairs(data) == [("1", "A")]
-    assert "sheet: '2009', the first of 2; sheet= (--sheet) chooses another" in data.source["notes"]
     assert pairs(load(path, sheet="2010")) == [("2", "5")]
     with pytest.raises(DataError, match=r"no sheet '2011'; its sheets are '2009', '2010'"):
         load(path, sheet="2011")
@@ -153,8 +154,8 @@ def test_a_workbook_without_header_is_read_by_position(make):
 
 
 def test_a_workbook_that_expands_like_a_bomb_is_refused(make, monkeypatch):
-    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 1000)
-    monkeypatch.setattr("corml.datasets._expansion.BOMB_RATIO", 5)
+    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 1000)
+    monkeypatch.setattr("corml.data.formats._expansion.BOMB_RATIO", 5)
     path = make("a.xlsx", excel(("S", [["user", "item"]] + [[1, 2]] * 5000)))
     with pytest.raises(DataError, match=r"allow_expansion=True \(--allow-expansion\)"):
         load(path)
@@ -174,7 +175,7 @@ def test_a_missing_extra_is_named(tmp_path, monkeypatch, name, extra):
 
 
 def test_readers_of_extras_and_polars_wait_until_they_are_needed():
-    code = "import sys, corml.datasets; print(*sys.modules)"
+    code = "import sys, corml.data; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
     assert not {"polars", "openpyxl", "duckdb", "sqlite3"} & set(loaded)
 
@@ -221,7 +222,8 @@ def test_a_pattern_takes_some_files(parts):
 def test_partitions_are_decoded_and_may_be_null(make, tmp_path):
     make("e/user=a%2Fb/x.csv", "item,rating\n1,2\n")
     make("e/user=__HIVE_DEFAULT_PARTITION__/x.csv", "item,rating\n2,2\n")
-    assert pairs(load(tmp_path / "e", null_ids="drop")) == [("a/b", "1")]
+    with pytest.warns(DataWarning, match="null ids: 1"):
+        assert pairs(load(tmp_path / "e", null_ids="drop")) == [("a/b", "1")]
     with pytest.raises(DataError, match=r"HIVE_DEFAULT_PARTITION__/x\.csv', line 2: the user is an empty id"):
         load(tmp_path / "e")
 

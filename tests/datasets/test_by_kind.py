@@ -5,7 +5,7 @@ import polars
 import pytest
 
 import corml
-from corml.datasets import files_by_kind
+from corml.data import files_by_kind
 from corml.errors import DataError, UsageError
 
 WEIGHTS = {"view": 1, "buy": 10}
@@ -14,7 +14,7 @@ WEIGHTS = {"view": 1, "buy": 10}
 @pytest.fixture
 def files(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    views = {"visitor": ["a", "a", "b"], "sku": ["x", "y", "x"], "when": [100.0, 200.0, 300.0]}
+    views = {"visitor": ["a", "a", "b"], "sku": ["x", "y", "x"], "when": ["1970-01-03", "1970-01-04", "1970-01-05"]}
     polars.DataFrame(views).rename({"visitor": "user_id", "when": "timestamp"}).write_parquet("views.parquet")
     (tmp_path / "orders.csv").write_text("customer id;product id;date;quantity\na;x;1970-01-10;2\nc;y;1970-01-11;1\n")
     return {"view": "views.parquet", "buy": "orders.csv"}
@@ -47,7 +47,7 @@ def test_a_file_without_the_column_of_weights_counts_rows_as_one(files):
 
 
 def test_a_kind_may_be_negative(files):
-    data = corml.load({**files, "return": polars.DataFrame({"user": ["a"], "item": ["y"], "time": [900.0]})},
+    data = corml.load({**files, "return": polars.DataFrame({"user": ["a"], "item": ["y"], "time": ["1970-01-20"]})},
                       weights=WEIGHTS, negative=["return"])  # fmt: skip
     assert data.negative.kinds.words() == ["return"]
     assert "ay" not in strengths(data)
@@ -77,7 +77,12 @@ def test_what_exists_comes_before_kinds(files, tmp_path):
         ({"a=b": "orders.csv"}, {}, UsageError, "have no comma, = or slash; got 'a=b'"),
         ("buy=orders.csv,buy=views.parquet", {}, UsageError, "Two files have the same kind"),
         ("buy=orders.csv", {"event": "type"}, UsageError, r"named before it: leave event= \(--event\) out"),
-        ("buy=orders.csv,view=views.parquet", {"weights": {"buy": 1}}, DataError, "a kind without a weight: 'view'"),
+        (
+            "buy=orders.csv,view=views.parquet",
+            {"weights": {"buy": 1}},
+            DataError,
+            "has events without a weight: 'view'",
+        ),
         ("buy=orders.csv,view=nowhere.csv", {}, DataError, "nowhere.csv"),
         ("buy=orders.csv", {"weight": "amount"}, DataError, "No file has a column 'amount' for weight"),
         ("buy=orders.csv,view=views.parquet", {"user": "customer id"}, DataError, "'views.parquet' has no column"),

@@ -5,10 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from corml.datasets import examine, load
-from corml.datasets._load import SWAPPED
-from corml.errors import UsageError
-from corml.interactions import Interactions
+from corml.data import examine, load
+from corml.data._load import SWAPPED
+from corml.data.interactions import Interactions
+from corml.errors import DataWarning, UsageError
 
 
 def said(report):
@@ -52,9 +52,17 @@ def test_suspicious_ids_are_shown_with_a_remedy(ids, what, advice):
         assert advice in remedy
 
 
+def test_text_ids_that_all_end_in_point_zero_are_suspected():
+    findings = said(examine(Interactions.from_pairs(["7.0", "8.0"], ["7.0", "x"])))
+    (what,) = [what for what in findings if "end in .0" in what]
+    assert what.startswith("all user ids end in .0, ")
+    assert what.endswith(": '7.0', '8.0'")
+
+
 def test_repeats_conflicts_and_bad_rows_are_found(make):
     rows = [f"u{n},i{n % 9},4" for n in range(200)] + ["u1,i1,4", "u2,i2,1", "short"]
-    report = examine(make("a.csv", "user,item,rating\n" + "\n".join(rows)), skip_bad_rows=True)
+    with pytest.warns(DataWarning, match="bad rows skipped: 1"):
+        report = examine(make("a.csv", "user,item,rating\n" + "\n".join(rows)), skip_bad_rows=True)
     findings = said(report)
     assert "1 rows could not be read and were left out" in findings
     assert "2 rows repeat a pair" in findings

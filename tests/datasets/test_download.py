@@ -8,7 +8,8 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import pytest
 
-from corml.datasets import Known, Remote, _download, _known, fetch, get, load
+from corml.data import Known, Remote, fetch, get, load
+from corml.data.catalog import _download, _known
 from corml.errors import DataError, UsageError
 
 BODY = b"user,item\n" + b"".join(b"u%d,i%d\n" % (n % 50, n) for n in range(5000))

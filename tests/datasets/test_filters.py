@@ -4,8 +4,8 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml.datasets import load
-from corml.datasets._filters import core
+from corml.data import load
+from corml.data.cleaning._filters import core
 
 graphs = st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=40, unique=True)
 

@@ -10,7 +10,7 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from corml.datasets import load
+from corml.data import load
 
 USERS = [1, 1, 2, 3, 3, 3]
 ITEMS = [10, 20, 20, 10, 30, 40]

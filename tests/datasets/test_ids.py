@@ -7,8 +7,9 @@ import pandas as pd
 import polars as pl
 import pytest
 
-from corml.datasets import load, write
-from corml.interactions import Interactions
+from corml.data import load, write
+from corml.data.interactions import Interactions
+from corml.errors import DataWarning
 
 ODD = [
     "NA", "null", "nan", "None", "True", "007", "7", "7.0", " 7", "9223372036854775808", "-1", str(10**30), "x" * 256,
@@ -59,7 +60,6 @@ def test_number_columns_and_text_columns_give_the_same_ids(make):
         (pl.Series([Decimal("1.50"), Decimal("2.00")]), ["1.50", "2.00"]),
         (pl.Series([True, False]), ["True", "False"]),
         (pl.Series([b"x", b"y"]), ["x", "y"]),
-        (pl.Series([7.0, 8.5]), ["7.0", "8.5"]),
         (pd.Series(pd.Categorical(["b", "a"])), ["b", "a"]),
         (pd.Series([1, "a"], dtype=object), ["1", "a"]),
         (np.array([3, 4], dtype=np.uint64), ["3", "4"]),
@@ -72,6 +72,43 @@ def test_columns_of_other_types_have_one_text_form(column, labels):
     assert load(frame).users.labels.tolist() == labels
 
 
-def test_ids_that_arrive_as_decimal_numbers_are_remarked_upon():
-    data = load(pd.DataFrame({"user": [1.0, 2.0], "item": [1, 2]}))
-    assert any("decimal numbers" in note for note in data.source["notes"])
+WHOLE = "user ids: decimal numbers that are whole are read without .0 \\(512000255.0 as 512000255; rows: 2\\)"
+
+
+@pytest.mark.parametrize("make_source", [pd.DataFrame, pl.DataFrame, "a.parquet", "a.npz"])
+def test_whole_numbers_that_gaps_made_decimal_are_whole_numbers_again(make_source, tmp_path):
+    columns = {"user": [512000255.0, 2.5, 1e15], "item": [1, 2, 1]}
+    if make_source == "a.parquet":
+        pl.DataFrame(columns).write_parquet(tmp_path / "a.parquet")
+    elif make_source == "a.npz":
+        np.savez(tmp_path / "a.npz", **columns)
+    source = tmp_path / make_source if isinstance(make_source, str) else make_source(columns)
+    with pytest.warns(DataWarning, match=WHOLE):
+        assert load(source).users.labels.tolist() == ["512000255", "2.5", "1000000000000000"]
+
+
+def test_a_frame_with_gaps_has_the_same_ids_and_times_as_one_without():
+    whole = pd.DataFrame({"user": [7, 8, 9], "item": [1107596, 1107597, 1107596], "time": [1.6e9, 1.7e9, 1.5e9]})
+    gaps = pd.concat([whole, pd.DataFrame({"user": [None, 7], "item": [3, None], "time": [1.6e9, None]})])
+    with pytest.warns(DataWarning) as caught:
+        data = load(gaps, null_ids="drop")
+    assert {str(one.message).partition(":")[0] for one in caught} == {"user ids", "item ids", "null ids"}
+    assert data.fingerprint == load(whole).fingerprint
+    assert data.times.tolist() == load(whole).times.tolist()
+
+
+@pytest.mark.parametrize("items", [[1107596, 1107596.0, "A1"], ["1107596", 1107596.0, "A1"], [1107596, 1107596.0, 5]])
+def test_a_column_of_numbers_and_text_has_one_form_for_a_number(items):
+    frame = pd.DataFrame({"user": [1, 2, 3], "item": pd.Series(items, dtype=object)})
+    with pytest.warns(DataWarning, match=r"read without .0 \(1107596.0 as 1107596; rows: "):
+        assert load(frame).items.labels.tolist() == ["1107596", str(items[2])]
+
+
+def test_numbers_beyond_what_floats_hold_are_told_of():
+    with pytest.warns(DataWarning, match=r"above 2\^53 such numbers have lost digits"):
+        load(pl.DataFrame({"user": [2.0**60, 1.5], "item": [1, 2]}))
+
+
+def test_text_that_ends_in_point_zero_stays_text(make):
+    data = load(make("a.csv", "user,item\n7.0,1.50\n8.0,x\n"))
+    assert (data.users.labels.tolist(), data.items.labels.tolist()) == (["7.0", "8.0"], ["1.50", "x"])

@@ -5,7 +5,7 @@ import gzip
 import pytest
 
 import corml
-from corml.datasets import load_item_lists
+from corml.data import load_item_lists
 from corml.errors import DataError, ResourceError
 
 
@@ -72,6 +72,6 @@ def test_one_long_id_does_not_make_all_as_long(tmp_path):
 
 def test_words_that_would_not_fit_are_refused_before_they_are_told_apart(tmp_path, monkeypatch):
     path = written(tmp_path, "train.txt", "a" + " x" * 100_000 + "\n")
-    monkeypatch.setattr("corml.memory.budget", lambda: 5_000_000)
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 5_000_000)
     with pytest.raises(ResourceError, match=r"Reading .*train\.txt' needs .* leave out users, or add memory"):
         load_item_lists(path)

@@ -12,8 +12,10 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corml import Interactions, datasets, plugins
-from corml.datasets import _known, load
+from corml import Interactions, plugins
+from corml import data as datasets
+from corml.data import load
+from corml.data.catalog import _known
 from corml.errors import DataError, UsageError
 
 NAMES = "gowalla ml-100k ml-1m ml-20m ml-latest-small movielens-small pinterest yelp2018".split()
@@ -88,7 +90,7 @@ def test_the_sample_has_the_published_size_its_titles_and_its_conditions():
     assert len(data) == 100_004
     assert data.title("1") == "Toy Story (1995)"
     assert len(data.titles) == 9066
-    readme = Path(datasets.__file__).parent / "_movielens_small" / "README.md"
+    readme = Path(datasets.__file__).parent / "catalog" / "_movielens_small" / "README.md"
     assert "These lines must stay with the files." in readme.read_text()
     assert "GroupLens" in data.source["licence"]
     json.dumps(data.source)
@@ -98,7 +100,7 @@ def test_the_dense_part_of_the_sample_keeps_the_order_of_the_file():
     data = load("movielens-small", at_least=4, k_core=5)
     assert data.shape == (659, 2078)
     assert len(data) == 44_413
-    packed = Path(datasets.__file__).parent / "_movielens_small" / "ratings.csv.gz"
+    packed = Path(datasets.__file__).parent / "catalog" / "_movielens_small" / "ratings.csv.gz"
     rows = [tuple(line.split(",")[:2]) for line in gzip.decompress(packed.read_bytes()).decode().splitlines()[1:]]
     position = {pair: at for at, pair in enumerate(rows)}
     labels = zip(data.users.labels[data.user], data.items.labels[data.item], strict=True)
@@ -106,7 +108,7 @@ def test_the_dense_part_of_the_sample_keeps_the_order_of_the_file():
 
 
 def test_the_packed_sample_carries_no_date():
-    for path in (Path(datasets.__file__).parent / "_movielens_small").glob("*.gz"):
+    for path in (Path(datasets.__file__).parent / "catalog" / "_movielens_small").glob("*.gz"):
         assert path.read_bytes()[4:8] == b"\0\0\0\0"
 
 
@@ -220,7 +222,7 @@ def test_the_ncf_files_become_pairs_without_repeats(data_folder):
 def test_polars_is_not_imported_with_the_room():
     import subprocess
 
-    code = "import sys, corml.datasets; sys.exit(bool({'polars', 'narwhals', 'pandas', 'pyarrow'} & set(sys.modules)))"
+    code = "import sys, corml.data; sys.exit(bool({'polars', 'narwhals', 'pandas', 'pyarrow'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from corml.datasets import known, load
-from corml.datasets._known import get, present
+from corml.data import known, load
+from corml.data.catalog._known import get, present
 
 pytestmark = pytest.mark.large
 

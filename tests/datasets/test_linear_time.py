@@ -17,7 +17,7 @@ import pytest
 
 import corml
 from corml.cli._settings_file import read_settings
-from corml.datasets import load, load_item_lists
+from corml.data import load, load_item_lists
 from corml.errors import CormlError
 
 MORE = 8

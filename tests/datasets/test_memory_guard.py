@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 import corml
-from corml.datasets import load
+from corml.data import load
 from corml.errors import ResourceError
 
 ROWS = 1_500_000
@@ -22,7 +22,7 @@ for name in sys.argv[2].split(","):
     __import__(name)
 import corml
 import polars as pl
-from corml import memory
+from corml._runtime import memory
 
 def status(key):
     return 1024 * int(re.search(key + r":\\s+(\\d+)", open("/proc/self/status").read())[1])
@@ -86,7 +86,7 @@ def test_a_table_that_would_not_fit_is_refused_before_its_columns_are_read(tmp_p
             frame.slice(1000 * at, 1000).write_parquet(path / f"{at}.parquet")
     else:
         {"csv": frame.write_csv, "parquet": frame.write_parquet, "jsonl": frame.write_ndjson}[kind](path)
-    monkeypatch.setattr("corml.memory.budget", lambda: 5000 * 50)
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 5000 * 50)
     with pytest.raises(
         ResourceError, match=rf"Reading .*{path.name}' needs .* the budget is 244\.1 KiB; load it in parts"
     ):
@@ -97,7 +97,7 @@ def test_each_file_of_a_folder_is_asked_for_as_the_first_is(tmp_path, monkeypatc
     """By its packed bytes the second looks no larger than the first."""
     (tmp_path / "a.csv").write_text("user,item\nu,i\n")
     (tmp_path / "b.csv.gz").write_bytes(gzip.compress(b"user,item\n" + b"u,i\n" * 10_000))
-    monkeypatch.setattr("corml.memory.budget", lambda: 800_000)
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 800_000)
     with pytest.raises(ResourceError, match=r"Reading .*b\.csv\.gz' needs"):
         load(tmp_path)
 
@@ -106,16 +106,16 @@ def test_a_database_among_several_files_does_not_hide_the_rows_of_the_others(tmp
     (tmp_path / "a.csv").write_text("user,item\n" + "u,i\n" * 10_000)
     with closing(sqlite3.connect(tmp_path / "b.db")) as base:
         base.execute("create table orders (user, item)")
-    monkeypatch.setattr("corml.memory.budget", lambda: 800_000)
-    monkeypatch.setattr("corml.datasets._text.TextTable.read", lambda *_: pytest.fail("it was read"))
-    with pytest.raises(ResourceError, match=r"Reading One of the files needs"):
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 800_000)
+    monkeypatch.setattr("corml.data.formats._text.TextTable.read", lambda *_: pytest.fail("it was read"))
+    with pytest.raises(ResourceError, match=r"Reading The files needs"):
         load({"view": tmp_path / "a.csv", "buy": tmp_path / "b.db"})
 
 
 def test_ids_that_would_not_fit_are_refused_before_they_are_numbered(tmp_path, monkeypatch):
     pl.DataFrame({"user": np.arange(50_000), "item": np.arange(50_000) % 90}).write_parquet(tmp_path / "a.parquet")
-    monkeypatch.setattr("corml.memory.budget", lambda: 50_000 * 110)
-    monkeypatch.setattr("corml.memory.resident", lambda: 0)
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 50_000 * 110)
+    monkeypatch.setattr("corml._runtime.memory.resident", lambda: 0)
     with pytest.raises(ResourceError, match=r"Numbering the [45]\d,\d{3} ids of .*a\.parquet' needs"):
         load(tmp_path / "a.parquet")
 
@@ -128,19 +128,19 @@ def test_ids_that_would_not_fit_are_refused_before_they_are_numbered(tmp_path, m
 def test_a_table_of_items_that_does_not_fit_is_refused_before_it_is_read(tmp_path, monkeypatch, read):
     """Three hundred kilobytes of short rows, packed, would have been sixteen gigabytes."""
     (tmp_path / "items.csv").write_text("item,title\n" + "i,t\n" * 10_000)
-    monkeypatch.setattr("corml.memory.budget", lambda: 1_000_000)
-    monkeypatch.setattr("corml.datasets._text.TextTable.read", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 1_000_000)
+    monkeypatch.setattr("corml.data.formats._text.TextTable.read", lambda *_: pytest.fail("it was read"))
     with pytest.raises(ResourceError, match=r"Reading the items of .*items\.csv' needs .* leave out rows or columns"):
         read(tmp_path / "items.csv")
 
 
 def test_categories_that_do_not_fit_are_refused_before_they_are_told_apart(monkeypatch):
-    monkeypatch.setattr("corml.memory.budget", lambda: 4_000_000)
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 4_000_000)
     names = [f"name {at}" for at in range(10_000)]
     corml.load_items({"item": names, "genre": ["same"] * 10_000})
-    monkeypatch.setattr("corml.attributes.indicators", lambda *_: pytest.fail("they were told apart"))
-    monkeypatch.setattr("corml.memory.budget", lambda: 2_900_000)
-    monkeypatch.setattr("corml.datasets._items.require_for_items", lambda *_: None)
+    monkeypatch.setattr("corml.data.attributes.indicators", lambda *_: pytest.fail("they were told apart"))
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 2_900_000)
+    monkeypatch.setattr("corml.data._items.require_for_items", lambda *_: None)
     with pytest.raises(ResourceError, match=r"Telling the categories of .* needs .* leave out the column"):
         corml.load_items({"item": names, "genre": names})
 
@@ -156,9 +156,9 @@ def test_categories_that_do_not_fit_are_refused_before_they_are_told_apart(monke
 )
 def test_several_categories_of_an_item_are_counted_each(monkeypatch, tags):
     """Forty megabytes in sixty rows took 1.3 GB, and sixty categories were asked for."""
-    monkeypatch.setattr("corml.attributes.indicators", lambda *_: pytest.fail("they were told apart"))
-    monkeypatch.setattr("corml.datasets._items.indicators", lambda *_: pytest.fail("they were told apart"))
-    monkeypatch.setattr("corml.memory.budget", lambda: 2_900_000)
+    monkeypatch.setattr("corml.data.attributes.indicators", lambda *_: pytest.fail("they were told apart"))
+    monkeypatch.setattr("corml.data._items.indicators", lambda *_: pytest.fail("they were told apart"))
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 2_900_000)
     with pytest.raises(ResourceError, match=r"Telling the categories of .* needs .* leave out the column"):
         corml.load_items({"item": ["i"], "tags": [tags]})
 

@@ -1,5 +1,6 @@
 """What exports of shops hold: dates of all kinds, commas in numbers, returns, missing customers, odd columns."""
 
+import codecs
 import uuid
 from datetime import UTC, datetime
 from decimal import Decimal
@@ -10,8 +11,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from corml.datasets import load
-from corml.errors import DataError, UsageError
+from corml.data import load
+from corml.errors import DataError, DataWarning, UsageError
 
 
 def pairs(data):
@@ -29,6 +30,8 @@ def seconds(*parts):
 
 
 NOON = seconds(2024, 1, 31, 12)
+
+SAVE = "save it as UTF-8, or pass encoding="
 
 # --- times -----------------------------------------------------------------------------------------------------------
 
@@ -78,9 +81,8 @@ def test_an_order_that_nothing_shows_is_not_guessed(make, texts):
     with pytest.raises(DataError, match=r"line 2: the time .* may have its day or its month first: give time_format="):
         moments(make, *texts)
     path = make("t.csv", "user;item;date\na;x;01.02.2024\n")
-    data = load(path)
-    assert data.times is None
-    assert any(note.startswith("times ignored: ") and "--time-format" in note for note in data.source["notes"])
+    with pytest.warns(DataWarning, match="times ignored, .*--time-format"):
+        assert load(path).times is None
     assert load(path, time_format="%d.%m.%Y").times.tolist() == [seconds(2024, 2, 1)]
 
 
@@ -109,7 +111,7 @@ def test_a_time_format_reads_whole_numbers_too_and_names_the_row_that_differs(ma
 # --- text ------------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-8", "shift-jis"])
+@pytest.mark.parametrize("encoding", ["latin-1", "cp1252", "utf-16", "utf-32", "utf-32-be", "utf-8", "shift-jis"])
 def test_text_in_another_encoding_is_read_if_it_is_named(make, encoding):
     word = "名前" if encoding == "shift-jis" else "café"
     data = load(make("a.csv", f"user,item\n{word},x\n".encode(encoding)), encoding=encoding)
@@ -121,7 +123,15 @@ def test_text_in_another_encoding_is_read_if_it_is_named(make, encoding):
     [
         ("user,item\ncafé,x\n".encode("latin-1"), "encoding='latin-1' (--encoding latin-1)"),
         ("user,item\n“a”,x\n".encode("cp1252"), "encoding='cp1252' (--encoding cp1252)"),
-        ("user,item\na,x\n".encode("utf-16"), "encoding='utf-16' (--encoding utf-16)"),
+        *(
+            (
+                "user,item\na,x\n".encode(name),
+                f"is {name[:6].upper()} (byte offset 0), not UTF-8: {SAVE}'{name}' (--encoding {name})",
+            )
+            for name in ("utf-16", "utf-32", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be")
+        ),
+        (codecs.BOM_UTF32_BE + "user,item\na,x\n".encode("utf-32-be"), "is UTF-32 (byte offset 0)"),
+        (codecs.BOM_UTF16_BE + "user,item\na,x\n".encode("utf-16-be"), "is UTF-16 (byte offset 0)"),
     ],
 )
 def test_a_file_in_another_encoding_says_which_to_name(make, content, advice):
@@ -156,7 +166,8 @@ def test_a_decimal_comma_is_read_if_one_says_so_and_named_if_not(make):
 
 def test_a_larger_or_smaller_share_of_bad_rows_can_be_allowed(make):
     path = make("a.csv", "user,item\n" + "".join(f"u{n},i{n % 3}\n" for n in range(90)) + "short\n" * 10)
-    data = load(path, max_bad_rows=0.1)
+    with pytest.warns(DataWarning, match="bad rows skipped: 10"):
+        data = load(path, max_bad_rows=0.1)
     assert (len(data), data.source["bad_rows"]) == (90, 10)
     with pytest.raises(DataError, match=r"10 of 100 rows are bad, more than 9\.9%.*max_bad_rows= \(--max-bad-rows\)"):
         load(path, max_bad_rows=0.099)
@@ -172,10 +183,10 @@ RETURNS = "user,item,quantity,time\na,x,6,1\na,x,-1,2\na,y,-2,3\nb,x,0,4\nb,y,3,
 
 def test_negative_quantities_are_left_out_and_counted_with_a_threshold(make):
     path = make("a.csv", RETURNS)
-    data = load(path, rating="quantity", at_least=1)
+    with pytest.warns(DataWarning, match=r"negative ratings: 2 rows \(returns, corrections\) left out"):
+        data = load(path, rating="quantity", at_least=1)
     assert pairs(data) == [("a", "x"), ("b", "y")]  # of six, one came back: five were kept
     assert data.times.tolist() == [1, 5]
-    assert "negative ratings: 2 rows (returns, corrections) left out" in data.source["notes"]
     assert data.source["filtered"] == 2
     with pytest.raises(DataError, match=r"line 3: the rating '-1' is negative; at_least= \(--at-least\) leaves out"):
         load(path, rating="quantity")
@@ -188,9 +199,9 @@ def test_ratings_on_a_scale_below_zero_keep_their_latest_value(make):
 
 @pytest.mark.parametrize("missing", ["", "  ", "null", "NULL", "NaN", "None", "NA", r"\N"])
 def test_rows_without_an_id_are_dropped_if_one_says_so(make, missing):
-    data = load(make("a.csv", f"user,item\na,x\n{missing},x\nb,y\n"), null_ids="drop")
+    with pytest.warns(DataWarning, match="null ids: 1 of 3 rows without a user or an item left out"):
+        data = load(make("a.csv", f"user,item\na,x\n{missing},x\nb,y\n"), null_ids="drop")
     assert pairs(data) == [("a", "x"), ("b", "y")]
-    assert "null ids: 1 of 3 rows without a user or an item left out" in data.source["notes"]
     assert (data.source["without_id"], data.source["bad_rows"], data.source["rows"]) == (1, 0, 3)
 
 
@@ -205,7 +216,8 @@ def test_rows_without_an_id_can_be_kept_as_one(make):
 
 def test_dropped_rows_are_not_bad_rows_and_all_of_them_are_too_many(make):
     path = make("a.csv", "user,item,rating\n,x,bad\na,x,1\n")
-    assert len(load(path, null_ids="drop")) == 1
+    with pytest.warns(DataWarning, match="null ids"):
+        assert len(load(path, null_ids="drop")) == 1
     with pytest.raises(
         DataError, match=r"Every row lacks a user or an item: name the right columns as user= \(--user\)"
     ):

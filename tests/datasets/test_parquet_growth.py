@@ -10,10 +10,10 @@ import pyarrow.parquet as pq
 import pytest
 
 import corml
-from corml.datasets import load
-from corml.datasets._packed import content
-from corml.datasets._parquet import Pages, ParquetTable, bytes_of
-from corml.datasets._thrift import Records
+from corml.data import load
+from corml.data.formats._packed import content
+from corml.data.formats._parquet import Pages, ParquetTable, bytes_of
+from corml.data.formats._thrift import Records
 from corml.errors import CormlError, DataError, ResourceError
 
 LONG = "a" * 5_000
@@ -24,7 +24,7 @@ DELTA = {**PLAIN, "column_encoding": "DELTA_BYTE_ARRAY"}
 
 @pytest.fixture
 def _a_low_limit(monkeypatch):
-    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 100_000)
+    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 100_000)
 
 
 @pytest.fixture
@@ -95,7 +95,7 @@ def test_a_category_counts_in_every_row_with_all_its_text(tmp_path, shape):
 
 @pytest.mark.usefixtures("_a_low_limit")
 def test_a_store_counts_categories_with_all_their_text(tmp_path, monkeypatch):
-    monkeypatch.setattr("corml.datasets._blocks.HARMLESS", 100_000)
+    monkeypatch.setattr("corml.data.formats._blocks.HARMLESS", 100_000)
     columns = {"user": list(range(1_000)), "item": of_one_category(LONG, 1_000)}
     with pytest.raises(DataError, match=r"they take more than 1,024 bytes each, 4\.8 MiB so far"):
         corml.build_store(written(tmp_path / "a.parquet", columns), tmp_path / "a.store")
@@ -130,7 +130,7 @@ def test_lists_of_texts_that_go_on_from_each_other_are_refused_before_they_are_r
 
 @pytest.mark.usefixtures("_a_low_limit")
 def test_differences_are_read_in_slices_that_stay_small(tmp_path, monkeypatch):
-    monkeypatch.setattr("corml.datasets._parquet.SLICE", 60_000)
+    monkeypatch.setattr("corml.data.formats._parquet.SLICE", 60_000)
     columns = {"user": [LONG] * 1_000, "item": ["x"] * 1_000}
     path = written(tmp_path / "a.parquet", columns, **DELTA)
     table = ParquetTable(content(path))
@@ -144,7 +144,7 @@ def test_differences_are_read_in_slices_that_stay_small(tmp_path, monkeypatch):
 @pytest.mark.usefixtures("_no_value_is_read")
 def test_what_may_expand_must_still_fit_into_memory(tmp_path, monkeypatch):
     path = written(tmp_path / "a.parquet", {"user": [LONG] * 1_000, "item": ["x"] * 1_000}, **PLAIN)
-    monkeypatch.setattr("corml.memory.budget", lambda: 1_000_000)
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 1_000_000)
     with pytest.raises(ResourceError, match=r"Reading .*a.parquet' needs 4\.8 MiB"):
         load(path, allow_expansion=True)
 
@@ -152,7 +152,7 @@ def test_what_may_expand_must_still_fit_into_memory(tmp_path, monkeypatch):
 @pytest.mark.parametrize("version", ["1.0", "2.0"])
 @pytest.mark.parametrize("how", [{}, PLAIN, DELTA], ids=["a dictionary", "plain", "differences"])
 def test_texts_are_the_same_however_they_are_stored(tmp_path, monkeypatch, version, how):
-    monkeypatch.setattr("corml.datasets._parquet.SLICE", 30_000)
+    monkeypatch.setattr("corml.data.formats._parquet.SLICE", 30_000)
     path = written(
         *(tmp_path / "a.parquet", {"user": NAMES, "item": NAMES[::-1]}),
         **(how | {"data_page_version": version, "row_group_size": 700, "data_page_size": 400}),
@@ -162,8 +162,8 @@ def test_texts_are_the_same_however_they_are_stored(tmp_path, monkeypatch, versi
 
 
 def test_pages_of_differences_that_are_too_large_to_slice_are_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr("corml.datasets._parquet.SLICE", 30_000)
-    monkeypatch.setattr("corml.datasets._parquet.DELTA_PAGE", 1_000)
+    monkeypatch.setattr("corml.data.formats._parquet.SLICE", 30_000)
+    monkeypatch.setattr("corml.data.formats._parquet.DELTA_PAGE", 1_000)
     path = written(tmp_path / "a.parquet", {"user": NAMES, "item": NAMES}, **DELTA)
     with pytest.raises(DataError, match="write it again with pages of 1 MiB, or another encoding"):
         load(path)

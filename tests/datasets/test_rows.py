@@ -5,8 +5,8 @@ from datetime import UTC, date, datetime
 import polars as pl
 import pytest
 
-from corml.datasets import load
-from corml.errors import DataError
+from corml.data import load
+from corml.errors import DataError, DataWarning
 
 
 def test_the_threshold_keeps_ratings_from_there_on_and_counts_the_rest(make):
@@ -83,8 +83,8 @@ NOON = datetime(2020, 1, 2, 12, 0, 0, tzinfo=UTC).timestamp()
     ],
 )
 def test_times_are_numbers_or_iso_dates(make, text, seconds):
-    data = load(make("a.csv", f"user,item,time\na,x,{text}\nb,y,17\n"), time="time")
-    assert data.times.tolist() == [seconds, 17]
+    data = load(make("a.csv", f"user,item,time\na,x,{text}\nb,y,{text}\n"), time="time")
+    assert data.times.tolist() == [seconds] * 2
 
 
 @pytest.mark.parametrize(
@@ -100,19 +100,36 @@ def test_times_of_a_frame_become_seconds(values):
     assert set(data.times.tolist()) <= {NOON, NOON - 12 * 3600}
 
 
-def test_times_that_were_not_named_are_dropped_rather_than_rows(make):
-    data = load(make("a.csv", "user,item,time\na,x,5\nb,y,soon\n"))
-    assert data.times is None
-    assert len(data) == 2
-    assert any("times ignored" in note and "line 3" in note for note in data.source["notes"])
+def test_a_time_that_cannot_be_read_is_a_bad_row_whether_times_were_named_or_not(make):
+    path = make("a.csv", "user,item,time\na,x,5\nb,y,soon\n")
+    with pytest.raises(DataError, match=r"line 3: the time 'soon' .*; time=False \(--no-time\) ignores column 'time'"):
+        load(path)
+    with pytest.raises(DataError, match="line 3: the time 'soon' is no number"):
+        load(path, time="time")
+    with pytest.warns(DataWarning, match="bad rows skipped: 1, the first: .*line 3: the time 'soon'"):
+        data = load(path, max_bad_rows=0.5)
+    assert (data.times.tolist(), data.source["bad_rows"]) == ([5], 1)
 
 
-def test_a_missing_time_is_a_bad_row_if_times_were_named(make):
-    with pytest.raises(DataError, match="line 3: the time ''"):
-        load(make("a.csv", "user,item,time\na,x,5\nb,y,\n"), time="time")
+def test_a_missing_time_is_a_bad_row(make):
+    with pytest.raises(DataError, match="line 3: the time is missing"):
+        load(make("a.csv", "user,item,time\na,x,5\nb,y,\n"))
     frame = pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "time": [1.0, None]})
-    with pytest.raises(DataError, match="row 2: the time ''"):
-        load(frame, time="time")
+    for source in (frame, frame.to_pandas()):
+        with pytest.raises(DataError, match="row 2: the time is missing"):
+            load(source)
+
+
+def test_a_column_in_which_hardly_anything_is_a_time_is_ignored_with_a_warning(make):
+    path = make("a.csv", "user,item,date\n" + "u,i,soon\n" * 11 + "u,j,7\n")
+    with pytest.warns(
+        DataWarning, match="times ignored, as hardly anything in their column is one: .*line 2: the time"
+    ):
+        data = load(path)
+    assert (len(data), data.times) == (2, None)
+    for named in ({"time": "date"}, {"half_life": "1d"}):
+        with pytest.raises(DataError, match="line 2: the time 'soon'"):
+            load(path, **named)
 
 
 def test_columns_that_cannot_be_ratings_or_times_are_refused():
@@ -133,3 +150,15 @@ def test_many_more_items_than_users_raise_a_suspicion(make):
     data = load(make("a.csv", "user,item\n" + "\n".join(f"a,i{n}" for n in range(60))))
     assert any("swapped?" in note for note in data.source["notes"])
     assert data.shape == (1, 60)
+
+
+def test_pairs_that_events_reject_are_counted_without_those_that_are_rated_low(make):
+    rows = ["a,x,5,buy", "a,y,5,return", "b,x,5,look", "b,y,1,buy", "b,z,1,return", "c,z,4,buy"]
+    path = make("a.csv", "user,item,rating,event\n" + "\n".join(rows))
+    data = load(path, event="event", weights={"buy": 1, "look": 0}, negative=["return"], at_least=4)
+    rejected = "events: 2 pairs that weigh nothing or end with a negative event not learned from, only seen"
+    assert rejected in data.source["notes"]
+    assert (len(data), data.source["filtered"]) == (2, 2)
+    for options in ({"at_least": 4}, {"at_least": 1}):  # some pairs are rated low, and none is
+        none = load(path, event="event", **options)
+        assert not any(note.startswith("events:") for note in none.source["notes"])

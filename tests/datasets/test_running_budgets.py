@@ -10,14 +10,14 @@ import duckdb
 import openpyxl
 import pytest
 
-import corml.datasets._databases as _databases
-import corml.datasets._json as _json
+import corml.data.formats._databases as _databases
+import corml.data.formats._json as _json
 from attack.bombs import of_one_text
-from corml.datasets import load
-from corml.datasets._excel import ExcelTable
-from corml.datasets._options import Notes, Options
-from corml.datasets._packed import content
-from corml.errors import DataError, ResourceError
+from corml.data import load
+from corml.data._options import Notes, Options
+from corml.data.formats._excel import ExcelTable
+from corml.data.formats._packed import content
+from corml.errors import DataError, DataWarning, ResourceError
 
 
 def pairs(data):
@@ -30,7 +30,7 @@ def pairs(data):
 def test_of_many_bad_rows_a_few_are_kept_and_all_are_counted(make, monkeypatch):
     """Forty megabytes of short lines became four gigabytes of faults."""
     kept = []
-    monkeypatch.setattr("corml.datasets._columns.Fault", lambda *about: kept.append(about) or _Fault(*about))
+    monkeypatch.setattr("corml.data.cleaning._columns.Fault", lambda *about: kept.append(about) or _Fault(*about))
     path = make("a.csv", "user,item\n1,2\n" + "a\n" * 5000)
     with pytest.raises(DataError, match=r"line 3: there are 1 fields where 2 are expected \(4,999 more bad rows"):
         load(path)
@@ -46,7 +46,8 @@ def test_bad_rows_beyond_those_kept_count_in_the_share(make):
     path = make("a.csv", "user,item\n" + "u,i\n" * 1000 + "a\n" * 300)
     with pytest.raises(DataError, match=r"300 of 1,300 rows are bad, more than 20%"):
         load(path, max_bad_rows=0.2)
-    assert pairs(load(path, max_bad_rows=0.3)) == [("u", "i")]
+    with pytest.warns(DataWarning, match="bad rows skipped"):
+        assert pairs(load(path, max_bad_rows=0.3)) == [("u", "i")]
 
 
 def test_bad_records_of_json_and_of_several_files_are_all_counted(make):
@@ -148,7 +149,7 @@ def test_cells_to_the_right_of_the_header_are_not_kept(make):
 
 
 def test_cells_are_counted_while_a_workbook_is_read(make, monkeypatch):
-    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 5_000_000)
+    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 5_000_000)
     path = make("a.xlsx", workbook({1: "user", 2: "item", 16_384: "far"}, [{1: 7, 2: 8, 16_384: 9}] * 30))
     with pytest.raises(DataError, match="expands more than 200-fold"):
         load(path)
@@ -158,14 +159,14 @@ def test_a_text_that_a_workbook_has_once_counts_in_every_cell(tmp_path, monkeypa
     """839 KB became more than eight gigabytes: a hundred thousand cells of one text, a megabyte long."""
     path = of_one_text(tmp_path / "a.xlsx", "i" * 1_000, 2_000)
     assert pairs(load(path)) == [("1", "i" * 1_000)]
-    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 1_000_000)
-    monkeypatch.setattr("corml.datasets._expansion.BOMB_RATIO", 10)
+    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 1_000_000)
+    monkeypatch.setattr("corml.data.formats._expansion.BOMB_RATIO", 10)
     with pytest.raises(DataError, match="expands more than 10-fold"):
         load(path)
 
 
 def test_a_row_that_no_workbook_has_is_refused_before_all_above_it_are_counted(make, monkeypatch):
-    monkeypatch.setattr("corml.datasets._excel.LAST_ROW", 4)
+    monkeypatch.setattr("corml.data.formats._excel.LAST_ROW", 4)
     path = make("a.xlsx", workbook(["user", "item"], [[1, 2]] * 4))
     with pytest.raises(DataError, match=r"has a row beyond 4, the last of Excel"):
         load(path)
@@ -184,15 +185,15 @@ def database(path, statement):
 
 
 def test_a_view_without_end_is_refused_by_its_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr("corml.datasets._expansion.BOMB_SIZE", 1_000_000)
+    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 1_000_000)
     path = database(tmp_path / "a.sqlite", f"CREATE VIEW v AS {ENDLESS} SELECT x AS user, x AS item FROM c")
     with pytest.raises(DataError, match="expands more than 200-fold"):
         load(path)
 
 
 def test_the_answer_of_a_query_must_fit_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("corml.datasets._expansion.STEP", 100_000)
-    monkeypatch.setattr("corml.memory.budget", lambda: 500_000)
+    monkeypatch.setattr("corml.data.formats._expansion.STEP", 100_000)
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 500_000)
     path = database(tmp_path / "a.sqlite", f"CREATE VIEW v AS {ENDLESS} SELECT x AS user, x AS item FROM c")
     with pytest.raises(ResourceError, match=r"Reading .* the budget is 488\.3 KiB; read it in parts"):
         load(path, allow_expansion=True)

@@ -8,10 +8,10 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from corml.datasets import load, write
+from corml.data import load, write
+from corml.data.ids import fault_of
+from corml.data.interactions import Interactions
 from corml.errors import DataError, UsageError
-from corml.ids import fault_of
-from corml.interactions import Interactions
 
 words = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12)
 labels = words.filter(lambda word: fault_of(word) is None)
@@ -33,9 +33,9 @@ def test_what_is_written_is_what_is_read(tmp_path, suffix, pairs, moment):
 
 @given(rows=st.lists(st.lists(labels.filter(lambda w: not set(w) & set(',"\r\n')), min_size=2, max_size=2), min_size=1))
 def test_the_fast_reader_and_the_careful_reader_agree(rows):
-    from corml.datasets._options import Notes, Options
-    from corml.datasets._packed import Content
-    from corml.datasets._text import TextTable
+    from corml.data._options import Notes, Options
+    from corml.data.formats._packed import Content
+    from corml.data.formats._text import TextTable
 
     body = "\n".join(",".join(row) for row in rows)
     plain = TextTable(Content(f"user,item\n{body}".encode(), "csv", "plain"), Options(), Notes())

@@ -1,4 +1,4 @@
-"""The question after known weaknesses: what it says when there are some, none, or no answer."""
+"""The check for known vulnerabilities: what it prints when there are some, none, or no answer."""
 
 import json
 import threading
@@ -6,12 +6,14 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 
 import audit
 import pytest
+from lock import Locked
 
 
 @pytest.fixture
 def database(monkeypatch):
-    """A database with an answer of ours; it keeps what it was asked."""
-    monkeypatch.setattr(audit, "versions", lambda: {"numpy": "2.4.6", "jinja2": "3.1.2"})
+    """A database that gives a fixed answer and keeps the request."""
+    packages = {"numpy": Locked("2.4.6", [], ["corml"]), "jinja2": Locked("3.1.2", [], ["corml"])}
+    monkeypatch.setattr(audit, "read", lambda: packages)
 
     class Handler(BaseHTTPRequestHandler):
         def do_POST(self):
@@ -35,37 +37,37 @@ def database(monkeypatch):
 FOUND = b'{"results": [{}, {"vulns": [{"id": "GHSA-1"}, {"id": "GHSA-2"}]}]}'
 
 
-def test_what_is_known_is_named_and_fails(database, capsys):
+def test_known_vulnerabilities_are_listed_and_the_exit_code_is_1(database, capsys):
     database.answer = FOUND
     assert audit.main(database.address) == 1
     assert capsys.readouterr().out.splitlines() == [
         "jinja2 3.1.2: GHSA-1, GHSA-2",
-        "2 packages asked about, 1 with something known",
+        "2 packages checked, 1 with known vulnerabilities",
     ]
     assert database.asked["queries"][0] == {"package": {"name": "numpy", "ecosystem": "PyPI"}, "version": "2.4.6"}
 
 
-def test_a_waiver_holds_until_its_day(database, monkeypatch):
+def test_a_waiver_holds_until_its_date(database, monkeypatch):
     found = {"jinja2": ["GHSA-1", "GHSA-2"]}
     monkeypatch.setattr(audit, "WAIVED", {"GHSA-1": ("2026-03-31", "not used"), "GHSA-2": ("2026-03-31", "not used")})
     assert audit.open_findings(found, "2026-03-31") == {}
     assert audit.open_findings(found, "2026-04-01") == found
 
 
-def test_nothing_known_is_said_with_the_number_of_packages(database, capsys):
+def test_without_a_known_vulnerability_the_number_of_packages_is_printed(database, capsys):
     database.answer = b'{"results": [{}, {}]}'
     assert audit.main(database.address) == 0
-    assert capsys.readouterr().out == "2 packages asked about, 0 with something known\n"
+    assert capsys.readouterr().out == "2 packages checked, 0 with known vulnerabilities\n"
 
 
 @pytest.mark.parametrize("answer", [b"", b"[]", b"{}", b'{"results": []}', b'{"results": [1, 2]}', b"<html>"])
-def test_an_answer_that_says_nothing_is_no_clean_bill(database, capsys, answer):
+def test_an_unreadable_answer_is_not_reported_as_safe(database, capsys, answer):
     database.answer = answer
     assert audit.main(database.address) == 0
     assert capsys.readouterr().out.startswith(f"skipped: {database.address} could not be asked (")
 
 
-def test_without_a_connection_it_is_skipped(capsys):
+def test_without_a_connection_the_check_is_skipped(capsys):
     audit.main("http://127.0.0.1:9/")
     out = capsys.readouterr().out
     assert out.startswith("skipped: ")

@@ -16,8 +16,8 @@ import yaml
 import corml
 
 DEPLOY = Path(__file__).resolve().parents[2] / "deploy"
+SBIN = f"{os.environ['PATH']}:/usr/sbin"  # where it is found without rights as well
 ROOT = DEPLOY.parent
-LOCKS = ("locked-serve.txt", "locked-build.txt")
 
 
 def text(name):
@@ -71,8 +71,12 @@ def test_the_image_says_whether_it_is_healthy_and_stops_in_order():
 
 def test_versions_are_pinned_and_nothing_secret_is_built_in():
     runs = [part.strip() for word, rest in instructions() if word == "RUN" for part in rest.split("&&")]
+    assert [part for part in runs if "requirements.lock" in part] == [
+        f"grep -E 'hash=.* # (.* )?{groups}( |$)' requirements.lock > {name}.txt"
+        for name, groups in (("serve", "(corml|serve)"), ("build", "build"))
+    ]
     installs = [part for part in runs if "pip install" in part]
-    assert [part.split()[-1] for part in installs] == [*(f"deploy/{name}" for name in LOCKS), "/wheel/*.whl"]
+    assert [part.split()[-1] for part in installs] == ["serve.txt", "build.txt", "/wheel/*.whl"]
     assert all("--require-hashes --no-deps --only-binary :all: --requirement " in part for part in installs[:-1])
     assert "--no-deps --no-index" in installs[-1]  # ours, made of the source here
     assert all("--no-build-isolation" in part for part in runs if "pip wheel" in part)  # with what has hashes
@@ -111,7 +115,7 @@ def test_the_start_hands_the_kernels_over_in_a_folder_that_can_be_written(tmp_pa
 # Loads a model as a service does, and prints how many kernels had to be compiled.
 SERVE = """
 import sys
-from corml.compiled import compilation
+from corml._runtime.compiled import compilation
 from corml.service import served
 
 sys.path.insert(0, sys.argv[1])
@@ -161,7 +165,8 @@ def test_nothing_is_open_to_other_machines():
 
 def test_the_image_has_the_version_of_the_package():
     assert SERVICES["corml"]["image"] == f"corml:{corml.__version__}"
-    assert f"--tag corml:{corml.__version__}" in text("Dockerfile")
+    for page in (text("Dockerfile"), (ROOT / "docs" / "deploy.md").read_text("utf-8")):
+        assert set(re.findall(r"--tag corml:(\S+)", page)) == {corml.__version__}
     assert (DEPLOY / SERVICES["corml"]["build"]["context"]).resolve() == ROOT
     assert (ROOT / SERVICES["corml"]["build"]["dockerfile"]).is_file()
 
@@ -194,16 +199,10 @@ def test_prometheus_asks_the_service_with_its_token():
     assert all((DEPLOY / file).is_file() for file in asked["rule_files"])
 
 
-def test_alerts_are_about_figures_that_the_service_has():
+def test_every_alert_is_a_sentence():  # tests/service/test_figures.py asks the service for what they speak of
     groups = yaml.safe_load(text("alerts.yml"))["groups"]
     rules = [rule for group in groups for rule in group["rules"]]
     assert all(rule["annotations"]["summary"].endswith(".") for rule in rules)
-    named = set(re.findall(r"corml_\w+", " ".join(rule["expr"] for rule in rules)))
-    assert named
-    if importlib.util.find_spec("corml.service") is None:
-        pytest.skip("the service is not here")
-    source = Path(importlib.util.find_spec("corml.service.metrics").origin).read_text("utf-8")
-    assert {name.removesuffix("_total") for name in named} <= set(re.findall(r'"(corml_\w+)"', source))
 
 
 # --- the service's own options ---------------------------------------------------------------------------------------
@@ -278,6 +277,32 @@ def test_the_unit_has_no_rights_and_takes_new_models():
     assert "-HUP" in service["ExecReload"]
     assert "MemoryDenyWriteExecute" not in service  # Numba compiles
     assert "--host 127.0.0.1" in service["ExecStart"]
+
+
+def test_the_proxy_has_no_directive_that_stable_distributions_lack():
+    proxy = re.sub(r"#.*", "", text("nginx.conf"))
+    assert not re.search(r"^\s*http2\b", proxy, re.M)  # of nginx 1.25.1; Debian 12 has 1.22
+    assert "listen 443 ssl http2;" in proxy
+
+
+@pytest.mark.skipif(shutil.which("nginx", path=SBIN) is None, reason="nginx is not here")
+@pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl, which makes a certificate, is not here")
+def test_nginx_accepts_the_proxy(tmp_path):
+    key = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-keyout", tmp_path / "privkey.pem"]
+    certificate = ["-x509", "-out", tmp_path / "fullchain.pem", "-subj", "/CN=recommend.example.com"]
+    subprocess.run(["openssl", "req", *certificate, *key], check=True, capture_output=True)
+    site = text("nginx.conf").replace("/etc/ssl/recommend.example.com", str(tmp_path))
+    site = site.replace("/var/log/nginx", str(tmp_path)).replace("443 ssl", "44343 ssl")  # a port that needs no rights
+    if not Path("/proc/net/if_inet6").exists():
+        site = re.sub(r"^\s*listen \[::\].*\n", "", site, flags=re.M)
+    (tmp_path / "corml.conf").write_text(site)
+    whole = f"events {{}}\npid {tmp_path}/pid;\nhttp {{ include {tmp_path}/corml.conf; }}\n"
+    (tmp_path / "nginx.conf").write_text(whole)
+    command = [shutil.which("nginx", path=SBIN), "-t", "-c", tmp_path / "nginx.conf", "-e", tmp_path / "error.log"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    warnings = [line for line in done.stderr.splitlines() if "[warn]" in line]
+    assert all("http2" in line for line in warnings)  # of newer ones, which still take the older form
 
 
 def test_the_proxy_keeps_the_inside_inside():

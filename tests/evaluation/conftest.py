@@ -5,8 +5,8 @@ import numpy as np
 import pytest
 
 from corml import Interactions, Split
-from corml.fitted import Outcome, learned
-from corml.recommender import Recommender
+from corml.models.fitted import Outcome, learned
+from corml.models.recommender import Recommender
 from support import random_interactions
 
 

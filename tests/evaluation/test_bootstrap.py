@@ -6,8 +6,8 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml.evaluation import bootstrap
-from corml.evaluation.bootstrap import Bootstrap, intervals
+from corml.evaluation.significance import bootstrap
+from corml.evaluation.significance.bootstrap import Bootstrap, intervals
 
 
 @pytest.fixture(scope="module")

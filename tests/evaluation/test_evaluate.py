@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 
 import corml
-from corml import CoRML, Popularity, Split, evaluate, metrics
-from corml.errors import UsageError
-from corml.evaluation import measure
+from corml import CoRML, Popularity, Split, evaluate
+from corml.errors import DataWarning, UsageError
+from corml.evaluation import evaluate_lists, measure, metrics
 from corml.evaluation.run import DEFAULT_METRICS
 from corml.linalg.closeness import Closeness
+from corml.recommend.rules import ListRules
 
 EVERYTHING = [f"{name}@{k}" for name, k in itertools.product(metrics.names(), (5, 10, 20))]
 
@@ -125,7 +126,7 @@ def test_importing_evaluation_stays_light():
 def test_users_measured_some_at_a_time_have_the_same_values_to_the_last_bit(model, split, monkeypatch, users, rules):
     whole = evaluate(model, split, EVERYTHING, rules=rules)
     monkeypatch.setattr(measure, "BLOCK", users)
-    monkeypatch.setattr("corml.metrics._lists.COUNTED", users)
+    monkeypatch.setattr("corml.evaluation.metrics._lists.COUNTED", users)
     parts = evaluate(model, split, EVERYTHING, rules=rules)
     assert len(whole.users) > 7
     assert parts.means == whole.means
@@ -140,3 +141,45 @@ def test_closeness_of_items_is_made_once_for_all_users(model, split, monkeypatch
     monkeypatch.setattr(Closeness, "by_users", lambda train: made.append(1) or by_users(train))
     evaluate(model, split, ["diversity@5", "diversity@10"])
     assert len(made) == 1
+
+
+def found_first(lists, k):
+    """Whether the first item is right, whatever the length."""
+    return lists.hits[:, 0]
+
+
+def test_a_function_is_a_metric_at_the_lengths_of_the_others(model, split):
+    result = evaluate(model, split, ["hit_rate@1", "hit_rate@5", found_first])
+    assert list(result) == ["hit_rate@1", "hit_rate@5", "found_first@1", "found_first@5"]
+    assert result["found_first@5"] == result["hit_rate@1"]
+    assert "found_first@5" in result
+    assert "found_first@5" in result.intervals
+    assert result.to_frame().columns[-1] == "found_first@5"
+    assert "found_first" in str(result)
+    assert "found_first@5" in result.plot(["found_first@5"]).svg()
+    assert list(evaluate(model, split, found_first)) == ["found_first@10"]
+    about_all = evaluate(model, split, [lambda lists, k: int(lists.counts(k).max())])
+    assert about_all["<lambda>@10"] > 1
+    assert not about_all.intervals
+
+
+def test_a_function_that_gives_no_number_per_user_is_refused(model, split):
+    with pytest.raises(UsageError, match=r"metric <lambda> must give one number, or one for each of the .* lists"):
+        evaluate(model, split, [lambda lists, k: lists.hits])
+    with pytest.raises(UsageError, match="Two metrics are called <lambda>"):
+        evaluate(model, split, [lambda lists, k: 0, lambda lists, k: 1])
+
+
+def test_recommendations_are_evaluated_as_the_lists_they_are(model, split):
+    lists = model.recommend(list(split.train.users), k=10)
+    assert evaluate(lists, split, ["ndcg@5"]).means == evaluate_lists(lists, split, ["ndcg@5"]).means
+    with pytest.warns(DataWarning, match=r"lists have 10 items, and ndcg@20 counts what is missing as misses.*k=20"):
+        evaluate(lists, split, ["ndcg@5", "ndcg@20"])
+    with pytest.raises(UsageError, match="already made"):
+        evaluate(lists, split, rules=ListRules(diversity=0.5))
+
+
+@pytest.mark.parametrize("given", [corml.CoRML, "model.corml", {"u1": ["i1"]}, None])
+def test_what_is_no_model_is_refused_in_words(given, split):
+    with pytest.raises(UsageError, match=r"evaluate takes a fitted model or Recommendations; got (a|the class) \w+\."):
+        evaluate(given, split)

@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from corml.data.interactions import Interactions
 from corml.errors import UsageError
 from corml.evaluation import evaluate, frontier
-from corml.interactions import Interactions
-from corml.method.estimator import CoRML
+from corml.models.corml.estimator import CoRML
 from corml.splits import split
 
 

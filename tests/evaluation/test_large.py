@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from corml import CoRML, Interactions, Split, evaluate, metrics
-from corml.fitted import Outcome
-from corml.memory import GIB
-from corml.method.spectral import singular_vectors
+from corml import CoRML, Interactions, Split, evaluate
+from corml._runtime.memory import GIB
+from corml.evaluation import metrics
+from corml.models.corml.spectral import singular_vectors
+from corml.models.fitted import Outcome
 
 pytestmark = pytest.mark.large
 

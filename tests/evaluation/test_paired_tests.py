@@ -8,12 +8,12 @@ import scipy.stats
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml.evaluation.bootstrap import Bootstrap, intervals
-from corml.evaluation.effect_size import effect_size
-from corml.evaluation.holm import holm
-from corml.evaluation.sign_flip import DRAWS, sign_flip
-from corml.evaluation.signed_rank import wilcoxon
-from corml.evaluation.significance import compare, corrected
+from corml.evaluation.significance.bootstrap import Bootstrap, intervals
+from corml.evaluation.significance.effect_size import effect_size
+from corml.evaluation.significance.holm import holm
+from corml.evaluation.significance.sign_flip import DRAWS, sign_flip
+from corml.evaluation.significance.signed_rank import wilcoxon
+from corml.evaluation.significance.tests import compare, corrected
 
 
 def differences(seed, users, *, steps=None):
@@ -71,7 +71,7 @@ def test_sign_flips_of_few_users_are_those_of_scipys_permutation_test():
 def test_drawn_sign_flips_agree_with_exact_enumeration(seed, monkeypatch):
     values = differences(seed, 14)
     exact = sign_flip({"m": values})["m"]
-    monkeypatch.setattr("corml.evaluation.sign_flip.EXACT", 0)
+    monkeypatch.setattr("corml.evaluation.significance.sign_flip.EXACT", 0)
     drawn = sign_flip({"m": values}, seed=seed)["m"]
     assert drawn != exact
     assert abs(drawn - exact) < 4 * np.sqrt(exact * (1 - exact) / DRAWS) + 1 / DRAWS
@@ -89,7 +89,7 @@ def test_drawn_sign_flips_are_the_same_for_the_same_seed_and_never_zero():
 def test_blocks_of_draws_add_up(monkeypatch):
     values = differences(0, 100)
     whole = sign_flip({"m": values}, draws=997)["m"]
-    monkeypatch.setattr("corml.evaluation.sign_flip.BLOCK", 100 * 10)
+    monkeypatch.setattr("corml.evaluation.significance.sign_flip.BLOCK", 100 * 10)
     assert sign_flip({"m": values}, draws=997)["m"] == pytest.approx(whole, abs=0.1)
 
 

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from corml import Interactions, Popularity, Split, evaluate
+from corml.data.ids import Ids
 from corml.errors import DataError, NotFittedError, UsageError
-from corml.ids import Ids
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from corml import CoRML, Popularity, evaluate
 from corml.errors import UsageError
 from corml.evaluation import Result
-from corml.evaluation.significance import LEVEL, is_significant, paired_t_test, verdict
+from corml.evaluation.significance.tests import LEVEL, is_significant, paired_t_test, verdict
 
 
 def result(values, users=None, split="s", metric="ndcg@10", part="test"):

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import corml
-from corml.fitted import Outcome, learned
-from corml.recommender import Recommender
-from corml.settings import between, linear, setting, whole
+from corml._runtime.settings import between, linear, setting, whole
+from corml.models.fitted import Outcome, learned
+from corml.models.recommender import Recommender
 from support import random_interactions
 
 

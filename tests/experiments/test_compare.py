@@ -8,8 +8,7 @@ import scipy.stats
 
 import corml
 from corml.errors import DataError, UsageError
-from corml.evaluation.holm import holm
-from corml.experiments.store import Folder
+from corml.evaluation.significance.holm import holm
 
 METRICS = ["ndcg@10", "recall@5", "coverage@10"]
 
@@ -263,22 +262,6 @@ def test_what_is_not_finished_is_said(split, tmp_path):
     study = corml.read_study(tmp_path)
     assert study["popularity"].done
     assert "not finished" in study["ease"].error
-
-
-def test_a_cell_another_process_is_at_is_left_to_it(split, kinds, tmp_path):
-    """Claimed cells are done last, when the other is through: here it died without a result."""
-    dice = kinds["dice"]()
-    corml.compare([dice], split, seeds=2, folder=tmp_path)
-    first = next((tmp_path / "cells").glob("dice-seed0-*"))
-    first.unlink()
-    store = Folder(tmp_path)
-    with store.claim(first.stem) as mine:
-        assert mine
-        with store.claim(first.stem) as other:
-            assert not other
-    order = []
-    corml.compare([dice], split, seeds=2, folder=tmp_path, notify=order.append)
-    assert len(order) == 1
 
 
 def test_warnings_of_a_fit_are_kept_with_its_cell(split, tmp_path):

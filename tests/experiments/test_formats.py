@@ -11,7 +11,7 @@ import pytest
 
 import corml
 from corml.errors import UsageError
-from corml.experiments.grid import BEST, SECOND, Grid, Value
+from corml.experiments.grid import BEST, SECOND, Grid, Value, clean
 
 EVIL = "a|b_c & 100% \\x{} <i>\n*z*"
 
@@ -81,6 +81,27 @@ def test_the_text_has_a_line_for_each_entry_and_marks_best_and_runner_up(study):
     assert "broken" in study.to_text()
     assert "Primary metric, named beforehand: ndcg@10" in study.to_text()
     assert EVIL not in study.to_text()  # its line break is escaped
+
+
+def test_in_short_there_are_scores_and_who_is_best_and_no_tests(study):
+    text = study.brief()
+    assert text.splitlines()[: 2 + len(study)] == study.to_text().splitlines()[: 2 + len(study)]
+    assert "ndcg@10 decides" in text
+    assert clean(f"{study.best.label} is best.") in text
+    assert "Wilcoxon" not in text
+    assert "Failed: broken" in text
+
+
+def test_what_is_true_of_several_entries_is_said_once(study):
+    entries = [entry for entry in study if entry.done]
+    cells = [
+        replace(entry.cells[0], warnings=("slow", *(["own"] if at == 0 else []))) for at, entry in enumerate(entries)
+    ]
+    noted = replace(study, entries=tuple(replace(one, cells=(cell,)) for one, cell in zip(entries, cells, strict=True)))
+    for text in (noted.brief(), noted.to_text()):
+        assert text.count("slow") == 1
+        assert "all models: slow" in text
+        assert f"{entries[0].label}: own" in text
 
 
 def test_a_markdown_table_keeps_its_columns(study):

@@ -62,7 +62,7 @@ def test_seconds_alone_are_a_budget_too(split, kinds):
 
 
 def test_without_optuna_a_sentence_says_so_before_anything_is_fitted(split, kinds, monkeypatch):
-    monkeypatch.setattr("corml.tuning.lazy_optuna.importlib.util.find_spec", lambda name: None)
+    monkeypatch.setattr("corml.experiments.tuning.lazy_optuna.importlib.util.find_spec", lambda name: None)
     with pytest.raises(corml.CormlError, match="Optuna"):
         corml.compare([kinds["dice"](), kinds["dial"]()], split, trials=2)
     assert kinds["dice"].fits == []

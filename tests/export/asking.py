@@ -5,7 +5,7 @@ import json
 import os
 import sqlite3
 
-from corml.export import target, targets
+from corml.service.export import target, targets
 
 TABLES = tuple(name for name in targets() if not target(name).whole)
 

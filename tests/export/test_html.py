@@ -10,8 +10,8 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.errors import DataError, UsageError
-from corml.export import export_model, html
-from corml.export._bundle import bundle
+from corml.service.bundle import bundle
+from corml.service.export import export_model, html
 from support import random_interactions
 
 
@@ -63,7 +63,7 @@ def test_no_person_is_in_the_page_not_even_where_the_doctor_quotes_one(tmp_path)
     model = models.make("corml", {"rank": 4, "adapt": False}).fit(
         Interactions.from_pairs(users, [data.items[i] for i in data.item])
     )
-    assert any("canary" in finding.what for finding in corml.datasets.examine(_learned(model)).findings)
+    assert any("canary" in finding.what for finding in corml.data.examine(_learned(model)).findings)
     export_model(model, "html", tmp_path / "p.html")
     assert "canary" not in (tmp_path / "p.html").read_text("utf-8")
 
@@ -103,7 +103,8 @@ def test_a_catalogue_that_is_too_large_is_refused(small, tmp_path, monkeypatch):
     assert html.MOST_ITEMS == 5_000
     monkeypatch.setattr(html, "MOST_ITEMS", 29)
     with pytest.raises(
-        UsageError, match=r"up to 29 items, and this one has 30: show it with corml studio or corml serve"
+        UsageError,
+        match=r"up to 29 items, and this one has 30: .* or fit on fewer items, with a higher --k-core",
     ):
         export_model(small("corml"), "html", tmp_path / "no.html")
     assert not list(tmp_path.iterdir())

@@ -6,7 +6,7 @@ from asking import TABLES, asking, stored_facts
 
 import corml
 from corml.errors import UsageError
-from corml.export import _contents, export_model
+from corml.service.export import _contents, export_model
 
 
 @pytest.mark.parametrize("to", TABLES)
@@ -32,14 +32,14 @@ def test_every_list_is_the_models_own(small, tmp_path, to, name, monkeypatch):
 def test_short_lists_are_counted(small, tmp_path):
     model = small("corml")
     done = export_model(model, "sqlite", tmp_path / "short", lists=True, k=28)
-    lengths = [len(items) for items in model.recommend(model.users_.labels.tolist(), k=28)]
+    lengths = [len(items) for items in model.recommend(model.users_.labels.tolist(), k=28).values()]
     assert done.facts["lists_shorter_than_k"] == sum(length < 28 for length in lengths) > 0
     assert done.facts["rows"] == sum(lengths)
 
 
 def test_no_more_than_one_part_of_the_lists_exists_at_a_time(small, monkeypatch):
     monkeypatch.setattr(_contents, "PIECE", 7)
-    table = _contents.lists(small("corml"), 4, {}, lambda *_: None)
+    table = _contents.lists(small("corml"), 4, {}, {}, lambda *_: None)
     assert {len(part["item"]) for part in table.parts} == {7 * 4, 4 * 4}
 
 

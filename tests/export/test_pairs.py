@@ -8,7 +8,7 @@ from asking import TABLES, ask, asking, stored_facts
 
 from corml import Interactions, models
 from corml.errors import UsageError
-from corml.export import export_model, target
+from corml.service.export import export_model, target
 
 LINEAR = [
     ("corml", {}),
@@ -34,7 +34,7 @@ def histories(model, count=12):
 def agree(rows, model, history, k, tolerance=1e-5):
     """The list of a query is the model's; items whose scores differ by rounding alone may change places."""
     expected = model.recommend(history=[history], k=k)
-    items = next(iter(expected))
+    items = expected.values()[0]
     scores = expected.scores[0][: len(items)]
     assert [row["rank"] for row in rows] == list(range(1, len(items) + 1))
     np.testing.assert_allclose([row["score"] for row in rows], scores, atol=tolerance)
@@ -129,7 +129,7 @@ def test_the_written_overlap_is_what_the_query_gives(small, tmp_path, to):
         for user in model.users_.labels:
             history = model.items.labels[model.known_history(user)[0]].tolist()
             mine = {row["item"] for row in rows_of(done.query, history=history, k=5)}
-            theirs = next(iter(model.recommend(history=[history], k=5)))
+            theirs = model.recommend(history=[history], k=5).values()[0]
             shares.append(len(mine & set(theirs)) / len(theirs))
     facts = stored_facts(to, tmp_path / "some")
     assert float(facts["overlap"]) == pytest.approx(np.mean(shares), abs=1e-3)
@@ -187,7 +187,7 @@ def test_a_number_of_pairs_that_cannot_be_meant_is_refused(small, tmp_path, keep
 
 
 def test_bands_of_items_do_not_change_what_is_written(small, tmp_path, monkeypatch):
-    from corml.export import _weights
+    from corml.service.export import _weights
 
     model = small("corml")
     export_model(model, "sqlite", tmp_path / "one", pairs=5)

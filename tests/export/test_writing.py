@@ -10,16 +10,16 @@ from dataclasses import replace
 import pytest
 from asking import TABLES, stored_facts
 
-from corml import export
 from corml.errors import DataError, UsageError
-from corml.export import export_model, targets
-from corml.export._tables import Target
+from corml.service import export
+from corml.service.export import export_model, targets
+from corml.service.export._tables import Target
 
 # Exports until it is killed; the second part of the pairs never comes.
 SLOW = """
 import sys, time
 import corml
-from corml.export import _contents, export_model
+from corml.service.export import _contents, export_model
 
 model, (to, path) = corml.read_model(sys.argv[1]), sys.argv[2:]
 parts = _contents._pair_parts

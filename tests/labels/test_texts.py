@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml.labels import Labels, _texts, concatenated
+from corml.data.labels import Labels, _texts, concatenated
 
 ANY = st.text(st.characters() | st.sampled_from("\0a\x7f\x80é\ud7ff\ud800\udfff\ue000\U0010ffff"), max_size=20)
 TEXTS = st.lists(ANY, max_size=30)

@@ -1,6 +1,6 @@
 import numpy as np
 import pytest
-from scipy.sparse import block_diag, csr_array, random_array
+from scipy.sparse import block_diag, csr_array, random_array, vstack
 
 from corml.linalg import lanczos, svd
 from corml.linalg.svd import right_singular_vectors
@@ -92,6 +92,17 @@ def test_the_basis_stays_orthonormal_to_single_precision(matrix):
     Q[:, : lanczos.BLOCK] = np.linalg.qr(start)[0]
     lanczos._fill(normal, Q, T, 0, size)
     assert np.abs(Q.T @ Q - np.eye(Q.shape[1])).max() < 3e-6
+
+
+@pytest.mark.parametrize("transposed", [False, True], ids=["more rows", "more columns"])
+def test_a_basis_larger_than_the_number_of_directions_stays_orthonormal(transposed):
+    """As on the train set of a split by time: some users have no pair there, some items no user."""
+    distinct = random_array((170, 700), density=0.05, rng=np.random.default_rng(5))
+    N = csr_array(block_diag([vstack([distinct] * 5), csr_array((300, 20))]))
+    V, s = right_singular_vectors(N.T.tocsr() if transposed else N, 250)
+    assert V.shape[1] == len(s) == 170
+    np.testing.assert_allclose(s, np.linalg.svd(N.toarray())[1][:170], rtol=1e-6)
+    np.testing.assert_allclose(V.T @ V, np.eye(170), atol=1e-5)
 
 
 @pytest.mark.parametrize("change", ["wide", "mostly empty"])

@@ -7,10 +7,10 @@ import pytest
 
 from corml.errors import NumericalError
 from corml.linalg.scaling import column_degrees
-from corml.method.dense import admm
-from corml.method.dense.problem import DenseProblem, dense_problem
-from corml.method.problem import Weights
-from corml.method.spectral import singular_vectors
+from corml.models.corml import dense
+from corml.models.corml.dense import DenseProblem, _project, dense_problem, solve
+from corml.models.corml.problem import Weights
+from corml.models.corml.spectral import singular_vectors
 from support import random_interactions
 
 
@@ -20,7 +20,7 @@ def problem_of(weights, seed=0, dtype=np.float64, users=60, items=30, clip=True)
 
 
 def solved(problem, **options):
-    return admm.solve(DenseProblem(problem.M.copy(), problem.B), **{"tol": 1e-10, "max_steps": 20_000, **options})
+    return solve(DenseProblem(problem.M.copy(), problem.B), **{"tol": 1e-10, "max_steps": 20_000, **options})
 
 
 WEIGHTS = [
@@ -119,7 +119,7 @@ def test_the_steps_still_expected_become_the_steps_taken():
 def test_tiles_do_not_change_the_answer(monkeypatch):
     problem = problem_of(WEIGHTS[0])
     whole = solved(problem).H
-    monkeypatch.setattr(admm, "TILE", 7)
+    monkeypatch.setattr(dense, "TILE", 7)
     np.testing.assert_allclose(solved(problem).H, whole, atol=1e-12)
 
 
@@ -133,7 +133,7 @@ def test_numbers_that_leave_the_finite_are_named():
     B = np.ones((3, 3))
     B[0, 1] = np.inf
     with pytest.raises(NumericalError, match="step 1"), np.errstate(invalid="ignore"):
-        admm.solve(DenseProblem(np.eye(3), B))
+        solve(DenseProblem(np.eye(3), B))
 
 
 def test_at_most_seven_square_arrays_are_alive():
@@ -142,7 +142,7 @@ def test_at_most_seven_square_arrays_are_alive():
     d, V = column_degrees(R), singular_vectors(R, 8)
     tracemalloc.start()
     problem = dense_problem(R, d, V, WEIGHTS[0], dtype=np.float32)
-    admm.solve(problem, max_steps=2, tol=0)
+    solve(problem, max_steps=2, tol=0)
     _, peak = tracemalloc.get_traced_memory()
     tracemalloc.stop()
     assert peak <= 7 * n * n * 4
@@ -150,10 +150,10 @@ def test_at_most_seven_square_arrays_are_alive():
 
 @pytest.mark.parametrize("tile", [3, 5, 1024])
 def test_how_far_the_projection_moved_does_not_depend_on_tiles(tile, monkeypatch):
-    monkeypatch.setattr(admm, "TILE", tile)
+    monkeypatch.setattr(dense, "TILE", tile)
     S, before = np.random.default_rng(0).normal(size=(2, 8, 8))
     before = np.maximum(before + before.T, 0)
     Z = before.copy()
-    moved = admm._project(S, Z, 1.0)
+    moved = _project(S, Z, 1.0)
     np.testing.assert_allclose(Z, np.maximum((S + S.T) / 2, 0))
     assert moved == pytest.approx(np.linalg.norm(Z - before))

@@ -9,15 +9,12 @@ from scipy.sparse import csr_array
 import corml
 from corml.linalg.conjugate import Conjugate
 from corml.linalg.normal import Normal
-from corml.linalg.scaling import column_degrees
+from corml.linalg.small_normal import ThroughGram
 from corml.linalg.support import Support
-from corml.linalg.through_gram import ThroughGram
-from corml.method.problem import UserWeights, Weights
-from corml.method.sparse import column_generation, pricing, solver
-from corml.method.sparse.candidates import co_occurring
-from corml.method.sparse.cross_term import Factors, cross_term
-from corml.method.sparse.problem import PairProblem
-from corml.method.spectral import singular_vectors
+from corml.models.corml.problem import Weights
+from corml.models.corml.sparse import column_generation, pricing, solver
+from corml.models.corml.sparse.pair_work import InMemory
+from corml.models.corml.spectral import singular_vectors
 from support import random_interactions
 
 WEIGHTS = Weights(
@@ -30,15 +27,14 @@ def R():
     return random_interactions(0, 300, 80, 8).matrix
 
 
-def ingredients(R, max_per_item=None):
-    users = UserWeights.of(R, user_balance=WEIGHTS.user_balance, user_norm=WEIGHTS.user_norm)
-    return column_degrees(R), users, singular_vectors(R, 8), co_occurring(R, users, max_per_item=max_per_item)
+def work_on(R, rank=8):
+    return InMemory(R, singular_vectors(R, 8)[:, :rank], WEIGHTS)
 
 
 def pair_problem(R, max_per_item=None):
-    d, users, V, pairs = ingredients(R, max_per_item)
-    cross = cross_term(R, d, V, users.both, WEIGHTS.filter_norm, pairs, clip=False)
-    return PairProblem.of(R, d, pairs, cross=cross, users=users, weights=WEIGHTS)
+    work = work_on(R)
+    pairs = work.co_occurring(max_per_item)
+    return work.problem(pairs, work.cross_term(pairs))
 
 
 def certificate(**settings):
@@ -49,25 +45,17 @@ def certificate(**settings):
 @pytest.mark.parametrize("rank", [0, 8], ids=["without factors", "with factors"])
 def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, rank, monkeypatch):
     """A bound on the violation skips most pairs of fifteen items in sixteen: never one that would have been kept."""
-    (d, users, V, _), problem = ingredients(R, max_per_item=4), pair_problem(R, max_per_item=4)
+    problem = pair_problem(R, max_per_item=4)
     solution = solver.solve(problem, complete=False, tol=1e-6)
     kernel, violating = pricing._price, []
 
     def counting(*given):
         kernel(*given)
-        violating.append(given[8][:, 1].copy())  # pairs of each item that were found to violate
+        violating.append(given[8][0][:, 1].copy())  # pairs of each item that were found to violate
 
     def priced(threshold):
-        return pricing.price(
-            R,
-            solution.H,
-            p=d**-WEIGHTS.item_norm,
-            users=users,
-            curvature=problem.item_curvature(),
-            factors=Factors.of(R, d, V[:, :rank], users.both, WEIGHTS.filter_norm),
-            weights=WEIGHTS,
-            selection=pricing.Selection(threshold=threshold, per_item=80, total=10_000),
-        )
+        limits = pricing.Limits(threshold=threshold, per_item=80, total=10_000)
+        return work_on(R, rank).price(solution.H, problem.item_curvature(), limits)
 
     monkeypatch.setenv("CORML_THREADS", "1")
     monkeypatch.setattr(pricing, "_price", counting)
@@ -185,8 +173,7 @@ def test_no_step_raises_the_objective_or_leaves_the_bounds(R):
 def test_short_histories_in_a_large_catalogue_leave_nothing_behind_for_the_next_user(monkeypatch):
     monkeypatch.setenv("CORML_THREADS", "1")
     R = random_interactions(0, 300, 5000, 3).matrix
-    d, users, _, pairs = ingredients(R, max_per_item=1)
-    support = pairs.support
+    users, support = work_on(R).users, work_on(R).co_occurring(1).support
     touched = R @ np.diff(support.indptr)  # entries of a row that a user fills
     assert (8 * touched < R.shape[1]).any()
     x = np.random.default_rng(0).random(len(support)).astype(np.float32)
@@ -194,7 +181,7 @@ def test_short_histories_in_a_large_catalogue_leave_nothing_behind_for_the_next_
     X, P = support.matrix(x).toarray(), R.toarray()
     one_way = (P.T @ (users.both[:, None] * (P @ X)))[support.rows, support.indices]
     np.testing.assert_allclose(
-        Normal(R, np.ones_like(d), users.both, support).one_way(x).sum(axis=0), one_way, rtol=1e-4
+        Normal(R, np.ones(R.shape[1]), users.both, support).one_way(x).sum(axis=0), one_way, rtol=1e-4
     )
 
 
@@ -217,7 +204,7 @@ def test_pairs_without_a_weight_are_not_stored(settings):
 @pytest.mark.parametrize(("share", "rows"), [(1, []), (3, [0]), (6, [0, 1, 2])])
 def test_rows_with_more_than_a_share_of_all_items_are_multiplied_as_matrices(share, rows, monkeypatch):
     """Of six items the first has five pairs, the next two have two each and the others one."""
-    monkeypatch.setattr("corml.linalg.through_gram.LONG", share)
+    monkeypatch.setattr("corml.linalg.small_normal.LONG", share)
     pattern = np.zeros((6, 6), dtype=np.float32)
     pattern[0, 1:] = pattern[1:, 0] = pattern[1, 2] = pattern[2, 1] = 1
     product = ThroughGram(np.eye(6, dtype=np.float32), Support.of(csr_array(pattern)))

@@ -10,7 +10,7 @@ import pytest
 import corml
 from corml import models
 from corml.errors import ModelFileError, SettingError, UsageError
-from corml.method.scoring import Scoring
+from corml.models.corml.scoring import Scoring
 from support import random_interactions, with_arrays
 
 

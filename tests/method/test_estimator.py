@@ -9,12 +9,12 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import corml
-from corml import memory
+from corml._runtime import memory
+from corml.data.ids import Ids
 from corml.errors import ConvergenceWarning, NotFittedError, ResourceError, SettingError, UnknownIdError, UsageError
-from corml.ids import Ids
-from corml.method.plan import plan
-from corml.method.sparse import column_generation
-from corml.topn import top_k
+from corml.models.corml import plan
+from corml.models.corml.sparse import column_generation
+from corml.recommend.topn import top_k
 from support import random_interactions
 
 FILTERS = ["elementwise", "factored", "authors"]
@@ -227,10 +227,7 @@ def test_explaining_what_nobody_knows_is_an_error(model):
     ],
 )
 def test_the_rank_follows_the_size_of_the_data(users, items, pairs, rank):
-    class Shaped:
-        shape, nnz = (users, items), pairs
-
-    assert plan.suggested_rank(Shaped) == rank
+    assert plan.suggested_rank((users, items), pairs) == rank
 
 
 def test_the_ridge_follows_the_mean_item_degree():
@@ -285,7 +282,7 @@ def test_what_rounding_leaves_of_a_zero_score_is_zero(filter, monkeypatch):
     model = corml.CoRML(rank=15, filter=filter).fit(corml.Interactions.from_pairs(pairs[:, 0], pairs[:, 1]))
     unrelated = [not label.startswith("x") for label in model.items.labels]
     assert not model.scores([["x0", "x1"]])[0, unrelated].any()
-    monkeypatch.setattr("corml.method.scoring.NOISE", 0)
+    monkeypatch.setattr("corml.models.corml.scoring.NOISE", 0)
     assert model.scores([["x0", "x1"]])[0, unrelated].any()
 
 

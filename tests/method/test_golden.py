@@ -10,14 +10,12 @@ import pytest
 from scipy.sparse import csr_array
 
 import corml
-from corml.ids import Ids
-from corml.interactions import Interactions
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
 from corml.linalg.scaling import column_degrees
-from corml.method import prune
-from corml.method.dense import admm
-from corml.method.dense.partition import partition
-from corml.method.dense.problem import dense_problem
-from corml.method.problem import Weights
+from corml.models.corml import prune
+from corml.models.corml.dense import dense_problem, partition, solve
+from corml.models.corml.problem import Weights
 from support import with_arrays
 
 HERE = Path(__file__).parents[1] / "golden"
@@ -77,7 +75,7 @@ def solved_with(V, params, split):
     """H of the program's problem with a given V."""
     R = split.train.matrix
     problem = dense_problem(R, column_degrees(R), V, Weights(**settings(params)), dtype=np.float32)
-    return admm.solve(problem, rho=params["dual_step_length"], max_steps=50, tol=0).H
+    return solve(problem, rho=params["dual_step_length"], max_steps=50, tol=0).H
 
 
 def scored_with(V, H, params, split, users):

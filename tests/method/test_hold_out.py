@@ -5,8 +5,8 @@ import pytest
 
 import corml
 from corml.linalg.scaling import rows_of
-from corml.method import hold_out as holding
-from corml.method.hold_out import hold_out, related_first
+from corml.models.corml import hold_out as holding
+from corml.models.corml.hold_out import held_out, pick, related_first
 
 GROUPS = 5
 
@@ -24,6 +24,11 @@ def train(kinds):
     lists = [rng.choice(len(kinds), rng.integers(25, 36), replace=False) for _ in range(400)]
     users = np.repeat(np.arange(400), [len(one) for one in lists])
     return corml.Interactions.from_pairs(users, np.concatenate(lists), times=rng.permutation(len(users)))
+
+
+def hold_out(X, order):
+    picked = pick(X.indptr, order)
+    return None if picked is None else held_out(X, picked)
 
 
 def by_chance(train):

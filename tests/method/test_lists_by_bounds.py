@@ -5,8 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 import corml
-from corml.method.estimator import CoRML
-from corml.method.scoring import ITEMS_PER_PLACE, Scoring
+from corml.models.corml.estimator import CoRML
+from corml.models.corml.scoring import ITEMS_PER_PLACE, Scoring
 from support import random_interactions
 
 REQUESTS, PER_CALL = 2000, 50
@@ -85,7 +85,7 @@ def test_similar_items_come_the_same_way(train, monkeypatch):
 def chosen(train, monkeypatch):
     """A model that chooses, and for which a catalogue of 800 items is not small."""
     monkeypatch.undo()
-    monkeypatch.setattr("corml.method.scoring.SMALL", 0)
+    monkeypatch.setattr("corml.models.corml.scoring.SMALL", 0)
     return CoRML().fit(train).scoring
 
 
@@ -99,7 +99,7 @@ def test_long_lists_are_made_by_scoring_every_item(chosen, train):
 def test_so_are_lists_of_a_small_catalogue(chosen, train, monkeypatch):
     one = train.matrix[:1]
     for small, by_bounds in ((chosen.right.size, True), (chosen.right.size + 1, False)):
-        monkeypatch.setattr("corml.method.scoring.SMALL", small)
+        monkeypatch.setattr("corml.models.corml.scoring.SMALL", small)
         assert (chosen.best(one, 1, one, None) is not None) == by_bounds
 
 

@@ -6,7 +6,7 @@ from scipy.sparse import csr_array
 
 import corml
 from corml.errors import SettingError
-from corml.method.dense.partition import bisect, partition
+from corml.models.corml.dense import bisect, partition
 from support import random_interactions
 
 

@@ -8,11 +8,11 @@ import textwrap
 import pytest
 
 import corml
-from corml import memory
+from corml._runtime import memory
 from corml.errors import ResourceError
-from corml.fitted import Settings
-from corml.method.plan import plan
-from corml.method.plan.memory import pairs_that_fit, sparse_bytes
+from corml.models.corml import plan
+from corml.models.corml.cost import pairs_that_fit, sparse_bytes
+from corml.models.fitted import Settings
 from support import random_interactions
 
 FIT = """

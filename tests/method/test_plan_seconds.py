@@ -5,8 +5,8 @@ from dataclasses import replace
 import pytest
 
 import corml
-from corml.method.plan.pair_count import PairCount
-from corml.method.plan.seconds import dense_seconds, sparse_seconds
+from corml.models.corml.cost import Size, dense_seconds, sparse_seconds
+from corml.models.corml.pair_count import PairCount
 from support import random_interactions
 
 COUNT = PairCount(pairs=40_000, work=4e6, squares=1e6)
@@ -24,11 +24,11 @@ def _two_threads(monkeypatch):
 
 
 def seconds(X, rank=16, count=COUNT, every=80_000, **how):
-    return sparse_seconds(X, rank, count, every, **{**HOW, **how}).with_threads()
+    return sparse_seconds(Size.of(X), rank, count, every, **{**HOW, **how}).with_threads()
 
 
-def dense(*sizes):
-    return dense_seconds(*sizes).with_threads()
+def dense(X, *sizes):
+    return dense_seconds(Size.of(X), *sizes).with_threads()
 
 
 def test_every_kind_of_work_takes_time(X):

@@ -7,17 +7,18 @@ import pytest
 from scipy.sparse import csr_array
 
 from corml.errors import ConvergenceWarning, NumericalError
-from corml.fitted import Certificate
-from corml.method.fit import checked
-from corml.method.metric import gershgorin
-from corml.method.problem import UserWeights, Weights
+from corml.linalg.scaling import row_degrees
+from corml.models.corml.fit import checked
+from corml.models.corml.metric import gershgorin
+from corml.models.corml.problem import UserWeights, Weights
+from corml.models.fitted import Certificate
 
 R = csr_array(np.array([[1, 1, 1, 1], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]], dtype=np.float32))
 
 
 def test_ranking_weights_are_relative_to_the_longest_history_and_losses_to_the_mean():
     """Histories of 4, 1, 1, 2 and 0 items, which counts as 1: the mean is 9/5."""
-    users = UserWeights.of(R, user_balance=1.0, user_norm=0.5)
+    users = UserWeights.of(row_degrees(R), user_balance=1.0, user_norm=0.5)
     np.testing.assert_allclose(users.ranking, [1, 2, 2, np.sqrt(2), 2])
     np.testing.assert_allclose(users.loss, np.array([1 / 4, 1, 1, 1 / 2, 1]) * 9 / 5)
     np.testing.assert_allclose(users.both, users.loss * users.ranking)
@@ -25,7 +26,7 @@ def test_ranking_weights_are_relative_to_the_longest_history_and_losses_to_the_m
 
 
 def test_with_exponents_of_nought_all_users_count_alike():
-    users = UserWeights.of(R, user_balance=0.0, user_norm=0.0)
+    users = UserWeights.of(row_degrees(R), user_balance=0.0, user_norm=0.0)
     assert users.loss.tolist() == users.ranking.tolist() == [1] * 5
     assert users.ranks_alike
 

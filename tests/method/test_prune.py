@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import corml
-from corml.method.prune import authors_rule, storage, to_budget
+from corml.models.corml.prune import authors_rule, storage, to_budget
 from support import random_interactions
 
 

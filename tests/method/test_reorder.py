@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import corml
-from corml.method.sparse import reorder
-from corml.method.sparse.reorder import Reordered
-from corml.method.spectral import singular_vectors
+from corml.models.corml.sparse import reorder
+from corml.models.corml.sparse.reorder import Reordered
+from corml.models.corml.spectral import singular_vectors
 from support import random_interactions
 
 

@@ -6,23 +6,23 @@ import numpy as np
 import pytest
 
 import corml
-from corml import memory
+from corml._runtime import memory
+from corml.data.strength import of_mean_square_one
 from corml.errors import NumericalError
-from corml.linalg.dense_rows import DenseRows
 from corml.linalg.normal import Normal
-from corml.linalg.scaling import column_degrees
+from corml.linalg.scaling import column_degrees, row_degrees
+from corml.linalg.sides import Sides
+from corml.linalg.small_normal import DenseRows
 from corml.linalg.support import Support
-from corml.method.dense import admm
-from corml.method.dense.problem import DenseProblem, dense_problem
-from corml.method.plan import pair_count, plan
-from corml.method.plan.pair_count import count_pairs
-from corml.method.problem import UserWeights, Weights
-from corml.method.sparse import candidates, pricing, solver
-from corml.method.sparse.candidates import co_occurring
-from corml.method.sparse.cross_term import cross_term
-from corml.method.sparse.problem import PairProblem
-from corml.method.spectral import filter_block, singular_vectors
-from corml.strength import of_mean_square_one
+from corml.models.corml import pair_count, plan
+from corml.models.corml.dense import DenseProblem, dense_problem, solve
+from corml.models.corml.pair_count import Rows, count_pairs
+from corml.models.corml.problem import UserWeights, Weights
+from corml.models.corml.sparse import candidates, pricing, solver
+from corml.models.corml.sparse.candidates import co_occurring
+from corml.models.corml.sparse.cross_term import cross_term
+from corml.models.corml.sparse.pair_work import InMemory
+from corml.models.corml.spectral import filter_block, singular_vectors
 from support import random_interactions, with_weights
 
 WEIGHTS = {
@@ -46,7 +46,7 @@ def R(request, data):
 
 
 def users_of(R, weights):
-    return UserWeights.of(R, user_balance=weights.user_balance, user_norm=weights.user_norm)
+    return weights.of_users(row_degrees(R))
 
 
 def ingredients(R, weights, max_per_item=None):
@@ -55,9 +55,9 @@ def ingredients(R, weights, max_per_item=None):
 
 
 def pair_problem(R, weights, *, clip=True, max_per_item=None):
-    d, by_user, V, pairs = ingredients(R, weights, max_per_item)
-    cross = cross_term(R, d, V, by_user, weights.filter_norm, pairs, clip=clip)
-    return PairProblem.of(R, d, pairs, cross=cross, users=users_of(R, weights), weights=weights), pairs.complete
+    work = InMemory(R, singular_vectors(R, 8), weights, clip)
+    pairs = work.co_occurring(max_per_item)
+    return work.problem(pairs, work.cross_term(pairs)), pairs.complete
 
 
 def solved(R, weights, *, clip=True, max_per_item=None, **options):
@@ -75,7 +75,7 @@ def certificate(data, **settings):
 def test_both_solvers_find_the_same_answer(R, weights, clip):
     dense = dense_problem(R, column_degrees(R), singular_vectors(R, 8), weights, clip=clip, dtype=np.float64)
     M, B = dense.M.copy(), dense.B.copy()
-    exact = admm.solve(DenseProblem(dense.M, dense.B), tol=1e-10, max_steps=50_000).H
+    exact = solve(DenseProblem(dense.M, dense.B), tol=1e-10, max_steps=50_000).H
     solution = solved(R, weights, clip=clip)
     H = solution.H.toarray().astype(float)
 
@@ -189,7 +189,7 @@ def test_pairs_are_added_only_above_the_tolerance():
 def test_with_little_room_those_that_violate_most_are_added(monkeypatch):
     data = random_interactions(0, 300, 80, 8)
     plain = plan.make_plan
-    monkeypatch.setattr("corml.method.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=700))
+    monkeypatch.setattr("corml.models.corml.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=700))
     after = certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=0.0)
     before = certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=1.0)
     assert after.pairs == 350
@@ -199,7 +199,7 @@ def test_with_little_room_those_that_violate_most_are_added(monkeypatch):
 def test_where_there_is_no_room_pairs_stay_excluded_and_are_reported(monkeypatch):
     data = random_interactions(0, 300, 80, 8)
     plain = plan.make_plan
-    monkeypatch.setattr("corml.method.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=0))
+    monkeypatch.setattr("corml.models.corml.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=0))
     alone = certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=0.0)
     assert alone.column_generation == 1
     assert alone.excluded.worst > 0
@@ -252,7 +252,7 @@ def test_divergence_is_named(R):
 
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_candidates_carry_the_gram_matrices(R, weights, monkeypatch):
-    monkeypatch.setattr("corml.linalg.pairs.CHUNK", 500)
+    monkeypatch.setattr("corml.linalg.gram.CHUNK", 500)
     d, by_user, _, pairs = ingredients(R, weights)
     dense = R.toarray().astype(float)
     off = ~np.eye(len(d), dtype=bool)
@@ -279,19 +279,19 @@ def test_candidates_are_those_that_co_occur_most(R):
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_the_cross_term_is_a_times_g(R, weights, clip, monkeypatch):
-    monkeypatch.setattr("corml.method.sparse.cross_term.BAND_BYTES", 4 * 13 * 300)
+    monkeypatch.setattr("corml.models.corml.sparse.cross_term.BAND_BYTES", 4 * 13 * 300)
     d, by_user, V, pairs = ingredients(R, weights)
     t, s, items = weights.item_norm, weights.filter_norm, np.arange(len(d))
     P = R.toarray().astype(float) * d**-t
     G = filter_block(V, items, items, clip=clip) * d[:, None] ** (t - s) * d ** (s - t)
     AG = P.T @ np.diag(by_user) @ P @ G
-    cross = cross_term(R, d, V, by_user, weights.filter_norm, pairs, clip=clip) * pairs.support.product_of(d**-t)
+    cross = cross_term(R, V, by_user, weights.filter_norm, pairs, clip=clip) * pairs.support.product_of(d**-t)
     np.testing.assert_allclose(cross, (AG + AG.T)[pairs.support.rows, pairs.support.indices], rtol=2e-4, atol=1e-4)
 
 
 def test_without_directions_there_is_no_cross_term(R):
-    d, by_user, V, pairs = ingredients(R, WEIGHTS["usual"])
-    assert not cross_term(R, d, V[:, :0], by_user, 0.5, pairs, clip=True).any()
+    _, by_user, V, pairs = ingredients(R, WEIGHTS["usual"])
+    assert not cross_term(R, V[:, :0], by_user, 0.5, pairs, clip=True).any()
 
 
 def test_the_normal_product_is_the_dense_product(R):
@@ -313,10 +313,10 @@ def test_the_normal_product_is_the_dense_product(R):
 
 @pytest.mark.parametrize("worth", [0, 10**6], ids=["pairs", "dense rows"])
 def test_dense_rows_are_for_catalogues_of_which_a_good_part_co_occurs_and_multiply_alike(R, worth, monkeypatch):
-    monkeypatch.setattr("corml.linalg.dense_rows.WORTH", worth)
+    monkeypatch.setattr("corml.linalg.small_normal.WORTH", worth)
     weights = WEIGHTS["balanced"]
     d, by_user, _, pairs = ingredients(R, weights, max_per_item=10)
-    problem = PairProblem.of(R, d, pairs, cross=None, users=users_of(R, weights), weights=weights)
+    problem = InMemory(R, singular_vectors(R, 8), weights).problem(pairs, None)
     assert isinstance(problem.normal, DenseRows if worth else Normal)
     P = R.toarray().astype(float) * d**-weights.item_norm
     A = P.T @ np.diag(by_user) @ P
@@ -330,12 +330,12 @@ def test_dense_rows_are_for_catalogues_of_which_a_good_part_co_occurs_and_multip
 
 @pytest.mark.parametrize("long", [1, 3, 10], ids=["gathered", "both", "long rows"])
 def test_both_ways_to_multiply_agree(R, long, monkeypatch):
-    monkeypatch.setattr("corml.linalg.through_gram.LONG", long)
-    monkeypatch.setattr("corml.linalg.through_gram.BAND", 3)
+    monkeypatch.setattr("corml.linalg.small_normal.LONG", long)
+    monkeypatch.setattr("corml.linalg.small_normal.BAND", 3)
     weights = WEIGHTS["balanced"]
-    d, _, _, pairs = ingredients(R, weights, max_per_item=10)
-    numbers = {"cross": None, "users": users_of(R, weights), "weights": weights}
-    users, whole = (PairProblem.of(R, d, pairs, **numbers, keep_gram=how) for how in (False, True))
+    work = InMemory(R, singular_vectors(R, 8), weights)
+    pairs = work.co_occurring(10)
+    users, whole = (work.problem(pairs, None, keep_gram=how) for how in (False, True))
     x = np.random.default_rng(0).random(len(pairs.support)).astype(np.float32)
     x = np.maximum(x + x[pairs.support.twin] - 1, 0)
     np.testing.assert_allclose(whole.product(x), users.product(x), rtol=1e-4)
@@ -365,12 +365,16 @@ def test_a_support_reads_and_writes_matrices():
 # --- the plan --------------------------------------------------------------------------------------------------------
 
 
+def predicted(R, loss=None, max_per_item=None):
+    return count_pairs(Rows.of(Sides.of(R), loss), max_per_item)
+
+
 def test_pairs_are_predicted_from_a_sample(monkeypatch):
     R = random_interactions(3, 800, 600, 12).matrix
     real = (R.T @ R).nnz - (R.sum(axis=0) > 0).sum()
-    assert count_pairs(R).pairs == pytest.approx(real, rel=0.05)
+    assert predicted(R).pairs == pytest.approx(real, rel=0.05)
     monkeypatch.setattr(pair_count, "SAMPLE", 60)
-    assert count_pairs(R).pairs == pytest.approx(real, rel=0.15)
+    assert predicted(R).pairs == pytest.approx(real, rel=0.15)
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -378,11 +382,11 @@ def test_pairs_are_predicted_from_a_sample(monkeypatch):
 def test_candidates_are_predicted_from_a_sample(count, weighted):
     data = random_interactions(3, 3000, 2000, 12)
     R = with_weights(data).weighted if weighted else data.matrix
-    users = UserWeights.of(R, user_balance=0.25, user_norm=0.0)
+    users = UserWeights.of(row_degrees(R), user_balance=0.25)
     real = co_occurring(R, users, max_per_item=count).support
-    predicted = count_pairs(R, loss=users.loss, max_per_item=count)
-    assert predicted.pairs == pytest.approx(len(real), rel=0.06)
-    assert predicted.work == pytest.approx(2 * np.dot(np.diff(real.indptr), column_degrees(R)), rel=0.1)
+    found = predicted(R, users.loss, count)
+    assert found.pairs == pytest.approx(len(real), rel=0.06)
+    assert found.work == pytest.approx(2 * np.dot(np.diff(real.indptr), column_degrees(R)), rel=0.1)
 
 
 def test_equal_strengths_are_shared_out_in_the_prediction():
@@ -390,7 +394,7 @@ def test_equal_strengths_are_shared_out_in_the_prediction():
     users, items = np.repeat(np.arange(1000), 12), (rng.random(12_000) ** 2 * 3000).astype(np.int64)
     R = corml.Interactions.from_pairs(users, items).matrix  # hardly a pair shares two users
     real = co_occurring(R, UserWeights(np.ones(1000), np.ones(1000)), max_per_item=20).support
-    assert count_pairs(R, max_per_item=20).pairs == pytest.approx(len(real), rel=0.08)
+    assert predicted(R, None, 20).pairs == pytest.approx(len(real), rel=0.08)
 
 
 def test_the_plan_goes_by_predicted_time_and_memory(monkeypatch):

@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from corml.linalg.scaling import normalised
-from corml.method.spectral import filter_block, shaped, singular_vectors, unshaped
+from corml.models.corml.spectral import filter_block, shaped, singular_vectors, unshaped
 from support import random_interactions
 
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import corml
-from corml.method.plan import plan as planning
-from corml.method.plan.seconds import Seconds
-from corml.parallel import each
+from corml._runtime.parallel import each
+from corml.models.corml import plan as planning
+from corml.models.corml.cost import Seconds
 from support import random_interactions
 
 SETTINGS = {

@@ -17,7 +17,7 @@ def data():
 
 def test_the_same_problem_is_solved_at_once_without_new_singular_vectors(data, monkeypatch):
     first = corml.CoRML(**EXACT).fit(data)
-    monkeypatch.setattr("corml.method.fit.singular_vectors", None)
+    monkeypatch.setattr("corml.models.corml.fit.singular_vectors", None)
     again = corml.CoRML(**EXACT | {"tol": 1e-5}).fit(data, warm_start=first)
     assert again.fitted_.certificates[0].steps == 0
     np.testing.assert_allclose(again.H_.toarray(), first.H_.toarray(), atol=1e-6)

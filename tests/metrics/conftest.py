@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from corml.metrics import Lists, parse
+from corml.evaluation.metrics import Lists, parse
 
 
 def ranked_lists(seed, users=30, items=40, longest=20, short=False, most_relevant=25):

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml.metrics import Lists
+from corml.evaluation.metrics import Lists
 
 ACCURACY = ["ndcg", "mrr", "recall", "capped_recall", "precision", "hit_rate", "map"]
 each = pytest.mark.parametrize("name", ACCURACY)

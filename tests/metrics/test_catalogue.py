@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corml.errors import UsageError
-from corml.metrics import Lists
+from corml.evaluation.metrics import Lists
 
 seeds = given(seed=st.integers(0, 2**32), k=st.integers(1, 25))
 

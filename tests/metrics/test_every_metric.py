@@ -10,8 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from corml import metrics
-from corml.metrics import Lists
+from corml.evaluation import metrics
+from corml.evaluation.metrics import Lists
 
 NAMES = metrics.names()
 every_metric = pytest.mark.parametrize("name", NAMES)
@@ -24,7 +24,7 @@ def test_the_room_has_the_metrics_people_ask_for():
 
 @every_metric
 def test_file_and_function_bear_the_typed_name(name):
-    module = importlib.import_module(f"corml.metrics.{name}")
+    module = importlib.import_module(f"corml.evaluation.metrics.{name}")
     assert module.__all__ == [name]
     assert list(inspect.signature(getattr(module, name)).parameters) == ["lists", "k"]
 

@@ -3,7 +3,7 @@
 import pytest
 
 from corml.errors import UsageError
-from corml.metrics import parse, parse_all
+from corml.evaluation.metrics import parse, parse_all
 
 
 @pytest.mark.parametrize("text", ["ndcg@10", "NDCG@10", " ndcg@10 ", "ndcg@010"])

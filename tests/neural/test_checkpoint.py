@@ -6,10 +6,10 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.errors import DataError, ModelFileError, UsageError
-from corml.fitted import Epoch
-from corml.neural.checkpoint import Checkpoint, epochs_in
-from corml.neural.training import TrainingState
-from corml.storage import container
+from corml.models.fitted import Epoch
+from corml.models.neural.training.checkpoint import Checkpoint, epochs_in
+from corml.models.neural.training.loop import TrainingState
+from corml.persistence import container
 from support import random_interactions
 
 SMALL = {

@@ -6,9 +6,8 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.errors import UsageError
-from corml.neural.embedding_model import EmbeddingModel
-from corml.neural.graph_model import GraphModel
-from corml.storage import container
+from corml.models.neural.training.embedding_model import EmbeddingModel
+from corml.models.neural.training.graph_model import GraphModel
 from support import learner_of, propagate, random_interactions
 
 EMBEDDING = [name for name in models.names() if issubclass(models.get(name), EmbeddingModel)]
@@ -160,23 +159,3 @@ def test_without_its_users_a_model_still_knows_its_items(name, fitted, tmp_path)
     if name in GRAPH:
         histories = [["i0", "i3"], ["i1"]]
         np.testing.assert_array_equal(read.scores(histories), model.scores(histories))
-
-
-@pytest.mark.parametrize("name", EMBEDDING)
-def test_files_of_format_1_are_read(name, fitted, tmp_path, monkeypatch):
-    """They call `init_std` start, and their notes on training have other names."""
-    model, path = fitted[name], tmp_path / "model.corml"
-    model.save(path)
-    contents = container.read(path)
-    meta = {key: value for key, value in contents.meta.items() if key != "format"}
-    meta["settings"]["start"] = meta["settings"].pop("init_std")
-    training = meta["notes"]["training"]
-    training |= {"cpu seconds": 1.5, "seconds": 1.0, "best epoch": 2, "valid": "ndcg@10"}
-    meta["notes"] = {"training": training}
-    with monkeypatch.context() as old:
-        old.setattr(container, "FORMAT", 1)
-        path.write_bytes(container.pack(contents.arrays, meta))
-    read = corml.read_model(path)
-    assert read.settings_.init_std == read.init_std == model.init_std
-    assert (read.fitted_.training.best_epoch, read.fitted_.training.metric) == (2, "ndcg@10")
-    np.testing.assert_array_equal(read.recommend(["u1"]).scores, model.recommend(["u1"]).scores)

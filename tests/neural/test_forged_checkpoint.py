@@ -14,9 +14,9 @@ import pytest
 import corml
 from corml import models
 from corml.errors import ModelFileError, UsageError, ascii_line
-from corml.neural.checkpoint import epochs_in
-from corml.neural.gradient_model import GradientModel
-from corml.storage import container
+from corml.models.neural.training.checkpoint import epochs_in
+from corml.models.neural.training.gradient_model import GradientModel
+from corml.persistence import container
 from support import random_interactions
 
 NEURAL = [name for name in models.names() if issubclass(models.get(name), GradientModel)]

@@ -8,11 +8,12 @@ import numpy as np
 import pytest
 
 import corml
-from corml import memory, models
+from corml import models
+from corml._runtime import memory
+from corml._runtime.settings import values_of
 from corml.errors import NumericalError, ResourceError, SettingError
-from corml.fitted import Training
-from corml.neural.gradient_model import GradientModel, GradientPlan
-from corml.settings import values_of
+from corml.models.fitted import Training
+from corml.models.neural.training.gradient_model import GradientModel, GradientPlan
 from support import new_learner, random_interactions
 
 NEURAL = [name for name in models.names() if issubclass(models.get(name), GradientModel)]
@@ -141,7 +142,7 @@ def test_other_faults_of_pytorch_stay_what_they_are(data, monkeypatch):
 
 def overflowing(monkeypatch):
     """Losses beyond single precision, as no setting gives them."""
-    from corml.baselines.bpr_mf import _Learner
+    from corml.models.neural.bpr_mf import _Learner
 
     loss = _Learner.loss
     monkeypatch.setattr(_Learner, "loss", lambda self, *batch: loss(self, *batch) * 1e30 * 1e30)

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 import torch
 
-from corml.baselines import dpcml, simgcl, ultragcn
-from corml.neural import embedding_model
-from corml.neural.hard_negatives import nearest
-from corml.neural.losses import covariance
+from corml.models.neural import dpcml, simgcl, ultragcn
+from corml.models.neural.training import embedding_model
+from corml.models.neural.training.hard_negatives import nearest
+from corml.models.neural.training.losses import covariance
 from support import learner_of, one_batch, random_interactions
 
 EMBEDDING = ("bpr-mf", "lightgcn", "simgcl", "ultragcn", "cml", "l-cml", "dpcml")

@@ -5,7 +5,7 @@ import pytest
 import torch
 
 from corml.linalg.scaling import normalised
-from corml.neural.graph_model import Graph, _tensor
+from corml.models.neural.training.graph_model import Graph, _tensor
 from support import random_interactions
 
 CPU = torch.device("cpu")

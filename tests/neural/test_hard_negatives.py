@@ -6,8 +6,8 @@ import torch
 from scipy.sparse import csr_array
 
 from corml import models
-from corml.neural.hard_negatives import _compared_by_kernel, _compared_by_torch, hard_negatives, nearest
-from corml.neural.sampling import Batch
+from corml.models.neural.training.hard_negatives import _compared_by_kernel, _compared_by_torch, hard_negatives, nearest
+from corml.models.neural.training.sampling import Batch
 from support import new_learner
 
 ROUTES = [_compared_by_kernel, _compared_by_torch]

@@ -10,7 +10,7 @@ import torch
 import corml
 from corml import models
 from corml.errors import SettingError, UsageError
-from corml.neural.gradient_model import GradientModel
+from corml.models.neural.training.gradient_model import GradientModel
 from support import random_interactions
 
 NEURAL = [name for name in models.names() if issubclass(models.get(name), GradientModel)]
@@ -78,7 +78,7 @@ def test_a_missing_gpu_is_an_error(monkeypatch, data):
 
 
 def test_a_gpu_is_taken_if_there_is_one(monkeypatch):
-    from corml.neural import lazy_torch
+    from corml.models.neural.training import lazy_torch
 
     monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
     assert lazy_torch.device("auto") == lazy_torch.device("cuda") == torch.device("cuda")
@@ -87,7 +87,7 @@ def test_a_gpu_is_taken_if_there_is_one(monkeypatch):
 
 def test_threads_are_put_back_after_a_fit(monkeypatch):
     before, during = torch.get_num_threads(), []
-    monkeypatch.setattr("corml.neural.gradient_model.MANY", 0)
+    monkeypatch.setattr("corml.models.neural.training.gradient_model.MANY", 0)
     monkeypatch.setenv("CORML_THREADS", "3")
     torch.set_num_threads(2)
     try:

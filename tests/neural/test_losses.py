@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 import torch
 
-from corml.neural import losses
-from corml.neural.losses import clip, covariance, info_nce, likelihood
+from corml.models.neural.training import losses
+from corml.models.neural.training.losses import clip, covariance, info_nce, likelihood
 from support import random_interactions
 
 

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 from scipy.stats import chisquare
 
-from corml.neural import sampling
-from corml.neural.sampling import Sampler, draw_negatives
+from corml.models.neural.training import sampling
+from corml.models.neural.training.sampling import Sampler, draw_negatives
 from support import random_interactions
 
 

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 from corml.errors import NumericalError
-from corml.neural.training import Schedule, TrainingState, array_shapes, train
+from corml.models.neural.training.loop import Schedule, TrainingState, array_shapes, train
 
 
 class Slide:

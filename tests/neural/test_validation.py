@@ -9,7 +9,7 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.errors import DataError, UsageError
-from corml.recommender import FitCall
+from corml.models.recommender import FitCall
 from support import random_interactions
 
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import corml
-from corml.method.out_of_core import cuts
+from corml.outofcore.fit import files as cuts
 from support import random_interactions, with_weights
 
 

@@ -15,17 +15,19 @@ import pytest
 from scipy.sparse import csr_array
 
 import corml
-from corml import memory, models
+from corml import models
+from corml._runtime import memory
 from corml.errors import DataError, SettingError, UsageError
 from corml.linalg import dense_normal
-from corml.linalg.by_rows import product_rows
 from corml.linalg.dense_normal import normal_product, scaled_product
+from corml.linalg.normal import product_rows
 from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow, scaled
 from corml.linalg.sides import Rows, Sides
 from corml.linalg.support import Support
-from corml.method.out_of_core import cuts, pair_work, points
-from corml.tasks import Artefacts
+from corml.outofcore.fit import files as cuts
+from corml.outofcore.fit import pair_work
+from corml.outofcore.tasks import Artefacts
 
 SETTINGS = {
     "untouched": {"solver": "sparse"},
@@ -62,7 +64,7 @@ def test_what_is_learned_is_what_a_fit_in_memory_learns(store, name):
 
 def check_both(store, name):
     on_disk, in_memory = corml.CoRML(**SETTINGS[name]), corml.CoRML(**SETTINGS[name])
-    on_disk.fit(store)
+    corml.fit_store(on_disk, store)
     in_memory.fit(store.interactions())
     assert on_disk.settings_ == in_memory.settings_
     assert abs(on_disk.H_ - in_memory.H_).max() < 1e-5
@@ -79,12 +81,12 @@ def test_both_ways_to_multiply_give_the_same(store, monkeypatch):
     learned = []
     for cost in (1e-9, 1e9):  # through users: never, always by rows
         monkeypatch.setattr(pair_work, "A_USER_GATHER", 1 / cost)
-        learned.append(corml.CoRML(adapt=False, candidates=25).fit(store).H_)
+        learned.append(corml.fit_store(corml.CoRML(adapt=False, candidates=25), store).H_)
     assert abs(learned[0] - learned[1]).max() < 1e-5
 
 
 def test_a_model_fitted_on_a_store_can_be_saved_updated_and_asked(store, tmp_path):
-    model = corml.CoRML(adapt=False).fit(store)
+    model = corml.fit_store(corml.CoRML(adapt=False), store)
     model.save(tmp_path / "model.corml")
     again = corml.read_model(tmp_path / "model.corml")
     users = list(model.users_)[:50]
@@ -100,7 +102,7 @@ def test_threads_and_parts_of_the_store_do_not_show_in_the_bytes(store, tmp_path
     learned = set()
     for threads in ("1", "2", "5"):
         monkeypatch.setenv("CORML_THREADS", threads)
-        learned.add(digest(corml.CoRML(candidates=25).fit(store)))
+        learned.add(digest(corml.fit_store(corml.CoRML(candidates=25), store)))
     assert len(learned) == 1
 
 
@@ -108,14 +110,14 @@ def test_how_items_are_cut_does_not_show_in_the_bytes(store, monkeypatch):
     learned = set()
     for visits in (20_000, 60_000, 10**9):
         monkeypatch.setattr(cuts, "VISITS", visits)
-        learned.add(digest(corml.CoRML(adapt=False, candidates=25).fit(store)))
+        learned.add(digest(corml.fit_store(corml.CoRML(adapt=False, candidates=25), store)))
     assert len(learned) == 1
 
 
 def test_a_limit_of_memory_changes_nothing_that_is_learned(store):
-    free = corml.CoRML(adapt=False, candidates=25).fit(store)
+    free = corml.fit_store(corml.CoRML(adapt=False, candidates=25), store)
     limit = memory.resident() + (2 << 30)  # of this process with all it has loaded by now
-    limited = corml.CoRML(adapt=False, candidates=25, max_memory=f"{limit}").fit(store)
+    limited = corml.fit_store(corml.CoRML(adapt=False, candidates=25, max_memory=f"{limit}"), store)
     assert digest(free) == digest(limited)
 
 
@@ -123,10 +125,10 @@ def test_a_limit_of_memory_changes_nothing_that_is_learned(store):
 
 FIT = """
 import sys, corml
-from corml.method.out_of_core import cuts, points
-cuts.PAIRS, cuts.VISITS, cuts.GATHERS, points.SECONDS = 3000, 60_000, 400_000, 0.0
+from corml.outofcore.fit import files as cuts, pair_work
+cuts.PAIRS, cuts.VISITS, cuts.GATHERS, pair_work.SECONDS = 3000, 60_000, 400_000, 0.0
 print("begin", flush=True)
-model = corml.CoRML(candidates=25).fit(corml.Store(sys.argv[1]), work=sys.argv[2])
+model = corml.fit_store(corml.CoRML(candidates=25), corml.Store(sys.argv[1]), work=sys.argv[2])
 model.save(sys.argv[3])
 """
 
@@ -182,7 +184,7 @@ def test_a_disk_that_is_full_is_said_and_with_room_it_goes_on_to_the_same_bytes(
     with monkeypatch.context() as limited:
         limited.setattr(np, "save", full)
         with pytest.raises(DataError, match=r"No space left on device.* What is finished stays: make room and start"):
-            fitted.fit(store, work=tmp_path / "work")
+            corml.fit_store(fitted, store, work=tmp_path / "work")
     kept = {path.name for path in (tmp_path / "work" / "durable").glob("*/[!.]*")}
     again, make = [], Artefacts.make
 
@@ -192,8 +194,8 @@ def test_a_disk_that_is_full_is_said_and_with_room_it_goes_on_to_the_same_bytes(
 
     with monkeypatch.context() as watched:
         watched.setattr(Artefacts, "make", noted)
-        learned = digest(fitted.fit(store, work=tmp_path / "work"))
-    assert learned == digest(corml.CoRML(adapt=False, candidates=25).fit(store))
+        learned = digest(corml.fit_store(fitted, store, work=tmp_path / "work"))
+    assert learned == digest(corml.fit_store(corml.CoRML(adapt=False, candidates=25), store))
     assert kept
     assert not kept & set(again)
 
@@ -211,19 +213,19 @@ def test_finished_work_is_not_done_again(store, tmp_path, monkeypatch):
     monkeypatch.setattr(Artefacts, "make", counted)
     model = corml.CoRML(candidates=25)
     with monkeypatch.context() as stopping:
-        stopping.setattr("corml.method.out_of_core.fit.checked", lambda *_: 1 / 0)
+        stopping.setattr("corml.outofcore.fit.fit.checked", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            model.fit(store, work=tmp_path / "work")
+            corml.fit_store(model, store, work=tmp_path / "work")
     first = len(made)
     made.clear()
-    model.fit(store, work=tmp_path / "work")
+    corml.fit_store(model, store, work=tmp_path / "work")
     assert first > 20
     assert len(made) <= 0.05 * first
 
 
 def test_points_are_kept_in_turn_and_the_solver_goes_on_from_the_last(store, tmp_path, monkeypatch):
-    monkeypatch.setattr(points, "SECONDS", 0.0)
-    whole = corml.CoRML(adapt=False, candidates=25).fit(store, work=tmp_path / "whole")
+    monkeypatch.setattr(pair_work, "SECONDS", 0.0)
+    whole = corml.fit_store(corml.CoRML(adapt=False, candidates=25), store, work=tmp_path / "whole")
     steps = []
     product = pair_work.TaskProduct.one_way
 
@@ -236,10 +238,10 @@ def test_points_are_kept_in_turn_and_the_solver_goes_on_from_the_last(store, tmp
     with monkeypatch.context() as stop:
         stop.setattr(pair_work.TaskProduct, "one_way", stopping)
         with pytest.raises(KeyboardInterrupt):
-            corml.CoRML(adapt=False, candidates=25).fit(store, work=tmp_path / "work")
+            corml.fit_store(corml.CoRML(adapt=False, candidates=25), store, work=tmp_path / "work")
     steps.clear()
     monkeypatch.setattr(pair_work.TaskProduct, "one_way", lambda self, x: (steps.append(1), product(self, x))[1])
-    again = corml.CoRML(adapt=False, candidates=25).fit(store, work=tmp_path / "work")
+    again = corml.fit_store(corml.CoRML(adapt=False, candidates=25), store, work=tmp_path / "work")
     assert digest(again) == digest(whole)
     assert again.fitted_.certificates == whole.fitted_.certificates
     assert len(steps) < whole.fitted_.certificates[0].steps
@@ -253,7 +255,7 @@ def test_points_are_kept_in_turn_and_the_solver_goes_on_from_the_last(store, tmp
 )
 def test_what_only_memory_can_do_is_refused(store, settings):
     with pytest.raises(SettingError, match="A fit on a store"):
-        corml.CoRML(**settings).fit(store)
+        corml.fit_store(corml.CoRML(**settings), store)
     assert not (store.path / "fit").exists()
 
 
@@ -262,13 +264,13 @@ def test_a_fit_that_was_killed_while_it_removed_its_work_is_known_again(store, t
         raise KeyboardInterrupt
 
     with monkeypatch.context() as kill:
-        kill.setattr("corml.tasks._artefacts.Artefacts.remove", killed)
+        kill.setattr("corml.outofcore.tasks.artefacts.Artefacts.remove", killed)
         with pytest.raises(KeyboardInterrupt):
-            corml.CoRML(adapt=False, candidates=25).fit(store, work=tmp_path / "work")
+            corml.fit_store(corml.CoRML(adapt=False, candidates=25), store, work=tmp_path / "work")
     for about in sorted((tmp_path / "work").rglob("about.json"))[::2]:
         about.unlink()  # it had removed some of the files
-    again = corml.CoRML(adapt=False, candidates=25).fit(store, work=tmp_path / "work")
-    assert digest(again) == digest(corml.CoRML(adapt=False, candidates=25).fit(store))
+    again = corml.fit_store(corml.CoRML(adapt=False, candidates=25), store, work=tmp_path / "work")
+    assert digest(again) == digest(corml.fit_store(corml.CoRML(adapt=False, candidates=25), store))
     assert not (tmp_path / "work").exists()
 
 
@@ -277,34 +279,35 @@ def test_two_fits_do_not_share_a_folder(store, tmp_path):
     while not (tmp_path / "work" / "durable").exists():
         time.sleep(0.01)
     with pytest.raises(UsageError, match="Another process works in"):
-        corml.CoRML().fit(store, work=tmp_path / "work")
+        corml.fit_store(corml.CoRML(), store, work=tmp_path / "work")
     finish(process)
 
 
 def test_a_folder_with_something_else_is_left_alone(store, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
     with pytest.raises(UsageError, match="not the folder of a fit"):
-        corml.CoRML().fit(store, work=tmp_path)
+        corml.fit_store(corml.CoRML(), store, work=tmp_path)
     with pytest.raises(UsageError, match="not the folder of a fit"):
-        corml.CoRML().fit(store, work=tmp_path / "mine.txt")
+        corml.fit_store(corml.CoRML(), store, work=tmp_path / "mine.txt")
     with pytest.raises(DataError, match="Could not write"):
-        corml.CoRML().fit(store, work=tmp_path / "mine.txt" / "inner")
+        corml.fit_store(corml.CoRML(), store, work=tmp_path / "mine.txt" / "inner")
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
 def test_too_little_memory_is_refused_before_anything_is_found(store):
     with pytest.raises(corml.errors.ResourceError, match="Leading a fit"):
-        corml.CoRML(max_memory="10MB").fit(store)
+        corml.fit_store(corml.CoRML(max_memory="10MB"), store)
 
 
-def test_a_store_has_no_warm_start(store):
-    model = corml.CoRML(adapt=False).fit(store)
-    with pytest.raises(UsageError, match="no warm_start"):
-        corml.CoRML().fit(store, warm_start=model)
+def test_fit_refuses_a_store_and_names_the_function_for_it(store):
+    fit = corml.CoRML().fit
+    with pytest.raises(UsageError, match=r"use corml\.fit_store"):
+        fit(store)
 
 
 def test_other_models_load_the_store(store):
-    on_disk, in_memory = (models.make("item-knn", {}).fit(data) for data in (store, store.interactions()))
+    on_disk = corml.fit_store(models.make("item-knn"), store)
+    in_memory = models.make("item-knn").fit(store.interactions())
     users = list(on_disk.users_)[:20]
     assert on_disk.recommend(users).items.tolist() == in_memory.recommend(users).items.tolist()
 
@@ -368,11 +371,11 @@ def test_the_product_by_rows_is_that_of_dense_matrices(R):
     P = R.toarray() * p
     expected = support.values(csr_array((P.T @ (weights[:, None] * P) @ X).astype(np.float32)))
     x, out = support.values(csr_array(X)), np.zeros(len(support), dtype=np.float32)
-    product_rows(Sides.of(R), p, weights, support, x, out, 0, 30)
+    product_rows(Sides.of(R), (p, weights), support, x, out, 0, 30)
     assert np.allclose(out, expected, rtol=1e-4)
     low = int(support.indptr[11])
     part = np.zeros(len(support) - low, dtype=np.float32)
-    product_rows(Sides.of(R), p, weights, support, x, part, 11, 30, shift=low)
+    product_rows(Sides.of(R), (p, weights), support, x, part, 11, 30)
     assert np.array_equal(part, out[low:])
 
 
@@ -389,7 +392,9 @@ def test_a_stage_never_has_more_tasks_than_a_scheduler_hands_out_in_seconds():
 
 
 def test_a_fit_with_progress_says_its_plan_first(store, tmp_path, capsys):
-    corml.CoRML(rank=4, candidates=5, adapt=False, max_steps=3, tol=0).fit(store, work=tmp_path / "w", progress=True)
+    corml.fit_store(
+        corml.CoRML(rank=4, candidates=5, adapt=False, max_steps=3, tol=0), store, work=tmp_path / "w", progress=True
+    )
     first = capsys.readouterr().err.splitlines()[0]
     assert re.fullmatch(
         r"plan: \d+ stages, about [\d,]+ tasks; the driver needs .*B, a worker .*B \(estimated\)", first

@@ -3,7 +3,7 @@
 import pytest
 
 import corml
-from corml.parts import sizes
+from corml.outofcore.lists import sizes
 from support import random_interactions
 
 

@@ -9,8 +9,8 @@ import pytest
 
 import corml
 from corml.errors import UnknownIdError
-from corml.parts import sizes
-from corml.storage.model_file import fingerprint
+from corml.models.saved.model_file import fingerprint
+from corml.outofcore.lists import sizes
 from support import random_interactions
 
 
@@ -29,7 +29,7 @@ def one_frame(model, users=None, **options):
     ids=["plain", "longer than the catalogue", "limits", "rules"],
 )
 def test_all_parts_together_are_the_lists_of_everybody(model, tmp_path, options):
-    made = model.recommend_to(tmp_path / "lists", **options)
+    made = corml.recommend_to(model, tmp_path / "lists", **options)
     frame = pl.read_parquet(tmp_path / "lists" / "*.parquet")
     assert frame.equals(one_frame(model, **options))
     assert (made.lists, made.rows, made.parts, made.found) == (42, len(frame), 7, 0)
@@ -39,13 +39,13 @@ def test_all_parts_together_are_the_lists_of_everybody(model, tmp_path, options)
 
 def test_any_users_in_any_order_have_their_lists(model, tmp_path):
     users = ["u7", "nobody", "u3", "u7", "late", 12, "u0", "u1"]
-    made = model.recommend_to(tmp_path / "lists", users, k=3)
+    made = corml.recommend_to(model, tmp_path / "lists", users, k=3)
     assert (made.lists, made.parts) == (8, 2)
     assert pl.read_parquet(tmp_path / "lists" / "*.parquet").equals(one_frame(model, users, k=3))
 
 
 def test_the_manifest_tells_what_was_asked_and_what_is_there(model, tmp_path):
-    made = model.recommend_to(tmp_path / "lists", k=4, exclude=["i1"])
+    made = corml.recommend_to(model, tmp_path / "lists", k=4, exclude=["i1"])
     manifest = json.loads((tmp_path / "lists" / "manifest.json").read_text("utf-8"))
     assert manifest["model"] == {"name": "corml", "fingerprint": fingerprint(model)}
     assert manifest["request"] == {"k": 4, "exclude": ["i1"]}
@@ -74,20 +74,20 @@ def test_parts_are_cut_by_the_length_of_lists_and_whole_pieces(monkeypatch):
 def test_a_dial_writes_lists_of_its_position(tmp_path):
     settings = {"item_norms": [-0.2, 0.2], "of": {"rank": 4, "adapt": False}}
     dial = corml.models.make("corml-dial", settings).fit(random_interactions(0))
-    dial.recommend_to(tmp_path / "lists", k=3, novelty=1.0)
+    corml.recommend_to(dial, tmp_path / "lists", k=3, novelty=1.0)
     frame = pl.read_parquet(tmp_path / "lists" / "*.parquet")
     assert frame.equals(dial.at(1.0).recommend(list(dial.users_), k=3).to_frame())
 
 
 def test_unknown_users_are_refused_where_that_is_asked_for_before_anything_is_written(model, tmp_path):
     with pytest.raises(UnknownIdError, match="'nobody', 'no one'"):
-        model.recommend_to(tmp_path / "lists", ["u1", "nobody", "u2", "no one"], unknown="error")
+        corml.recommend_to(model, tmp_path / "lists", ["u1", "nobody", "u2", "no one"], unknown="error")
     assert not (tmp_path / "lists").exists()
 
 
 def test_progress_counts_users_and_tells_the_speed(model, tmp_path):
     told = []
-    model.recommend_to(tmp_path / "lists", k=3, progress=lambda *step: told.append(step))
+    corml.recommend_to(model, tmp_path / "lists", k=3, progress=lambda *step: told.append(step))
     assert told[0] == ("lists", 0, 42)
     assert [(done, total) for _, done, total in told[1:]] == [(done, 42) for done in range(3, 43, 3)]
     assert all(stage.startswith("lists at ") and stage.endswith(" users/s") for stage, _, _ in told[1:])

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import corml
+from corml.data.ids import Ids
 from corml.evaluation import measure
-from corml.ids import Ids
 from corml.splits import Split
 
 ITEMS = 100
@@ -19,14 +19,14 @@ WRITER = f"""
 import sys
 import numpy as np
 import corml
-from corml.ids import Ids
-from corml.parts import sizes
+from corml.data.ids import Ids
+from corml.outofcore.lists import sizes
 
 sizes.PIECE, sizes.PIECES = 1000, 5
 users = int(sys.argv[1])
 ids, one = (Ids(range(users), kind="user"), Ids(range({ITEMS}))), np.arange(users)
 data = corml.Interactions(*ids, one, one % {ITEMS})
-made = corml.Popularity().fit(data).recommend_to(sys.argv[2], k=20)
+made = corml.recommend_to(corml.Popularity().fit(data), sys.argv[2], k=20)
 assert made.rows == 20 * users
 (line,) = [line for line in open("/proc/self/status") if line.startswith("VmHWM")]
 print(int(line.split()[1]) * 1024)
@@ -59,7 +59,7 @@ def test_an_evaluation_keeps_five_bytes_of_a_place_in_a_list(monkeypatch):
     """Four of the item and one of the hit; scores, larger numbers and what metrics need are those of some users."""
     monkeypatch.setattr(corml.Popularity, "block_shape", lambda self, X: (1000, ITEMS))
     monkeypatch.setattr(measure, "BLOCK", 1000)
-    monkeypatch.setattr("corml.metrics._lists.COUNTED", 1000)
+    monkeypatch.setattr("corml.evaluation.metrics._lists.COUNTED", 1000)
 
     def peak(k, users=20_000):
         split = split_of(users)

@@ -7,9 +7,10 @@ from datetime import UTC, datetime, timedelta
 import polars as pl
 import pytest
 
+import corml
 from corml.errors import DataError, UsageError
-from corml.parts import write
-from corml.storage import atomic
+from corml.outofcore.lists import write
+from corml.persistence import atomic
 
 WRITES = 1 + 7 * 2  # the first manifest, then each part and the manifest that says so
 
@@ -17,7 +18,7 @@ WRITES = 1 + 7 * 2  # the first manifest, then each part and the manifest that s
 @pytest.fixture
 def whole(model, tmp_path, contents):
     """What an uninterrupted run leaves behind."""
-    model.recommend_to(tmp_path / "whole", k=4)
+    corml.recommend_to(model, tmp_path / "whole", k=4)
     return contents(tmp_path / "whole")
 
 
@@ -45,21 +46,21 @@ def test_stopped_at_any_write_it_goes_on_to_the_same_bytes(model, whole, tmp_pat
     with pytest.MonkeyPatch.context() as patch:
         stop_at(patch, step, written=written)
         with pytest.raises(Stopped):
-            model.recommend_to(tmp_path / "lists", k=4)
-    made = model.recommend_to(tmp_path / "lists", k=4)
+            corml.recommend_to(model, tmp_path / "lists", k=4)
+    made = corml.recommend_to(model, tmp_path / "lists", k=4)
     assert contents(tmp_path / "lists") == whole
     assert made.found == max(0, (step - 1 + written) // 2)
 
 
 def test_there_are_no_more_writes_than_that(model, tmp_path, monkeypatch):
     stop_at(monkeypatch, WRITES, written=False)
-    model.recommend_to(tmp_path / "lists", k=4)
+    corml.recommend_to(model, tmp_path / "lists", k=4)
 
 
 def test_what_is_finished_is_neither_ranked_nor_written_again(model, whole, tmp_path, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "whole").iterdir()}
     monkeypatch.setattr(write.Maker, "part", None)
-    made = model.recommend_to(tmp_path / "whole", k=4)
+    made = corml.recommend_to(model, tmp_path / "whole", k=4)
     assert (made.found, made.parts, made.lists) == (7, 7, 42)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "whole").iterdir()} == before
 
@@ -73,21 +74,21 @@ def test_a_part_that_is_not_as_it_was_is_made_again(model, whole, tmp_path, cont
     else:
         middle = bytes([data[100] ^ 1])
         path.write_bytes({"flipped": data[:100] + middle + data[101:], "cut": data[:-1], "empty": b""}[harm])
-    assert model.recommend_to(tmp_path / "whole", k=4).found == 6
+    assert corml.recommend_to(model, tmp_path / "whole", k=4).found == 6
     assert contents(tmp_path / "whole") == whole
 
 
 def test_progress_goes_on_where_it_was(model, whole, tmp_path):
     (tmp_path / "whole" / "part-00002.parquet").unlink()
     told = []
-    model.recommend_to(tmp_path / "whole", k=4, progress=lambda *step: told.append(step))
+    corml.recommend_to(model, tmp_path / "whole", k=4, progress=lambda *step: told.append(step))
     assert told[:7] == [("check parts", done, 7) for done in range(1, 8)]
     assert [step[1:] for step in told[7:]] == [(36, 42), (39, 42), (42, 42)]
 
 
 def test_defaults_may_be_given_or_not(model, whole, tmp_path):
     given = {"seen": "exclude", "exclude": None, "diversity": 0.0, "unknown": "fallback", "now": None}
-    assert model.recommend_to(tmp_path / "whole", list(model.users_), k=4, **given).found == 7
+    assert corml.recommend_to(model, tmp_path / "whole", list(model.users_), k=4, **given).found == 7
 
 
 @pytest.mark.parametrize(
@@ -101,23 +102,24 @@ def test_defaults_may_be_given_or_not(model, whole, tmp_path):
 )
 def test_other_options_in_the_same_folder_are_refused(model, whole, tmp_path, contents, asked, fragment):
     with pytest.raises(UsageError, match=f"{fragment}.*: choose another folder, or remove it"):
-        model.recommend_to(tmp_path / "whole", **asked)
+        corml.recommend_to(model, tmp_path / "whole", **asked)
     assert contents(tmp_path / "whole") == whole
 
 
 def test_another_model_in_the_same_folder_is_refused(other, whole, tmp_path, contents):
     with pytest.raises(UsageError, match="has lists of another model: choose another folder"):
-        other.recommend_to(tmp_path / "whole", k=4)
+        corml.recommend_to(other, tmp_path / "whole", k=4)
     assert contents(tmp_path / "whole") == whole
 
 
+@pytest.mark.filterwarnings("ignore:.*model does not know:corml.errors.DataWarning")
 def test_long_lists_of_items_are_told_apart_without_being_written_out(model, tmp_path):
     many = [f"i{n}" for n in range(100)]
-    model.recommend_to(tmp_path / "lists", k=4, exclude=many[20:])
+    corml.recommend_to(model, tmp_path / "lists", k=4, exclude=many[20:])
     assert "i77" not in (tmp_path / "lists" / "manifest.json").read_text("utf-8")
-    assert model.recommend_to(tmp_path / "lists", k=4, exclude=iter(many[20:])).found == 7
+    assert corml.recommend_to(model, tmp_path / "lists", k=4, exclude=iter(many[20:])).found == 7
     with pytest.raises(UsageError, match="made with exclude"):
-        model.recommend_to(tmp_path / "lists", k=4, exclude=many[19:])
+        corml.recommend_to(model, tmp_path / "lists", k=4, exclude=many[19:])
 
 
 def test_a_folder_with_anything_else_in_it_is_refused(model, whole, tmp_path):
@@ -126,13 +128,13 @@ def test_a_folder_with_anything_else_in_it_is_refused(model, whole, tmp_path):
     with pytest.raises(
         UsageError, match=r"notes' has other files and no manifest\.json of lists: choose a new or an empty folder"
     ):
-        model.recommend_to(tmp_path / "notes", k=4)
+        corml.recommend_to(model, tmp_path / "notes", k=4)
     (tmp_path / "notes" / "manifest.json").write_text('{"name": "app"}')
     with pytest.raises(UsageError, match=r"has a manifest\.json that is not one of lists in parts"):
-        model.recommend_to(tmp_path / "notes", k=4)
+        corml.recommend_to(model, tmp_path / "notes", k=4)
     (tmp_path / "whole" / "zz.parquet").write_bytes(b"")
     with pytest.raises(UsageError, match=r"'zz\.parquet' in .* is no part of these lists: move it away"):
-        model.recommend_to(tmp_path / "whole", k=4)
+        corml.recommend_to(model, tmp_path / "whole", k=4)
 
 
 def test_a_manifest_that_was_changed_is_not_believed(model, whole, tmp_path):
@@ -140,15 +142,15 @@ def test_a_manifest_that_was_changed_is_not_believed(model, whole, tmp_path):
     facts = json.loads(path.read_text("utf-8"))
     path.write_text(json.dumps({**facts, "parts": [{"file": "part-00000.parquet"}]}))
     with pytest.raises(UsageError, match="cannot be read: choose another folder"):
-        model.recommend_to(tmp_path / "whole", k=4)
+        corml.recommend_to(model, tmp_path / "whole", k=4)
 
 
 def test_a_place_that_is_no_folder_is_refused(model, tmp_path):
     (tmp_path / "file").write_text("")
     with pytest.raises(DataError, match="is a file, not a folder"):
-        model.recommend_to(tmp_path / "file")
+        corml.recommend_to(model, tmp_path / "file")
     with pytest.raises(DataError, match="create it first"):
-        model.recommend_to(tmp_path / "none" / "lists")
+        corml.recommend_to(model, tmp_path / "none" / "lists")
 
 
 @pytest.mark.skipif(os.name != "posix", reason="folders cannot be locked")
@@ -157,7 +159,7 @@ def test_a_second_run_at_the_same_time_is_refused(model, whole, tmp_path):
         write._alone(tmp_path / "whole"),
         pytest.raises(UsageError, match=r"Another process writes lists into .*: wait for it to end"),
     ):
-        model.recommend_to(tmp_path / "whole", k=4)
+        corml.recommend_to(model, tmp_path / "whole", k=4)
 
 
 @pytest.mark.parametrize(
@@ -175,7 +177,7 @@ def test_a_second_run_at_the_same_time_is_refused(model, whole, tmp_path):
 )
 def test_what_cannot_be_done_in_parts_is_said_before_anything_is_written(model, tmp_path, asked, fragment):
     with pytest.raises(UsageError, match=fragment):
-        model.recommend_to(tmp_path / "lists", **asked)
+        corml.recommend_to(model, tmp_path / "lists", **asked)
     assert not (tmp_path / "lists").exists()
 
 
@@ -183,7 +185,7 @@ def test_lists_of_now_stay_those_of_the_moment_they_were_begun(model, tmp_path, 
     soon = datetime.now(UTC) + timedelta(hours=1)
     table = pl.DataFrame({"item": ["i0", "i1"], "available_until": [soon.isoformat()] * 2})
     shop = model.with_items(table)
-    shop.recommend_to(tmp_path / "lists", k=4, now="now")
+    corml.recommend_to(shop, tmp_path / "lists", k=4, now="now")
     before = contents(tmp_path / "lists")
 
     class Later(datetime):
@@ -192,10 +194,10 @@ def test_lists_of_now_stay_those_of_the_moment_they_were_begun(model, tmp_path, 
             return datetime.now(tz) + timedelta(days=1)
 
     monkeypatch.setattr(write, "datetime", Later)
-    monkeypatch.setattr("corml.filters.datetime", Later)
+    monkeypatch.setattr("corml.recommend.filters.datetime", Later)
     (tmp_path / "lists" / "part-00000.parquet").unlink()
-    assert shop.recommend_to(tmp_path / "lists", k=4, now="now").found == 6
+    assert corml.recommend_to(shop, tmp_path / "lists", k=4, now="now").found == 6
     assert contents(tmp_path / "lists") == before
-    shop.recommend_to(tmp_path / "tomorrow", k=4, now="now")
+    corml.recommend_to(shop, tmp_path / "tomorrow", k=4, now="now")
     assert not {"i0", "i1"} & set(pl.read_parquet(tmp_path / "tomorrow" / "*.parquet")["item"])
     assert {"i0", "i1"} & set(pl.read_parquet(tmp_path / "lists" / "*.parquet")["item"])

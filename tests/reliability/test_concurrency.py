@@ -8,7 +8,7 @@ import time
 import pytest
 
 from corml import read_model
-from corml.storage import container
+from corml.persistence import container
 
 SECONDS = float(os.environ.get("CORML_SECONDS", "5"))
 

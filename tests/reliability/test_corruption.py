@@ -7,7 +7,7 @@ import pytest
 
 import corml
 from corml.errors import ModelFileError
-from corml.storage import container
+from corml.persistence import container
 
 
 @pytest.fixture

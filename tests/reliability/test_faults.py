@@ -9,7 +9,7 @@ import pytest
 
 import corml
 from corml.errors import CormlError, DataError
-from corml.storage import atomic, container
+from corml.persistence import atomic, container
 
 CALLS = ("open", "write", "chmod", "fsync", "replace", "close", "stat", "listdir")
 

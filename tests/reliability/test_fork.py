@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 import corml
-from corml import lazy_polars
+from corml._runtime import lazy_polars
 
 pytestmark = pytest.mark.skipif(not hasattr(os, "fork"), reason="this system has no fork")
 
@@ -22,7 +22,7 @@ import json, os, signal, sys, threading, time
 import numpy as np
 import corml
 from corml import models
-from corml.datasets import write
+from corml.data import write
 from corml.evaluation.list_files import read_lists
 from support import random_interactions
 
@@ -77,8 +77,8 @@ for name, work in {
     "load a store": lambda: corml.load("s.store"),
     "write": lambda: write(data, "again.parquet"),
     "make a store": lambda: corml.build_store("pairs.csv", "t.store"),
-    "fit on a store": lambda: corml.CoRML(rank=4).fit(corml.Store("s.store")),
-    "lists in parts": lambda: model.recommend_to("lists", k=3),
+    "fit on a store": lambda: corml.fit_store(corml.CoRML(rank=4), corml.Store("s.store")),
+    "lists in parts": lambda: corml.recommend_to(model, "lists", k=3),
     "lists as a frame": lambda: lists.to_frame(),
     "read lists": lambda: read_lists("pairs.csv"),
     "export": lambda: corml.export.export_model(model, "parquet", "shop", lists=True, k=3),
@@ -94,7 +94,8 @@ for name, work in {
     "fork again": lambda: open("again", "w").write(in_a_fork(lambda: corml.load("pairs.csv"))),
 }.items():
     answers[name] = in_a_fork(work)
-from corml import fitted_model, parallel
+answers["left behind"] = [name for name in ("lists", "shop", "again.parquet", "t.store") if os.path.exists(name)]
+from corml.models import fitted_model; from corml._runtime import parallel
 locks = [held_by_a_thread(fitted_model._making), held_by_a_thread(parallel._held().lock)]
 answers["while a thread works"] = in_a_fork(
     lambda: (corml.read_model("m.corml").recommend(users), models.make("ease", {}).fit(data))
@@ -131,6 +132,10 @@ def test_work_of_polars_in_a_fork_is_refused_and_does_not_hang(answers, work):
     )
 
 
+def test_what_is_refused_in_a_fork_is_refused_before_any_work(answers):
+    assert answers["left behind"] == []
+
+
 @pytest.mark.parametrize(
     "work",
     [
@@ -157,7 +162,7 @@ def test_where_threads_cannot_be_listed_polars_may_have_used_some(monkeypatch, t
 
 
 def test_polars_is_imported_in_one_place_which_looks_for_a_fork():
-    """`from corml.lazy_polars import polars`, inside the function that needs it; hints for type checkers do not run."""
+    """`from corml._runtime.lazy_polars import polars`, inside the function that needs it; type hints do not run."""
     found = [line for path in sorted(SOURCE.rglob("*.py")) for line in imports_of_polars(path)]
     assert [path.name for path, _ in found] == ["lazy_polars.py"], found
 

@@ -16,7 +16,7 @@ from scipy.sparse import csr_array
 
 import corml
 from corml import read_model
-from corml.storage import container
+from corml.persistence import container
 from support import with_arrays
 
 KILLS = int(os.environ.get("CORML_KILLS", "20"))

@@ -19,10 +19,10 @@ USERS, PIECE = 600, 10  # 30 parts of two pieces
 WRITER = f"""
 import sys
 import corml
-from corml.parts import sizes
+from corml.outofcore.lists import sizes
 
 sizes.PIECE, sizes.PIECES = {PIECE}, 2
-print(corml.read_model(sys.argv[1]).recommend_to(sys.argv[2], k=5).found)
+print(corml.recommend_to(corml.read_model(sys.argv[1]), sys.argv[2], k=5).found)
 """
 
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import corml
-from corml import interactions
+from corml.data import interactions
 from support import random_interactions
 
 

@@ -5,10 +5,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from corml.baselines.popularity import Popularity
+from corml.data.interactions import Interactions
 from corml.evaluation import evaluate, frontier
-from corml.interactions import Interactions
-from corml.method.estimator import CoRML
+from corml.models.corml.estimator import CoRML
+from corml.models.linear.popularity import Popularity
 from corml.report import METRICS, Cost, Subject, sample_users, samples
 from corml.splits import Split, split
 

@@ -6,13 +6,13 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from corml.baselines.ease import EASE
+from corml.data.interactions import Interactions
 from corml.evaluation import evaluate
-from corml.evaluation.holm import holm
-from corml.evaluation.significance import paired_t_test
-from corml.fitted import Certificate, Epoch, Training
-from corml.interactions import Interactions
-from corml.method.estimator import CoRML
+from corml.evaluation.significance.holm import holm
+from corml.evaluation.significance.tests import paired_t_test
+from corml.models.corml.estimator import CoRML
+from corml.models.fitted import Certificate, Epoch, Training
+from corml.models.linear.ease import EASE
 from corml.report import METRICS, Cost, Subject, build_page
 from corml.report._results import main_names, paired
 from corml.report.page import Facts, Figures, Findings, Groups, Note, Numbers, Tables
@@ -109,9 +109,11 @@ def test_the_sentence_on_top_agrees_with_the_numbers(subject):
     page, results = build_page(subject), subject.results
     best, other = sorted(results, key=lambda name: -results[name]["ndcg@10"])
     hits = [f"{100 * results[name]['hit_rate@10']:.0f}" for name in (best, other)]
+    values = [f"{results[name]['ndcg@10']:.3f}" for name in (best, other)]
     assert page.sentence == (
-        f"{best} is the more accurate of two models: for {hits[0]} of 100 users the first ten recommendations hold at "
-        f"least one item that the user chose and that was hidden from the model; with {other} it is {hits[1]} of 100."
+        f"{best} is the more accurate of two models, with NDCG@10 {values[0]} against {values[1]} for {other}. "
+        f"With {best}, for {hits[0]} of 100 users the first ten recommendations hold at least one item that the user "
+        "chose and that was hidden from the model."
     )
     first, lead, coverage = page.numbers
     assert first.value == f"{hits[0]} %"
@@ -128,14 +130,35 @@ def test_the_sentence_of_one_model_compares_with_nobody(outcome):
 
 def test_without_hit_rates_the_sentence_names_the_metric(outcome):
     page = build_page(of({name: outcome({"mrr@10": value}) for name, value in (("a", 0.2), ("b", 0.3), ("c", 0.1))}))
-    assert page.sentence == "b is the most accurate of 3 models, with MRR@10 0.300 against 0.200 of a."
+    assert page.sentence == "b is the most accurate of 3 models, with MRR@10 0.300 against 0.200 for a."
+
+
+def test_no_winner_is_named_where_the_difference_may_be_chance(outcome):
+    results = {name: evaluated(outcome, values) for name, values in (("a", [0.1, 0.5, 0.2]), ("b", [0.2, 0.3, 0.2]))}
+    page = build_page(of(results))
+    assert page.sentence == "No clear difference between a and b: NDCG@10 0.267 and 0.233."
+    assert page.numbers[0].label == "above b, no clear difference"
+    three = build_page(of({**results, "c": evaluated(outcome, [0.1, 0.1, 0.1])}))
+    assert three.sentence.startswith("No clear difference between a and b, the best of 3 models:")
+
+
+def test_the_sentence_names_the_event_types_that_were_judged(subject):
+    judged = replace(subject.split, procedure={**subject.split.procedure, "targets": ["transaction"]})
+    assert build_page(replace(subject, split=judged)).sentence.endswith(
+        "recommendations hold at least one item with a hidden event of type transaction."
+    )
+
+
+def test_the_groups_by_length_of_history_do_not_say_who_is_harder(parts):
+    captions = [caption for _, caption, _ in groups_of(parts, parts.test.users.labels)]
+    assert not any("harder" in caption for caption in captions)
 
 
 def test_a_model_is_not_its_own_rival(outcome):
     values = {"a, tuned": 0.4, "a": 0.35, "b": 0.3}
     subject = of({n: outcome({"ndcg@10": v}) for n, v in values.items()}, contestants={"a, tuned": "a", "a": "a"})
     assert build_page(subject).sentence == (
-        "a, tuned is the more accurate of two models, with NDCG@10 0.400 against 0.300 of b."
+        "a, tuned is the more accurate of two models, with NDCG@10 0.400 against 0.300 for b."
     )
 
 
@@ -143,7 +166,7 @@ def test_the_metric_named_beforehand_decides(outcome):
     results = {"a": outcome({"ndcg@10": 0.4, "mrr@20": 0.1}), "b": outcome({"ndcg@10": 0.3, "mrr@20": 0.2})}
     assert build_page(of(results)).sentence.startswith("a is the more accurate")
     assert build_page(of(results, primary="mrr@20")).sentence == (
-        "b is the more accurate of two models, with MRR@20 0.200 against 0.100 of a."
+        "b is the more accurate of two models, with MRR@20 0.200 against 0.100 for a."
     )
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from corml.explanation import Explanation
-from corml.interactions import Interactions
+from corml.data.interactions import Interactions
+from corml.recommend.explanation import Explanation
 from corml.report import cards, sample_users, samples
 from corml.report.samples import MAX_HISTORY, reasons
 

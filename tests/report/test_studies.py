@@ -63,7 +63,7 @@ def test_a_model_that_failed_is_named_with_its_reason(parts, monkeypatch):
     def fail(*given, **more):
         raise NumericalError("It does not fit.")
 
-    monkeypatch.setattr("corml.baselines.ease.EASE._fit", fail)
+    monkeypatch.setattr("corml.models.linear.ease.EASE._fit", fail)
     subject = of_study(corml.compare(["popularity", "ease"], parts, metrics=METRICS), "x")
     assert list(subject.models) == ["popularity"]
     (remark,) = subject.remarks
@@ -73,7 +73,7 @@ def test_a_model_that_failed_is_named_with_its_reason(parts, monkeypatch):
 
 
 def test_where_everybody_failed_the_page_says_why(parts, monkeypatch):
-    monkeypatch.setattr("corml.baselines.ease.EASE._fit", None)
+    monkeypatch.setattr("corml.models.linear.ease.EASE._fit", None)
     page = build_page(of_study(corml.compare(["ease"], parts, metrics=METRICS), "x"))
     assert page.sections[0].heading == "Nobody has figures"
     assert page.sections[0].parts[0].text.startswith("ease has no figures: ")

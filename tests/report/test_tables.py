@@ -5,7 +5,7 @@ import math
 import pytest
 
 from corml.errors import UsageError
-from corml.metrics import Described
+from corml.evaluation.metrics import Described
 from corml.report import Cell, Column, Page, Table, comparison, render, tables
 from corml.report._measures import Measure, measure
 from corml.report._text import width

@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import corml
+from corml._runtime.settings import values_of
 from corml.errors import DataError, UsageError
 from corml.experiments.reproduce import EXPERIMENTS, ablation, board, figure, reproduce, speed, table
 from corml.experiments.reproduce import request as request_file
@@ -16,7 +17,6 @@ from corml.experiments.reproduce.files import write
 from corml.experiments.reproduce.published import read_published
 from corml.experiments.reproduce.rows import row as row_of
 from corml.experiments.run_cell import Runner
-from corml.settings import values_of
 from support import random_interactions
 
 FAST = ["popularity", "item-knn"]
@@ -301,8 +301,8 @@ def test_a_leaderboard_has_published_rows_and_ours_the_best_first(lightgcn):
 
 def test_new_users_are_held_out_whole(monkeypatch):
     data = random_interactions(5, 80, 30, 8)
-    monkeypatch.setattr(corml.datasets, "load", lambda name, **options: data)
-    monkeypatch.setattr(corml.datasets, "present", lambda entry: ["here"])
+    monkeypatch.setattr(corml.data, "load", lambda name, **options: data)
+    monkeypatch.setattr(corml.data, "present", lambda entry: ["here"])
     outcome = reproduce("strong", data=["gowalla"], models=["item-knn"])
     split = corml.split(data, "new-users", shares=(0.8, 0.1, 0.1), given=0.8, seed=2026)
     settings = {"shrink": 30.0, "neighbours": 1000}

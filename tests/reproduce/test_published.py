@@ -6,11 +6,12 @@ from pathlib import Path
 
 import pytest
 
-from corml import CoRML, metrics, models
+from corml import CoRML, models
+from corml._runtime.settings import values_of
 from corml.errors import DataError
+from corml.evaluation import metrics
 from corml.experiments.reproduce.published import read_published
 from corml.experiments.reproduce.rows import changed, row
-from corml.settings import values_of
 
 FILE = read_published()
 RESULTS = Path(__file__).resolve().parents[2] / "results"

@@ -9,7 +9,7 @@ import pytest
 
 import corml
 
-BUNDLED = Path(corml.__file__).parent / "datasets" / "_movielens_small" / "ratings.csv.gz"
+BUNDLED = Path(corml.__file__).parent / "data" / "catalog" / "_movielens_small" / "ratings.csv.gz"
 
 
 @pytest.fixture(scope="session")

@@ -91,7 +91,7 @@ def test_a_store_with_other_pairs_than_its_manifest_says_is_refused(store, tmp_p
     facts = json.loads((store / "manifest.json").read_text())
     (store / "manifest.json").write_text(json.dumps({**facts, "interactions": 1}))
     with pytest.raises(DataError, match="is not as its manifest says"):
-        corml.CoRML(rank=3, adapt=False).fit(corml.Store(store), work=tmp_path / "work")
+        corml.fit_store(corml.CoRML(rank=3, adapt=False), corml.Store(store), work=tmp_path / "work")
 
 
 def test_a_part_whose_arrays_the_manifest_does_not_name_is_refused(store):

@@ -20,7 +20,7 @@ MEMORY = 1 << 21
 BUILD = """
 import sys
 import polars
-from corml.scale import build_store
+from corml.outofcore.ingest import build_store
 print("begun", flush=True)
 build_store(sys.argv[1], sys.argv[2], memory=int(sys.argv[3]))
 """
@@ -44,9 +44,11 @@ def watch():
 
 watcher = threading.Thread(target=watch)
 watcher.start()
-store = corml.build_store(sys.argv[3], sys.argv[2], memory=int(sys.argv[4]))
-done.set()
-watcher.join()
+try:
+    store = corml.build_store(sys.argv[3], sys.argv[2], memory=int(sys.argv[4]))
+finally:
+    done.set()
+    watcher.join()
 print(peak[0], before, len(store.manifest.user_starts))
 """
 
@@ -61,7 +63,7 @@ def write_rows(path, rows, seed=0):
                 "user": rng.integers(0, max(rows // 10, 1), size),
                 "item": (2000 * rng.random(size) ** 3).astype(np.int64),
                 "rating": rng.integers(1, 6, size),
-                "time": rng.integers(0, 10**9, size),
+                "time": rng.integers(10**8, 10**9, size),
             }
         )
         frame.write_parquet(path / f"{part}.parquet", row_group_size=20_000)

@@ -5,10 +5,10 @@ import polars as pl
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml.labels import concatenated, of_series
-from corml.labels.hashing import buckets_of, hashes
-from corml.labels.numbering import Numbering
-from corml.scale.by_pair import by_pair
+from corml.data.labels import concatenated, of_series
+from corml.data.labels.hashing import buckets_of, hashes
+from corml.data.labels.numbering import Numbering
+from corml.outofcore.ingest.bucket import by_pair
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=40)
 

@@ -8,8 +8,8 @@ from polars.testing import assert_frame_equal
 
 import corml
 from corml.errors import UsageError
-from corml.parts import sizes
-from corml.requests import FromData
+from corml.outofcore.lists import sizes
+from corml.recommend.requests import FromData
 
 
 @pytest.fixture(autouse=True)
@@ -53,8 +53,8 @@ def known_pairs(*data):
     ids=str,
 )
 def test_a_model_of_the_store_gives_its_people_the_lists_it_gives_its_users(model, shop, tmp_path, options):
-    own = model.recommend_to(tmp_path / "own", k=6, **options)
-    made = model.recommend_to(tmp_path / "store", data=shop, k=6, **options)
+    own = corml.recommend_to(model, tmp_path / "own", k=6, **options)
+    made = corml.recommend_to(model, tmp_path / "store", data=shop, k=6, **options)
     assert lists_in(tmp_path / "store").equals(lists_in(tmp_path / "own"))
     assert (made.lists, made.rows, made.parts) == (own.lists, own.rows, own.parts)
     assert made.lists == shop.users + shop.manifest.others
@@ -63,7 +63,7 @@ def test_a_model_of_the_store_gives_its_people_the_lists_it_gives_its_users(mode
 def test_people_whom_the_model_does_not_know_have_personal_lists(in_memory, shop, tmp_path):
     known = in_memory.where((in_memory.user % 2 == 0) & (in_memory.item % 3 > 0)).compact()
     model = corml.CoRML(rank=8, max_steps=20).fit(known)
-    model.recommend_to(tmp_path / "lists", data=shop, k=5)
+    corml.recommend_to(model, tmp_path / "lists", data=shop, k=5)
     lists = lists_in(tmp_path / "lists")
     by_history = model.recommend(history=in_memory, k=5).to_frame()
     personal = lists.filter(pl.col("user").is_in(list(in_memory.users)))
@@ -77,7 +77,7 @@ def test_people_whom_the_model_does_not_know_have_personal_lists(in_memory, shop
 def test_nobody_is_shown_what_only_the_model_knows_of_them(in_memory, parts_of, model, tmp_path):
     """The test part has few pairs of a user; the model has learned from all."""
     part = parts_of("ratio").test
-    model.recommend_to(tmp_path / "lists", data=part, k=5)
+    corml.recommend_to(model, tmp_path / "lists", data=part, k=5)
     lists = lists_in(tmp_path / "lists")
     shown = set(zip(lists["user"], lists["item"], strict=True))
     assert not known_pairs(in_memory) & shown
@@ -131,7 +131,7 @@ def test_some_people_are_those_of_all_interactions(shop, in_memory):
 def test_a_model_without_vectors_for_new_users_says_so(in_memory, shop, tmp_path, monkeypatch):
     model = corml.CoRML(rank=4, max_steps=5).fit(in_memory.where(in_memory.user % 2 == 0).compact())
     monkeypatch.setattr(type(model), "folds_in", False)
-    model.recommend_to(tmp_path / "lists", data=shop, k=3)
+    corml.recommend_to(model, tmp_path / "lists", data=shop, k=3)
     lists = lists_in(tmp_path / "lists")
     new = lists.filter(~pl.col("user").is_in(list(model.users_)) & pl.col("user").is_in(list(in_memory.users)))
     reason = "most popular items: the model has no vector for a user it did not learn from"
@@ -143,8 +143,8 @@ def test_a_model_without_vectors_for_new_users_says_so(in_memory, shop, tmp_path
 def test_a_file_without_users_is_enough(model, shop, tmp_path):
     model.save(tmp_path / "m.corml", history=False)
     small, options = corml.read_model(tmp_path / "m.corml"), {"k": 4, "seen": "allow", "exclude_recent": "1000s"}
-    small.recommend_to(tmp_path / "small", data=shop, **options)
-    model.recommend_to(tmp_path / "whole", **options)
+    corml.recommend_to(small, tmp_path / "small", data=shop, **options)
+    corml.recommend_to(model, tmp_path / "whole", **options)
     assert lists_in(tmp_path / "small").equals(lists_in(tmp_path / "whole"))
 
 
@@ -158,12 +158,12 @@ def test_stopped_lists_go_on_to_the_same_bytes_and_those_of_another_store_are_re
             raise Stop
 
     with pytest.raises(Stop):
-        model.recommend_to(tmp_path / "lists", data=shop, k=4, progress=stop)
+        corml.recommend_to(model, tmp_path / "lists", data=shop, k=4, progress=stop)
     with pytest.raises(UsageError, match="has lists of other users"):
-        model.recommend_to(tmp_path / "lists", data=parts_of("ratio").train, k=4)
-    made = model.recommend_to(tmp_path / "lists", data=shop, k=4)
+        corml.recommend_to(model, tmp_path / "lists", data=parts_of("ratio").train, k=4)
+    made = corml.recommend_to(model, tmp_path / "lists", data=shop, k=4)
     assert made.found == 3
-    model.recommend_to(tmp_path / "whole", data=shop, k=4)
+    corml.recommend_to(model, tmp_path / "whole", data=shop, k=4)
     assert files_of(tmp_path / "lists") == files_of(tmp_path / "whole")
     facts = json.loads((tmp_path / "lists" / "manifest.json").read_text("utf-8"))
     assert facts["users"] == {"count": made.lists, "store": shop.fingerprint}
@@ -172,11 +172,11 @@ def test_stopped_lists_go_on_to_the_same_bytes_and_those_of_another_store_are_re
 def test_what_does_not_fit_a_store_is_refused_before_anything_is_written(model, shop, in_memory, tmp_path):
     out = tmp_path / "lists"
     with pytest.raises(UsageError, match="either users, or data"):
-        model.recommend_to(out, ["u1"], data=shop)
+        corml.recommend_to(model, out, ["u1"], data=shop)
     with pytest.raises(UsageError, match=r"data takes a corml\.Store, not 'Interactions'"):
-        model.recommend_to(out, data=in_memory)
+        corml.recommend_to(model, out, data=in_memory)
     with pytest.raises(UsageError, match=r"unknown .* is for users by their ids"):
-        model.recommend_to(out, data=shop, unknown="error")
+        corml.recommend_to(model, out, data=shop, unknown="error")
     with pytest.raises(UsageError, match="max_share"):
-        model.recommend_to(out, data=shop, max_share=0.5)
+        corml.recommend_to(model, out, data=shop, max_share=0.5)
     assert not out.exists()

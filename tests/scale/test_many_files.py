@@ -9,8 +9,8 @@ import pytest
 
 import corml
 from corml.errors import DataError, UsageError
-from corml.scale import encode
-from corml.scale.runs import runs
+from corml.outofcore.ingest import encode
+from corml.outofcore.ingest.plan import runs
 
 FEW, MORE = 150, 8
 
@@ -29,6 +29,7 @@ def files_of(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
+@pytest.mark.filterwarnings("ignore::corml.errors.DataWarning")  # some rows are bad
 @pytest.mark.parametrize("rows", [1, 7, 1 << 20])
 def test_files_read_together_make_the_bytes_that_each_alone_makes(tmp_path, monkeypatch, rows):
     write_files(tmp_path / "in", 60, bad=(3, 40))

@@ -18,7 +18,7 @@ WATCHED = """
 import contextlib, ctypes, sys, threading
 import corml
 from corml.evaluation import in_pieces
-from corml.parts import sizes
+from corml.outofcore.lists import sizes
 from corml.splits import _ranks
 
 in_pieces.AT_ONCE, sizes.PIECE, sizes.PIECES, _ranks.HELD = 1000, 1000, 2, 10_000
@@ -32,7 +32,7 @@ def steps(store, model, out):
     yield lambda: corml.split(store, "ratio", out=out + ".ratio")
     yield lambda: corml.split(store, "temporal", out=out + ".temporal")
     yield lambda: corml.evaluate(model, out + ".ratio", ["ndcg@10", "coverage@10"], intervals=False)
-    yield lambda: model.recommend_to(out + ".lists", data=store, k=10)
+    yield lambda: corml.recommend_to(model, out + ".lists", data=store, k=10)
 
 def peak(step):
     with contextlib.suppress(Exception):
@@ -62,7 +62,7 @@ def write_store(folder, rows):
         {
             "user": np.arange(rows) // 8,
             "item": (ITEMS * rng.random(rows) ** 2).astype(np.int64),
-            "time": rng.integers(0, 10**9, rows),
+            "time": rng.integers(10**8, 10**9, rows),
         }
     )
     frame.write_parquet(folder / f"{rows}.parquet", row_group_size=20_000)

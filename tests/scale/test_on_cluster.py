@@ -12,11 +12,11 @@ import pytest
 import corml
 from corml.errors import UsageError
 from corml.evaluation import in_pieces, on_cluster
-from corml.parts import sizes
+from corml.outofcore.lists import sizes
 
 pytest.importorskip("distributed")
 
-from corml.tasks.cluster import Dask, local_workers
+from corml.outofcore.tasks.cluster import Dask, local_workers
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns of ports and forks as it closes
 
@@ -66,8 +66,8 @@ OPTIONS = [
 @pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "none")
 def test_lists_have_the_bytes_of_one_process(model, shop, two, tmp_path, options, of_store):
     data = shop if of_store else None
-    alone = model.recommend_to(tmp_path / "alone", data=data, k=6, **options)
-    made = model.recommend_to(tmp_path / "two", data=data, k=6, cluster=two, **options)
+    alone = corml.recommend_to(model, tmp_path / "alone", data=data, k=6, **options)
+    made = corml.recommend_to(model, tmp_path / "two", data=data, k=6, cluster=two, **options)
     assert made.parts > 3
     assert files_of(tmp_path / "two") == files_of(tmp_path / "alone")
     assert (made.lists, made.rows, made.with_reason, made.found) == (
@@ -76,19 +76,31 @@ def test_lists_have_the_bytes_of_one_process(model, shop, two, tmp_path, options
 
 
 def test_parts_that_are_there_are_not_made_again(model, shop, two, tmp_path):
-    model.recommend_to(tmp_path / "alone", data=shop, k=6)
+    corml.recommend_to(model, tmp_path / "alone", data=shop, k=6)
     shutil.copytree(tmp_path / "alone", tmp_path / "two")
     os.unlink(tmp_path / "two" / "part-00001.parquet")
-    made = model.recommend_to(tmp_path / "two", data=shop, k=6, cluster=two)
+    made = corml.recommend_to(model, tmp_path / "two", data=shop, k=6, cluster=two)
     assert made.found == made.parts - 1
     assert files_of(tmp_path / "two") == files_of(tmp_path / "alone")
 
 
+def test_progress_counts_the_users_of_finished_parts(model, shop, two, tmp_path):
+    told = []
+    corml.recommend_to(model, tmp_path / "two", data=shop, k=6, cluster=two, progress=lambda *step: told.append(step))
+    parts = json.loads((tmp_path / "two" / "manifest.json").read_text())["parts"]
+    finished = np.cumsum([0, *(part["users"] for part in parts)]).tolist()
+    counted = [done for _, done, _ in told]
+    assert {total for _, _, total in told} == {finished[-1]}
+    assert (counted[0], counted[-1]) == (0, finished[-1])
+    assert counted == sorted(counted)
+    assert set(counted) <= set(finished)  # whole parts, each once
+
+
 def test_stopped_between_parts_the_work_of_the_workers_is_taken_up(model, shop, two, tmp_path, monkeypatch):
     """A kill after all tasks were done, while the first files were being given their names."""
-    from corml.parts.manifest import Manifest
+    from corml.outofcore.lists.manifest import Manifest
 
-    model.recommend_to(tmp_path / "alone", data=shop, k=6)
+    corml.recommend_to(model, tmp_path / "alone", data=shop, k=6)
     whole, moved = Manifest.add, []
 
     def add(self, part):
@@ -99,41 +111,41 @@ def test_stopped_between_parts_the_work_of_the_workers_is_taken_up(model, shop, 
 
     monkeypatch.setattr(Manifest, "add", add)
     with pytest.raises(KeyboardInterrupt):
-        model.recommend_to(tmp_path / "two", data=shop, k=6, cluster=two)
+        corml.recommend_to(model, tmp_path / "two", data=shop, k=6, cluster=two)
     monkeypatch.setattr(Manifest, "add", whole)
     submitted = []
     send = Dask._submit
     monkeypatch.setattr(Dask, "_submit", lambda self, task: (submitted.append(task), send(self, task))[1])
-    made = model.recommend_to(tmp_path / "two", data=shop, k=6, cluster=two)
+    made = corml.recommend_to(model, tmp_path / "two", data=shop, k=6, cluster=two)
     assert made.found == 1
     assert len(submitted) == 1  # the part whose file had been moved, and was in no manifest
     assert files_of(tmp_path / "two") == files_of(tmp_path / "alone")
 
 
 def test_who_goes_on_without_workers_leaves_nothing_of_theirs(model, two, tmp_path, monkeypatch):
-    from corml.parts.manifest import Manifest
+    from corml.outofcore.lists.manifest import Manifest
 
-    model.recommend_to(tmp_path / "alone", k=6)
+    corml.recommend_to(model, tmp_path / "alone", k=6)
     with monkeypatch.context() as stopped:
         stopped.setattr(Manifest, "add", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            model.recommend_to(tmp_path / "two", k=6, cluster=two)
+            corml.recommend_to(model, tmp_path / "two", k=6, cluster=two)
     assert (tmp_path / "two" / ".work").is_dir()
-    model.recommend_to(tmp_path / "two", k=6)
+    corml.recommend_to(model, tmp_path / "two", k=6)
     assert files_of(tmp_path / "two") == files_of(tmp_path / "alone")
 
 
 def test_another_store_under_the_same_path_is_refused_by_the_worker(model, shop, tmp_path):
-    from corml import workers
-    from corml.parts.on_cluster import keep_model
-    from corml.tasks import Artefacts, Serial, Task
+    from corml.outofcore import workers
+    from corml.outofcore.lists.on_cluster import keep_model
+    from corml.outofcore.tasks import Artefacts, Serial, Task
 
     artefacts = Artefacts(tmp_path)
     artefacts.prepare()
     asked = {"users": {"count": 3, "store": "another"}}
     params = {"first": 0, "last": 3, "k": 5, "piece": 3, "asked": asked, "now": None}
     places = {"options": {}, "store": str(shop.path)}
-    task = Task("corml.workers:lists", {"model": keep_model(artefacts, model, "one")}, params, places)
+    task = Task("corml.outofcore.workers:lists", {"model": keep_model(artefacts, model, "one")}, params, places)
     with pytest.raises(UsageError, match="is another store on a worker"):
         Serial(artefacts).run([task])
     assert not workers._people.cache_info().currsize
@@ -147,14 +159,14 @@ def test_a_store_that_was_made_anew_is_opened_anew_by_a_worker_that_lives(model,
         pairs = pl.DataFrame({"user": users, "item": [f"i{at + 1}" for at in range(len(users))]})
         pairs.write_parquet(tmp_path / "pairs.parquet")
         store = corml.build_store(tmp_path / "pairs.parquet", tmp_path / "shop.store")
-        made = model.recommend_to(tmp_path / f"lists-{number}", data=store, k=3, cluster=two)
+        made = corml.recommend_to(model, tmp_path / f"lists-{number}", data=store, k=3, cluster=two)
         assert made.lists == len(users)
         assert set(pl.read_parquet(tmp_path / f"lists-{number}" / "*.parquet")["user"]) == set(users)
 
 
 def test_a_token_that_a_kill_left_does_no_harm(model, two, tmp_path):
     """A kill while workers are asked whether they reach the folder."""
-    from corml.tasks import working_in
+    from corml.outofcore.tasks import working_in
 
     for _ in range(2):
         with working_in(tmp_path / "work", "lists"):
@@ -172,7 +184,7 @@ def test_work_is_a_word_for_workers(parts_of):
 
 def test_what_workers_cannot_know_is_refused_before_anything_is_written(model, two, tmp_path):
     with pytest.raises(UsageError, match="for everybody"):
-        model.recommend_to(tmp_path / "lists", ["u1"], cluster=two)
+        corml.recommend_to(model, tmp_path / "lists", ["u1"], cluster=two)
     assert not (tmp_path / "lists").exists()
 
 

@@ -16,9 +16,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import corml
+from corml.data.store import writing
 from corml.errors import DataError, SettingError, UsageError
 from corml.splits import _ranks
-from corml.store import writing
 
 WAYS = [
     ("ratio", {}),

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import corml
-from corml.attributes import Attributes, Numbers, indicators
 from corml.client import Client
+from corml.data.attributes import Attributes, Numbers, indicators
 from corml.service.app import application
 from corml.service.auth import Guard
 from corml.service.endpoint import Service
@@ -69,7 +69,7 @@ class Transport(httpx.BaseTransport):
 
     async def _answer(self, request):
         response = await self.inner.handle_async_request(request)
-        stream = httpx.ByteStream(await response.aread())
+        stream = httpx.ByteStream(b"".join([piece async for piece in response.stream]))  # as sent: maybe compressed
         return httpx.Response(response.status_code, headers=response.headers, stream=stream)
 
     def close(self):
@@ -100,7 +100,7 @@ class Inside:
     async def reload(self, name, file):
         self.reloads.append((name, file))
         if file == "bad.corml":
-            raise Refusal(422, "The old version goes on: bad")
+            raise Refusal(422, "The old version stays in use: bad", title="Model file refused")
         return True
 
     def close(self):

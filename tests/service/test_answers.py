@@ -4,9 +4,12 @@ import msgspec
 import numpy as np
 import pytest
 
+import corml
+from corml import Interactions
+from corml.recommend.why_not.lifts import TRIED
 from corml.service import handlers, schema
 from corml.service.problems import Refusal
-from corml.service.why_not import TRIED
+from corml.service.served import Shelf, load
 
 
 def model_of(shelf, name="dial", novelty=0.5):
@@ -21,7 +24,7 @@ def histories(count=30, seed=0):
 @pytest.mark.parametrize("novelty", [0, 0.5, 1])
 @pytest.mark.parametrize(
     "limits",
-    [{}, {"exclude": ["i1", "i2", "nothing"]}, {"only": [f"i{n}" for n in range(30)]}, {"seen": "allow"}],
+    [{}, {"exclude": ["i1", "i2"]}, {"only": [f"i{n}" for n in range(30)]}, {"seen": "allow"}],
     ids=["plain", "exclude", "only", "seen"],
 )
 def test_a_list_is_that_of_the_library_at_the_position_that_was_asked_for(shelf, novelty, limits):
@@ -113,6 +116,15 @@ def test_unknown_ids_are_named_and_ignored(shelf):
     assert answer.items == handlers.recommend(shelf, schema.Recommend(history=["i2", "i1", "i1"])).items
 
 
+@pytest.mark.parametrize("more", [{}, {"diversity": 0.5}], ids=["short", "library"])
+def test_unknown_ids_of_every_option_are_named_and_ignored(shelf, more):
+    limits = {"exclude": ["i3", "no"], "only": ["i4", "i5", "nor"], **more}
+    boost = {"boost": {"i4": 2.0, "never": 3.0}} if more else {}
+    answer = handlers.recommend(shelf, schema.Recommend(history=["i1", "x"], **limits, **boost))
+    assert answer.unknown == ["x", "no", "nor", *(["never"] if more else [])]
+    assert {item.item for item in answer.items} == {"i4", "i5"}
+
+
 def test_a_batch_is_its_queries_one_by_one(shelf):
     queries = [
         schema.Query(history=["i1", "i5"], k=3),
@@ -149,7 +161,7 @@ def test_the_parts_of_an_explained_list_add_up_to_its_scores(shelf, whom):
 def test_similar_items_and_distances_are_those_of_the_library(shelf):
     model = model_of(shelf)
     answer = handlers.similar(shelf, schema.Similar(item="i3", k=5))
-    assert [item.item for item in answer.items] == next(iter(model.similar("i3", k=5)))
+    assert [item.item for item in answer.items] == model.similar("i3", k=5).values()[0]
     for part in ("h", "g"):
         found = handlers.distance(shelf, schema.Distance(history=["i1", "x"], item="i3", part=part))
         assert found.distance == pytest.approx(model.distance(["i1"], "i3", part=part))
@@ -286,3 +298,25 @@ def test_a_model_that_explains_nothing_still_has_a_rank(shelf):
     answer = handlers.why_not(shelf, schema.WhyNot(history=["i1"], item="i30", model="popularity"))
     assert answer.rank > 1
     assert answer.lifts == answer.contributions == []
+
+
+def test_a_list_without_a_preference_is_the_fallback_both_ways(tmp_path):
+    """Both ways to a list, the short one for a history and the library's, and why an item is not in it."""
+    pairs = [(f"u{user}", f"i{(user * step) % 9}") for user in range(30) for step in (1, 2, 4)]
+    users, items = zip(*pairs, ("alone", "x"), ("alone", "y"), strict=True)
+    model = corml.CoRML(filter_weight=0.0, rank=2, adapt=False).fit(Interactions.from_pairs(users, items))
+    model.save(tmp_path / "m.corml")
+    shelf = Shelf("m")
+    shelf.put(load("m", str(tmp_path / "m.corml")))
+    for whom in ({"user": "alone"}, {"history": ["x", "y"]}):
+        answer = handlers.recommend(shelf, schema.Recommend(k=3, **whom))
+        assert answer.source == "fallback"
+        assert answer.reason == "most popular items: the model scores all of them alike"
+        listed = [one.item for one in answer.items]
+        assert [one.score for one in answer.items] == model.popularity[model.items.find(listed)].tolist()
+        other = next(item for item in model.items.labels if item not in {*listed, "x", "y"})
+        why = handlers.why_not(shelf, schema.WhyNot(k=3, item=other, **whom))
+        assert (why.source, why.verdict) == ("fallback", "below")
+        assert why.score == model.popularity[model.items.find([other])[0]]
+        assert why.rank > 3
+    assert handlers.recommend(shelf, schema.Recommend(history=["i1"], k=3)).source == "personal"

@@ -36,6 +36,7 @@ def test_the_command_says_in_one_line_what_is_wrong(folder, tmp_path, monkeypatc
         ([model, "--timeout", "nan"], 2, "--timeout"),
         ([model, "--rate", "0"], 2, "--rate"),
         ([model, "--allow-host", "h\x1b[2J"], 2, "--allow-host"),
+        ([model, "--cors", "https://shop.example,*"], 2, "There is no wildcard"),
         ([tmp_path / "nothing.corml"], 3, "No such file"),
         ([tmp_path], 2, "without models"),
         ([model, model], 2, "NAME=FILE"),
@@ -109,6 +110,6 @@ def test_files_have_the_names_they_are_given_or_their_own(folder):
 
 
 def test_options_survive_the_way_to_a_worker():
-    options = Options(models={"a": "/x"}, token=SECRET, hosts=("a", "b"), host="0.0.0.0", rate=2.5)
+    options = Options(models={"a": "/x"}, token=SECRET, hosts=("a", "b"), cors=("https://a",), host="0.0.0.0", rate=2.5)
     assert Options.of(options.plain()) == options
     assert SECRET not in repr(options)

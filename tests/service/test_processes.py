@@ -218,7 +218,7 @@ def test_a_worker_answers_reloads_and_ends(folder):
         asking.start()
         played.channel.send({"do": "answer", "number": played.hear()["number"], "status": "busy"})
         asking.join()
-        assert answers[0].status_code == 409
+        assert (answers[0].status_code, answers[0].json()["title"]) == (409, "Already reloading")
 
     def slow():
         for start in (
@@ -233,7 +233,24 @@ def test_a_worker_answers_reloads_and_ends(folder):
         for start, code in ((b"GET /" + b"x" * 50_000, b"413"), (b"\xff\xff\r\n\r\n", b"400")):
             with socket.create_connection(("127.0.0.1", played.port), timeout=10) as line:
                 line.sendall(start)
-                assert line.recv(100).startswith(b"HTTP/1.1 " + code)
+                answer = line.recv(1000)
+                assert answer.startswith(b"HTTP/1.1 " + code)
+                assert (b'"title":"Not HTTP"' in answer) == (code == b"400")
+
+    assert played.run(visit) == 0
+
+
+def test_a_page_that_may_call_can_read_that_the_service_is_busy(folder):
+    played = Played(folder, cors=("https://shop.example",))
+
+    def visit():
+        assert "ready" in played.hear()
+        played.worker.service.load.admitted = 10_000
+        for origin in ("https://shop.example", "https://evil.example"):
+            answer = played.http.get("/v1/models", headers={"Origin": origin})
+            assert (answer.status_code, answer.json()["title"]) == (503, "Busy")
+            assert (answer.headers.get("access-control-allow-origin") == origin) == ("shop" in origin)
+        played.worker.service.load.admitted = 0
 
     assert played.run(visit) == 0
 

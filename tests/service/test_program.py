@@ -385,7 +385,7 @@ def test_a_bad_file_never_replaces_a_good_one(own, folder, program):
     for name, content in bad.items():
         (own / "new").write_bytes(content)
         os.replace(own / "new", own / "dial.corml")
-        with pytest.raises(ServiceError, match="422: The old version goes on"):
+        with pytest.raises(ServiceError, match="422: The old version stays"):
             client.reload()
         assert client.models()[0].version == good, name
     (own / "dial.corml").unlink()

@@ -8,7 +8,7 @@ import pytest
 from msgspec import UNSET
 
 import corml
-from corml.attributes import Attributes, Numbers
+from corml.data.attributes import Attributes, Numbers
 from corml.service import handlers, schema
 from corml.service.problems import Refusal
 from corml.service.served import Shelf, load

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from corml.errors import ModelFileError
-from corml.method.estimator import CoRML
+from corml.models.corml.estimator import CoRML
 from corml.service.logs import Log
 from corml.service.lookup import Lookup
 from corml.service.problems import Refusal

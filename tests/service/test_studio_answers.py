@@ -1,6 +1,7 @@
 """What the studio page asks for: the map, personas, facts about the data, and jobs."""
 
 import time
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -89,6 +90,13 @@ def test_a_plain_service_has_no_jobs_and_begins_none():
     assert jobs.listed(None) == schema.Jobs(jobs=[], can_fit=False, notes=[])
     with pytest.raises(Refusal, match="No data are open"):
         jobs.start(None, schema.StartFit())
+
+
+def test_another_fit_while_one_is_at_work_is_refused_as_that():
+    working = SimpleNamespace(jobs=[jobs.Job(1, "shop", "corml")], notes=[], can_fit=True)
+    with pytest.raises(Refusal, match="A fit is under way") as refused:
+        jobs.start(working, schema.StartFit())
+    assert (refused.value.status, refused.value.title) == (409, "Already fitting")
 
 
 def test_a_job_tells_where_it_is_and_ends_when_asked_to():

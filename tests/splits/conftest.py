@@ -3,7 +3,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from corml.interactions import Interactions
+from corml.data.interactions import Interactions
 from corml.splits import Split
 
 Pairs = set[tuple[str, str]]

@@ -14,8 +14,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from corml.data.interactions import Interactions
 from corml.errors import DataError
-from corml.interactions import Interactions
 from corml.splits import authors as module
 from corml.splits import split
 from corml.splits.authors import _counts, torch_permutation

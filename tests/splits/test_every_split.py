@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from corml import plugins
+from corml.data.interactions import Interactions
 from corml.errors import SettingError
-from corml.interactions import Interactions
 from corml.splits import read_split, split
 from corml.splits._draw import label_numbers
 

@@ -3,10 +3,10 @@ import pytest
 from safetensors.numpy import save
 
 import corml
+from corml.data.interactions import Interactions
 from corml.errors import DataError, ModelFileError, UsageError
-from corml.interactions import Interactions
+from corml.persistence import container
 from corml.splits import Split, read_split, split
-from corml.storage import container
 
 
 @pytest.fixture
@@ -127,7 +127,7 @@ def test_a_missing_file_and_a_folder_are_named(tmp_path):
 
 
 def test_a_file_that_does_not_fit_in_memory_is_refused(saved, monkeypatch):
-    monkeypatch.setattr("corml.memory.budget", lambda: 100)
+    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 100)
     with pytest.raises(corml.errors.ResourceError, match=r"Reading the split .* needs"):
         read_split(saved)
 

@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 
+from corml.data.interactions import Interactions
 from corml.errors import DataError, SettingError
-from corml.interactions import Interactions
 from corml.splits import split
 
 

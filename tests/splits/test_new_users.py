@@ -3,8 +3,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from corml.data.interactions import Interactions
 from corml.errors import SettingError
-from corml.interactions import Interactions
 from corml.splits import split
 
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml.interactions import Interactions
+from corml.data.interactions import Interactions
 from corml.splits import split
 from corml.splits._draw import whole_counts
 

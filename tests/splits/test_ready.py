@@ -1,4 +1,4 @@
-from corml.interactions import Interactions
+from corml.data.interactions import Interactions
 from corml.splits import read_split, ready_made, split
 
 TRAIN = Interactions.from_pairs(["ann", "ann", "bob"], ["a", "b", "a"], times=[1, 2, 3])

@@ -1,9 +1,11 @@
 import pickle
 
+import polars as pl
 import pytest
 
+import corml
+from corml.data.interactions import Interactions
 from corml.errors import UsageError
-from corml.interactions import Interactions
 from corml.splits import Split, read_split, split
 
 TRAIN = Interactions.from_pairs(["ann", "ann", "bob"], ["a", "b", "c"])
@@ -101,6 +103,18 @@ def test_counts_tell_what_each_part_reaches():
         "users without train rows": 1,
         "users without test rows": 0,
     }
+
+
+@pytest.mark.parametrize("how", ["ratio", "new-users", "temporal"])
+def test_all_parts_together_are_the_data_with_times_weights_and_types_of_events(how):
+    rows = [(f"u{n % 7}", f"i{n % 11}", ("view", "buy")[n % 2], n) for n in range(77)]
+    events = pl.DataFrame(rows, schema=["user", "item", "event", "time"], orient="row")
+    data = corml.load(events, event="event", weights={"view": 1, "buy": 5})
+    whole = split(data, how).whole()
+    assert whole.fingerprint == data.fingerprint  # of pairs, times and weights
+    by_pair = [one.to_frame().sort("user", "item") for one in (whole, data)]
+    assert by_pair[0].equals(by_pair[1])
+    assert "kind" in by_pair[0].columns
 
 
 def test_the_fingerprint_tells_parts_apart_but_not_rows(sample):

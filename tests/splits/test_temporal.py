@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
+from corml.data.interactions import Interactions
 from corml.errors import DataError, SettingError
-from corml.interactions import Interactions
 from corml.splits import read_split, split
 
 

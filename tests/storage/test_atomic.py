@@ -5,13 +5,12 @@ import fcntl
 import os
 import socket
 import stat
-import sys
 import threading
 
 import pytest
 
 from corml.errors import DataError
-from corml.storage import atomic
+from corml.persistence import atomic, locks
 
 STRAY = ".m.corml.0123456789abcdef.tmp"
 
@@ -80,11 +79,88 @@ def test_a_private_file_is_never_readable_to_others_while_it_is_written(path, mo
     assert seen == [0o600]
 
 
-def test_a_link_is_replaced_and_what_it_pointed_to_stays(path):
-    link = path.with_name("link")
-    link.symlink_to(path)
-    atomic.replace(link, b"new")
-    assert (path.read_bytes(), link.read_bytes(), link.is_symlink()) == (b"old", b"new", False)
+# --- symbolic links --------------------------------------------------------------------------------------------------
+
+
+def link(path, leads):
+    path.symlink_to(leads)
+    return path
+
+
+def test_a_link_stays_and_the_file_it_leads_to_is_replaced(path):
+    path.chmod(0o640)
+    given = link(path.with_name("link"), path)
+    atomic.replace(given, b"new")
+    assert (path.read_bytes(), given.is_symlink(), path.is_symlink()) == (b"new", True, False)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o640
+
+
+def test_a_chain_of_links_is_followed_to_its_end_in_another_folder(path):
+    (path.parent / "deep").mkdir()
+    link(path.parent / "deep" / "one", "../m.corml")
+    given = link(path.with_name("two"), "deep/one")
+    atomic.replace(given, b"new")
+    assert path.read_bytes() == b"new"
+    assert os.readlink(given) == "deep/one"
+    assert os.listdir(path.parent / "deep") == ["one"]
+
+
+def test_where_a_link_leads_to_no_file_yet_the_file_is_made(tmp_path):
+    given = link(tmp_path / "link", tmp_path / "later")
+    assert atomic.writable(given) == tmp_path / "later"
+    atomic.replace(given, b"new")
+    assert (tmp_path / "later").read_bytes() == b"new"
+    assert given.is_symlink()
+
+
+@pytest.mark.parametrize(
+    ("leads", "said"),
+    [
+        ("null", "is a device, a pipe or a socket"),
+        ("folder", "is a folder"),
+        ("odd", "its symbolic links lead in a circle"),
+        ("none/file", "'.*none' does not exist: create it first"),
+        ("/proc/self/fd/1", "an open stream of a process, not a file"),
+    ],
+)
+def test_a_link_to_what_is_no_file_is_refused_and_stays(tmp_path, leads, said):
+    (tmp_path / "folder").mkdir()
+    link(tmp_path / "null", os.devnull)
+    given = link(tmp_path / "odd", leads if leads.startswith("/") else tmp_path / leads)
+    if leads.startswith("/proc") and not os.path.isdir("/proc/self"):
+        pytest.skip("a system without /proc")
+    for write in (atomic.writable, lambda path: atomic.replace(path, b"new")):
+        with pytest.raises(DataError, match=said):
+            write(given)
+    assert os.readlink(given) == (leads if leads.startswith("/") else str(tmp_path / leads))
+
+
+@pytest.mark.skipif(not os.path.isdir("/proc/self"), reason="a system without /proc")
+def test_standard_output_into_a_file_is_an_open_stream_and_no_name_to_replace(tmp_path, monkeypatch):
+    """As /dev/stdout is, which leads to /proc/self/fd/1, and by that to the file."""
+    with open(tmp_path / "output", "w") as file:
+        given = link(tmp_path / "stdout", f"/proc/self/fd/{file.fileno()}")
+        with pytest.raises(DataError, match="an open stream of a process"):
+            atomic.replace(given, b"new")
+    assert (tmp_path / "output").read_bytes() == b""
+    assert given.is_symlink()
+
+
+@pytest.mark.skipif(not hasattr(os, "geteuid"), reason="folders that are shared as those of POSIX systems")
+def test_a_link_of_another_user_in_a_shared_folder_is_not_followed_by_anybody(tmp_path, monkeypatch):
+    (tmp_path / "shared").mkdir()
+    (tmp_path / "ours").write_bytes(b"old")
+    given = link(tmp_path / "shared" / "link", tmp_path / "ours")
+    (tmp_path / "shared").chmod(0o1777)
+    about, folder = os.lstat(given), os.stat(tmp_path / "shared")
+    atomic.writable(given)
+    other = os.stat_result([*about[:4], about.st_uid + 1, *about[5:]])
+    lstat = os.lstat
+    monkeypatch.setattr("corml.persistence.names.os.lstat", lambda path: other if path == given else lstat(path))
+    with pytest.raises(DataError, match="a symbolic link of another user"):
+        atomic.replace(given, b"new")
+    assert (tmp_path / "ours").read_bytes() == b"old"
+    assert folder.st_uid == about.st_uid
 
 
 # --- places where no file can be written -----------------------------------------------------------------------------
@@ -213,29 +289,29 @@ def test_a_folder_that_cannot_be_listed_can_be_saved_to(path, monkeypatch):
 
 
 def test_a_file_swept_away_before_it_was_locked_is_made_again(path, monkeypatch):
-    lock, made = atomic.lock, []
+    take, made = locks.take, []
 
     def sweep_first(handle):
         fresh = [name for name in names(path) if name.endswith(".tmp")]
         if not made:
             (path.parent / fresh[0]).unlink()
         made.extend(fresh)
-        return lock(handle)
+        return take(handle)
 
-    monkeypatch.setattr(atomic, "lock", sweep_first)
+    monkeypatch.setattr(locks, "take", sweep_first)
     atomic.replace(path, b"new")
     assert len(set(made)) == 2
     assert (path.read_bytes(), names(path)) == (b"new", ["m.corml"])
 
 
 def test_a_file_that_another_writer_is_about_to_sweep_is_made_again(path, monkeypatch):
-    lock, made = atomic.lock, []
+    take, made = locks.take, []
 
     def held_by_a_sweeper(handle):
         made.append(handle)
-        return False if len(made) == 1 else lock(handle)
+        return False if len(made) == 1 else take(handle)
 
-    monkeypatch.setattr(atomic, "lock", held_by_a_sweeper)
+    monkeypatch.setattr(locks, "take", held_by_a_sweeper)
     atomic.replace(path, b"new")
     assert len(made) == 2
     assert path.read_bytes() == b"new"
@@ -266,7 +342,7 @@ def test_many_writers_of_one_file_do_not_disturb_each_other(path):
 
 def test_systems_without_locks_or_open_folders_save_and_leave_strays(path, monkeypatch):
     monkeypatch.setattr(atomic, "POSIX", False)
-    monkeypatch.setitem(sys.modules, "fcntl", None)
+    monkeypatch.setattr(locks, "fcntl", None)
     path.with_name(STRAY).write_bytes(b"perhaps being written")
     atomic.replace(path, b"new")
     assert path.read_bytes() == b"new"

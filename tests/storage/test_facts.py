@@ -5,8 +5,8 @@ from dataclasses import dataclass
 import pytest
 
 from corml.errors import ModelFileError
-from corml.fitted import Certificate, ExcludedPairs
-from corml.storage.facts import from_plain, to_plain
+from corml.models.fitted import Certificate, ExcludedPairs
+from corml.persistence.facts import from_plain, to_plain
 
 CERTIFICATE = Certificate(
     steps=3,

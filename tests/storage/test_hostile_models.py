@@ -11,12 +11,12 @@ from attack.arena import _status
 from attack.targets import rehashed
 from attack.variants import SMALL
 from corml import models
+from corml._runtime.finite import LARGEST
+from corml._runtime.settings import declared
 from corml.errors import ModelFileError, NumericalError, UsageError
-from corml.export import export_model
-from corml.finite import LARGEST
-from corml.fitted import Outcome
-from corml.settings import declared
-from corml.storage import container, tensors
+from corml.models.fitted import Outcome
+from corml.persistence import container, tensors
+from corml.service.export import export_model
 from support import random_interactions, with_arrays, with_weights
 
 GOLDEN = Path(__file__).parents[1] / "golden"
@@ -102,7 +102,7 @@ def escaped(text, *, hidden):
 @pytest.mark.parametrize("piece", ["{}", "[]", '{"a":1}', '""'])
 def test_a_header_of_millions_of_parts_is_refused_within_the_promise(piece, hidden, tmp_path):
     count = 700_000
-    beginning = f'{{\\"format\\": 3, \\"digest\\": \\"{container.BLANK}\\", \\"facts\\": '
+    beginning = f'{{\\"format\\": {container.FORMAT}, \\"digest\\": \\"{container.BLANK}\\", \\"facts\\": '
     inner = "[" + ",".join([piece] * count) + "]}"
     header = f'{{"__metadata__":{{"corml":"{beginning}{escaped(inner, hidden=hidden)}"}}}}'.encode()
     path = bomb(header, tmp_path / "m.corml")
@@ -139,7 +139,8 @@ def test_facts_within_facts_without_end_are_refused(saved):
     deep = json.loads("[" * 60 + "]" * 60)
     text = json.dumps({**meta, "made_with": {"deep": deep}})
     header = tensors.header(
-        tensors.in_order(arrays), {"corml": f'{{"format": 3, "digest": "{container.BLANK}", "facts": {text}}}'}
+        tensors.in_order(arrays),
+        {"corml": f'{{"format": {container.FORMAT}, "digest": "{container.BLANK}", "facts": {text}}}'},
     )
     body = b"".join(array.tobytes() for array in tensors.in_order(arrays).values())
     with pytest.raises(ModelFileError, match="facts within facts, more than 40 deep"):
@@ -301,12 +302,6 @@ def test_what_a_fit_learned_beyond_the_limit_is_said_by_the_fit(data, monkeypatc
     monkeypatch.setattr(models.get("ease"), "_fit", learn)
     with pytest.raises(NumericalError, match=r"ease learned numbers beyond 1e\+12 \(W\)"):
         models.make("ease").fit(data)
-
-
-@pytest.mark.parametrize("number", [1, 2, 3])
-def test_files_of_earlier_formats_are_still_read(number):
-    model = corml.read_model(GOLDEN / f"format-{number}.corml")
-    assert np.isfinite(model.recommend(history=[list(model.items.labels[:2])], k=3).scores).all()
 
 
 def test_a_pair_that_was_learned_from_is_not_also_among_those_only_seen(saved):

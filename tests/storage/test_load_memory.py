@@ -10,14 +10,15 @@ import pytest
 from scipy.sparse import csr_array
 
 import corml
+from corml.data.ids import Ids
+from corml.data.kinds import Kinds
+from corml.data.labels import Labels
+from corml.data.labels.repeats import repeated
+from corml.data.saved import labels as saved_labels
+from corml.data.saved.kinds import decode_kinds, encode_kinds
+from corml.data.saved.moments import NO_TIME, decode_times
 from corml.errors import DataError, ModelFileError, UsageError
-from corml.ids import Ids
-from corml.labels import Labels
-from corml.labels.repeats import repeated
-from corml.storage import container
-from corml.storage.kinds import decode_kinds, encode_kinds
-from corml.storage.moments import NO_TIME, decode_times
-from corml.strength import Kinds
+from corml.persistence import container
 from support import random_interactions
 
 MIB, ITEMS = 1 << 20, 300_000
@@ -54,8 +55,10 @@ def large(small, path, more, *, attributes=None, ids=None):
     contents = container.read(small)
     arrays = {name: np.zeros(ITEMS, dtype=array.dtype) for name, array in contents.arrays.items()}
     arrays = {name: array for name, array in arrays.items() if not name.startswith("items.")}
-    arrays |= container.encode_ids("items", ids or (f"i{row}" for row in range(ITEMS)))
-    arrays |= {name: array for texts, made in more.items() for name, array in container.encode_ids(texts, made).items()}
+    arrays |= saved_labels.encode_ids("items", ids or (f"i{row}" for row in range(ITEMS)))
+    arrays |= {
+        name: array for texts, made in more.items() for name, array in saved_labels.encode_ids(texts, made).items()
+    }
     facts = {key: value for key, value in contents.meta.items() if key != "format"}
     facts |= {"shape": [30, ITEMS]} | ({} if attributes is None else {"attributes": attributes})
     path.write_bytes(container.pack(arrays, facts))
@@ -104,7 +107,7 @@ def test_few_long_ids_are_not_made_four_times_as_large(small, tmp_path):
     path = large(small, tmp_path / "m.corml", {})
     contents = container.read(path)
     ids = (f"{row} \N{GRINNING FACE}{'x' * 1000}" for row in range(40_000))
-    arrays = {name: np.array(array[:40_000]) for name, array in contents.arrays.items()} | container.encode_ids(
+    arrays = {name: np.array(array[:40_000]) for name, array in contents.arrays.items()} | saved_labels.encode_ids(
         "items", ids
     )
     meta = {key: value for key, value in contents.meta.items() if key != "format"}
@@ -169,11 +172,11 @@ def test_pairs_that_two_matrices_share_are_counted_some_rows_at_a_time(monkeypat
 @pytest.mark.parametrize("names", [[f"{n}" for n in range(20_000)], ["x" * 2_000_000]], ids=["many", "long"])
 def test_kinds_without_number_are_refused_before_they_are_objects(names):
     """105 MB of names took 721, each an object of Python."""
-    arrays = {"train.kinds": np.zeros(3, np.int32), **container.encode_ids("train.kind_names", names)}
-    with pytest.raises(ModelFileError, match="kinds, more than there are of events"):
+    arrays = {"train.kinds": np.zeros(3, np.int32), **saved_labels.encode_ids("train.kind_names", names)}
+    with pytest.raises(ModelFileError, match="event types, more than there can be"):
         decode_kinds(arrays, "train", 3)
-    with pytest.raises(UsageError, match="kinds of events: put them into groups first"):
-        encode_kinds("train", Kinds(tuple(names), np.zeros(3, np.int32)))
+    with pytest.raises(UsageError, match="event types: put them into groups first"):
+        encode_kinds("train", Kinds(tuple(names), np.arange(4), np.zeros(3, np.int32)))
     events = {"user": names, "item": names, "event": names} if len(names) > 1 else {}
     if events:
         with pytest.raises(DataError, match=r"20,000 kinds of events: name the right column as event= \(--event\)"):
@@ -197,7 +200,7 @@ def test_titles_of_many_items_are_a_mapping_as_those_of_few(small, tmp_path):
 
 
 def test_texts_of_one_hash_are_told_apart(monkeypatch):
-    monkeypatch.setattr("corml.labels.repeats._hashes", lambda labels: np.zeros(len(labels), dtype=np.int64))
+    monkeypatch.setattr("corml.data.labels.repeats._hashes", lambda labels: np.zeros(len(labels), dtype=np.int64))
     assert repeated(Labels.of(["a", "b", "c"])) == 0
     assert repeated(Labels.of(["a", "b", "a"])) > 0
 

@@ -10,10 +10,10 @@ import pytest
 
 import corml
 from corml import models
-from corml.ids import Ids
-from corml.interactions import Interactions
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
+from corml.persistence import container, mapping
 from corml.service import served
-from corml.storage import container, mapping
 from support import random_interactions
 
 MANY = 100_000

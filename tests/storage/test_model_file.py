@@ -12,9 +12,11 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array, issparse
 
 import corml
+from corml.data.saved import labels as saved_labels
 from corml.errors import DataError, ModelFileError, UsageError
-from corml.fitted import Outcome, learned
-from corml.storage import container, model_file
+from corml.models.fitted import Outcome, learned
+from corml.models.saved import model_file
+from corml.persistence import container
 from support import random_interactions, with_arrays
 
 ODD = [
@@ -288,16 +290,16 @@ def test_without_histories_a_large_number_of_users_takes_no_room(fitted, path):
 
 @pytest.mark.parametrize("kind", ["items", "users"])
 def test_ids_that_occur_twice_are_refused(forged, kind):
-    labels = container.decode_ids(forged.arrays, kind)
-    forged.arrays |= container.encode_ids(kind, [labels[1], *labels[1:]])
+    labels = saved_labels.decode_ids(forged.arrays, kind)
+    forged.arrays |= saved_labels.encode_ids(kind, [labels[1], *labels[1:]])
     forged.refused(f"some of its {kind[:-1]} ids occur twice")
 
 
 @pytest.mark.parametrize("kind", ["items", "users", "titles"])
 @pytest.mark.parametrize("change", [-1, 1])
 def test_one_id_more_or_less_is_refused(forged, kind, change):
-    labels = container.decode_ids(forged.arrays, kind)
-    forged.arrays |= container.encode_ids(kind, labels[:-1] if change < 0 else [*labels, "one more"])
+    labels = saved_labels.decode_ids(forged.arrays, kind)
+    forged.arrays |= saved_labels.encode_ids(kind, labels[:-1] if change < 0 else [*labels, "one more"])
     forged.refused("items and says|users and says|titles for")
 
 

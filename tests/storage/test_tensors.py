@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as hnp
 from safetensors.numpy import save
 
-from corml.storage import tensors
+from corml.persistence import tensors
 
 ARRAYS = st.dictionaries(
     st.text(max_size=4).filter(lambda name: name != "__metadata__"),

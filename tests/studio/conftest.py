@@ -32,9 +32,9 @@ class Process:
         assert found, line + self.process.communicate(timeout=20)[0]
         self.address = found[0]
 
-    def stop(self):
-        """End it as Ctrl-C does; what it printed since, and its exit code."""
-        self.process.send_signal(signal.SIGINT)
+    def stop(self, number=signal.SIGINT):
+        """End it as Ctrl-C does, or by another signal; what it printed since, and its exit code."""
+        self.process.send_signal(number)
         rest, _ = self.process.communicate(timeout=20)
         return self.process.returncode, rest
 

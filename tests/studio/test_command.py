@@ -3,6 +3,7 @@
 import glob
 import json
 import re
+import signal
 import tempfile
 import time
 
@@ -64,7 +65,12 @@ def test_a_file_is_read_examined_and_fitted_while_the_page_hears_of_it(start, ra
         begun = api.post("v1/jobs", json={"kind": "ease", "settings": {"l2": "20"}}).json()
         assert events(running.address, begun["id"])[-1]["state"] == "done"
         assert [one["name"] for one in api.get("v1/models").json()["models"]] == ["my-ratings", "ease-2"]
-        wrong = api.post("v1/jobs", json={"kind": "ease", "settings": {"no_such": 1}})
+        for method in ("POST", "PUT", "DELETE"):
+            foreign = api.request(method, "v1/jobs", json={"kind": "ease"}, headers={"Origin": "http://evil.example"})
+            assert (foreign.status_code, foreign.json()["title"]) == (403, "Origin not allowed")
+        assert len(api.get("v1/jobs").json()["jobs"]) == 2
+        own = {"Origin": running.address.rstrip("/")}
+        wrong = api.post("v1/jobs", json={"kind": "ease", "settings": {"no_such": 1}}, headers=own)
         assert (wrong.status_code, "no_such" in wrong.json()["detail"]) == (422, True)
     assert running.stop()[0] == 0
     assert set(glob.glob(f"{tempfile.gettempdir()}/corml-studio-*")) <= folders
@@ -91,6 +97,30 @@ def test_a_fit_stops_when_the_studio_is_ended(start):
     code, _ = running.stop()
     assert code == 0
     assert time.monotonic() - begun < 15
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
+def test_a_signal_that_ends_the_studio_leaves_no_file_behind(start, ratings, number, tmp_path, monkeypatch):
+    monkeypatch.setenv("TMPDIR", str(tmp_path))
+    running = start(ratings, "--model", "corml", "--set", "rank=4")
+    assert events(running.address, 1)[-1]["state"] == "done"
+    assert list(tmp_path.glob("corml-studio-*"))
+    code, printed = running.stop(number)
+    assert (code, printed.count("Traceback")) == (0, 0)
+    assert not list(tmp_path.glob("corml-studio-*"))
+
+
+def test_a_studio_under_nohup_survives_the_end_of_its_terminal(start, ratings):
+    before = signal.signal(signal.SIGHUP, signal.SIG_IGN)  # what is started now ignores it too
+    try:
+        running = start(ratings, "--model", "popularity")
+    finally:
+        signal.signal(signal.SIGHUP, before)
+    assert events(running.address, 1)[-1]["state"] == "done"
+    running.process.send_signal(signal.SIGHUP)
+    time.sleep(0.5)
+    assert httpx.get(f"{running.address}healthz").status_code == 200
+    assert running.stop()[0] == 0
 
 
 def test_the_page_follows_a_fit_and_opens_the_model_beside(new_page, start, ratings):
@@ -121,7 +151,7 @@ def test_a_refit_with_other_weights_reads_the_events_anew(start, shop, tmp_path)
         def refit(**more):
             begun = api.post("v1/jobs", json={"kind": "ease", **more})
             assert begun.status_code == 200, begun.text
-            assert events(running.address, begun.json()["id"])[-1]["state"] == "done"
+            assert events(running.address, begun.json()["id"])[-1]["state"] == "done", api.get("v1/jobs").text
             return api.get("v1/jobs").json()["jobs"][-1]
 
         def read_with(model):
@@ -156,7 +186,7 @@ def test_a_refit_with_other_weights_reads_the_events_anew(start, shop, tmp_path)
             refused = api.post("v1/jobs", json={"kind": "ease", **wrong})
             assert (refused.status_code, sentence in refused.json()["detail"]) == (422, True), refused.text
 
-        path.write_text(shop.read_text() + "u1,i1,buy,1800000000\n")
+        path.write_text(shop.read_text() + "u1,i1,buy,1750000000\n")
         changed = refit(weights={**weights, "buy": 7})
         found = api.get("v1/data", params={"model": changed["model"]}).json()["findings"]
         assert "the file has changed" in found[0]["what"]

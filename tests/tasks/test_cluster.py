@@ -15,20 +15,20 @@ import numpy as np
 import pytest
 
 import corml
+from corml._runtime.parallel import threads
 from corml.errors import ResourceError, UsageError
-from corml.method.out_of_core import on_store
-from corml.parallel import threads
-from corml.tasks import Artefacts, Damaged, Serial, Task
+from corml.outofcore.fit import fit as fitting
+from corml.outofcore.tasks import Artefacts, Damaged, Serial, Task
 from support import random_interactions
 
 distributed = pytest.importorskip("distributed")
 
-from corml.tasks import cluster as clusters  # noqa: E402 (only where there is Dask)
-from corml.tasks.cluster import Dask, connected, local_workers  # noqa: E402
+from corml.outofcore.tasks import cluster as clusters  # noqa: E402 (only where there is Dask)
+from corml.outofcore.tasks.cluster import Dask, connected, local_workers  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore")  # Dask warns of ports and forks as it closes
 
-KERNELS = "corml.method.out_of_core.matrix"
+KERNELS = "corml.outofcore.fit.matrix"
 
 
 def digest(model):
@@ -46,7 +46,7 @@ def store(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _small_tasks(monkeypatch):
-    from corml.method.out_of_core import cuts
+    from corml.outofcore.fit import files as cuts
 
     monkeypatch.setattr(cuts, "PAIRS", 2000)
     monkeypatch.setattr(cuts, "VISITS", 30_000)
@@ -62,11 +62,11 @@ def two():
 @pytest.fixture(scope="module")
 def alone(store):
     """What one process learns, with the cuts of these tests."""
-    from corml.method.out_of_core import cuts
+    from corml.outofcore.fit import files as cuts
 
     before = cuts.PAIRS, cuts.VISITS, cuts.GATHERS
     cuts.PAIRS, cuts.VISITS, cuts.GATHERS = 2000, 30_000, 300_000
-    learned = digest(model().fit(store))
+    learned = digest(corml.fit_store(model(), store))
     cuts.PAIRS, cuts.VISITS, cuts.GATHERS = before
     return learned
 
@@ -84,14 +84,14 @@ def without_pairs(artefacts):
 
 
 def test_two_workers_learn_what_one_process_learns(store, two, alone):
-    assert digest(model().fit(store, cluster=two)) == alone
+    assert digest(corml.fit_store(model(), store, cluster=two)) == alone
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [1, 4])
 def test_any_number_of_workers_learns_the_same(store, alone, count):
     with local_workers(count) as client:
-        assert digest(model().fit(store, cluster=client)) == alone
+        assert digest(corml.fit_store(model(), store, cluster=client)) == alone
 
 
 def test_workers_that_are_killed_change_nothing(store, two, alone, tmp_path):
@@ -110,7 +110,7 @@ def test_workers_that_are_killed_change_nothing(store, two, alone, tmp_path):
     killer = threading.Thread(target=kill)
     killer.start()
     try:
-        learned = digest(model().fit(store, cluster=two, work=tmp_path / "work"))
+        learned = digest(corml.fit_store(model(), store, cluster=two, work=tmp_path / "work"))
     finally:
         stop.set()
         killer.join()
@@ -136,8 +136,8 @@ def test_workers_killed_in_every_stage_change_nothing(store, alone, tmp_path, mo
 
         monkeypatch.setattr(Dask, "_submit", submitted)
         fitted = corml.CoRML(candidates=25, rank=16)  # with the look, which has stages of its own
-        assert digest(fitted.fit(store, cluster=client, work=tmp_path / "work")) == digest(
-            corml.CoRML(candidates=25, rank=16).fit(store)
+        assert digest(corml.fit_store(fitted, store, cluster=client, work=tmp_path / "work")) == digest(
+            corml.fit_store(corml.CoRML(candidates=25, rank=16), store)
         )
     assert len(stages) >= 6, stages
     assert all(stages.values())
@@ -148,12 +148,12 @@ def test_a_driver_that_was_killed_finds_its_finished_work(store, two, alone, tmp
     submit = Dask._submit
     monkeypatch.setattr(Dask, "_submit", lambda self, task: (made.append(task), submit(self, task))[1])
     with monkeypatch.context() as stopping:
-        stopping.setattr("corml.method.out_of_core.fit.checked", lambda *_: 1 / 0)
+        stopping.setattr("corml.outofcore.fit.fit.checked", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            model().fit(store, cluster=two, work=tmp_path / "work")
+            corml.fit_store(model(), store, cluster=two, work=tmp_path / "work")
     first = sum(task.durable for task in made)
     made.clear()
-    assert digest(model().fit(store, cluster=two, work=tmp_path / "work")) == alone
+    assert digest(corml.fit_store(model(), store, cluster=two, work=tmp_path / "work")) == alone
     assert first > 5
     assert not any(task.durable for task in made)
 
@@ -232,6 +232,13 @@ def test_a_local_cluster_listens_on_this_machine_alone_and_leaves_memory_to_us(t
     assert all(int(count) >= 1 for _, count in environments.values())
 
 
+def test_two_commands_with_workers_do_not_ask_for_the_same_port(two):
+    with local_workers(1) as other:
+        ports = {one.cluster.scheduler.http_server.port for one in (two, other)}
+    assert len(ports) == 2
+    assert 8787 not in ports  # which Dask takes unless told otherwise, with a warning where it is taken
+
+
 def test_workers_of_one_machine_do_not_ask_for_more_threads_than_it_has(two):
     found = two.run(lambda: (int(os.environ["CORML_THREADS"]), os.environ.get("OPENBLAS_NUM_THREADS")))
     assert sum(own for own, _ in found.values()) <= max(2, threads())
@@ -265,7 +272,7 @@ def test_names_of_files_pass_between_machines_and_no_arrays(store, two, alone, m
     monkeypatch.setattr(Dask, "_submit", submitted)
     monkeypatch.setattr(Dask, "_answer", answered)
     monkeypatch.setattr(two, "scatter", lambda *_, **__: pytest.fail("scattered data are lost with their holder"))
-    assert digest(model().fit(store, cluster=two)) == alone
+    assert digest(corml.fit_store(model(), store, cluster=two)) == alone
     assert len(given) > 50
     assert max(given) <= 4096
     assert max(len(json.dumps(one)) for one in returned) <= 4096
@@ -299,9 +306,9 @@ def test_a_worker_without_the_memory_for_a_task_is_refused_before_anything_start
     with pytest.raises(ResourceError, match=r"The worker '?tcp://127.* may take .*B, and a task needs up to .*GiB"):
         executor.require(lambda threads: 1 << 50)
     monkeypatch.setattr(Dask, "run", lambda *_: pytest.fail("it started"))
-    monkeypatch.setattr(on_store, "plan_of_store", lambda store, settings, cores: SimpleNamespace(worker_bytes=1 << 50))
+    monkeypatch.setattr(fitting, "plan_of_store", lambda store, settings, cores: SimpleNamespace(worker_bytes=1 << 50))
     with pytest.raises(ResourceError, match="start fewer workers a machine"):
-        model().fit(store, cluster=two)
+        corml.fit_store(model(), store, cluster=two)
 
 
 def test_workers_of_one_machine_share_its_memory():
@@ -319,18 +326,20 @@ def test_workers_of_one_machine_share_its_memory():
 
 
 def test_a_scheduler_is_reached_by_its_address(store, two, alone):
-    assert digest(model().fit(store, cluster=two.scheduler.address)) == alone
+    assert digest(corml.fit_store(model(), store, cluster=two.scheduler.address)) == alone
 
 
 def test_dask_is_imported_only_when_it_is_asked_for():
-    found = "import sys, corml, corml.tasks, corml.method.estimator; print('distributed' in sys.modules)"
+    found = (
+        "import sys, corml, corml.outofcore.tasks, corml.models.corml.estimator; print('distributed' in sys.modules)"
+    )
     answer = subprocess.run([sys.executable, "-c", found], capture_output=True, text=True, check=True)
     assert answer.stdout == "False\n"
 
 
-def test_work_and_cluster_are_for_stores(store):
-    with pytest.raises(UsageError, match=r"for a fit on a corml\.Store"):
-        model().fit(store.interactions(), cluster="tcp://127.0.0.1:1")
+def test_work_and_cluster_are_for_models_that_learn_from_files(store):
+    with pytest.raises(UsageError, match="work and cluster are for CoRML: popularity learns in memory"):
+        corml.fit_store(corml.Popularity(), store, cluster="tcp://127.0.0.1:1")
 
 
 def test_serial_and_dask_write_the_same_artefacts(two, tmp_path):

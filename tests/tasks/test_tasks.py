@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from corml.errors import DataError, UsageError
-from corml.tasks import Artefacts, Damaged, Serial, Task, key_of
+from corml.outofcore.tasks import Artefacts, Damaged, Serial, Task, key_of
 
 HERE = "corml.kernels_for_tests"
 
@@ -155,7 +155,9 @@ def test_scratch_does_not_outlive_a_run_and_durable_work_does(artefacts):
     assert again.find(tasks[1].key) is None
 
 
-@pytest.mark.parametrize("kernel", ["os:system", "corml:_hidden", "corml.tasks", "corml.tasks:a b", "kernels:squares"])
+@pytest.mark.parametrize(
+    "kernel", ["os:system", "corml:_hidden", "corml.outofcore.tasks", "corml.outofcore.tasks:a b", "kernels:squares"]
+)
 def test_only_kernels_of_ours_are_called(kernel):
     with pytest.raises(UsageError, match="no kernel of corml"):
         Task(kernel).function()

@@ -10,12 +10,12 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 import corml
 from corml.errors import DataError, UsageError
-from corml.tuning import journal as journals
 
 KILLS = int(os.environ.get("CORML_KILLS", "6"))
 TRIALS = 24
@@ -26,7 +26,7 @@ import json, sys, time
 import optuna
 import corml
 from corml import models
-import corml.tuning
+import corml.experiments.tuning
 from support import random_interactions
 
 KNN = models.get("item-knn")
@@ -112,7 +112,7 @@ def test_a_search_goes_on_where_it_was(split, tmp_path):
 
 def test_a_finished_search_is_read_without_a_fit(split, tmp_path, monkeypatch):
     begun = corml.tune("ease", split, trials=3, journal=tmp_path / "journal")
-    monkeypatch.setattr("corml.baselines.ease.EASE.fit", None)
+    monkeypatch.setattr("corml.models.linear.ease.EASE.fit", None)
     assert corml.tune("ease", split, trials=3, journal=tmp_path / "journal").trials == begun.trials
 
 
@@ -131,7 +131,7 @@ def test_an_interrupted_trial_is_run_again_under_its_number(split, tmp_path, mon
             raise KeyboardInterrupt
         return evaluate(*given, **how)
 
-    monkeypatch.setattr("corml.tuning.objective.evaluate", interrupted)
+    monkeypatch.setattr("corml.experiments.tuning.objective.evaluate", interrupted)
     with pytest.raises(KeyboardInterrupt):
         corml.tune("ease", split, trials=6, journal=journal)
     assert outcomes(corml.tune("ease", split, trials=6, journal=journal)) == outcomes(
@@ -210,12 +210,13 @@ def test_the_journal_is_one_that_optuna_opens(split, tmp_path):
     assert len(study.trials) == 4
 
 
-def test_a_process_uses_a_journal_once_at_a_time(split, tmp_path):
-    with journals.open_journal(tmp_path / "journal", {}, maximise=True):
-        with pytest.raises(UsageError, match="This process tunes with"):
-            corml.tune("ease", split, trials=1, journal=tmp_path / "journal")
-    with pytest.raises(UsageError, match="another model"):
-        corml.tune("ease", split, trials=1, journal=tmp_path / "journal")
+def test_two_threads_of_one_process_share_a_search_as_two_processes_do(split, tmp_path):
+    with ThreadPoolExecutor(2) as threads:
+        both = [threads.submit(corml.tune, "ease", split, trials=6, journal=tmp_path / "journal") for _ in range(2)]
+    first, second = (outcomes(one.result()) for one in both)
+    assert first == second
+    assert [number for number, *_ in first] == list(range(6))
+    assert os.listdir(tmp_path) == ["journal"]  # no lock is left
 
 
 def test_a_journal_needs_a_folder_that_exists(split, tmp_path):
@@ -231,6 +232,8 @@ HOSTILE = {
     "seconds that are text": ("seconds", "1"),
     "seconds without an end": ("seconds", float("inf")),
     "a reason that is none": ("reason", 3),
+    "a gain that is no interval": ("gain", [0.1]),
+    "a gain of text": ("gain", ["0", "1"]),
 }
 
 

@@ -3,9 +3,9 @@
 import pytest
 
 from corml import models
+from corml._runtime.settings import choice, declared, linear, log
 from corml.errors import SettingError
-from corml.settings import choice, declared, linear, log
-from corml.tuning.space import point_near, rounded, size_of, space_of
+from corml.experiments.tuning.space import point_near, rounded, size_of, space_of
 
 EASE, KNN, CORML = (models.get(name) for name in ("ease", "item-knn", "corml"))
 

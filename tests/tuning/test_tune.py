@@ -6,10 +6,10 @@ import pytest
 
 import corml
 from corml import models
+from corml._runtime.settings import choice, linear
 from corml.errors import DataError, NumericalError, UsageError
-from corml.settings import choice, linear
+from corml.experiments.tuning import run
 from corml.splits import Split
-from corml.tuning import run
 from support import random_interactions
 
 
@@ -48,6 +48,34 @@ def test_the_best_score_is_that_of_the_model_with_the_best_settings(split):
     assert tuned.score > tuned.default_score
 
 
+@pytest.mark.parametrize("folds", [None, 3])
+def test_the_gain_is_the_paired_interval_over_users(split, folds):
+    tuned = corml.tune("item-knn", split, trials=8, folds=folds)
+    low, high = tuned.gain
+    assert low <= high
+    if folds is None:
+        own, default = (
+            corml.evaluate(model.fit(split.train), split, "ndcg@10", part="valid")
+            for model in (tuned.make(), models.make("item-knn"))
+        )
+        assert own.compare(default)["ndcg@10"].interval == pytest.approx(tuned.gain, abs=1e-3)
+    assert all(trial.gain is None for trial in tuned.trials if trial.score <= tuned.default_score)
+
+
+def test_a_metric_without_values_of_users_has_no_interval(split):
+    tuned = corml.tune("item-knn", split, metric="coverage@10", trials=6)
+    assert tuned.score > tuned.default_score
+    assert (tuned.gain, tuned.within_noise) == (None, False)
+
+
+def test_a_continued_search_has_the_same_intervals(split, tmp_path):
+    corml.tune("item-knn", split, trials=2, journal=tmp_path / "j")
+    continued = corml.tune("item-knn", split, trials=8, journal=tmp_path / "j")
+    whole = corml.tune("item-knn", split, trials=8)
+    assert [trial.gain and tuple(trial.gain) for trial in continued.trials] == [trial.gain for trial in whole.trials]
+    assert any(trial.gain for trial in continued.trials[2:])
+
+
 def test_a_metric_that_should_be_low_is_made_low(split):
     tuned = corml.tune("item-knn", split, metric="popularity@5", trials=6)
     assert tuned.score == min(trial.score for trial in tuned.trials) < tuned.default_score
@@ -83,12 +111,12 @@ def test_fixed_settings_are_those_of_every_trial(split):
 
 def test_a_model_given_as_an_object_keeps_what_differs_from_the_defaults(split):
     model = models.make("item-knn", {"shrink": 7})
-    for tuned in (corml.tune(model, split, trials=3), model.tune(split, trials=3)):
-        assert [trial.settings["shrink"] for trial in tuned.trials] == [7, 7, 7]
+    tuned = corml.tune(model, split, trials=3)
+    assert [trial.settings["shrink"] for trial in tuned.trials] == [7, 7, 7]
 
 
 def test_every_model_class_can_be_tuned_by_itself(data):
-    tuned = models.get("ease").tune(data, trials=3)
+    tuned = corml.tune("ease", data, trials=3)
     assert tuned.model == "ease"
     assert outcomes(tuned) == outcomes(corml.tune("ease", data, trials=3))
 
@@ -206,7 +234,7 @@ def many_users():
 
 
 def test_the_defaults_look_at_the_data_and_later_trials_do_not(many_users):
-    tuned = corml.CoRML.tune(many_users, trials=4)
+    tuned = corml.tune(corml.CoRML, many_users, trials=4)
     assert tuned.trials[0].settings == {}
     for trial in tuned.trials[1:]:
         assert trial.settings["adapt"] is False
@@ -215,7 +243,7 @@ def test_the_defaults_look_at_the_data_and_later_trials_do_not(many_users):
 
 
 def test_what_the_defaults_chose_is_given_to_trials_that_do_not_search_it(many_users):
-    tuned = corml.CoRML.tune(many_users, trials=3, space=["mix"])
+    tuned = corml.tune(corml.CoRML, many_users, trials=3, space=["mix"])
     chosen = corml.CoRML().fit(many_users.train).settings_
     for trial in tuned.trials[1:]:
         assert {name: value for name, value in trial.settings.items() if name != "mix"} == {
@@ -225,7 +253,7 @@ def test_what_the_defaults_chose_is_given_to_trials_that_do_not_search_it(many_u
 
 
 def test_a_trial_gives_what_a_fit_without_a_workspace_gives(many_users):
-    tuned = corml.CoRML.tune(many_users, trials=12)
+    tuned = corml.tune(corml.CoRML, many_users, trials=12)
     for trial in tuned.trials:
         model = corml.CoRML(**trial.settings).fit(many_users.train)
         alone = corml.evaluate(model, many_users, "ndcg@10", part="valid")["ndcg@10"]
@@ -234,11 +262,11 @@ def test_a_trial_gives_what_a_fit_without_a_workspace_gives(many_users):
 
 def test_trials_share_what_their_settings_do_not_change(many_users, monkeypatch):
     made = []
-    import corml.method.sparse.fit_cache as fit_cache
+    import corml.models.corml.sparse.reuse as reuse
 
-    singular_vectors = fit_cache.singular_vectors
-    monkeypatch.setattr(fit_cache, "singular_vectors", lambda *given: made.append(given) or singular_vectors(*given))
-    corml.CoRML.tune(many_users, trials=6, space={"mix": linear(0.5, 0.9), "rank": choice(8, 16)})
+    singular_vectors = reuse.singular_vectors
+    monkeypatch.setattr(reuse, "singular_vectors", lambda *given: made.append(given) or singular_vectors(*given))
+    corml.tune(corml.CoRML, many_users, trials=6, space={"mix": linear(0.5, 0.9), "rank": choice(8, 16)})
     assert len(made) == 1
 
 
@@ -254,3 +282,12 @@ def test_poor_trials_of_models_that_learn_in_epochs_are_pruned(split):
     assert all(5 <= len(trial.curve) < 12 and trial.score == max(trial.curve.values()) for trial in pruned)
     assert tuned.best_trial.state == "complete"
     assert tuned.score > max(trial.score for trial in pruned)
+
+
+def test_progress_names_the_trials_asked_for_where_time_ends_the_search_sooner(split):
+    seen = []
+    corml.tune("ease", split, trials=6, seconds=1e-6, progress=lambda stage, done, total: seen.append((stage, total)))
+    assert seen[-1][0].startswith("trial 0 of at most 6, time for about 1")
+    seen.clear()
+    corml.tune("ease", split, trials=1, progress=lambda stage, done, total: seen.append((stage, total)))
+    assert not any("at most" in stage for stage, _ in seen)

@@ -3,16 +3,17 @@
 import json
 import re
 import tomllib
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 import corml
 from corml.errors import UsageError
-from corml.tuning.analysis import importance
-from corml.tuning.settings_text import section
-from corml.tuning.trial import Trial
-from corml.tuning.tuned import Tuned
+from corml.experiments.tuning.analysis import importance
+from corml.experiments.tuning.settings_text import section
+from corml.experiments.tuning.trial import Trial
+from corml.experiments.tuning.tuned import Tuned
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,50 @@ def test_the_best_is_the_first_of_the_best_trials():
     found = a_search([{"l2": 1.0}, {"l2": 2.0}, {"l2": 3.0}, {"l2": 4.0}], [0.1, 0.3, 0.2, 0.3], ("l2",))
     assert (found.best, found.score, found.default_score, found.best_trial.number) == ({"l2": 2.0}, 0.3, 0.1, 1)
     assert (found.seconds, found.processor_seconds) == (8, 12)
+
+
+def with_gain(found, gain):
+    trials = (found.trials[0], replace(found.trials[1], gain=gain), *found.trials[2:])
+    return replace(found, trials=trials)
+
+
+def test_a_gain_whose_interval_includes_0_is_called_noise():
+    found = a_search([{"l2": 1.0}, {"l2": 2.0}], [0.25, 0.26], ("l2",))
+    noise, real = with_gain(found, (-0.001, 0.02)), with_gain(found, (0.001, 0.02))
+    assert (noise.within_noise, real.within_noise, found.within_noise) == (True, False, False)
+    assert "+4.0 %, difference -0.0010 to +0.0200, within noise: keep the defaults)" in str(noise)
+    assert "+4.0 %, difference +0.0010 to +0.0200)" in str(real)
+    assert noise.record()["gain"] == {"low": -0.001, "high": 0.02}
+    assert noise.record()["within noise"] is True
+
+
+def test_the_settings_that_are_advised_are_the_defaults_where_the_gain_is_noise():
+    found = a_search([{"l2": 1.0}, {"l2": 2.0}], [0.25, 0.26], ("l2",))
+    found = replace(found, trials=(replace(found.trials[0], settings={}), found.trials[1]))
+    noise, real = with_gain(found, (-0.001, 0.02)), with_gain(found, (0.001, 0.02))
+    assert (noise.best, noise.advised, real.advised) == ({"l2": 2.0}, {}, {"l2": 2.0})
+    assert tomllib.loads(noise.toml())["model"] == {"name": "ease"}
+
+
+def test_a_value_derived_from_the_data_is_left_to_the_model_unless_the_search_moved_it():
+    points = [{"ridge": 25.4, "rank": 128, "mix": 0.7}, {"ridge": 25.4, "rank": 128, "mix": 0.9}]
+    found = replace(a_search(points, [0.1, 0.3], ("ridge", "rank", "mix")), model="corml")
+    assert found.best == {"rank": 128, "mix": 0.9}
+    moved = [points[0], {**points[1], "ridge": 30.0}]
+    assert replace(a_search(moved, [0.1, 0.3], ("ridge", "rank", "mix")), model="corml").best["ridge"] == 30.0
+
+
+def test_where_the_defaults_are_best_they_are_kept():
+    found = a_search([{"l2": 1.0}, {"l2": 2.0}], [0.26, 0.25], ("l2",))
+    assert "(defaults 0.2600: keep them)" in str(found)
+    assert (found.gain, found.within_noise) == (None, False)
+
+
+def test_in_brief_only_settings_that_differ_from_the_defaults_are_shown():
+    points = [{"l2": 1.0, "rank": 8}, {"l2": 2.0, "rank": 8}, {"l2": 3.0, "rank": 9}]
+    lines = a_search(points, [0.1, 0.3, 0.2], ("l2", "rank")).brief().splitlines()
+    assert [line.split() for line in lines[2:]] == [["default", "best"], ["l2", "1", "2"]]
+    assert len(a_search(points, [0.4, 0.3, 0.2], ("l2", "rank")).brief().splitlines()) == 1
 
 
 def test_the_history_has_the_best_so_far_and_what_was_spent():
@@ -82,10 +127,10 @@ def test_too_little_to_tell_is_no_importance(scores):
     assert importance(trials, ["a"]) == [{"setting": "a", "importance": 0.0}]
 
 
-def test_the_settings_file_has_the_best_settings(tuned, tmp_path):
+def test_the_settings_file_has_the_settings_that_are_advised(tuned, tmp_path):
     tuned.save(tmp_path / "best.toml")
     assert tomllib.loads((tmp_path / "best.toml").read_text()) == {
-        "model": {"name": "ease", **{name: "none" if value is None else value for name, value in tuned.best.items()}}
+        "model": {"name": "ease", **{name: "none" if value is None else value for name, value in tuned.advised.items()}}
     }
 
 
@@ -140,6 +185,15 @@ def test_slices_are_drawn_with_a_panel_for_each_setting(drawn):
     assert "10²" in chart.body  # four decades are drawn on a logarithmic scale
     assert "dense: route 0.4 (0.3 to 0.4)" in chart.description
     assert "sparse: route 0.2 (0.1 to 0.2)" in chart.description
+
+
+@pytest.mark.parametrize(("values", "linear"), [((1000, 1300, 1100, 1200), True), ((1000, 20_000, 3000, 9000), False)])
+def test_a_narrow_range_of_large_values_is_drawn_on_a_linear_scale(values, linear):
+    chart = a_search([{"l2": float(value)} for value in values], [0.1, 0.3, 0.2, 0.4], ("l2",)).plot("slices")
+    places = {float(x) for x in re.findall(r'<path d="M([\d.]+) [^"]*" class="edge f\d"><title>', chart.body)}
+    shares = sorted((x - min(places)) / (max(places) - min(places)) for x in places)
+    evenly = sorted((value - min(values)) / (max(values) - min(values)) for value in values)
+    assert (shares == pytest.approx(evenly, abs=0.01)) == linear
 
 
 def test_trials_are_points_and_not_joined(drawn):

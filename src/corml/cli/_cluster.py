@@ -65,7 +65,7 @@ def client_of(asked: Mapping[str, Any]) -> Iterator[Any]:
     if not asked:
         yield None
         return
-    from corml.tasks.cluster import connected, local_workers  # only who asks for it waits for Dask
+    from corml.outofcore.tasks.cluster import connected, local_workers  # only who asks for it waits for Dask
 
     if "address" in asked:
         with connected(asked["address"], insecure="insecure" in asked) as client:

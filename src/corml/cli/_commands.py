@@ -13,11 +13,24 @@ from corml import plugins
 
 __all__ = ["ORDER", "Commands", "short_help"]
 
-ROOM = "corml.cli"
+PACKAGE = "corml.cli"
 
 # As a newcomer would use them; a command that is not listed here comes after these.
 ORDER = (
-    *("demo", "data", "plan", "fit", "update", "recommend", "similar", "explain", "evaluate", "compare", "tune"),
+    *(
+        "demo",
+        "data",
+        "plan",
+        "fit",
+        "update",
+        "recommend",
+        "similar",
+        "explain",
+        "why-not",
+        "evaluate",
+        "compare",
+        "tune",
+    ),
     *("reproduce", "report", "studio", "serve", "export", "verify", "inspect", "models", "metrics"),
 )
 
@@ -48,24 +61,25 @@ class Files(Mapping[str, Any]):
     """The commands by name; looking one up imports its file."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in plugins.names(ROOM):
+        if name not in self:
             raise KeyError(name)
         return _load(name)
 
     def __contains__(self, name: object) -> bool:
-        return name in plugins.names(ROOM)
+        return name in list(self)
 
     def __iter__(self) -> Iterator[str]:
         position = {name: at for at, name in enumerate(ORDER)}
-        return iter(sorted(plugins.names(ROOM), key=lambda name: (position.get(name, len(ORDER)), name)))
+        names = (name.replace("_", "-") for name in plugins.names(PACKAGE))
+        return iter(sorted(names, key=lambda name: (position.get(name, len(ORDER)), name)))
 
     def __len__(self) -> int:
-        return len(plugins.names(ROOM))
+        return len(plugins.names(PACKAGE))
 
 
 def short_help(name: str) -> str:
     """First line of a command's help, without importing its file: it is that of the first function there."""
-    module = f"{ROOM}.{name}"
+    module = f"{PACKAGE}.{name.replace('-', '_')}"
     spec = importlib.util.find_spec(module)
     assert spec is not None
     source = cast(InspectLoader, spec.loader).get_source(module)
@@ -75,7 +89,7 @@ def short_help(name: str) -> str:
 
 def _load(name: str) -> Any:
     """The command of a file, built as part of a group: a function becomes a command, a Typer a group of its own."""
-    command = plugins.get(ROOM, name)
+    command = plugins.get(PACKAGE, name)
     group = typer.Typer(add_completion=False, rich_markup_mode=None)
     group.callback()(_no_options)
     if isinstance(command, typer.Typer):

@@ -10,17 +10,19 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Any
 
+from corml._runtime.progress import Progress, silent
 from corml.errors import printable, printable_json
-from corml.progress import Progress, silent
 
 __all__ = [
     "QUIET",
     "STDOUT",
+    "VERBOSE",
     "WORDS",
     "Progress",
     "as_json_text",
     "command_line",
     "in_flags",
+    "next_step",
     "progress",
     "say",
     "show_json",
@@ -31,6 +33,7 @@ __all__ = [
 
 WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # the program was called with
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether only results and errors are printed
+VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)  # whether details are printed too
 STDOUT = "-"  # a file of this name is standard output
 _OPTION = re.compile(r"\b[a-z]\w*(?:=\S*)? \((--[a-z][^()]*)\)")
 UNLIMITED = 100_000  # columns where standard output is not a terminal: a row stays one line
@@ -56,6 +59,11 @@ def wrote(out: str, about: str) -> None:
     """Say what was written and where; of what is on standard output already, only that."""
     if not QUIET.get() and out != STDOUT:
         say(f"wrote {out}: {about}")
+
+
+def next_step(*words: str) -> None:
+    """Name a command to go on with, as it could be typed."""
+    tell(f"next: {shlex.join(['corml', *words])}")
 
 
 def in_flags(text: str) -> str:
@@ -103,7 +111,7 @@ def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, remark:
 @contextmanager
 def progress() -> Iterator[Progress]:
     """A callback that shows the stage, its progress and the time left; a quiet program shows none."""
-    from corml.console_progress import bars
+    from corml._runtime.console_progress import bars
 
     if QUIET.get():
         yield silent

@@ -10,17 +10,27 @@ from typing import Any, NoReturn
 import typer
 
 import corml
-from corml import address_space, memory
+from corml._runtime import address_space, memory
 from corml.cli._commands import Commands
-from corml.cli._console import QUIET, WORDS, in_flags, say
+from corml.cli._console import QUIET, VERBOSE, WORDS, in_flags, say
+from corml.cli._holding import holding
 from corml.cli._stopping import STOPPED, is_stopping
-from corml.errors import INTERRUPTED, ConvergenceWarning, CormlError, LeakageWarning, WeightsWarning, printable
+from corml.errors import (
+    INTERRUPTED,
+    ConvergenceWarning,
+    CormlError,
+    DataWarning,
+    LeakageWarning,
+    WeightsWarning,
+    printable,
+)
 
 __all__ = ["app", "main"]
 
 TYPER_INTERRUPTED = 130  # what typer makes of Ctrl-C
 UNEXPECTED = 1
 QUIETLY = ("-q", "--quiet")
+VERBOSELY = ("-v", "--verbose")
 
 
 def app() -> typer.Typer:
@@ -44,9 +54,11 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     words, switches = _switches(given)
     WORDS.set(tuple(given))
     QUIET.set(bool(switches & set(QUIETLY)))
-    with warnings.catch_warnings():
+    VERBOSE.set(bool(switches & set(VERBOSELY)))
+    with holding(), warnings.catch_warnings():
         for category in (ConvergenceWarning, LeakageWarning, WeightsWarning):
             warnings.simplefilter("always", category)
+        warnings.simplefilter("once", DataWarning)  # many lists may be made of one request
         warnings.showwarning = _warn
         _print_anything()
         sys.exit(_run(words, "--debug" in switches))
@@ -55,6 +67,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
 def _root(
     version: bool = typer.Option(False, "--version", help="Show the version and exit."),
     quiet: bool = typer.Option(False, *QUIETLY, help="Print results, warnings and errors, nothing else."),
+    verbose: bool = typer.Option(False, *VERBOSELY, help="Print details too, such as every test and setting."),
     debug: bool = typer.Option(False, "--debug", help="Show the full traceback when something fails."),
 ) -> None:
     """Options of the program itself, declared here for its help: all take effect before typer reads a word."""
@@ -63,7 +76,7 @@ def _root(
 def _switches(given: list[str]) -> tuple[list[str], set[str]]:
     """Words without the switches of the program, which may stand anywhere before a `--`; and those."""
     end = given.index("--") if "--" in given else len(given)
-    switches = {"--debug", *QUIETLY}
+    switches = {"--debug", *QUIETLY, *VERBOSELY}
     return [word for at, word in enumerate(given) if at >= end or word not in switches], switches & set(given[:end])
 
 
@@ -137,4 +150,4 @@ def _discard_output() -> None:
 
 
 def _warn(message: Warning | str, category: type[Warning], *rest: Any, **more: Any) -> None:
-    print(f"warning: {printable(' '.join(str(message).split()))}", file=sys.stderr)
+    print(f"warning: {printable(in_flags(' '.join(str(message).split())))}", file=sys.stderr)

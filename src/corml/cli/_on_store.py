@@ -5,11 +5,11 @@ from typing import Any
 
 import corml
 from corml.cli._cluster import named
+from corml.data.store import Store, is_store
 from corml.errors import UsageError
-from corml.method.estimator import CoRML
-from corml.recommender import Recommender
-from corml.storage.folders import writable_folder
-from corml.store import Store, is_store
+from corml.models.corml.estimator import CoRML
+from corml.models.recommender import Recommender
+from corml.persistence.folders import writable_folder
 
 __all__ = ["check_options", "store_of"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 import typer
 
+from corml._runtime.numerals import whole_number
 from corml.errors import UsageError
-from corml.numerals import whole_number
 
 __all__ = ["pairs", "with_loading", "with_options", "with_splitting"]
 
@@ -57,6 +57,7 @@ LOADING: dict[str, Option] = {
     "encoding": _value(str, "--encoding", "NAME", "Encoding of text that is not UTF-8, such as cp1252."),
     "decimal": _value(str, "--decimal", "CHARACTER", "Decimal character of numbers: . or , (default: .)."),
     "time_format": _value(str, "--time-format", "FORMAT", "How times are written, such as '%d.%m.%Y %H:%M'."),
+    "now": _value(str, "--now", "TIME", "Times more than a day after this are bad rows (default: now)."),
     "item_lists": _switch("--item-lists", "Each line is a user and then all their items."),
     "sheet": _value(str, "--sheet", "NAME", "Sheet of an Excel workbook (default: the first)."),
     "query": _value(str, "--query", "SQL", "What to read from a SQLite or DuckDB file."),
@@ -81,6 +82,12 @@ SPLITTING: dict[str, Option] = {
             "known=.2 (new-items), folds=5, fold=0 and valid_fold=1 (k-fold), n=1 and n_valid=1 (leave-last), "
             "moments=T1,T2 (temporal).",
         ),
+    ),
+    "targets": _value(
+        str,
+        "--targets",
+        "TYPES",
+        "Count only held-out pairs with such an event as targets: purchase; all counts every pair.",
     ),
 }
 
@@ -113,7 +120,8 @@ def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of splitting; it receives those that were used as `splitting`, as text."""
 
     def gather(values: dict[str, Any]) -> dict[str, Any]:
-        return ({"how": values["how"]} if values["how"] else {}) | pairs(values["options"] or [])
+        given = {name: values[name] for name in ("how", "targets") if values[name]}
+        return given | pairs(values["options"] or [])
 
     return with_options(command, "splitting", SPLITTING, gather)
 

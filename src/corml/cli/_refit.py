@@ -9,14 +9,14 @@ from dataclasses import fields
 from typing import Any
 
 from corml import models
+from corml._runtime.progress import Progress
 from corml.cli._console import tell
+from corml.data.interactions import Interactions
 from corml.errors import ModelFileError
 from corml.evaluation import Result
 from corml.evaluation.early_stopping import early_stopping
-from corml.fitted import Fitted
-from corml.interactions import Interactions
-from corml.progress import Progress
-from corml.recommender import Recommender
+from corml.models.fitted import Fitted
+from corml.models.recommender import Recommender
 from corml.splits import Split
 
 __all__ = ["fit_measured_again", "is_refitted", "measurable", "record_with_settings", "refit"]

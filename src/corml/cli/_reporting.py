@@ -9,17 +9,17 @@ from pathlib import Path
 from typing import Any
 
 import corml
-from corml import datasets
+from corml import data as datasets
 from corml.cli._console import Progress, command_line, tell
 from corml.cli._work import split_again
+from corml.data.interactions import Interactions
 from corml.errors import DataError, UsageError
 from corml.evaluation import Frontier, Result, frontier
 from corml.experiments import Study, read_study
-from corml.interactions import Interactions
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
+from corml.models.saved.model_file import environment
 from corml.report import METRICS, Card, Cost, Subject, build_page, of_study, sample_users, samples, write_report
 from corml.splits import Split
-from corml.storage.model_file import environment
 
 __all__ = [
     "Evaluated",

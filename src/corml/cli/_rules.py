@@ -5,12 +5,12 @@ from typing import Any
 
 import typer
 
+from corml._runtime.numerals import whole_number
 from corml.cli._options import with_options
-from corml.cli._work import ids, tell_unknown
+from corml.cli._work import ids
 from corml.errors import UsageError, ascii_line
-from corml.numerals import whole_number
-from corml.recommender import Recommender
-from corml.rules import ListRules
+from corml.models.recommender import Recommender
+from corml.recommend.rules import ListRules
 
 __all__ = ["rules_of", "with_rules"]
 
@@ -57,7 +57,7 @@ def with_rules(command: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def rules_of(given: dict[str, Any], model: Recommender) -> ListRules:
-    """The rules that are meant for the items and attributes of a model; says which items it does not know."""
+    """The rules that are meant for the items and attributes of a model."""
     values = dict(given)
     if "boost" in values:
         values["boost"] = _boosts(values["boost"], model)
@@ -65,9 +65,7 @@ def rules_of(given: dict[str, Any], model: Recommender) -> ListRules:
         values["max_per"] = dict(_limit(text) for text in values["max_per"])
     if "max_share" in values:
         values["max_share"] = _share(values["max_share"])
-    rules = ListRules(**values)
-    tell_unknown(rules.unknown(model.items_), "--boost")
-    return rules
+    return ListRules(**values)
 
 
 def _boosts(texts: list[str], model: Recommender) -> dict[str, Any]:

@@ -1,27 +1,38 @@
 """A settings file: everything a fit needs, in TOML; an unknown key is an error, never ignored.
 
-[data]                      [split]                     [model]
-source = "ratings.csv"      how = "ratio"               name = "corml"
-rating = "rating"           seed = 2026                 mix = 0.8
-at_least = 4                shares = [0.8, 0.1, 0.1]    rank = "none"
+[data]                          [split]                     [model]
+source = "events.csv"           how = "ratio"               name = "corml"
+event = "event"                 seed = 2026                 mix = 0.8
+weights = {view = 1, buy = 10}  shares = [0.8, 0.1, 0.1]    rank = "none"
 
-TOML has no word for nothing: settings that may be none are written "none" (or "auto"), and a column that is not to
-be used is false. A path is meant from the folder the program runs in, as it is on the command line.
+Every option of `load` can stand under [data]. TOML has no word for nothing: settings that may be none are written
+"none" (or "auto"), and a column that is not to be used is false. A path is meant from the folder the program runs in,
+as it is on the command line.
 """
 
+import datetime
 import inspect
+import math
 import tomllib
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
-from corml.errors import SettingError, ascii_line
-from corml.settings import nearest
+import typer
 
-__all__ = ["read_settings"]
+from corml._runtime.settings import nearest
+from corml.errors import SettingError, ascii_line
+
+__all__ = ["SETTINGS", "read_settings"]
 
 LONGEST = 1 << 20  # bytes of a settings file
 SECTIONS = ("data", "split", "model")
+SETTINGS = typer.Option(
+    None,
+    "--settings",
+    metavar="FILE",
+    help="A TOML file with [data], [split] and [model]; options given here override it.",
+)
 SWITCHES = ("header", "trim", "skip_bad_rows", "allow_expansion", "item_lists", "rating_strength")
 COLUMNS = ("user", "item", "rating", "time", "weight", "event")
 
@@ -46,12 +57,16 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
     for section, values in given.items():
         if not isinstance(values, dict):
             raise SettingError(f"{name}: {section} must be a section, written [{section}].")
+        for key, value in values.items():
+            if key == "now" and isinstance(value, datetime.date):  # a moment as TOML writes it, without quotes
+                values[key] = value.isoformat()
+            _check_plain(values[key], f"{name}, [{section}]: {ascii_line(key)}")
         sections[section] = values
     _known(sections["data"], _loading_keys(), f"{name}, [data]: there is no option")
     for key, value in sections["data"].items():
         _check_kind(key, value, f"{name}, [data]: {key} must be")
     if isinstance(sections["data"].get("source"), dict):
-        from corml.datasets import in_words
+        from corml.data import in_words
 
         sections["data"] = {**sections["data"], "source": in_words(sections["data"]["source"])}
     return sections
@@ -75,6 +90,17 @@ def _known(given: Iterable[str], valid: Iterable[str], sentence: str) -> None:
             raise SettingError(f"{sentence} {ascii_line(key)}{nearest(key, names)}")
 
 
+def _check_plain(value: Any, what: str) -> None:
+    """Refuse what options cannot be, and model files cannot keep: TOML knows dates, and numbers that are not finite."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_plain(inner, what)
+    elif not isinstance(value, str | int | float):
+        raise SettingError(f"{what}: write dates and times in quotes; got {ascii_line(value)}.")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise SettingError(f"{what} must be a finite number; got {ascii_line(value)}.")
+
+
 def _check_kind(key: str, value: Any, sentence: str) -> None:
     """Numbers are checked by the loader; here it is about what TOML makes of a missing or needless quote."""
     by_kind = key == "source" and isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
@@ -87,6 +113,6 @@ def _check_kind(key: str, value: Any, sentence: str) -> None:
 
 
 def _loading_keys() -> list[str]:
-    from corml.datasets import load
+    from corml.data import load
 
-    return [name for name in inspect.signature(load).parameters if name != "notify"]
+    return [name for name in inspect.signature(load).parameters if name not in ("notify", "as_update")]

@@ -1,4 +1,4 @@
-"""SIGTERM and Ctrl-C end the program within two seconds, whatever it is doing.
+"""SIGTERM, SIGHUP and Ctrl-C end the program within two seconds, whatever it is doing.
 
 Python hears of a signal between two steps of its own, and one step, such as a kernel, a factorisation or a read of
 Polars, may take minutes. So a thread waits for signals as well. Where the program has not ended by itself a moment
@@ -16,14 +16,14 @@ from types import TracebackType
 from typing import Any, NoReturn
 
 from corml.errors import INTERRUPTED
-from corml.storage import unfinished
+from corml.persistence import unfinished
 
 __all__ = ["STOPPED", "end_at_once", "is_stopping", "stoppable"]
 
 GRACE = 0.8  # seconds to end politely: with a sentence of its own, and everything closed
 STOPPED = "Stopped before the end; every file is whole or as it was. Run it again."
 SHOW_CURSOR = b"\x1b[?25h\n"  # progress bars hide it
-_SIGNALS = (signal.SIGTERM, signal.SIGINT)
+_SIGNALS = (signal.SIGTERM, signal.SIGINT, *([signal.SIGHUP] if hasattr(signal, "SIGHUP") else []))  # not on Windows
 _raised = False  # whether a signal has interrupted what is done now
 
 
@@ -74,10 +74,9 @@ def _forget() -> None:
 
 
 def _listen() -> dict[int, Any]:
-    """Hear both signals, but for a Ctrl-C that somebody else handles or ignores; the handlers there were."""
-    chosen = [signal.SIGTERM]
-    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        chosen.append(signal.SIGINT)
+    """Handle the signals, except a Ctrl-C or SIGHUP that is handled or ignored (`nohup`) already; the old handlers."""
+    ours = (signal.default_int_handler, signal.SIG_DFL)
+    chosen = [number for number in _SIGNALS if number == signal.SIGTERM or signal.getsignal(number) in ours]
     return {number: signal.signal(number, _interrupt) for number in chosen}
 
 

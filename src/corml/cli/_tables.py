@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from corml.cli._console import STDOUT
 from corml.errors import UsageError, ascii_line
-from corml.storage import atomic
+from corml.models.saved.keep import put_or_keep
 
 if TYPE_CHECKING:
     import polars
@@ -29,7 +29,7 @@ def ending(out: str, allowed: Sequence[str]) -> str:
 def put(out: str, data: bytes) -> None:
     """Write a whole file, or to standard output, byte by byte where that takes bytes."""
     if out != STDOUT:
-        atomic.replace(out, data)
+        put_or_keep(out, data)
     elif hasattr(sys.stdout, "buffer"):
         sys.stdout.flush()
         sys.stdout.buffer.write(data)

@@ -4,8 +4,8 @@ import re
 from collections.abc import Sequence
 from typing import Any
 
-from corml.attributes import Attributes
 from corml.cli._work import ids
+from corml.data.attributes import Attributes
 from corml.errors import UsageError, ascii_line
 
 __all__ = ["excluded", "only_these"]

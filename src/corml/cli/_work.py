@@ -8,31 +8,33 @@ from pathlib import Path
 from typing import Any
 
 import corml
-from corml import datasets, plugins, splits
+from corml import data as datasets
+from corml import plugins, splits
 from corml.cli._console import STDOUT, in_flags, progress, tell
+from corml.cli._holding import hold
+from corml.data.interactions import Interactions
 from corml.errors import DataError, UsageError, ascii_line
-from corml.interactions import Interactions
-from corml.method.estimator import Dial
-from corml.neural.checkpoint import UNFINISHED
-from corml.recommender import Recommender
+from corml.models.corml.estimator import Dial
+from corml.models.neural.training.checkpoint import UNFINISHED
+from corml.models.recommender import Recommender
+from corml.persistence import atomic, container
 from corml.splits import Split
-from corml.storage import atomic, container
 
 __all__ = [
     "check_split",
     "fetch",
     "ids",
     "joined_split",
-    "kept_target",
     "load",
     "make_split",
     "note",
     "over",
-    "pairs_of_split",
     "recorded_data_and_split",
     "recorded_split",
     "refuse_to_replace",
+    "shared_target",
     "split_again",
+    "split_alone",
     "split_file",
     "target",
     "tell_unknown",
@@ -69,7 +71,13 @@ def note(text: str) -> None:
 
 
 def target(out: str, *inputs: object) -> None:
-    """Check, before any long work, that a file can be written, and that it is not one of the inputs."""
+    """Check, before any long work, that a file can be written, and keep other commands from writing it meanwhile."""
+    shared_target(out, *inputs)
+    hold(out)
+
+
+def shared_target(out: str, *inputs: object) -> None:
+    """The same for a file that several commands may change at once: it can be written, and is not one of the inputs."""
     if out == STDOUT:
         raise UsageError("What this command writes is a file, not text for standard output: give it a name.")
     atomic.writable(out)
@@ -78,14 +86,8 @@ def target(out: str, *inputs: object) -> None:
             raise UsageError(f"{ascii_line(out, 200)} is the file to read: choose another name for what is written.")
 
 
-def kept_target(path: str, *inputs: object) -> None:
-    """The same for a file that is added to, such as a journal."""
-    target(path, *inputs)
-    atomic.appendable(path)
-
-
 def text_target(out: str, *inputs: object) -> None:
-    """The same for text, which standard output takes as well."""
+    """`target` for text, which standard output takes as well."""
     if out != STDOUT:
         target(out, *inputs)
 
@@ -114,11 +116,11 @@ def turned(model: Recommender, novelty: float | None) -> Recommender:
 
 
 def ids(text: str | None) -> list[str] | None:
-    """Comma-separated ids; a file name after @ is read line by line, for ids that hold commas."""
+    """Ids between commas, without blanks around them; a file after @ is read line by line, for ids with commas."""
     if text is None:
         return None
     if not text.startswith("@"):
-        return [part for part in text.split(",") if part]
+        return [part.strip() for part in text.split(",") if part.strip()]
     return datasets.ids_in(text[1:])
 
 
@@ -142,17 +144,15 @@ def split_file(options: Mapping[str, Any]) -> str | None:
     return how if os.path.isfile(how) or os.path.splitext(how)[1] or os.sep in how else None
 
 
-def pairs_of_split(options: Mapping[str, Any], loading: Mapping[str, Any]) -> Interactions:
-    """All pairs of a split file, for a fit without other data; they were loaded and filtered before."""
-    file = split_file(options)
-    if not file:
-        raise UsageError("Say what to learn from: a file, the name of a data set, or source = … under [data].")
+def split_alone(options: Mapping[str, Any], loading: Mapping[str, Any]) -> Split:
+    """A split file without other data; its pairs were loaded and filtered before."""
+    file = str(options["how"])
     if loading:
         raise UsageError(
             f"The pairs of {ascii_line(file, 200)} were loaded before: leave out {_flag(next(iter(loading)))}, "
             "or name the data too."
         )
-    return _split_in(file).whole()
+    return judging(_split_in(file), options)
 
 
 def _flag(name: str) -> str:
@@ -188,11 +188,17 @@ def make_split(data: Interactions, options: dict[str, Any]) -> Split:
     file = split_file(options)
     if file:
         split = _split_in(file)
-        if data.fingerprint != split.whole().fingerprint:  # with other pairs or, as the file had them, times
+        if data.fingerprint != split.whole().fingerprint:
             split.verify(data)
-        return split
+        return judging(split, options)
     given = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
-    return corml.split(data, str(given.pop("how", "ratio")), **given)
+    given.pop("targets", None)
+    return judging(corml.split(data, str(given.pop("how", "ratio")), **given), options)
+
+
+def judging(split: Split, options: Mapping[str, Any]) -> Split:
+    """The split with the targets that options of splitting name, if they do."""
+    return split.judging(options["targets"]) if options.get("targets") else split
 
 
 def over(base: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
@@ -210,13 +216,14 @@ def check_split(options: dict[str, Any]) -> None:
         _check_split_file(options)
         return
     try:
-        make_split(Interactions.from_pairs(list("aaab"), list("wxyw"), times=[1, 2, 3, 4]), options)
+        plain = {name: value for name, value in options.items() if name != "targets"}
+        make_split(Interactions.from_pairs(list("aaab"), list("wxyw"), times=[1, 2, 3, 4]), plain)
     except DataError:  # the sample may be too small for this split
         pass
 
 
 def _check_split_file(options: Mapping[str, Any]) -> None:
-    others = [name for name in options if name != "how"]
+    others = [name for name in options if name not in ("how", "targets")]
     if others:
         raise UsageError(f"A split file has its pairs already: leave out {others[0]} (--split-set).")
     _split_in(str(options["how"]))
@@ -260,10 +267,16 @@ def split_again(
         )
     options = over(_recorded_options(recorded), splitting)
     if not options:
+        if origin.get("updates"):
+            raise UsageError(
+                "The model was fitted again after updates, on everything, so there is nothing left to measure it on. "
+                "Fit all files together with a split: corml fit FOLDER --split HOW --out FILE."
+            )
         raise UsageError("The model was fitted without a split: say how to split, e.g. --split ratio.")
     check_split(options)
     if split_file(options) and not source:
-        return pairs_of_split(options, loading), _split_in(str(options["how"]))
+        split = split_alone(options, loading)
+        return split.whole(), split
     about_items = ("titles", "items")  # not evaluated, and perhaps no longer there
     reading = {name: value for name, value in origin.get("options", {}).items() if name not in about_items}
     data = load(source or _data_of(origin.get("from"), path), {**reading, **loading})
@@ -274,7 +287,7 @@ def _recorded_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
     """Of what a split recorded, the options that reproduce it."""
     if "name" not in recorded:
         return {}
-    known = splits.options(str(recorded["name"]))
+    known = [*splits.options(str(recorded["name"])), "targets"]
     return {"how": recorded["name"], **{name: recorded[name] for name in known if name in recorded}}
 
 

@@ -6,18 +6,25 @@ from typing import Any
 import typer
 
 import corml
+from corml._runtime.settings import nearest
 from corml.cli import _reporting as reporting
-from corml.cli._console import command_line, progress, say, tell
+from corml.cli._console import VERBOSE, command_line, progress, say, tell
+from corml.cli._holding import hold
+from corml.cli._inputs import DATA, Inputs, inputs_of
+from corml.cli._judged import judged_in, tell_judged
 from corml.cli._options import with_loading, with_splitting
-from corml.cli._work import check_split, joined_split, load, make_split, over
+from corml.cli._settings_file import SETTINGS
+from corml.cli._work import check_split, joined_split, judging, make_split, over, split_file
 from corml.errors import StudyError, UsageError, ascii_line, printable
 from corml.experiments.contestants import contestants
 from corml.experiments.design import METRICS, Design
+from corml.experiments.store import MANIFEST
 from corml.experiments.study import ENDINGS, FORMATS, Study
-from corml.settings import nearest
+from corml.models import make
+from corml.models.recommender import Recommender
+from corml.persistence.folders import writable_folder
 from corml.splits import Split
 from corml.splits import options as split_options
-from corml.storage.folders import writable_folder
 
 __all__ = ["compare"]
 
@@ -27,7 +34,7 @@ PAGE = "report.html"
 @with_loading
 @with_splitting
 def compare(
-    source: str = typer.Argument(None, metavar="DATA", help="A file of interactions, or the name of a data set."),
+    source: str = DATA,
     models: list[str] = typer.Option(
         ["corml,ease,item-knn,popularity"],
         "--models",
@@ -57,6 +64,7 @@ def compare(
     out: str = typer.Option(
         None, "--out", "-o", metavar="FOLDER", help="Keep every finished fit here; the same command continues."
     ),
+    settings: str = SETTINGS,
     shape: str = typer.Option("text", "--format", metavar="FORMAT", help=f"What to print: {', '.join(FORMATS)}."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
@@ -66,28 +74,36 @@ def compare(
 
     Everyone is fitted on the same train part and ranks the same items for the same users. Shows means with intervals,
     paired tests over users (corrected for their number), effect sizes and the cost. With --trials or --seconds every
-    model is tuned as well, all with the same budget. If a model fails, the others finish, and the exit code is 6.
+    model is tuned as well, all with the same budget. The model of a settings file, such as corml tune --out writes,
+    takes part with its settings. If a model fails, the others finish, and the exit code is 6.
 
     \b
     Examples:
       corml compare movielens-small --at-least 4 --models corml,ease
       corml compare ratings.csv --models corml,bpr-mf --seeds 3 --out study
+      corml compare events.csv --event type --targets purchase
       corml compare ratings.csv --trials 20 --seconds 60 --out study
       corml compare ratings.csv --models corml --lists theirs=run.parquet
+      corml compare shop.split --models corml,ease
+      corml compare --settings best.toml --models corml,ease
       corml compare --train a.csv --test b.csv --format latex
     """
     shape = "json" if as_json else shape
     if shape not in FORMATS:
         raise UsageError(f"There is no format {ascii_line(shape)}{nearest(shape, FORMATS)}")
     named = [name for text in models for name in text.split(",") if name.strip()]
+    given = inputs_of(source, settings, loading, splitting)
     if out:
-        writable_folder(out)
-    contestants([*named, *lists])  # mistakes are named before the data are read
+        writable_folder(out, MANIFEST, PAGE, *map(_name, ENDINGS))
+    everyone = _everyone(named, given, lists)  # mistakes are named before the data are read
     Design.of(metrics, primary, seeds=seeds, trials=trials, seconds=seconds)
-    splits = _splits(source, (train, valid, test), split_seeds, loading, splitting)
+    if out:
+        hold(out, folder=True)
+    splits = _splits(given, (train, valid, test), split_seeds)
+    tell_judged(min(judged_in(split, "test")["users"] for split in splits), "test", splits[0].targets)
     with progress() as show:
         study = corml.compare(
-            [*named, *lists],
+            everyone,
             splits,
             metrics=metrics,
             primary=primary,
@@ -100,9 +116,13 @@ def compare(
             progress=show,
             notify=tell,
         )
+    if shape == "text" and not VERBOSE.get():
+        say(study.brief())
+        tell(f"note: -v shows every test{f', as {Path(out) / PAGE} does' if out else ''}")
+    else:
+        say(study.write(shape).rstrip("\n"))
     if out:
         _write(study, Path(out), splits)
-    say(study.write(shape).rstrip("\n"))
     if study.failed:
         first = study.failed[0]
         raise StudyError(
@@ -111,24 +131,29 @@ def compare(
         )
 
 
-def _splits(
-    source: str | None,
-    files: tuple[str | None, str | None, str | None],
-    number: int,
-    loading: dict[str, Any],
-    splitting: dict[str, Any],
-) -> list[Split]:
+def _everyone(named: list[str], given: Inputs, lists: list[str]) -> list[str | Recommender]:
+    """Models by name, the one of a settings file, and lists; a model that is named already is not added again."""
+    own = [] if given.model is None else [make(given.model, given.settings)]
+    new = [model for model in own if contestants(model)[0].label not in named]
+    everyone: list[str | Recommender] = [*named, *new, *lists]
+    contestants(everyone)
+    return everyone
+
+
+def _splits(given: Inputs, files: tuple[str | None, str | None, str | None], number: int) -> list[Split]:
     if any(files):
-        if source or splitting or number != 1:
+        if given.source or given.splitting.keys() - {"targets"} or number != 1:
             raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
-        return [joined_split(*files, loading)]
-    if not source:
+        return [judging(joined_split(*files, given.loading), given.splitting)]
+    if not given.source and not given.is_one_split_file:
         raise UsageError("Say what to compare on: a file, the name of a data set, or --train and --test.")
-    options = over({"how": "ratio"}, splitting)
+    options = over({"how": "ratio"}, given.splitting)
     seeds = _seeds(options, number)
     for one in seeds:
         check_split({**options, **one})
-    data = load(source, loading)
+    if given.is_one_split_file:
+        return [given.split()]
+    data = given.data()
     return [make_split(data, {**options, **one}) for one in seeds]
 
 
@@ -138,6 +163,8 @@ def _seeds(options: dict[str, Any], number: int) -> list[dict[str, int]]:
         raise UsageError(f"--split-seeds must be 1 or more; got {number}.")
     if number == 1:
         return [{}]
+    if split_file(options):
+        raise UsageError("A split file is one split: leave out --split-seeds.")
     known = split_options(str(options["how"]))
     if "seed" not in known:
         raise UsageError(f"The split {ascii_line(options['how'])} has no seed: leave out --split-seeds.")
@@ -145,10 +172,14 @@ def _seeds(options: dict[str, Any], number: int) -> list[dict[str, int]]:
     return [{"seed": first + at} for at in range(number)]
 
 
+def _name(ending: str) -> str:
+    return f"{'results' if ending in ('.csv', '.json') else 'tables'}{ending}"
+
+
 def _write(study: Study, folder: Path, splits: list[Split]) -> None:
     """The study in every format, beside its cells."""
     for ending in ENDINGS:
-        study.save(folder / f"{'results' if ending in ('.csv', '.json') else 'tables'}{ending}")
+        study.save(folder / _name(ending))
     reporting.write_study_page(folder / PAGE, study, splits)
     tables = "tables.txt, tables.md, tables.tex, results.csv, results.json"
     tell(f"wrote {folder}: {tables}, {PAGE} and a file for each fit")

@@ -8,18 +8,19 @@ from typing import Any
 import typer
 
 import corml
-from corml import datasets
+from corml import data as datasets
 from corml.cli._console import STDOUT, in_flags, progress, say, show_json, show_table, tell, wrote
+from corml.cli._judged import judged_in, tell_judged
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._tables import ending, put
 from corml.cli._work import check_split, load, make_split, note, split_file, target, text_target
 from corml.cli._work import fetch as fetch_files
+from corml.data.interactions import Interactions
+from corml.data.store import is_store
 from corml.errors import ResourceError, UsageError, ascii_line
-from corml.interactions import Interactions
+from corml.persistence import unfinished
+from corml.persistence.folders import writable_folder
 from corml.splits import Split, StoreSplit
-from corml.storage import unfinished
-from corml.storage.folders import writable_folder
-from corml.store import is_store
 
 __all__ = ["data"]
 
@@ -119,11 +120,8 @@ def info(
     if as_json:
         show_json(report.to_dict())
         return
-    show_table(["fact", "value"], ((label, _fact(label, value)) for label, value in report.facts))
-    for finding in report.findings:
-        say(f"{finding.severity}: {finding.what}\n    → {in_flags(finding.advice)}")
-    if not report.findings:
-        say("No problems found.")
+    show_table(["fact", "value"], report.written())
+    say(in_flags(report.advice()))
 
 
 @data.command()
@@ -138,7 +136,9 @@ def convert(
 ) -> None:
     """Write interactions in another format, filtered by the options.
 
-    Ids are written unchanged: a spreadsheet may read one that begins with = as a formula.
+    The pairs to learn from are written, with times and weights; read the weights with --weight weight. What the file
+    does not keep, such as event types, is a warning. Ids are written unchanged: a spreadsheet may read one that begins
+    with = as a formula.
 
     \b
     Examples:
@@ -201,6 +201,8 @@ def _split_of_store(source: str, out: str, loading: dict[str, Any], splitting: d
     if loading:
         option = "--" + next(iter(loading)).replace("_", "-")
         raise UsageError(f"The rows of a store were read before: leave out {option}, or make the store with it.")
+    if "targets" in splitting:
+        raise UsageError("A store has no event types: leave --targets out.")
     if split_file(splitting):
         raise UsageError("A split file has its pairs already: name a kind of split, such as --split ratio.")
     writable_folder(out)
@@ -210,8 +212,16 @@ def _split_of_store(source: str, out: str, loading: dict[str, Any], splitting: d
 
 def _show_split(result: Split | StoreSplit, out: str, *, as_json: bool, where: str) -> None:
     counts = result.counts()
+    judged = {}
+    if isinstance(result, Split):
+        judged = {name: judged_in(result, name) for name in ("valid", "test") if len(result.parts()[name])}
     if as_json:
-        facts = {"fingerprint": result.fingerprint, "procedure": dict(result.procedure), "counts": counts}
+        facts = {
+            "fingerprint": result.fingerprint,
+            "procedure": dict(result.procedure),
+            "counts": counts,
+            "judged": judged,
+        }
         show_json({where: out, **facts})
         return
     parts = {name: value for name, value in counts.items() if isinstance(value, dict)}
@@ -219,6 +229,10 @@ def _show_split(result: Split | StoreSplit, out: str, *, as_json: bool, where: s
     for name, value in counts.items():
         if name not in parts and value:
             say(f"{value:,} {name}")
+    for name, about in judged.items():
+        say(f"{about['targets']:,} targets in {name}, of {about['users']:,} users who are judged")
+    if "test" in judged and isinstance(result, Split):
+        tell_judged(judged["test"]["users"], "test", result.targets)
     wrote(out, f"split {result.fingerprint[:16]}…")
 
 
@@ -267,18 +281,6 @@ def _show_manifest(source: str, *, as_json: bool) -> None:
         show_json(facts)
         return
     show_table(["fact", "value"], ([name.replace("_", " "), f"{value:,}"] for name, value in facts.items()))
-
-
-def _fact(label: str, value: Any) -> Any:
-    if isinstance(value, dict) and label.startswith("share"):
-        return "  ".join(f"{name} {number:.1%}" for name, number in value.items())
-    if isinstance(value, dict) and label in ("weights", "strength of a no"):
-        return "  ".join(f"{name} {number:.3g}" for name, number in value.items())
-    if isinstance(value, dict):
-        return "  ".join(f"{name} {number:,.0f}" for name, number in value.items())
-    if label == "density" or label.startswith(("share", "weight of the strongest", "noes beside")):
-        return f"{value:.2%}"
-    return f"{value:,}" if isinstance(value, int) else value
 
 
 def _print_as(kind: str, data: Interactions) -> None:

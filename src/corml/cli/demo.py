@@ -9,17 +9,18 @@ from typing import Any
 import typer
 
 import corml
-from corml import datasets, models
+from corml import data as datasets
+from corml import models
 from corml.cli import _reporting as reporting
 from corml.cli._console import progress, say, show_table
 from corml.cli._refit import record_with_settings, refit
+from corml.data.interactions import Interactions
 from corml.errors import DataError, ascii_line
-from corml.interactions import Interactions
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
+from corml.persistence import atomic
+from corml.persistence.folders import writable_folder
 from corml.report import Cost, build_page, comparison, sample_users, write_report
 from corml.splits import Split
-from corml.storage import atomic
-from corml.storage.folders import writable_folder
 
 __all__ = ["demo"]
 

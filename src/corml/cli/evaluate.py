@@ -7,17 +7,19 @@ import typer
 import corml
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import STDOUT, progress, say, show_json, tell
+from corml.cli._inputs import inputs_of
+from corml.cli._judged import tell_judged
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._refit import measurable
 from corml.cli._rules import rules_of, with_rules
 from corml.cli._tables import ending, put, table_bytes
-from corml.cli._work import joined_split, recorded_split, text_target, turned
+from corml.cli._work import joined_split, judging, recorded_split, text_target, turned
+from corml.data.store import is_split
 from corml.errors import UsageError, ascii_line
-from corml.evaluation.run import DEFAULT_METRICS
-from corml.metrics import parse_all
+from corml.evaluation.metrics import parse_all
+from corml.evaluation.run import DEFAULT_METRICS, judged
+from corml.persistence.folders import writable_folder
 from corml.splits import Split, StoreSplit
-from corml.storage.folders import writable_folder
-from corml.store import is_split
 
 __all__ = ["evaluate"]
 
@@ -29,7 +31,9 @@ __all__ = ["evaluate"]
 def evaluate(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     source: str = typer.Argument(
-        None, metavar="DATA", help="The data to split (default: as recorded), or the folder of a split of a store."
+        None,
+        metavar="DATA",
+        help="The data to split (default: as recorded), a split file, or the folder of a split of a store.",
     ),
     train: str = typer.Option(None, "--train", metavar="FILE", help="A ready-made train part, instead of splitting."),
     valid: str = typer.Option(None, "--valid", metavar="FILE", help="A ready-made valid part."),
@@ -47,6 +51,9 @@ def evaluate(
         metavar="FILE",
         help="Write each user's values: .parquet, .csv or .tsv; - prints them alone, as CSV.",
     ),
+    settings: str = typer.Option(
+        None, "--settings", metavar="FILE", help="A TOML file with [data] and [split]; options given here override it."
+    ),
     work: str = typer.Option(
         None, "--work", metavar="DIR", help="With workers: the folder for what is finished (default: in the split)."
     ),
@@ -58,30 +65,36 @@ def evaluate(
 ) -> None:
     """Evaluate a model on held-out interactions.
 
-    With confidence intervals over users. Data, loading options and split are as recorded in the model file, unless
-    given. A file that was fitted on all data after it was measured is fitted on the train part again first, because it
-    knows the held-out pairs. corml metrics explains the metrics. With rules of lists, such as --diversity, the lists
-    that obey them are measured.
+    With confidence intervals over users. Data, loading options and split are as recorded in the model file, with the
+    event types that were judged, unless given; --targets all judges every event type. A file that was fitted on all
+    data after it was measured is fitted on the train part again first, because it knows the held-out pairs. corml
+    metrics explains the metrics. With rules of lists, such as --diversity, the lists that obey them are measured.
 
     \b
     Examples:
       corml evaluate movies.corml
       corml evaluate movies.corml moved/ratings.csv -m ndcg@10,novelty@10
       corml evaluate shop.corml --train a.csv --test b.csv --per-user values.parquet
-      corml evaluate shop.corml --split shop.split
+      corml evaluate shop.corml shop.split
+      corml evaluate shop.corml --settings fit.toml
       corml evaluate shop.corml parts/ --workers 4
       corml evaluate dial.corml --split ratio --novelty 0.8
       corml evaluate movies.corml --diversity 0.3 -m ndcg@10,diversity@10
     """
     kind = ending(per_user, (".parquet", ".csv", ".tsv")) if per_user else ""
     if per_user:
-        text_target(per_user, model, source, train, valid, test)
+        text_target(per_user, model, source, train, valid, test, settings)
     names = [name.strip() for name in metrics.split(",")] if metrics else DEFAULT_METRICS
     parse_all(names)
     if part not in ("test", "valid"):
         raise UsageError(f"--part must be test or valid; got {ascii_line(part)}.")
     files_given = train or valid or test
-    if files_given and (source or splitting):
+    if is_split(source):
+        if "targets" in splitting:
+            judged(corml.read_split(source), splitting["targets"])
+        _refuse_options(source, loading, splitting, settings)
+    given = inputs_of(source, settings, loading, splitting)
+    if files_given and (given.source or given.splitting.keys() - {"targets"}):
         raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
     if cluster and not is_split(source):
         raise UsageError("Workers evaluate on the split of a store: make one with corml data split STORE FOLDER/.")
@@ -94,12 +107,13 @@ def evaluate(
     obeyed = rules_of(rules, loaded)
     split: Split | StoreSplit
     if is_split(source):
-        _refuse_options(source, loading, splitting)
         split = corml.read_split(source)
     elif files_given:
-        split = joined_split(train, valid, test, loading)
+        split = judging(joined_split(train, valid, test, given.loading), given.splitting)
     else:
-        split = recorded_split(loaded, model, source, loading, splitting)
+        split = recorded_split(loaded, model, given.source, given.loading, given.splitting)
+        if split.targets and "targets" not in given.splitting:
+            tell("note: the event types that are judged are those recorded with the split; --targets all counts all")
     with client_of(cluster) as client, progress() as show:
         measured = measurable(loaded, split, show) if isinstance(split, Split) else loaded
         if measured is not loaded:
@@ -107,19 +121,18 @@ def evaluate(
         how: dict[str, Any] = {"cluster": client, "work": work} if cluster else {}
         dialled = turned(measured, novelty)
         result = corml.evaluate(dialled, split, names, part=part, rules=obeyed, progress=show, **how)
+    tell_judged(len(result.users), part, result.procedure.get("targets", ()))
+    if per_user != STDOUT:
+        show_json(result.record()) if as_json else say(result.table())
     if per_user:
         put(per_user, table_bytes(result.to_frame(), kind))
-        if per_user == STDOUT:
-            return
-        tell(f"wrote {per_user}: {len(result.users):,} users")
-    if as_json:
-        show_json(result.record())
-    else:
-        say(result.table())
+        if per_user != STDOUT:
+            tell(f"wrote {per_user}: {len(result.users):,} users")
 
 
-def _refuse_options(source: str, loading: dict[str, Any], splitting: dict[str, Any]) -> None:
-    given = [*("--" + name.replace("_", "-") for name in loading), *(["--split"] if splitting else [])]
+def _refuse_options(source: str, loading: dict[str, Any], splitting: dict[str, Any], settings: str | None) -> None:
+    given = ["--" + name.replace("_", "-") for name in loading]
+    given += [flag for flag, value in (("--split", splitting), ("--settings", settings)) if value]
     if given:
         name = ascii_line(source, 200)
         raise UsageError(f"{name} was loaded and split before: leave out {given[0]}.")

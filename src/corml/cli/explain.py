@@ -22,7 +22,7 @@ def explain(
     history_items: list[str] = typer.Option(
         [], "--item", metavar="ID", help="An item of the history, as it is, commas and all; may be repeated."
     ),
-    top: int = typer.Option(20, metavar="N", min=1, help="Number of history items to show."),
+    top: int = typer.Option(20, metavar="N", min=1, help="Number of history items to show; the others are added up."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON (all history items)."),
 ) -> None:
     """Show how much each history item contributes to a score.
@@ -64,11 +64,14 @@ def explain(
         if explanation.like:
             say(f"new; it is like {printable(explanation.shown_like())}")
         columns = explanation.columns
-        show_table([name.replace("_", " ") for name in columns], (_cells(row, columns) for row in rows[:top]))
+        show_table(
+            [name.replace("_", " ") for name in columns], (_cells(row, columns) for row in explanation.largest(top))
+        )
     tell_unknown(explanation.unknown, "--history")
 
 
 def _cells(row: dict[str, Any], columns: list[str]) -> list[Any]:
-    """What is known of an item; an age in whole days."""
-    shown = {**row, "age_days": "" if row.get("age_days") is None else round(row["age_days"])}
-    return [shown[column] for column in columns]
+    """What is known of an item: contributions with four digits, an age in whole days."""
+    shown = {name: round(value, 4) if isinstance(value, float) else value for name, value in row.items()}
+    shown |= {"age_days": "" if row.get("age_days") is None else round(row["age_days"])}
+    return [shown.get(column, "") for column in columns]

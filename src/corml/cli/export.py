@@ -6,13 +6,14 @@ from typing import Any
 
 import typer
 
-from corml import memory, models
-from corml.cli._console import STDOUT, progress, say, show_json, tell, wrote
+from corml import models
+from corml._runtime import memory
+from corml._runtime.numerals import whole_number
+from corml.cli._console import STDOUT, VERBOSE, progress, say, show_json, tell, wrote
 from corml.cli._work import turned
 from corml.errors import UsageError, ascii_line
-from corml.export import KEEP, check_place, export_model, target
-from corml.numerals import whole_number
-from corml.storage import container
+from corml.persistence import container
+from corml.service.export import KEEP, check_place, export_model, target
 
 __all__ = ["export"]
 
@@ -31,6 +32,18 @@ def export(
         str(KEEP), "--pairs", metavar="N", help="Pairs kept for each item, the largest in size; all keeps all."
     ),
     k: int = typer.Option(10, "-k", metavar="N", help="Length of lists, also of those the loss is measured by."),
+    hide_events: str = typer.Option(
+        None,
+        "--hide-events",
+        metavar="TYPES",
+        help="With --lists: exclude only items with such an event, purchase,cart.",
+    ),
+    exclude_recent: str = typer.Option(
+        None,
+        "--exclude-recent",
+        metavar="TIME",
+        help="With --lists: exclude items seen since: 30d, or purchase=90d,view=1h.",
+    ),
     novelty: float = typer.Option(
         None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
     ),
@@ -61,7 +74,7 @@ def export(
     contents = container.read(model)
     loaded = turned(models.from_contents(contents), novelty)
     how: dict[str, Any] = {"lists": lists, "pairs": keep, "k": k, "digest": contents.digest, "force": force}
-    how["name"] = Path(model).stem
+    how |= {"name": Path(model).stem, "hide_events": hide_events, "exclude_recent": exclude_recent}
     with progress() as show:
         done = export_model(loaded, to, place, **how, progress=show)
     size = sum(file.stat().st_size for file in [done.path, *done.path.rglob("*")] if file.is_file())
@@ -71,9 +84,11 @@ def export(
     wrote(place, f"{_counted(done.facts)}, {memory.size(size)}")
     for line in _remarks(done.facts, size):
         tell(line)
-    if done.query:
-        tell("note: ask it with this query, which is in the export as well:")
+    if done.query and VERBOSE.get():
         say(done.query)
+    elif done.query:
+        where = f"in {place}/query.sql" if done.path.is_dir() else "in the table metadata, under the name query"
+        tell(f"note: the query that recommends is {where}; with -v it is printed here")
 
 
 def _number_or_all(text: str) -> int | None:

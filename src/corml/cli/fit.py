@@ -15,23 +15,26 @@ import corml
 from corml import models
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import progress, say, show_json, tell, wrote
+from corml.cli._inputs import DATA, Inputs, inputs_of
+from corml.cli._judged import tell_judged
 from corml.cli._on_store import check_options, store_of
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._plans import show_plan, tell_plan
 from corml.cli._refit import record_with_settings, refit
-from corml.cli._settings_file import read_settings
-from corml.cli._work import check_split, load, make_split, over, pairs_of_split, refuse_to_replace, split_file, target
+from corml.cli._settings_file import SETTINGS
+from corml.cli._work import check_split, make_split, refuse_to_replace, target
+from corml.data.interactions import Interactions
+from corml.data.store import Store
 from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
 from corml.evaluation import task
 from corml.evaluation.early_stopping import early_stopping
-from corml.interactions import Interactions
-from corml.neural import lazy_torch
-from corml.neural.checkpoint import epochs_in
-from corml.neural.embedding_model import EmbeddingModel
-from corml.neural.gradient_model import GradientModel
-from corml.recommender import Recommender
+from corml.models.neural.training import lazy_torch
+from corml.models.neural.training.checkpoint import epochs_in
+from corml.models.neural.training.embedding_model import EmbeddingModel
+from corml.models.neural.training.gradient_model import GradientModel
+from corml.models.recommender import Recommender
+from corml.models.saved.keep import kept_if_this_fails, save_or_keep
 from corml.splits import Split
-from corml.storage.keep import kept_if_this_fails, save_or_keep
 
 __all__ = ["fit"]
 
@@ -40,7 +43,7 @@ __all__ = ["fit"]
 @with_splitting
 @with_cluster
 def fit(
-    source: str = typer.Argument(None, metavar="DATA", help="A file of interactions, or the name of a data set."),
+    source: str = DATA,
     out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="The model file to write."),
     model: str = typer.Option(
         None,
@@ -52,12 +55,7 @@ def fit(
     values: list[str] = typer.Option(
         [], "--set", metavar="NAME=VALUE", help="A setting of the model, e.g. mix=0.8; may be repeated."
     ),
-    settings: str = typer.Option(
-        None,
-        "--settings",
-        metavar="FILE",
-        help="A TOML file with [data], [split] and [model]; options given here override it.",
-    ),
+    settings: str = SETTINGS,
     checkpoint: str = typer.Option(
         None,
         "--checkpoint",
@@ -94,7 +92,7 @@ def fit(
       corml fit gowalla --split authors --set rank=256 --set ridge=50 --out gowalla.corml
       corml fit gowalla --split authors --model lightgcn --checkpoint lightgcn.ckpt --out gowalla.corml
       corml fit --settings fit.toml --out shop.corml
-      corml fit --split shop.split --out shop.corml
+      corml fit shop.split --out shop.corml
       corml fit shop.store --workers 4 --out shop.corml
       corml fit ratings.csv --plan
     """
@@ -102,28 +100,25 @@ def fit(
         raise UsageError("Say where to write the model: --out FILE (or --plan to see only the plan of the fit).")
     if out:
         target(out, settings)
-    given = read_settings(settings)
-    loading = {**given["data"], **loading}
-    source = str(source or loading.get("source", ""))
-    loading.pop("source", None)
-    splitting = over(given["split"], splitting)
-    if not source and not split_file(splitting):
-        raise UsageError("Say what to learn from: a file, the name of a data set, or source = … under [data].")
+    needed = "Say what to learn from: a file, the name of a data set, or source = … under [data]."
+    given = inputs_of(source, settings, loading, splitting, needed=needed)
+    loading, splitting = given.loading, given.splitting
     if out:
-        target(out, source, loading.get("titles"), loading.get("items"), splitting.get("how"))
+        target(out, *given.files)
         refuse_to_replace(out, force=force)
-    recommender = _model(given["model"], model, values)
+    recommender = _model(given, model, values)
     if isinstance(recommender, GradientModel) and not plan:
         lazy_torch.require(type(recommender).__name__)
     if checkpoint:
-        _check_checkpoint(recommender, checkpoint, out, source, loading.get("titles"), loading.get("items"), settings)
+        _check_checkpoint(recommender, checkpoint, out, *given.files, settings)
     if splitting:
         check_split(splitting)
-    store = store_of(source, recommender, loading, splitting)
+    store = store_of(given.source or "", recommender, loading, splitting)
     check_options(store, work, cluster)
-    data: Any = store or (load(source, loading) if source else pairs_of_split(splitting, loading))
+    data: Any = store or given.data()
     if plan:
-        show_plan(recommender.plan(make_split(data, splitting).train if splitting else data), as_json)
+        learned = make_split(data, splitting).train if splitting else data
+        show_plan(recommender.plan(learned) if store is None else corml.plan_store(recommender, store), as_json)
         return
     tell_plan(recommender, store)
     begun = time.perf_counter()
@@ -141,11 +136,9 @@ def fit(
     tell(f"next: corml recommend {shlex.quote(out)} {_example(recommender, no_history)}")
 
 
-def _model(section: dict[str, Any], name: str | None, values: list[str]) -> Recommender:
-    chosen = dict(section)
-    named = str(chosen.pop("name", "corml"))
-    if name and name != named:  # settings of another model do not carry over
-        chosen = {}
+def _model(given: Inputs, name: str | None, values: list[str]) -> Recommender:
+    named = given.model or "corml"
+    chosen = {} if name and name != named else given.settings  # those of another model do not carry over
     return models.make(name or named, {**chosen, **pairs(values)})
 
 
@@ -197,11 +190,14 @@ def _learn(
     """
     with progress() as show:
         if not splitting:
-            recommender.fit(data, progress=show, **how)
+            fitting = corml.fit_store if isinstance(data, Store) else type(recommender).fit
+            fitting(recommender, data, progress=show, **how)
             _tell_training(recommender)
             return recommender, {}
         split = make_split(data, splitting)
-        _check_can_evaluate(recommender, split, task.make(split, "test", split.train.items))
+        job = task.make(split, "test", split.train.items)
+        _check_can_evaluate(recommender, split, job)
+        tell_judged(len(job.users), "test", split.targets)
         train = split.train.with_seen(data)
         recommender.fit(train, progress=show, **_validation(recommender, split), **how)
         _tell_training(recommender)

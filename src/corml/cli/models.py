@@ -5,10 +5,10 @@ from typing import Any
 import typer
 
 from corml import models as registry
-from corml.cli._console import say, show_json
+from corml._runtime.settings import Declared, declared
+from corml.cli._console import VERBOSE, say, show_json, tell
 from corml.errors import UsageError
-from corml.neural.gradient_model import GradientModel
-from corml.settings import Declared, declared
+from corml.models.neural.training.gradient_model import GradientModel
 
 __all__ = ["models"]
 
@@ -17,10 +17,10 @@ def models(
     name: str = typer.Argument(None, metavar="MODEL", help="Show only this model."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """List the models with their papers and all their settings.
+    """List the models, or all settings of one.
 
-    Each setting with its symbol, default and meaning and, for a single model, its valid values; set them with
-    corml fit --set NAME=VALUE.
+    For a single model, and with -v for all: its paper, and each setting with its symbol, default and meaning, and for a
+    single model its valid values; set them with corml fit --set NAME=VALUE.
 
     \b
     Examples:
@@ -30,6 +30,13 @@ def models(
     listed = {name: _about(name)} if name else {key: _about_or_fault(key) for key in registry.names()}
     if as_json:
         show_json(listed)
+        return
+    if not name and not VERBOSE.get():
+        width = max(map(len, listed))
+        for key, about in listed.items():
+            needs = " (fitting needs PyTorch)" if about["extra"] else ""
+            say(f"{key:{width}}  {about['about']}{needs}")
+        tell("note: corml models NAME shows its paper and all its settings")
         return
     for key, about in listed.items():
         say(f"{key}: {about['about']}")

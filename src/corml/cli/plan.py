@@ -6,13 +6,13 @@ from typing import Any
 import typer
 
 import corml
-from corml import memory, models
+from corml import models
 from corml.cli._console import show_json, tell, wrote
 from corml.cli._options import pairs
 from corml.cli._plans import chart_of, show_estimate
 from corml.cli._work import target
 from corml.errors import UsageError, ascii_line
-from corml.method.out_of_core.counts import Assumptions
+from corml.outofcore import Shape
 
 __all__ = ["plan"]
 
@@ -31,65 +31,50 @@ def plan(
     values: list[str] = typer.Option(
         [], "--set", metavar="NAME=VALUE", help="A setting of CoRML, e.g. adapt=false; may be repeated."
     ),
-    price: float = typer.Option(0.0, "--price", metavar="MONEY", help="Of a core for an hour."),
-    network: str = typer.Option("1GB/s", "--network", metavar="RATE", help="Of the link of a machine."),
     user_skew: float = typer.Option(
         None, "--user-skew", metavar="X", help="Mean square of users' numbers of items over the square of the mean."
     ),
     distinct: float = typer.Option(
         None, "--distinct", metavar="X", help="Co-occurring pairs over visits in which they are met, up to 1."
     ),
-    mutual: float = typer.Option(
-        None, "--mutual", metavar="X", help="Candidates of an item over those that it selected itself."
-    ),
-    partner_skew: float = typer.Option(
-        None, "--partner-skew", metavar="X", help="Mean square of items' numbers of candidates over the square."
-    ),
-    popular: float = typer.Option(
-        None, "--popular", metavar="X", help="Candidates of an item weighed by its users, over the mean."
-    ),
     chart: str = typer.Option(None, "--chart", metavar="FILE", help="Write the times as a chart, .svg."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
-    """Estimate time, memory, network and cost of a fit on a store.
+    """Estimate tasks, bytes, memory and time of a fit on a store.
 
-    For each stage of making a store, a fit on it and lists for everybody. Kernels are timed on this machine for some
-    seconds; the work is counted in a store, or follows from numbers and from assumptions that are printed. Nothing is
-    fitted.
+    For each stage of making a store, a fit on it and lists for all users. Two kernels are timed on this machine for a
+    moment; the work is counted in a store, or follows from numbers and from assumptions that are printed. Nothing is
+    fitted. Waiting for the network is not in the estimate.
 
     \b
     Examples:
       corml plan --interactions 1e9 --items 1e6 --users 1e8 --nodes 32 --cores 16
-      corml plan shop.store --price 0.05 --chart plan.svg
+      corml plan shop.store --chart plan.svg
     """
     if chart:
         if not chart.lower().endswith(".svg"):
             raise UsageError(f"A chart is written as .svg; got {ascii_line(chart, 200)}.")
         target(chart, store)
-    given = {"user_skew": user_skew, "distinct": distinct, "mutual": mutual}
-    given |= {"partner_skew": partner_skew, "popular": popular}
-    assumed = {name: value for name, value in given.items() if value is not None}
-    numbers = {"interactions": interactions, "items": items, "users": users}
+    given = {"user_skew": user_skew, "distinct": distinct}
+    assumed: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
+    sizes = {"interactions": interactions, "items": items, "users": users}
+    numbers = {name: _whole(text, name) for name, text in sizes.items() if text is not None}
+    if store and (numbers or assumed):
+        raise UsageError("A store has its own numbers: leave out --interactions, --items, --users and assumptions.")
+    if not store and len(numbers) < len(sizes):
+        raise UsageError("Give a store, or --interactions, --items and --users.")
     settings: dict[str, Any] = pairs(values)
     settings |= {name: text for name, text in (("rank", rank), ("candidates", candidates)) if text is not None}
     model = models.make("corml", settings)
-    how: dict[str, Any] = {
-        **{name: None if text is None else _whole(text, name) for name, text in numbers.items()},
-        "nodes": nodes,
-        "cores": cores,
-        "network": _rate(network),
-        "price": price,
-        "assumed": Assumptions(**assumed) if assumed else None,
-    }
-    opened = corml.Store(store) if store else None
-    tell("note: kernels are timed on this machine for some seconds")
-    found = corml.estimate(model, opened, **how)
+    data: corml.Store | Shape = corml.Store(store) if store else Shape(**numbers, **assumed)
+    tell("note: two kernels are timed on this machine for a moment")
+    estimated = corml.estimate(model, data, nodes=nodes, cores=cores)
     if chart:
-        chart_of(found).save(chart)
+        chart_of(estimated).save(chart)
     if as_json:
-        show_json(found.report())
+        show_json(estimated.report())
         return
-    show_estimate(found)
+    show_estimate(estimated)
     if chart:
         wrote(chart, "the estimated time of each stage")
 
@@ -103,10 +88,3 @@ def _whole(text: str, name: str) -> int:
     if not (1 <= value <= LARGEST and value == int(value)):
         raise UsageError(f"--{name} takes a whole number such as 1e6, from 1 to 1e15; got {ascii_line(text)}.")
     return int(value)
-
-
-def _rate(text: str) -> float:
-    try:
-        return float(memory.read_size(text.strip().removesuffix("/s")))
-    except UsageError:
-        raise UsageError(f"--network takes bytes a second such as 1GB/s; got {ascii_line(text)}.") from None

@@ -7,19 +7,18 @@ from typing import Any
 import typer
 
 import corml
-from corml import memory
+from corml._runtime import memory
+from corml.cli._candidates import candidates_of, with_candidates
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import STDOUT, as_json_text, progress, show_json, show_table, tell, wrote
 from corml.cli._rules import rules_of, with_rules
 from corml.cli._tables import ending, put, table_bytes
-from corml.cli._where import excluded, only_these
 from corml.cli._work import ids, tell_unknown, text_target, turned
 from corml.errors import UsageError, ascii_line, quoted
-from corml.parts import ListParts, check_folder, users_at_a_time
-from corml.recommendations import Recommendations
-from corml.recommender import Recommender
-from corml.requests import list_length
-from corml.seen import SeenRule
+from corml.models.recommender import Recommender
+from corml.outofcore.lists import ListParts, check_folder, users_at_a_time
+from corml.recommend.recommendations import Recommendations
+from corml.recommend.requests import list_length
 
 __all__ = ["recommend"]
 
@@ -29,6 +28,7 @@ FEW_PLACES = 1 << 17  # which are not worth asking how much memory there is
 FEW = 20  # lists whose reasons are printed one by one
 
 
+@with_candidates
 @with_rules
 @with_cluster
 def recommend(
@@ -52,8 +52,6 @@ def recommend(
         [], "--item", metavar="ID", help="An item of one history, as it is, commas and all; may be repeated."
     ),
     k: int = typer.Option(10, "-k", metavar="N", help="Number of items per list."),
-    exclude: str = typer.Option(None, metavar="IDS", help="Items never to recommend: id,id,… or @FILE."),
-    only: str = typer.Option(None, metavar="IDS", help="Candidates: recommend only these items: id,id,… or @FILE."),
     items: str = typer.Option(
         None, "--items", metavar="FILE", help="A table of items with attributes, in place of the model's own."
     ),
@@ -64,32 +62,6 @@ def recommend(
         help="A table of items that nobody has yet: they are scored by the known items that they are like.",
     ),
     lift: float = typer.Option(None, "--lift", metavar="NUMBER", help="What scores of --new-items are multiplied by."),
-    only_where: list[str] = typer.Option(
-        [],
-        "--only-where",
-        metavar="CONDITION",
-        help="Recommend only items with this attribute: genre=Comedy,Drama or price<=20 or price=5..20; may be "
-        "repeated, all must hold.",
-    ),
-    exclude_where: list[str] = typer.Option(
-        [], "--exclude-where", metavar="CONDITION", help="Never recommend items with this attribute; may be repeated."
-    ),
-    now: str = typer.Option(
-        None,
-        "--now",
-        metavar="TIME",
-        help="Leave out what is not available then, by the columns available_from and available_until: 2024-01-31, or "
-        "now.",
-    ),
-    seen: str = typer.Option(
-        "exclude",
-        metavar="RULE",
-        help="Items a user is known to have: exclude; allow, they may come back; only, nothing else; learned, exclude "
-        "those of the fit alone, to judge lists by held-out items.",
-    ),
-    exclude_recent: str = typer.Option(
-        None, "--exclude-recent", metavar="TIME", help="With --seen allow or only: not those of the last 30d, 12h, …"
-    ),
     unknown: str = typer.Option(
         "fallback",
         metavar="RULE",
@@ -107,6 +79,7 @@ def recommend(
         "each, and the same command goes on if it was stopped.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
+    candidates: dict[str, Any] = {},
     rules: dict[str, Any] = {},
     cluster: dict[str, Any] = {},
 ) -> None:
@@ -128,6 +101,7 @@ def recommend(
       corml recommend shop.corml --store shop.store --all --out lists/
       corml recommend shop.corml --all --out lists/ --workers 4
       corml recommend shop.corml --all --out - | gzip > lists.csv.gz
+      corml recommend shop.corml --all --hide-events purchase,cart --out lists.csv
       corml recommend shop.corml --all --seen only --exclude-recent 2w --out again.csv
       corml recommend shop.corml --all --diversity .3 --max-per genre=2 --max-share 5% --out lists.parquet
     """
@@ -146,8 +120,6 @@ def recommend(
         raise UsageError("Workers make lists for everybody, in a folder: --all --out lists/.")
     if histories and kind == FOLDER:
         raise UsageError("Lists in a folder are for known users: write those of histories into one file.")
-    SeenRule(seen, exclude_recent)
-    named = {"exclude": ids(exclude), "only": ids(only)}
     loaded = corml.read_model(model)
     loaded = loaded.with_items(items) if items else loaded
     if lift is not None and not new_items:
@@ -157,23 +129,17 @@ def recommend(
         tell(f"note: {len(loaded.new_items_):,} new items, scored by what they are like")
     loaded = turned(loaded, novelty)
     limits: dict[str, Any] = {
-        "exclude": excluded(exclude_where, named["exclude"], loaded.attributes_),
-        "only": only_these(only_where, named["only"], loaded.attributes_),
-        "seen": seen,
-        "exclude_recent": exclude_recent,
-        "unknown": unknown,
-        "now": now,
+        "unknown": None if store and unknown == "fallback" else unknown,  # of histories in a store nobody is unknown
+        **vars(candidates_of(candidates, loaded)),
         **vars(rules_of(rules, loaded)),
     }
     if not histories and not store and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
-    for name, given in named.items():
-        tell_unknown((item for item in given or () if item not in loaded.items_), f"--{name}")
     if kind == FOLDER:
         whom = [*listed, *(loaded.users_.labels if all_users else [])] if listed else None
         data = corml.Store(store) if store else None
         with client_of(cluster) as client, progress() as show:
-            made = loaded.recommend_to(out, whom, data=data, k=k, cluster=client, progress=show, **limits)
+            made = corml.recommend_to(loaded, out, whom, data=data, k=k, cluster=client, progress=show, **limits)
         _tell_of_parts(made, out, as_json)
         _tell_strangers(loaded, listed)
         return
@@ -247,7 +213,7 @@ def _deliver(lists: list[Recommendations], out: str | None, kind: str, as_json: 
     if kind == ".json":
         put(out, as_json_text(_as_json(lists)).encode())
     else:
-        from corml.lazy_polars import polars
+        from corml._runtime.lazy_polars import polars
 
         put(out, table_bytes(polars.concat([piece.to_frame() for piece in lists]), kind))
     count = sum(map(len, lists))

@@ -12,9 +12,9 @@ from corml.cli._options import with_loading, with_splitting
 from corml.cli._refit import measurable
 from corml.cli._tables import put
 from corml.cli._work import joined_split, recorded_data_and_split, text_target
+from corml.data.interactions import Interactions
 from corml.errors import UsageError, ascii_line
-from corml.interactions import Interactions
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
 from corml.report import Cost, build_page, render
 from corml.splits import Split
 

@@ -4,13 +4,14 @@ from pathlib import Path
 
 import typer
 
+from corml._runtime.settings import nearest
 from corml.cli._console import command_line, progress, say, show_json, tell
+from corml.cli._holding import hold
 from corml.errors import DataError, StudyError, UsageError, ascii_line, printable
 from corml.experiments.reproduce import EXPERIMENTS, Outcome
 from corml.experiments.reproduce import reproduce as run_experiment
-from corml.experiments.reproduce.files import write
-from corml.settings import nearest
-from corml.storage.folders import writable_folder
+from corml.experiments.reproduce.files import ENDINGS, write
+from corml.persistence.folders import writable_folder
 
 __all__ = ["reproduce"]
 
@@ -54,10 +55,12 @@ def reproduce(
     if name != ALL and name not in EXPERIMENTS:
         raise UsageError(f"There is no experiment {ascii_line(name)}{nearest(name, (*EXPERIMENTS, ALL))}")
     folder = Path(out or ("corml-reproduce-quick" if quick else "corml-reproduce"))
-    writable_folder(folder)
+    chosen = EXPERIMENTS if name == ALL else [name]
+    writable_folder(folder, *(f"{one}.{ending}" for one in chosen for ending in ENDINGS))
+    hold(folder, folder=True)
     outcomes: list[Outcome] = []
     absent: list[str] = []
-    for one in EXPERIMENTS if name == ALL else [name]:
+    for one in chosen:
         try:
             outcome = _run(one, folder, data=data, models=models, quick=quick, published=published)
         except DataError as fault:
@@ -66,9 +69,9 @@ def reproduce(
             absent.append(f"{one}: {fault}")  # the others may have their data
             continue
         outcomes.append(outcome)
-        tell(f"wrote {', '.join(path.name for path in write(outcome, folder))} to {folder}")
         if not as_json:
             say(outcome.to_text())
+        tell(f"wrote {', '.join(path.name for path in write(outcome, folder))} to {folder}")
     if as_json:
         show_json([outcome.record() for outcome in outcomes] if name == ALL else outcomes[0].record())
     _finish(outcomes, absent)

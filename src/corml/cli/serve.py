@@ -5,9 +5,10 @@ import sys
 
 import typer
 
+from corml._runtime import environment
 from corml.cli._console import QUIET, say
 from corml.errors import UsageError
-from corml.service.options import Options, named_files, read_token
+from corml.service.options import Options, named_files, origins, read_token
 from corml.service.supervisor import Supervisor
 
 __all__ = ["serve"]
@@ -32,6 +33,12 @@ def serve(
     allow_host: list[str] = typer.Option(
         [], "--allow-host", metavar="NAME", help="A name this service is called by; may be repeated."
     ),
+    cors: list[str] = typer.Option(
+        [],
+        "--cors",
+        metavar="ORIGIN",
+        help="Pages of this origin may call, e.g. https://shop.example; may be repeated.",
+    ),
     log: str = typer.Option("plain", "--log", metavar="plain|json", help="Form of the log, on standard error."),
     docs: bool = typer.Option(True, "--docs/--no-docs", help="Pages /docs and /openapi.json."),
     in_flight: int = typer.Option(64, "--in-flight", metavar="N", help="Requests at work in each process."),
@@ -54,6 +61,7 @@ def serve(
     missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     if missing:
         raise UsageError('The service needs more packages: pip install "corml[serve]".')
+    environment.check()  # the workers would fail one after the other
     options = Options(
         models=named_files(models),
         host=host,
@@ -63,6 +71,7 @@ def serve(
         token=read_token(token_file, "CORML_TOKEN"),
         admin_token=read_token(admin_token_file, "CORML_ADMIN_TOKEN"),
         hosts=tuple(allow_host),
+        cors=origins(cors),
         log=log,
         docs=docs,
         in_flight=in_flight,

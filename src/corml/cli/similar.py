@@ -6,8 +6,8 @@ import corml
 from corml.cli._console import show_json, show_table, tell
 from corml.cli._work import ids, tell_unknown
 from corml.errors import UsageError
-from corml.neighbours import SimilarUsers
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
+from corml.recommend.neighbours import SimilarUsers
 
 __all__ = ["similar"]
 
@@ -41,11 +41,11 @@ def similar(
         _show_users(_of_histories(loaded, history, k) if history else loaded.similar_users(user, k=k), as_json)
         return
     lists = loaded.similar(items, k=k)
-    rows = [{"to": row.pop("user"), **row} for row in lists.rows()]
+    rows = lists.rows()
     if as_json:
         show_json(rows)
         return
-    columns = ["to", "rank", "item", "score", *(["title"] if lists.titles else [])]
+    columns = ["item", "rank", "similar", "score", *(["title"] if lists.titles else [])]
     show_table(columns, ([row[column] for column in columns] for row in rows))
 
 
@@ -60,10 +60,10 @@ def _show_users(found: SimilarUsers, as_json: bool) -> None:
     if as_json:
         show_json(rows)
         return
-    columns = ("to", "rank", "user", "similarity")
+    columns = ("user", "rank", "similar", "similarity")
     because = [", ".join(found.titles.get(item, item) for item in row["links"]) for row in rows]
     cells = ([*(row[column] for column in columns), why] for row, why in zip(rows, because, strict=True))
     show_table([*columns, "because of"], cells)
     for name in dict.fromkeys(found.names):
-        if name not in {row["to"] for row in rows}:
+        if name not in {row["user"] for row in rows}:
             tell(f"note: {name}: nobody has anything in common")

@@ -14,14 +14,15 @@ from typing import Any
 import typer
 
 import corml
-from corml import datasets, models
+from corml import data as datasets
+from corml import models
+from corml._runtime.progress import Progress
 from corml.cli._console import in_flags, say
 from corml.cli._options import pairs, with_loading
 from corml.cli._work import fetch, refuse_to_replace, target
+from corml.data.interactions import Interactions
 from corml.errors import UsageError
-from corml.interactions import Interactions
-from corml.progress import Progress
-from corml.storage import container, unfinished
+from corml.persistence import container, unfinished
 
 __all__ = ["studio"]
 

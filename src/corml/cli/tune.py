@@ -1,33 +1,42 @@
 """corml tune: the settings that are best for some data."""
 
 import os
-import shlex
 from typing import Any
 
 import typer
 
 import corml
-from corml import metrics, models
-from corml.cli._console import STDOUT, progress, say, show_json, tell, wrote
+from corml import models
+from corml._runtime.settings import build
+from corml.cli._console import STDOUT, VERBOSE, next_step, progress, say, show_json, tell, wrote
+from corml.cli._inputs import DATA, Inputs, inputs_of
+from corml.cli._judged import judged_in, tell_judged
 from corml.cli._options import pairs, with_loading, with_splitting
+from corml.cli._settings_file import SETTINGS
 from corml.cli._tables import put
-from corml.cli._work import check_split, kept_target, load, make_split, text_target
+from corml.cli._work import check_split, shared_target, text_target
 from corml.errors import UsageError
-from corml.neural import lazy_torch
-from corml.neural.gradient_model import GradientModel
-from corml.settings import build
-from corml.storage.folders import writable_folder
-from corml.tuning import PLOTS, Tuned, lazy_optuna, space_of
-from corml.tuning.settings_text import section
+from corml.evaluation import metrics
+from corml.experiments.tuning import PLOTS, Tuned, lazy_optuna, space_of
+from corml.experiments.tuning.settings_text import section
+from corml.models.neural.training import lazy_torch
+from corml.models.neural.training.gradient_model import GradientModel
+from corml.models.recommender import Recommender
+from corml.persistence.folders import writable_folder
+from corml.splits import Split
 
 __all__ = ["tune"]
+
+NEEDED = "Say what to tune on: a file, the name of a data set, or source = … under [data]."
 
 
 @with_loading
 @with_splitting
 def tune(
-    source: str = typer.Argument(..., metavar="DATA", help="A file of interactions, or the name of a data set."),
-    model: str = typer.Option("corml", "--model", metavar="NAME", help="The model to tune; corml models lists them."),
+    source: str = DATA,
+    model: str = typer.Option(
+        None, "--model", metavar="NAME", help="The model to tune (default: corml); corml models lists them."
+    ),
     trials: int = typer.Option(30, "--trials", metavar="N", help="Trials in all, the defaults being the first."),
     seconds: float = typer.Option(None, "--seconds", metavar="S", help="Begin no trial after S seconds of trials."),
     processor_seconds: float = typer.Option(
@@ -38,8 +47,14 @@ def tune(
     journal: str = typer.Option(
         None, "--journal", metavar="FILE", help="Keep every trial here; the same command continues from it."
     ),
+    settings: str = SETTINGS,
     out: str = typer.Option(
-        None, "--out", "-o", metavar="FILE", help="Write the best settings, for fit --settings; - prints them alone."
+        None,
+        "--out",
+        "-o",
+        metavar="FILE",
+        help="Write the best settings, or the defaults if the gain is within noise, for fit --settings; - prints them "
+        "alone.",
     ),
     plots: str = typer.Option(
         None, "--plots", metavar="FOLDER", help="Draw history.svg, importance.svg and slices.svg there."
@@ -62,37 +77,50 @@ def tune(
 
     Trials are fitted on the train part and scored on the valid part of --split; without a split a fifth of each
     user's items is held out. The test part is never opened. With --journal the search continues after an interruption,
-    and several processes may run the same command at once, sharing the budget.
+    and several processes may run the same command at once, sharing the budget. Settings that a settings file has under
+    [model] are the same in all trials, except those that --search names.
 
     \b
     Examples:
       corml tune movielens-small --at-least 4 --k-core 5 --split ratio --seconds 60 --out best.toml
       corml fit --settings best.toml --out movies.corml
       corml tune ratings.csv --model ease --trials 20
+      corml tune shop.split --model ease --trials 20
+      corml tune --settings fit.toml --search mix --out best.toml
       corml tune gowalla --split authors --trials 50 --folds 5 --journal gowalla.journal --out best.toml
       corml tune ratings.csv --set rank=64 --search mix --search ridge=10..100 --plots charts
     """
     lazy_optuna.require()
-    kind, fixed, space = models.get(model), pairs(values), _space(search)
-    build(kind, fixed)
+    given = inputs_of(source, settings, loading, splitting, needed=NEEDED)
+    kind, space = models.get(model or given.model or "corml"), _space(search)
+    fixed = {**_kept(given, kind, space), **pairs(values)}
+    fixed = {name: getattr(build(kind, fixed), name) for name in fixed}
     if not space_of(kind, space, fixed):
+        if space_of(kind, None, {}):
+            raise UsageError(f"All settings of {kind.NAME} are fixed: name those to search with --search NAME.")
         tell(f"note: {kind.NAME} has no setting to search, so only its defaults are scored")
     metrics.parse(metric)
     if issubclass(kind, GradientModel):
         lazy_torch.require(kind.__name__)
+    inputs = (settings, *given.files)
     if out:
-        text_target(out, source, loading.get("titles"), loading.get("items"))
+        text_target(out, *inputs)
     if plots:
-        writable_folder(plots)
+        writable_folder(plots, *(f"{name}.svg" for name in PLOTS))
     if journal:
-        kept_target(journal, source, loading.get("titles"), loading.get("items"))
-    if splitting:
-        check_split(splitting)
-    data = load(source, loading)
+        shared_target(journal, *inputs)
+    if given.splitting:
+        check_split(given.splitting)
+    head = _about_data(given) if out else []  # what cannot be written is refused before the search
+    if out:
+        section("model", fixed)
+    data = given.data_or_split()
+    if isinstance(data, Split) and folds is None:
+        tell_judged(judged_in(data, "valid")["users"], "valid", data.targets)
     with progress() as show:
         tuned = corml.tune(
             kind,
-            make_split(data, splitting) if splitting else data,
+            data,
             metric=metric,
             trials=trials,
             seconds=seconds,
@@ -104,19 +132,20 @@ def tune(
             settings=fixed,
             progress=show,
         )
+    if out != STDOUT:
+        show_json(tuned.record()) if as_json else say(str(tuned) if VERBOSE.get() else tuned.brief())
+    if out:
+        put(out, "\n".join([*head, tuned.toml()]).encode())
     if plots:
         _draw(tuned, plots)
-    if out:
-        put(out, _settings_file(tuned, {"source": source, **loading}, splitting).encode())
-        if out == STDOUT:
-            return
-    if as_json:
-        show_json(tuned.record())
+    if as_json or out == STDOUT:
         return
-    say(str(tuned))
     if out:
-        wrote(out, "the best settings")
-        tell(f"next: corml fit --settings {shlex.quote(out)} --out model.corml")
+        noise = "the defaults, because the gain of the best settings is within noise; --json has all trials"
+        wrote(out, noise if tuned.within_noise else "the best settings")
+        next_step("fit", "--settings", out, "--out", "model.corml")
+    elif tuned.best and not tuned.within_noise:
+        tell("note: --out best.toml writes these settings for corml fit --settings")
 
 
 def _space(texts: list[str]) -> dict[str, Any] | None:
@@ -129,6 +158,16 @@ def _space(texts: list[str]) -> dict[str, Any] | None:
     return ranges or None
 
 
+def _kept(given: Inputs, kind: type[Recommender], space: dict[str, Any] | None) -> dict[str, Any]:
+    """Settings of the settings file that are the same in all trials; those of another model do not carry over."""
+    if given.model is None or models.get(given.model) is not kind:
+        return {}
+    kept = {name: value for name, value in given.settings.items() if name not in (space or {})}
+    if kept:
+        tell(f"note: the same in all trials, from the settings file: {', '.join(kept)}; --search NAME searches one")
+    return kept
+
+
 def _draw(tuned: Tuned, folder: str) -> None:
     """The charts there are: of a search without settings only its history."""
     os.makedirs(folder, exist_ok=True)
@@ -137,7 +176,8 @@ def _draw(tuned: Tuned, folder: str) -> None:
     tell(f"wrote charts to {folder}")
 
 
-def _settings_file(tuned: Tuned, data: dict[str, Any], splitting: dict[str, Any]) -> str:
-    """Everything that a fit with these settings needs: the data, the split if there is one, and the model."""
-    parts = [section("data", data), *([section("split", splitting)] if splitting else []), tuned.toml()]
-    return "\n".join(parts)
+def _about_data(given: Inputs) -> list[str]:
+    """What a fit with the best settings needs besides them: the data, and the split if there is one."""
+    data = {**({"source": given.source} if given.source else {}), **given.loading}
+    sections = {"data": data, "split": given.splitting}
+    return [section(name, values) for name, values in sections.items() if values]

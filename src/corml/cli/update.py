@@ -9,20 +9,20 @@ from typing import Any
 import typer
 
 import corml
-from corml import datasets
+from corml import data as datasets
 from corml.cli._console import progress, show_json, tell, wrote
 from corml.cli._options import with_loading
-from corml.cli._work import load, refuse_to_replace, target
+from corml.cli._work import load, refuse_to_replace, shared_target
 from corml.errors import UsageError
-from corml.fitted import Fitted, present
-from corml.neural.embedding_model import EmbeddingModel
-from corml.recommender import Recommender
-from corml.storage.exclusive import exclusive
-from corml.storage.keep import save_or_keep
+from corml.models.fitted import Fitted, present
+from corml.models.neural.training.embedding_model import EmbeddingModel
+from corml.models.recommender import Recommender
+from corml.models.saved.keep import save_or_keep
+from corml.persistence.locks import exclusive
 
 __all__ = ["update"]
 
-OF_FIRST_LOAD = ("k_core", "min_user", "min_item", "titles")  # they chose what the first fit learned from
+OF_FIRST_LOAD = ("k_core", "min_user", "min_item", "titles", "now")  # they chose what the first fit learned from
 LAYOUT = ("separator", "header", "encoding", "decimal", "time_format", "item_lists", "sheet", "query")
 
 
@@ -51,7 +51,7 @@ def update(
     if not source and not refit:
         raise UsageError("Say what to add: a file of interactions; or --refit to fit on what was added before.")
     written = out or model
-    target(written, source, loading.get("titles"))
+    shared_target(written, source, loading.get("titles"))
     refuse_to_replace(written, force=force)
     begun = time.perf_counter()
     with exclusive(model) if os.path.realpath(written) == os.path.realpath(model) else nullcontext():
@@ -73,7 +73,10 @@ def update(
         return
     _tell(new, record, refit)
     if refit and loaded.fitted_.evaluation:
-        tell("note: the metrics of the earlier fit are not those of this one, and left out: corml evaluate measures it")
+        tell(
+            "note: the metrics of the earlier fit are not those of this one, and left out. This fit held out nothing: "
+            "to measure, fit all files together with a split: corml fit FOLDER --split HOW --out FILE"
+        )
     wrote(written, _summary(new, record, refit, time.perf_counter() - begun))
 
 

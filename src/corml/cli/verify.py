@@ -5,15 +5,15 @@ from typing import Any
 import typer
 
 import corml
-from corml.cli._console import progress, say, show_json, show_table, tell
+from corml.cli._console import VERBOSE, progress, say, show_json, show_table, tell
 from corml.cli._options import with_loading
 from corml.cli._refit import fit_measured_again, is_refitted
 from corml.cli._work import recorded_data_and_split
+from corml.data.interactions import Interactions
 from corml.errors import DataError, ModelFileError, UsageError, ascii_line
-from corml.interactions import Interactions
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
+from corml.persistence import container
 from corml.splits import Split
-from corml.storage import container
 
 __all__ = ["verify"]
 
@@ -61,7 +61,7 @@ def verify(
     _show(checks, figures, as_json)
     _conclude(ascii_line(model, 200), checks, figures)
     if not as_json:
-        say("verified: the data, the split and every metric are the same")
+        say(f"verified: the data, the split and every metric are the same ({len(figures):,} metrics)")
 
 
 def _added(model: Recommender, path: str) -> Checks:
@@ -87,6 +87,8 @@ def _show(checks: Checks, figures: Figures, as_json: bool) -> None:
     if as_json:
         differs = [*_other_data(checks), *_other_figures(figures)]
         show_json({"same": not differs, "differs": differs, "metrics": {name: now for name, _, now, _ in figures}})
+        return
+    if not VERBOSE.get() and not [*_other_data(checks), *_other_figures(figures)]:
         return
     show_table(["check", "recorded", "now", "same"], ((n, a[:16], b[:16], a == b) for n, a, b in checks))
     show_table(["metric", "recorded", "now", "difference"], figures)

@@ -2,12 +2,12 @@
 
 from typing import TYPE_CHECKING
 
-from corml.interactions import Interactions
-from corml.neural.gradient_model import GradientModel
+from corml.data.interactions import Interactions
+from corml.models.neural.training.gradient_model import GradientModel
 from corml.splits import Split
 
 if TYPE_CHECKING:
-    from corml.recommender import Recommender
+    from corml.models.recommender import Recommender
 
 __all__ = ["early_stopping"]
 

@@ -7,12 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml.data.ids import canonical
 from corml.errors import DataError, UsageError, ascii_line
 from corml.evaluation.list_files import read_lists
 from corml.evaluation.task import Task
-from corml.ids import canonical
 from corml.linalg.cells import filled
-from corml.recommendations import Recommendations
+from corml.recommend.recommendations import Recommendations
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame
@@ -25,7 +25,7 @@ __all__ = ["by_user", "ranked"]
 def by_user(lists: "ExternalLists") -> dict[str, list[str]]:
     """Ranked item ids of each user, as text."""
     if isinstance(lists, Recommendations):
-        return _unique(zip(lists.users, lists, strict=True))
+        return _unique(zip(lists.users, lists.values(), strict=True))
     if isinstance(lists, Mapping):
         return _unique(lists.items())
     if isinstance(lists, str | os.PathLike):

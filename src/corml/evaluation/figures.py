@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.errors import UsageError
-from corml.metrics import Lists, Metric
+from corml.evaluation.metrics import Lists, Metric
 
 __all__ = ["Figures"]
 

@@ -1,20 +1,21 @@
 """Accuracy against novelty along a novelty dial: one evaluation for each position."""
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Protocol
 
-from corml import charts, html
+from corml._runtime import html
+from corml._runtime.progress import Asked
 from corml.errors import UsageError
+from corml.evaluation import charts
+from corml.evaluation.metrics import Asked as Metrics
 from corml.evaluation.result import Result
 from corml.evaluation.run import evaluate
-from corml.progress import Asked
 from corml.splits import Split
 
 if TYPE_CHECKING:
     import polars
 
-    from corml.recommender import Recommender
+    from corml.models.recommender import Recommender
 
 __all__ = ["Frontier", "frontier"]
 
@@ -47,7 +48,7 @@ class Frontier:
 
     def to_frame(self) -> "polars.DataFrame":
         """One row per position and one column per metric, as a polars frame."""
-        from corml.lazy_polars import polars
+        from corml._runtime.lazy_polars import polars
 
         return polars.DataFrame({"position": self.novelty, **{name: self._column(name) for name in self.results[0]}})
 
@@ -68,7 +69,7 @@ class Frontier:
 def frontier(
     dial: Turnable,
     split: Split,
-    metrics: str | Sequence[str] = METRICS,
+    metrics: Metrics = METRICS,
     *,
     part: str = "test",
     progress: Asked = None,

@@ -13,18 +13,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, vstack
 
+from corml._runtime.progress import Progress, silent
 from corml.errors import UsageError
 from corml.evaluation.figures import Figures
 from corml.evaluation.measure import lists_of
+from corml.evaluation.metrics import Metric
 from corml.evaluation.ranking import ranked_lists
 from corml.evaluation.task import About, Rows, Task, check_some, counted, on_items
-from corml.metrics import Metric
-from corml.progress import Progress, silent
-from corml.rules import ListRules
+from corml.recommend.rules import ListRules
 from corml.splits import StoreSplit
 
 if TYPE_CHECKING:
-    from corml.recommender import Recommender
+    from corml.models.recommender import Recommender
 
 __all__ = ["Known", "Pieces", "measured"]
 
@@ -107,7 +107,7 @@ def _blocks(model: "Recommender", known: Known, k: int, rules: ListRules | None)
     whole = cast(csr_array, known)  # blocks go by the shape and the entries of the histories, not by themselves
     shape = height, _ = model.block_shape(whole)
     if rules is not None:
-        from corml.rerank import Ranking, Reranker
+        from corml.recommend.rerank import Ranking, Reranker
 
         height = Reranker(Ranking(model, whole, None, whole), k, rules).height
     return shape, max(height, AT_ONCE // height * height)

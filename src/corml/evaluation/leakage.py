@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from corml.data.interactions import Interactions
 from corml.errors import LeakageWarning
-from corml.interactions import Interactions
 from corml.linalg.cells import filled, rows_or_none
 from corml.splits import Split, StoreSplit
 
 if TYPE_CHECKING:
-    from corml.recommender import Recommender
+    from corml.models.recommender import Recommender
 
 __all__ = ["leakage", "warn_of_leakage"]
 

@@ -16,8 +16,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from corml import memory
-from corml.datasets import Content, ParquetTable, content
+from corml._runtime import memory
+from corml.data import Content, ParquetTable, content
 from corml.errors import DataError, ascii_line, quoted
 
 if TYPE_CHECKING:
@@ -45,7 +45,7 @@ NAMES = {
 
 def read_lists(path: str | os.PathLike[str]) -> "polars.DataFrame":
     """Columns user and item as text, each user's items from the best to the worst."""
-    from corml.lazy_polars import polars
+    from corml._runtime.lazy_polars import polars
 
     name = ascii_line(path, 200)
     kind = _ending(os.fspath(path), name)
@@ -67,7 +67,7 @@ def _ending(path: str, name: str) -> str:
 
 
 def _of_parquet(file: Content, name: str) -> "polars.DataFrame":
-    from corml.lazy_polars import polars
+    from corml._runtime.lazy_polars import polars
 
     table = ParquetTable(file, allow_expansion=None)
     memory.require(PER_ROW * table.rows, what=f"Reading the lists {name}", instead="leave out users, or add memory.")
@@ -82,7 +82,7 @@ def _of_parquet(file: Content, name: str) -> "polars.DataFrame":
 
 
 def _of_text(data: bytes, kind: str, name: str) -> "polars.DataFrame":
-    from corml.lazy_polars import polars
+    from corml._runtime.lazy_polars import polars
 
     separator = TABLES.get(kind, " ")
     rows = data.count(b"\n") + data.count(b"\r") + 1
@@ -95,7 +95,7 @@ def _of_text(data: bytes, kind: str, name: str) -> "polars.DataFrame":
 
 def _trec(data: bytes, name: str) -> "polars.DataFrame":
     """Words between any blanks."""
-    from corml.lazy_polars import polars
+    from corml._runtime.lazy_polars import polars
 
     rows = []
     for number, line in enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"), start=1):
@@ -123,7 +123,7 @@ def _used(names: Sequence[str], name: str) -> dict[str, int]:
 
 
 def _ordered(frame: "polars.DataFrame", name: str, *, by_score: bool) -> "polars.DataFrame":
-    from corml.lazy_polars import polars
+    from corml._runtime.lazy_polars import polars
 
     text = frame.with_columns(polars.col("user", "item").cast(polars.String))
     empty = (text["user"].fill_null("") == "") | (text["item"].fill_null("") == "")

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml.evaluation.metrics import Lists, Metric
 from corml.evaluation.task import Task
 from corml.linalg.cells import filled
-from corml.metrics import Lists, Metric
 
 __all__ = ["lists_of", "measured"]
 

@@ -5,18 +5,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from corml._runtime.progress import Progress
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.figures import Figures
 from corml.evaluation.in_pieces import Known, Pieces
-from corml.metrics import parse_all
-from corml.parts.asked import plain
-from corml.parts.on_cluster import keep_model
-from corml.progress import Progress
-from corml.rules import ListRules
+from corml.evaluation.metrics import parse_all
+from corml.models.saved.model_file import fingerprint
+from corml.outofcore.lists.asked import plain
+from corml.outofcore.lists.on_cluster import keep_model
+from corml.outofcore.tasks import Artefact, Draft, Task, executor_on, working_in
+from corml.outofcore.workers import opened
+from corml.recommend.rules import ListRules
 from corml.splits import StoreSplit, read_split
-from corml.storage.model_file import fingerprint
-from corml.tasks import Artefact, Draft, Task, executor_on, working_in
-from corml.workers import opened
 
 if TYPE_CHECKING:
     from distributed import Client

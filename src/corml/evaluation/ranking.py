@@ -5,13 +5,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from corml._runtime.progress import Progress
 from corml.evaluation.task import Task, counted
-from corml.progress import Progress
-from corml.rules import ListRules
-from corml.topn import top_bands
+from corml.recommend.rules import ListRules
+from corml.recommend.topn import top_bands
 
 if TYPE_CHECKING:
-    from corml.recommender import Recommender
+    from corml.models.recommender import Recommender
 
 __all__ = ["ranked_lists"]
 
@@ -31,7 +31,7 @@ def ranked_lists(
     history = job.history if model.LEARNS_WEIGHTS else counted(job.history)
     known = model.fitted_.users.find(job.users)
     if rules is not None:
-        from corml.rerank import Ranking, ranked  # with a kernel that plain lists do without
+        from corml.recommend.rerank import Ranking, ranked  # with a kernel that plain lists do without
 
         ranking = Ranking.of(model, history, known, job.mask, rules=rules)
         return ranked(ranking, k, rules, job.users.tolist(), progress).columns.astype(np.int32)

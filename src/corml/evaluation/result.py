@@ -7,13 +7,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml import charts, html
+from corml._runtime import html
+from corml._runtime.frames import Table
+from corml._runtime.settings import nearest
 from corml.errors import UsageError, as_utf8, ascii_line
-from corml.evaluation.bootstrap import Bootstrap
-from corml.evaluation.significance import Comparison, compare
+from corml.evaluation import charts
+from corml.evaluation.metrics import parse
+from corml.evaluation.significance.bootstrap import Bootstrap
+from corml.evaluation.significance.tests import Comparison, compare
 from corml.evaluation.table import lay_out
-from corml.metrics import parse
-from corml.settings import nearest
 
 if TYPE_CHECKING:
     import polars
@@ -22,7 +24,7 @@ __all__ = ["Result"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Result:
+class Result(Table):
     """Means by metric (`result["ndcg@10"]`), over the evaluated users.
 
     `per_user` has an array in the order of `users` for each metric that is about single lists, and `intervals` a
@@ -44,13 +46,12 @@ class Result:
     rules: str = ""
 
     def __getitem__(self, metric: str) -> float:
-        label = parse(metric).label
-        if label not in self.means:
-            raise UsageError(f"{ascii_line(metric)} was not measured{nearest(label, self.means)}")
-        return self.means[label]
+        return self.means[self._label(metric)]
 
     def __contains__(self, metric: object) -> bool:
-        return isinstance(metric, str) and metric.strip().lower().replace("-", "_") in self.means
+        return isinstance(metric, str) and (
+            metric in self.means or metric.strip().lower().replace("-", "_") in self.means
+        )
 
     def __iter__(self) -> Iterator[str]:
         return iter(self.means)
@@ -79,7 +80,7 @@ class Result:
 
     def plot(self, metrics: Sequence[str] | None = None) -> charts.Chart:
         """A dot and its interval for each metric, or for some of them."""
-        labels = list(self.means) if metrics is None else [parse(metric).label for metric in metrics]
+        labels = list(self.means) if metrics is None else [self._label(metric) for metric in metrics]
         values = charts.Dots(self.model, [(self[label], self.intervals.get(label)) for label in labels])
         title = f"{self.model or 'Result'} on the {self.part} part"
         return charts.dots([values], labels, x=charts.Axis("mean over users", zero=True), title=title)
@@ -87,7 +88,7 @@ class Result:
     @as_utf8()
     def to_frame(self) -> "polars.DataFrame":
         """One row per user and one column per metric that has a value for each, as a polars frame."""
-        from corml.lazy_polars import polars
+        from corml._runtime.lazy_polars import polars
 
         columns = {label: np.asarray(values, dtype=np.float64) for label, values in self.per_user.items()}
         users = polars.Series("user", self._labels().tolist(), dtype=polars.String)
@@ -122,6 +123,13 @@ class Result:
             "notes": dict(self.notes),
             **({"rules": self.rules} if self.rules else {}),
         }
+
+    def _label(self, metric: str) -> str:
+        """A measured metric as it is written here; a function is no metric that others know."""
+        label = metric if metric in self.means else parse(metric).label
+        if label not in self.means:
+            raise UsageError(f"{ascii_line(metric)} was not measured{nearest(label, self.means)}")
+        return label
 
     def _labels(self) -> NDArray[np.object_]:
         return np.asarray(self.users, dtype=object)

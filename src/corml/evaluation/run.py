@@ -8,27 +8,29 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.console_progress import shown
-from corml.errors import UsageError
+from corml._runtime.console_progress import shown
+from corml._runtime.log import timed
+from corml._runtime.progress import Asked
+from corml.errors import UsageError, warn
 from corml.evaluation import external_lists, in_pieces, task
-from corml.evaluation.bootstrap import Bootstrap
-from corml.evaluation.bootstrap import intervals as intervals_of
 from corml.evaluation.leakage import warn_of_leakage
 from corml.evaluation.measure import lists_of, measured
+from corml.evaluation.metrics import Asked as Metrics
+from corml.evaluation.metrics import Metric, parse_all
 from corml.evaluation.ranking import ranked_lists
 from corml.evaluation.result import Result
+from corml.evaluation.significance.bootstrap import Bootstrap
+from corml.evaluation.significance.bootstrap import intervals as intervals_of
 from corml.evaluation.task import About
-from corml.log import timed
-from corml.metrics import Metric, parse_all
-from corml.progress import Asked
-from corml.rules import ListRules
+from corml.models.recommender import Recommender
+from corml.recommend.recommendations import Recommendations
+from corml.recommend.rules import ListRules
 from corml.splits import Split, StoreSplit, read_split
 
 if TYPE_CHECKING:
     from distributed import Client
 
     from corml.evaluation.external_lists import ExternalLists
-    from corml.recommender import Recommender
 
 __all__ = ["DEFAULT_METRICS", "evaluate", "evaluate_lists"]
 
@@ -36,11 +38,12 @@ DEFAULT_METRICS = tuple(f"{name}@{k}" for name in ("ndcg", "mrr", "recall", "nov
 
 
 def evaluate(
-    model: "Recommender",
+    model: "Recommender | Recommendations",
     split: Split | StoreSplit | str | os.PathLike[str],
-    metrics: str | Sequence[str] = DEFAULT_METRICS,
+    metrics: Metrics = DEFAULT_METRICS,
     *,
     part: str = "test",
+    targets: str | Sequence[str] | None = None,
     rules: ListRules | None = None,
     intervals: bool = True,
     confidence: float = 0.95,
@@ -52,8 +55,15 @@ def evaluate(
 ) -> Result:
     """Rank the whole catalogue once for every user with targets, and measure the lists.
 
+    `metrics` are names, such as "ndcg@10", and functions of `corml.metrics.Lists` and a length that give one number per
+    user, or one for all lists; they are used at the lengths of the named metrics, or else at 10. In place of a model,
+    Recommendations are measured as by `evaluate_lists`.
+
     The model scores the history of the part (train); items already seen (for "test": train and valid) are excluded.
     Users and items are matched by id, so the model may come from a file; item popularity comes from `split.train`.
+    `targets` names event types: only held-out pairs with such an event count as relevant. Other held-out pairs may be
+    recommended like any item, and are then no hit; users without a target are left out and counted.
+
     `intervals` asks for percentile bootstrap intervals over users, drawn with `seed`. A model that was fitted on
     held-out pairs gets a LeakageWarning. `rules` are those of the lists, such as `ListRules(diversity=0.3)`: what they
     cost. Lists are then made for the longest K that is asked for.
@@ -63,17 +73,26 @@ def evaluate(
     `cluster` is a client of Dask or the address of a scheduler, whose workers then do it; they must reach the folder of
     the split under the same path, and so they must that of `work`, for what is finished (default: in the former).
     """
-    if isinstance(split, str | os.PathLike):
-        split = read_split(split)
-    if not isinstance(split, Split | StoreSplit):
+    if isinstance(model, Recommendations):
+        if rules is not None or cluster is not None or work is not None:
+            raise UsageError("rules, cluster and work are for a model; these lists are already made: leave them out.")
+        how: dict[str, Any] = {"intervals": intervals, "confidence": confidence, "resamples": resamples, "seed": seed}
+        return evaluate_lists(model, split, metrics, targets=targets, part=part, **how)
+    if not isinstance(model, Recommender):
+        got = f"the class {model.__name__}" if isinstance(model, type) else f"a {type(model).__name__}"
         raise UsageError(
-            f"evaluate takes a model and a Split, not {type(split).__name__}: make one with corml.split(data)."
+            f"evaluate takes a fitted model or Recommendations; got {got}. Fit a model, CoRML().fit(train), or read "
+            "one with corml.read_model(path). For other lists use corml.evaluation.evaluate_lists."
         )
+    split = _read(split)
+    split = split if targets is None else judged(split, targets)
     parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
     chosen = rules if rules is not None and rules.any else None
     longest = min(max(metric.k for metric in parsed), len(model.items))
     if not isinstance(split, StoreSplit) and (cluster is not None or work is not None):
         raise UsageError("cluster and work are for the split of a store: corml.split(store, …, out=FOLDER).")
+    if cluster is not None and any(callable(one) for one in ([metrics] if callable(metrics) else metrics)):
+        raise UsageError("Workers know metrics by name only: leave cluster out, or add the metric by an entry point.")
     if work is not None and cluster is None:
         raise UsageError("work is the folder of workers: give cluster with it, or leave it out.")
     if isinstance(split, StoreSplit):
@@ -95,10 +114,11 @@ def evaluate(
 
 def evaluate_lists(
     lists: "ExternalLists",
-    split: Split,
-    metrics: str | Sequence[str] = DEFAULT_METRICS,
+    split: Split | StoreSplit | str | os.PathLike[str],
+    metrics: Metrics = DEFAULT_METRICS,
     *,
     part: str = "test",
+    targets: str | Sequence[str] | None = None,
     intervals: bool = True,
     confidence: float = 0.95,
     resamples: int = 1000,
@@ -114,10 +134,37 @@ def evaluate_lists(
     for a model.
     """
     parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
+    split = _read(split)
+    if isinstance(split, StoreSplit):
+        raise UsageError("Lists cannot be measured on the split of a store: use one made in memory.")
+    split = split if targets is None else split.judging(targets)
     job = task.make(split, part, split.train.items)
-    longest = max(metric.k for metric in parsed)
-    best, notes = external_lists.ranked(job, external_lists.by_user(lists), longest, mask=mask)
+    widest = max(parsed, key=lambda metric: metric.k)
+    if isinstance(lists, Recommendations) and lists.items.shape[1] < min(widest.k, len(job.items)):
+        warn(
+            f"The lists have {lists.items.shape[1]} items, and {widest.label} counts what is missing as misses: "
+            f"recommend with k={widest.k}, or ask for metrics of shorter lists."
+        )
+    best, notes = external_lists.ranked(job, external_lists.by_user(lists), widest.k, mask=mask)
     return _of_lists(job, best, parsed, bootstrap, name=name, notes=notes)
+
+
+def judged(split: Split | StoreSplit, targets: str | Sequence[str]) -> Split:
+    """The split where only pairs with such an event count as targets."""
+    if isinstance(split, StoreSplit):
+        raise UsageError("A store has no event types: leave targets (--targets) out, or split the data in memory.")
+    return split.judging(targets)
+
+
+def _read(split: Split | StoreSplit | str | os.PathLike[str]) -> Split | StoreSplit:
+    """A split, or the one of a file or folder."""
+    if isinstance(split, str | os.PathLike):
+        split = read_split(split)
+    if not isinstance(split, Split | StoreSplit):
+        raise UsageError(
+            f"evaluate takes a model and a Split, not {type(split).__name__}: make one with corml.split(data)."
+        )
+    return split
 
 
 def _of_lists(

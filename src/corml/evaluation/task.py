@@ -3,7 +3,7 @@
     history     what the model scores: the history of the part (train, unless the split says otherwise), with weights,
                 and with negative entries for what was said no to
     mask        what the split says was already seen, and is not recommended: for test that is train and valid
-    targets     the held-out pairs of the part
+    targets     the held-out pairs of the part; where the split judges some event types, those with such an event
 
 Users with targets are evaluated. Excluded, and counted in `notes`, are: targets the catalogue does not have; targets
 in the mask; users with nothing left to recommend; users without a remaining target; and users without an item the
@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
+from corml.data.strength import only_positive, with_values
 from corml.errors import DataError
-from corml.ids import Ids
-from corml.interactions import Interactions
 from corml.linalg.cells import filled
 from corml.splits import Split, StoreSplit
-from corml.strength import only_positive, with_values
 
 __all__ = ["About", "Rows", "Task", "check_some", "counted", "make", "on_items"]
 
@@ -80,12 +80,14 @@ class Rows:
         parts = split.part(part)
         history, mask, targets = (on_items(data, items) for data in parts)
         held_out = parts[2]
-        possible = targets.where(~filled(mask.matrix, targets.user, targets.item))
-        rows, excluded = _evaluated(held_out, history, mask, possible)
+        judged = _judged(targets, split.targets)
+        possible = judged.where(~filled(mask.matrix, judged.user, judged.item))
+        rows, excluded = _evaluated((held_out, _judged(held_out, split.targets)), history, mask, possible)
         notes = {
             "targets left out by the split": sum(split.dropped.get(part, {}).values()),
             "targets not in the catalogue": len(held_out) - len(targets),
-            "targets already seen": len(targets) - len(possible),
+            "held-out pairs of other event types, not counted as targets": len(targets) - len(judged),
+            "targets already seen": len(judged) - len(possible),
             **excluded,
         }
         scored, seen, wanted = (_rows(one, rows) for one in (history.histories, mask.matrix, possible.matrix))
@@ -130,17 +132,29 @@ def counted(history: csr_array) -> csr_array:
     return with_values(history, np.ones(history.nnz, dtype=np.float32))
 
 
+def _judged(held_out: Interactions, names: tuple[str, ...]) -> Interactions:
+    """The pairs that count as targets."""
+    if not names:
+        return held_out
+    none = np.zeros(len(held_out), dtype=bool)
+    return held_out.where(none if held_out.kinds is None else held_out.kinds.having(names))
+
+
 def _evaluated(
-    held_out: Interactions, history: Interactions, mask: Interactions, targets: Interactions
+    held_out: tuple[Interactions, Interactions], history: Interactions, mask: Interactions, targets: Interactions
 ) -> tuple[NDArray[np.intp], dict[str, int]]:
-    """Rows of the users to evaluate, and how many are excluded for each reason, counted by their first one."""
+    """Rows of the users to evaluate, and how many are excluded for each reason, counted by their first one.
+
+    `held_out` are all held-out pairs, and those that count as targets.
+    """
     reasons = {
-        "users without targets": held_out.user_degrees == 0,
+        "users without targets": held_out[0].user_degrees == 0,
+        "users without a target of these event types": held_out[1].user_degrees == 0,
         "users with nothing left to recommend": mask.user_degrees == len(mask.items),
         "users whose targets are all left out": targets.user_degrees == 0,
         "users without a known history": history.user_degrees == 0,
     }
-    evaluated = np.ones(len(held_out.users), dtype=bool)
+    evaluated = np.ones(len(held_out[0].users), dtype=bool)
     notes = {}
     for reason, excluded in reasons.items():
         notes[reason] = int((evaluated & excluded).sum())

@@ -8,15 +8,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml._runtime.settings import nearest
 from corml.errors import UsageError, ascii_line
 from corml.evaluation import Comparison, Result
-from corml.evaluation.bootstrap import intervals
-from corml.evaluation.significance import compare, corrected
+from corml.evaluation.metrics import direction
+from corml.evaluation.significance.bootstrap import intervals
+from corml.evaluation.significance.tests import compare, corrected
 from corml.experiments.cell import Cell, Cost
 from corml.experiments.design import Design
 from corml.experiments.study import Entry, Study
-from corml.metrics import direction
-from corml.settings import nearest
 
 __all__ = ["assemble", "check_baseline"]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from corml.compiled import compilation
+from corml._runtime.compiled import compilation
 
 __all__ = ["Spent", "measured"]
 

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from corml import models
+from corml._runtime.settings import check, declared, values_of
 from corml.errors import DataError, UsageError, ascii_line
 from corml.evaluation.external_lists import by_user
-from corml.recommender import Recommender
-from corml.settings import check, declared, values_of
+from corml.models.recommender import Recommender
 
 if TYPE_CHECKING:
     from corml.evaluation.external_lists import ExternalLists

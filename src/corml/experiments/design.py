@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Self
 
 from corml.errors import UsageError, ascii_line
-from corml.evaluation.bootstrap import Bootstrap
-from corml.metrics import direction, parse, parse_all
+from corml.evaluation.metrics import direction, parse, parse_all
+from corml.evaluation.significance.bootstrap import Bootstrap
 
 __all__ = ["METRICS", "Design"]
 

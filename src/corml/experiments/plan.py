@@ -8,8 +8,8 @@ from corml.errors import UsageError
 from corml.experiments.cell import key_of
 from corml.experiments.contestants import Contestant
 from corml.experiments.design import Design
+from corml.experiments.tuning import space_of
 from corml.splits import Split
-from corml.tuning import space_of
 
 __all__ = ["Planned", "PlannedCell", "plan"]
 

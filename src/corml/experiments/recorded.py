@@ -10,7 +10,7 @@ import numpy as np
 from corml.errors import DataError, ModelFileError
 from corml.experiments.cell import Cell
 from corml.experiments.design import Design
-from corml.storage.facts import from_plain, is_deep
+from corml.persistence.facts import from_plain, is_deep
 
 __all__ = ["check_cell", "check_figures", "check_manifest", "is_outcome"]
 

@@ -3,12 +3,14 @@
 import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from dataclasses import asdict
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corml.console_progress import shown
+from corml._runtime.console_progress import shown
+from corml._runtime.progress import Asked
+from corml.data.interactions import Interactions
 from corml.errors import DataError, UsageError, ascii_line
 from corml.experiments import search
 from corml.experiments.analysis import assemble, check_baseline
@@ -20,11 +22,10 @@ from corml.experiments.recorded import check_figures, check_manifest
 from corml.experiments.run_cell import Runner
 from corml.experiments.store import MANIFEST, Folder, Memory, Store
 from corml.experiments.study import Study
-from corml.interactions import Interactions
-from corml.progress import Asked
+from corml.models.saved.model_file import environment
+from corml.persistence.locks import held
 from corml.splits import Split
 from corml.splits import split as split_data
-from corml.storage.model_file import environment
 
 if TYPE_CHECKING:
     from corml.evaluation.external_lists import ExternalLists
@@ -43,6 +44,7 @@ def compare(
     metrics: str | Sequence[str] = METRICS,
     primary: str = "ndcg@10",
     baseline: str | None = None,
+    targets: str | Sequence[str] | None = None,
     seeds: int = 1,
     trials: int = 0,
     seconds: float | None = None,
@@ -58,10 +60,12 @@ def compare(
 
     `models` are names with settings ("ease:l2=500"), models, or "label=file" of lists; a mapping gives them labels.
     `data` are interactions, which are split by ratio, a split, or several splits, over which figures are averaged.
+    With `targets="purchase"` only held-out pairs with such an event count as relevant, as for `evaluate`.
     `primary` is the metric that decides, named beforehand. Models with a seed are fitted with `seeds` of them. With
     `trials` or processor `seconds` every model is tuned on the valid part as well, each within that budget. Everyone is
     compared with `baseline`, without it with the best. With `folder` every finished cell is kept there: the same call
-    goes on from them. A model that fails is reported in the study, and the others finish.
+    continues from them, and a call of another process meanwhile is refused. A model that fails is reported in the
+    study, and the others finish.
     """
     design = Design.of(
         metrics,
@@ -76,16 +80,17 @@ def compare(
     )
     everyone = contestants(models, lists)
     splits = _splits(data)
+    splits = splits if targets is None else tuple(one.judging(targets) for one in splits)
     rows = plan(everyone, splits, design)
     check_baseline(design, [row.label for row in rows])
     if any(row.tuned for row in rows):
         search.require()
     manifest = _manifest(design, rows, splits, command)
-    store = Memory() if folder is None else _opened(folder, manifest)
-    with shown(progress) as report:
+    with nullcontext() if folder is None else held(folder, folder=True), shown(progress) as report:
+        store = Memory() if folder is None else _opened(folder, manifest)
         runner = Runner(design=design, store=store, command=command, progress=report)
         run_cells([cell for row in rows for cell in row.cells], runner, notify or _nobody)
-    return _study(manifest, store)
+        return _study(manifest, store)
 
 
 def read_study(folder: str | os.PathLike[str]) -> Study:
@@ -183,26 +188,16 @@ def _short(fingerprints: Sequence[str]) -> str:
 
 
 def run_cells(cells: Sequence[PlannedCell], runner: Runner, notify: Notify) -> None:
-    """Run every cell once: those that another process is at are looked at again when the others are done."""
+    """Run every cell that is not finished; one that failed is tried again."""
     pace = _Pace(len(cells), runner, notify)
-    busy = [cell for cell in cells if not _attend(cell, runner, pace, wait=False)]
-    for cell in busy:
-        _attend(cell, runner, pace, wait=True)
-
-
-def _attend(planned: PlannedCell, runner: Runner, pace: "_Pace", *, wait: bool) -> bool:
-    """Run a cell, unless it is finished; false if another process is at it. One that failed is tried again."""
-    with runner.store.claim(planned.key, wait=wait) as mine:
-        if not mine:
-            return False
+    for planned in cells:
         known = runner.store.cell(planned.key)
         if known is not None and not known.error:
             pace.found(known)
-            return True
+            continue
         cell = runner.run(planned)
         runner.store.keep(cell)
-    pace.ran(planned, cell)
-    return True
+        pace.ran(planned, cell)
 
 
 class _Pace:

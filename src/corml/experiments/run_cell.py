@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from corml import memory
+from corml._runtime import memory
+from corml._runtime.progress import Progress
 from corml.errors import CormlError, ascii_line
 from corml.evaluation import Result, evaluate, evaluate_lists
 from corml.evaluation.early_stopping import early_stopping
@@ -17,8 +18,7 @@ from corml.experiments.design import Design
 from corml.experiments.plan import PlannedCell
 from corml.experiments.search import best_settings
 from corml.experiments.store import Store
-from corml.progress import Progress
-from corml.storage.model_file import environment
+from corml.models.saved.model_file import environment
 
 __all__ = ["Runner"]
 

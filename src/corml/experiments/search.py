@@ -2,10 +2,10 @@
 
 from typing import Any
 
+from corml._runtime.progress import Progress
 from corml.experiments.design import Design
 from corml.experiments.plan import PlannedCell
 from corml.experiments.store import Store
-from corml.progress import Progress
 
 __all__ = ["best_settings", "require"]
 
@@ -14,30 +14,23 @@ ANY_NUMBER = 10_000  # of trials, where only seconds are limited
 
 def require() -> None:
     """Say that tuning is not possible before anything is fitted."""
-    from corml.tuning import lazy_optuna
+    from corml.experiments.tuning import lazy_optuna
 
     lazy_optuna.require()
 
 
 def best_settings(cell: PlannedCell, design: Design, store: Store, progress: Progress | None) -> dict[str, Any]:
-    """Settings, the score on the valid part, trials and seconds of the search; made once, then read.
-
-    Another process that needs the same search waits for it.
-    """
+    """Settings, the score on the valid part, trials and seconds of the search; made once, then read."""
     assert cell.search is not None
     kept = store.tuning(cell.search)
-    if kept is not None:
-        return kept
-    with store.claim(f"{cell.search}.search", wait=True):
-        kept = store.tuning(cell.search)
-        if kept is None:
-            kept = _search(cell, design, store, progress)
-            store.keep_tuning(cell.search, kept)
+    if kept is None:
+        kept = _search(cell, design, store, progress)
+        store.keep_tuning(cell.search, kept)
     return kept
 
 
 def _search(cell: PlannedCell, design: Design, store: Store, progress: Progress | None) -> dict[str, Any]:
-    from corml.tuning import tune
+    from corml.experiments.tuning import tune
 
     assert cell.contestant.model is not None
     assert cell.search is not None

@@ -3,24 +3,22 @@
     FOLDER/study.json            what was planned: split, metrics, the primary one, entries and their cells
     FOLDER/cells/KEY.json        one finished (or failed) cell
     FOLDER/tuning/KEY.json       best settings of one model and what finding them took; KEY.journal its trials
-    FOLDER/.locks/KEY            who is at work on it
+    FOLDER/.lock                 which process works here
 
-Files are written whole or not at all. A process locks a cell while it works on it. The system takes the lock back
-however the process ends, so several processes share a folder without doing anything twice, and what a killed one was at
-is done again. Where the system has no such locks, cells may be done twice, with the same outcome.
+Files are written whole or not at all. One process works in a folder at a time, because a study is one plan and one set
+of tables; the system takes its lock back however it ends, and what a killed process was at is done again.
 """
 
-import contextlib
 import json
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, Protocol
 
 from corml.errors import DataError, ascii_line
 from corml.experiments.cell import Cell
 from corml.experiments.recorded import check_cell, is_outcome
-from corml.storage import atomic
+from corml.persistence import atomic
 
 __all__ = ["MANIFEST", "Folder", "Memory", "Store"]
 
@@ -44,9 +42,6 @@ class Store(Protocol):
 
     def journal(self, key: str) -> str | None:
         """The file that keeps the trials of a search, if there is one."""
-
-    def claim(self, key: str, *, wait: bool = False) -> contextlib.AbstractContextManager[bool]:
-        """The right to work on something; false if another process has it."""
 
 
 class Memory:
@@ -76,22 +71,18 @@ class Memory:
         """None: trials are kept in memory."""
         return None
 
-    def claim(self, key: str, *, wait: bool = False) -> contextlib.AbstractContextManager[bool]:
-        """Always granted: nobody else is here."""
-        return contextlib.nullcontext(True)
-
 
 class Folder:
     """Cells in a folder."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._cells, self._tuning, self._locks = (self.path / name for name in ("cells", "tuning", ".locks"))
+        self._cells, self._tuning = self.path / "cells", self.path / "tuning"
 
     def create(self) -> None:
         """Make the folder, or use the one there is."""
         try:
-            for folder in (self._cells, self._tuning, self._locks):
+            for folder in (self._cells, self._tuning):
                 folder.mkdir(parents=True, exist_ok=True)
         except OSError as fault:
             raise DataError(
@@ -138,15 +129,6 @@ class Folder:
         """The file that keeps the trials of a search."""
         return str(self._tuning / f"{key}.journal")
 
-    @contextlib.contextmanager
-    def claim(self, key: str, *, wait: bool = False) -> Iterator[bool]:
-        """Lock a cell; the file of the lock stays, because another process may just have opened it."""
-        handle = os.open(self._locks / key, os.O_RDWR | os.O_CREAT | getattr(os, "O_CLOEXEC", 0), 0o666)
-        try:
-            yield _lock(handle, wait=wait)
-        finally:
-            os.close(handle)
-
     def _read_json(self, path: Path, holds: Callable[[Any], bool] = bool) -> dict[str, Any] | None:
         try:
             plain = json.loads(path.read_bytes())
@@ -157,18 +139,6 @@ class Folder:
         if not isinstance(plain, dict) or not holds(plain):
             raise DataError(f"{ascii_line(path, 200)} is damaged: delete it, and run again.")
         return plain
-
-
-def _lock(handle: int, *, wait: bool) -> bool:
-    try:
-        import fcntl
-    except ImportError:  # not POSIX: see above
-        return True
-    try:
-        fcntl.flock(handle, fcntl.LOCK_EX | (0 if wait else fcntl.LOCK_NB))
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _json(value: dict[str, Any]) -> bytes:

@@ -11,16 +11,15 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml import charts
+from corml._runtime.settings import nearest
 from corml.errors import UsageError, ascii_line, printable, printable_json
-from corml.evaluation import Comparison, Result
+from corml.evaluation import Comparison, Result, charts
+from corml.evaluation.metrics import direction, parse
 from corml.experiments.cell import Cell, Cost
 from corml.experiments.design import Design
 from corml.experiments.grid import clean, latex_text, markdown_text
-from corml.experiments.tables import frame, record, remarks, scores, tests
-from corml.metrics import direction, parse
-from corml.settings import nearest
-from corml.storage import atomic
+from corml.experiments.tables import frame, in_short, record, remarks, scores, tests
+from corml.persistence import atomic
 
 if TYPE_CHECKING:
     import polars
@@ -174,6 +173,10 @@ class Study:
         return (
             "\n\n".join([scores(self).text(), *([tests(self).text()] * bool(self.comparisons)), *remarks(self)]) + "\n"
         )
+
+    def brief(self) -> str:
+        """The scores, and who is best, in short: without the table of tests."""
+        return f"{scores(self).text()}\n\n" + "\n".join(in_short(self))
 
     def to_markdown(self) -> str:
         """The same for a README or an issue."""

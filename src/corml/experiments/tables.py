@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from corml.evaluation.significance import LEVEL, Comparison
+from corml.evaluation.significance.tests import LEVEL, Comparison
 from corml.experiments.grid import BEST, SECOND, Grid, Value, clean
 
 if TYPE_CHECKING:
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
     from corml.experiments.study import Entry, Study
 
-__all__ = ["frame", "record", "remarks", "scores", "tests"]
+__all__ = ["frame", "in_short", "record", "remarks", "scores", "tests"]
 
 NONE = Value("–")
 SMALLEST = 1e-4  # p below this is not written out
@@ -83,16 +83,41 @@ def remarks(study: "Study") -> list[str]:
             f"method over {study.family} {'test' if study.family == 1 else 'tests'} of each kind. {_verdict(study)}"
         )
     lines += [f"Failed: {entry.label}: {entry.error}" for entry in study.failed]
-    lines += [f"{entry.label}: {note}" for entry in study for note in entry.notes]
+    lines += _notes(study)
     versions = {str(cell.environment.get("corml")) for entry in study for cell in entry.cells}
     if len(versions) > 1:
         lines.append(f"The cells were made with different versions of corml: {', '.join(sorted(versions))}.")
     return [clean(line) for line in lines]
 
 
+def in_short(study: "Study") -> list[str]:
+    """What a person needs to read the scores: which metric decides, who is best and whether that may be chance."""
+    design = study.design
+    lines = [
+        f"{design.primary} decides; {len(study.users):,} users; ±: {design.confidence:.0%} interval; "
+        "* best, † runner-up"
+    ]
+    if study.best and study.comparisons:
+        lines.append(f"{study.best.label} is best. {_verdict(study)}")
+    lines += [f"Failed: {entry.label}: {entry.error}" for entry in study.failed]
+    return [clean(line) for line in [*lines, *_notes(study)]]
+
+
+def _notes(study: "Study") -> list[str]:
+    """What was left out and warnings, each once, with the entries it is about."""
+    labels: dict[str, list[str]] = {}
+    for entry in study:
+        for note in entry.notes:
+            labels.setdefault(note, []).append(entry.label)
+    done = sum(entry.done for entry in study)
+    return [
+        f"{'all models' if len(about) >= max(done, 2) else ', '.join(about)}: {note}" for note, about in labels.items()
+    ]
+
+
 def frame(study: "Study") -> "polars.DataFrame":
     """One row for each entry and metric, with everything that is known of it."""
-    from corml.lazy_polars import polars
+    from corml._runtime.lazy_polars import polars
 
     rows = [_facts(study, entry, metric) for entry in study for metric in study.design.metrics]
     kinds = {"text": polars.String, "flag": polars.Boolean, "number": polars.Float64, "count": polars.Int64}

@@ -18,9 +18,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml._runtime.parallel import blas
 from corml.errors import NumericalError
 from corml.linalg.spd import spd_inverse
-from corml.parallel import blas
 
 __all__ = ["ARRAYS_ALIVE", "TILE", "Solution", "norm", "solve", "suggested_rho"]
 

@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.compiled import inner, njit
+from corml._runtime.compiled import inner, njit
+from corml._runtime.parallel import over_rows
 from corml.linalg.topk import any_above, pattern
-from corml.parallel import over_rows
 
 __all__ = ["Bounded"]
 
@@ -32,6 +32,7 @@ MORE, LESS, NOTHING = np.float32(1) + SLACK, np.float32(1) - SLACK, np.float32(-
 TOUCHED, BEGUN = np.uint8(1), np.uint8(2)  # what happened to a chunk: it has entries of h; its first coordinates
 
 Array = NDArray[Any]
+Arrays = tuple[Array, ...]
 
 
 @dataclass(frozen=True)
@@ -78,51 +79,53 @@ class Bounded:
         Equal scores stand in item order; −1 and −inf where a list is short. Rows of `seen` and `allowed` are sorted;
         one row holds for all histories.
         """
-        rows = X.shape[0]
-        columns = np.full((rows, k), -1, dtype=np.int64)
-        scores = np.full((rows, k), -np.inf, dtype=np.float32)
-        work = np.zeros(rows, dtype=np.int64)
-        history, excluded, only = (X.indptr, X.indices, X.data), pattern(seen, rows), pattern(allowed, rows)
-        arrays = self.H.indptr, self.H.indices, self.H.data, self.left, self.right, self.own, self.order, self.place
-
-        def ranked(a: int, b: int) -> None:
-            p, h, states, near, bounds, best, guess = self._space(k)
-            given = *history, *excluded, *arrays
-            if allowed is not None:
-                _among(*given, p, h, states, *only, self.noise, columns, scores, work, a, b)
-            else:
-                index, space = (self.heads, self.tails, self.norms), (near, bounds, best, guess)
-                _ranked(*given, p, h, states, *index, *space, self.noise, columns, scores, work, a, b)
-
-        over_rows(ranked, rows, smallest=16)
-        return columns, scores, work
+        rows, out = X.shape[0], _lists(X.shape[0], k)
+        history = X.indptr, X.indices, X.data
+        limits = pattern(seen, rows), None if allowed is None else pattern(allowed, rows)
+        over_rows(lambda a, b: self._rank(history, limits, self._space(k), out, a, b), rows, smallest=16)
+        return out
 
     def one(self, history: Array, k: int, seen: Array, allowed: Array | None) -> tuple[Array, Array]:
         """The same for one history, by item numbers, each once: for a service, where matrices would take the time."""
-        columns = np.full((1, k), -1, dtype=np.int64)
-        scores = np.full((1, k), -np.inf, dtype=np.float32)
-        work = np.zeros(1, dtype=np.int64)
-        p, h, states, near, bounds, best, guess = self._kept_space(k)
-        arrays = self.H.indptr, self.H.indices, self.H.data, self.left, self.right, self.own, self.order, self.place
-        given = *_row(history), np.ones(len(history), dtype=np.float32), *_row(seen), *arrays
-        if allowed is not None:
-            _among(*given, p, h, states, *_row(allowed), self.noise, columns, scores, work, 0, 1)
-        else:
-            index, space = (self.heads, self.tails, self.norms), (near, bounds, best, guess)
-            _ranked(*given, p, h, states, *index, *space, self.noise, columns, scores, work, 0, 1)
-        return columns[0], scores[0]
+        out = _lists(1, k)
+        given = *_row(history), np.ones(len(history), dtype=np.float32)
+        limits = _row(seen), None if allowed is None else _row(allowed)
+        self._rank(given, limits, self._kept_space(k), out, 0, 1)
+        return out[0][0], out[1][0]
 
-    def _kept_space(self, k: int) -> tuple[Array, ...]:
+    def _rank(self, history: Arrays, limits: Any, space: tuple[Arrays, Arrays], out: Arrays, a: int, b: int) -> None:
+        """Write the lists of some rows, by one thread."""
+        factors = self.H.indptr, self.H.indices, self.H.data, self.left, self.own, self.place
+        (seen, only), items, (sums, bounds) = limits, (self.right, self.order), space
+        if only is not None:
+            _among(history, seen, only, factors, items, sums, self.noise, out, a, b)
+        else:
+            index = self.heads, self.tails, self.norms
+            _ranked(history, seen, factors, items, index, sums, bounds, self.noise, out, a, b)
+
+    def _kept_space(self, k: int) -> tuple[Arrays, Arrays]:
         """The space of this thread: every search leaves it as it was, so only its list depends on k."""
         if not hasattr(self._spaces, "arrays"):
-            self._spaces.arrays = self._space(1)[:5]
-        return *self._spaces.arrays, np.empty(k, np.int64), np.empty(k, np.float32)
+            self._spaces.arrays = self._space(1)
+        sums, (near, bounds, _, _) = self._spaces.arrays
+        return sums, (near, bounds, np.empty(k, np.int64), np.empty(k, np.float32))
 
-    def _space(self, k: int) -> tuple[Array, ...]:
+    def _space(self, k: int) -> tuple[Arrays, Arrays]:
         """Arrays to work in: p, h and the chunks' states; h with the first coordinates, bounds, and a list of k."""
         n, rank = self.right.shape
         p, h, near, bounds = (np.zeros(size, dtype=np.float32) for size in (max(rank, HEAD), n, n, CHUNK))
-        return p, h, np.zeros(-(-n // CHUNK), dtype=np.uint8), near, bounds, np.empty(k, np.int64), np.empty(k, h.dtype)
+        return (p, h, np.zeros(-(-n // CHUNK), dtype=np.uint8)), (
+            near,
+            bounds,
+            np.empty(k, np.int64),
+            np.empty(k, h.dtype),
+        )
+
+
+def _lists(rows: int, k: int) -> tuple[Array, Array, Array]:
+    """Empty lists of items and scores, and how many items were multiplied in full."""
+    columns, scores = np.full((rows, k), -1, dtype=np.int64), np.full((rows, k), -np.inf, dtype=np.float32)
+    return columns, scores, np.zeros(rows, dtype=np.int64)
 
 
 def _row(items: Array) -> tuple[Array, Array]:
@@ -131,41 +134,36 @@ def _row(items: Array) -> tuple[Array, Array]:
 
 
 @njit(cache=True, nogil=True)
-def _ranked(  # type: ignore[no-untyped-def]
-    ptr, items, weights, seen_ptr, seen, h_ptr, h_cols, h_data, left, right, own, order, place, p, h, states,
-    heads, tails, norms, near, bounds, best, guess, noise, columns, scores, work, start, stop,
-):  # fmt: skip
+def _ranked(history, seen, factors, items, index, sums, bounds, noise, out, start, stop):  # type: ignore[no-untyped-def]
     """Lists of rows start to stop; what each does to h and the states is undone before the next."""
+    columns, scores, work = out
     for row in range(start, stop):
-        _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, place, p, h, states)
-        _exclude(seen_ptr, seen, row, place, h, states)
-        work[row] = _search(
-            right, order, p, h, states, heads, tails, norms, near, bounds, best, guess, noise, columns[row], scores[row]
-        )
-        _clear(h, states)
+        _add_history(history, factors, sums, row)
+        _exclude(seen, factors, sums, row)
+        work[row] = _search(items, index, sums, bounds, noise, columns[row], scores[row])
+        _clear(sums)
 
 
 @njit(cache=True, nogil=True)
-def _among(  # type: ignore[no-untyped-def]
-    ptr, items, weights, seen_ptr, seen, h_ptr, h_cols, h_data, left, right, own, order, place, p, h, states,
-    only_ptr, allowed, noise, columns, scores, work, start, stop,
-):  # fmt: skip
+def _among(history, seen, only, factors, items, sums, noise, out, start, stop):  # type: ignore[no-untyped-def]
     """The same, where only some items may be listed: all of these are scored."""
+    (only_ptr, allowed), (_, _, _, _, _, place), (columns, scores, work) = only, factors, out
     for row in range(start, stop):
-        _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, place, p, h, states)
-        _exclude(seen_ptr, seen, row, place, h, states)
+        _add_history(history, factors, sums, row)
+        _exclude(seen, factors, sums, row)
         line = min(row, len(only_ptr) - 2)
         for at in range(only_ptr[line], only_ptr[line + 1]):
             here = np.int64(place[allowed[at]])
-            if h[here] > NOTHING:
-                _score(here, right, order, p, h, noise, columns[row], scores[row])
+            if sums[1][here] > NOTHING:
+                _score(here, items, sums, noise, columns[row], scores[row])
                 work[row] += 1
-        _clear(h, states)
+        _clear(sums)
 
 
 @inner(fastmath={"contract"})
-def _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, place, p, h, states):  # type: ignore[no-untyped-def]
+def _add_history(history, factors, sums, row):  # type: ignore[no-untyped-def]
     """Sum the rows of `left` into p and those of H into h."""
+    (ptr, items, weights), (h_ptr, h_cols, h_data, left, own, place), (p, h, states) = history, factors, sums
     for c in range(len(p)):
         p[c] = 0
     for at in range(ptr[row], ptr[row + 1]):
@@ -183,7 +181,8 @@ def _add_history(ptr, items, weights, row, h_ptr, h_cols, h_data, left, own, pla
 
 
 @inner(inline="always")
-def _exclude(seen_ptr, seen, row, place, h, states):  # type: ignore[no-untyped-def]
+def _exclude(excluded, factors, sums, row):  # type: ignore[no-untyped-def]
+    (seen_ptr, seen), (_, _, _, _, _, place), (_, h, states) = excluded, factors, sums
     line = min(row, len(seen_ptr) - 2)
     for at in range(seen_ptr[line], seen_ptr[line + 1]):
         here = place[seen[at]]
@@ -192,7 +191,8 @@ def _exclude(seen_ptr, seen, row, place, h, states):  # type: ignore[no-untyped-
 
 
 @inner(inline="always")
-def _clear(h, states):  # type: ignore[no-untyped-def]
+def _clear(sums):  # type: ignore[no-untyped-def]
+    _, h, states = sums
     for chunk in range(len(states)):
         if states[chunk]:
             states[chunk] = 0
@@ -200,15 +200,16 @@ def _clear(h, states):  # type: ignore[no-untyped-def]
 
 
 @inner(inline="always")
-def _search(right, order, p, h, states, heads, tails, norms, near, bounds, best, guess, noise, columns, scores):  # type: ignore[no-untyped-def]
+def _search(items, index, sums, space, noise, columns, scores):  # type: ignore[no-untyped-def]
     """Score the items that may be among the best; returns how many."""
-    n, rank, last = len(h), right.shape[1], len(scores) - 1
+    (p, h, states), (heads, tails, norms), (near, bounds, best, guess) = sums, index, space
+    n, rank, last = len(h), items[0].shape[1], len(scores) - 1
     size, rest = np.sqrt(_dot(p, p, 0, rank)), np.sqrt(_dot(p, p, HEAD, rank))
     best[:], guess[:] = -1, 0
     for chunk in range(len(states)):
         if states[chunk]:
             _collect(h, chunk * CHUNK, min((chunk + 1) * CHUNK, n), best, guess)
-    scored = _score_all(best, h, right, order, p, h, noise, columns, scores)
+    scored = _score_all(best, h, items, sums, noise, columns, scores)
     best[:], guess[:] = -1, NOTHING
     for chunk in range(len(states)):
         low, high = chunk * CHUNK, min((chunk + 1) * CHUNK, n)
@@ -218,7 +219,7 @@ def _search(right, order, p, h, states, heads, tails, norms, near, bounds, best,
         states[chunk] = BEGUN
         _add_heads(p, heads, h, low, high, near)
         _collect(near, low, high, best, guess)
-    scored += _score_all(best, near, right, order, p, h, noise, columns, scores)
+    scored += _score_all(best, near, items, sums, noise, columns, scores)
     for chunk in range(len(states)):
         if states[chunk] == BEGUN:
             low, high = chunk * CHUNK, min((chunk + 1) * CHUNK, n)
@@ -226,7 +227,7 @@ def _search(right, order, p, h, states, heads, tails, norms, near, bounds, best,
             if any_above(bounds[: high - low], scores[last]):
                 for at in range(low, high):
                     if bounds[at - low] >= scores[last] and near[at] > NOTHING:
-                        _score(at, right, order, p, h, noise, columns, scores)
+                        _score(at, items, sums, noise, columns, scores)
                         scored += 1
     return scored
 
@@ -242,20 +243,21 @@ def _collect(values, low, high, best, guess):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def _score_all(best, values, right, order, p, h, noise, columns, scores):  # type: ignore[no-untyped-def]
+def _score_all(best, values, items, sums, noise, columns, scores):  # type: ignore[no-untyped-def]
     """Score the places collected, and take them out of the values; returns how many."""
     scored = 0
     for at in range(len(best)):
         if best[at] >= 0:
-            _score(best[at], right, order, p, h, noise, columns, scores)
+            _score(best[at], items, sums, noise, columns, scores)
             values[best[at]] = NOTHING
             scored += 1
     return scored
 
 
 @inner()
-def _score(here, right, order, p, h, noise, columns, scores):  # type: ignore[no-untyped-def]
+def _score(here, items, sums, noise, columns, scores):  # type: ignore[no-untyped-def]
     """The one way to a score, so that items that are alike have the same."""
+    (right, order), (p, h, _) = items, sums
     item = np.int64(order[here])
     _enter(columns, scores, item, h[here] + _dot(p, right[item], 0, right.shape[1]), noise)
 

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["filled", "rows_or_none"]
+__all__ = ["entries_of", "filled", "rows_or_none"]
 
 Whole = NDArray[np.integer[Any]]
 
@@ -18,6 +18,14 @@ def filled(pattern: csr_array, rows: Whole, columns: Whole) -> NDArray[np.bool_]
     stored = np.append(np.repeat(first, np.diff(pattern.indptr)) + pattern.indices, -1)
     cells = np.where(columns >= 0, first[rows] + columns, -2)
     return np.asarray(stored[np.searchsorted(stored[:-1], cells)] == cells)
+
+
+def entries_of(matrix: csr_array, rows: Whole) -> NDArray[np.int64]:
+    """Where the entries of `rows_or_none` are stored in the matrix, whose rows are sorted."""
+    there = rows[rows >= 0]
+    first, lengths = matrix.indptr[there].astype(np.int64), np.diff(matrix.indptr)[there]
+    stored: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
+    return stored
 
 
 def rows_or_none(matrix: csr_array, rows: Whole) -> csr_array:

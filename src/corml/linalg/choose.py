@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.compiled import inner, njit
+from corml._runtime.compiled import inner, njit
+from corml._runtime.parallel import over_rows
 from corml.linalg.closeness import Closeness, close
-from corml.parallel import over_rows
 
 __all__ = ["Categories", "choose"]
 
@@ -44,35 +44,27 @@ def choose(
     """
     chosen = np.full((len(columns), k), -1, dtype=np.int32)
     values, caps = categories or (csr_array((1, 1), dtype=np.float32), np.zeros(0, dtype=np.int64))
-    limits = values.indptr, values.indices, caps
+    given = columns, scores, blocked, closeness.arrays(), (values.indptr, values.indices, caps)
     width = min(pool, columns.shape[1]) if diversity > 0 else 0
 
     def work(a: int, b: int) -> None:
         space = np.zeros(width, np.int64), np.zeros(width), np.zeros(width), np.zeros(width, np.int64)
-        _choose(columns, scores, blocked, diversity, *closeness.arrays(), *limits, *space, chosen, a, b)
+        _choose(*given, diversity, space, chosen, a, b)
 
     over_rows(work, len(columns), smallest=16)
     return chosen
 
 
 @njit(cache=True, nogil=True)
-def _choose(  # type: ignore[no-untyped-def]
-    columns, scores, blocked, diversity,
-    by_row, s_ptr, s_cols, s_data, w_ptr, w_cols, w_data,
-    cat_ptr, cats, caps, places, relevance, near, compared, chosen, start, stop,
-):  # fmt: skip
+def _choose(columns, scores, blocked, closeness, limits, diversity, space, chosen, start, stop):  # type: ignore[no-untyped-def]
     """Lists of rows start to stop. `places` are those of the pool; −1 takes a candidate out of it."""
+    (cat_ptr, cats, caps), (places, relevance, near, compared) = limits, space
     counts, k = np.zeros(len(caps), np.int64), chosen.shape[1]
     for row in range(start, stop):
-        size, after = _pool(columns[row], blocked[row], places)
+        items = columns[row]
+        size, after = _pool(items, blocked[row], places)
         _relevance(scores[row], places, size, relevance)
-        scale = 0.0
-        for one in range(min(k, size)):
-            for other in range(one):
-                pair = columns[row, places[one]], columns[row, places[other]]
-                value = close(pair[0], pair[1], by_row, s_ptr, s_cols, s_data, w_ptr, w_cols, w_data)
-                scale = max(scale, abs(value))
-        scale = scale if scale > 0 else 1.0
+        scale = _scale(items, places, min(k, size), closeness)
         for at in range(size):
             near[at], compared[at] = -np.inf, 0
         count = 0
@@ -81,20 +73,29 @@ def _choose(  # type: ignore[no-untyped-def]
             if first < 0:
                 break
             if compared[first] < count:  # its value may be lower than it seems
-                pair = columns[row, places[first]], columns[row, chosen[row, compared[first]]]
-                value = close(pair[0], pair[1], by_row, s_ptr, s_cols, s_data, w_ptr, w_cols, w_data)
+                value = close(items[places[first]], items[chosen[row, compared[first]]], closeness)
                 near[first] = max(near[first], value / scale)
                 compared[first] += 1
                 continue
-            if _fits(columns[row, places[first]], cat_ptr, cats, caps, counts):
+            if _fits(items[places[first]], limits, counts):
                 chosen[row, count] = places[first]
                 count += 1
             places[first] = -1
-        count = _fill(columns[row], blocked[row], after, cat_ptr, cats, caps, counts, chosen[row], count)
+        count = _fill(items, blocked[row], after, limits, counts, chosen[row], count)
         for at in range(count if len(caps) else 0):
-            item = columns[row, chosen[row, at]]
+            item = items[chosen[row, at]]
             for cell in range(cat_ptr[item], cat_ptr[item + 1]):
                 counts[cats[cell]] = 0
+
+
+@inner()
+def _scale(items, places, count, closeness):  # type: ignore[no-untyped-def]
+    """The largest closeness, in size, of two of the first so many; 1 if there is none."""
+    largest = 0.0
+    for one in range(count):
+        for other in range(one):
+            largest = max(largest, abs(close(items[places[one]], items[places[other]], closeness)))
+    return largest if largest > 0 else 1.0
 
 
 @inner()
@@ -138,8 +139,9 @@ def _first(places, size, relevance, near, compared, diversity):  # type: ignore[
 
 
 @inner()
-def _fits(item, cat_ptr, cats, caps, counts):  # type: ignore[no-untyped-def]
+def _fits(item, limits, counts):  # type: ignore[no-untyped-def]
     """Whether a list may have the item too; if so, it is counted in each of its categories."""
+    cat_ptr, cats, caps = limits
     if len(caps) == 0:
         return True
     for cell in range(cat_ptr[item], cat_ptr[item + 1]):
@@ -151,10 +153,10 @@ def _fits(item, cat_ptr, cats, caps, counts):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def _fill(columns, blocked, at, cat_ptr, cats, caps, counts, chosen, count):  # type: ignore[no-untyped-def]
+def _fill(columns, blocked, at, limits, counts, chosen, count):  # type: ignore[no-untyped-def]
     """Take what is left in its order."""
     while count < len(chosen) and at < len(columns) and columns[at] >= 0:
-        if not blocked[at] and _fits(columns[at], cat_ptr, cats, caps, counts):
+        if not blocked[at] and _fits(columns[at], limits, counts):
             chosen[count] = at
             count += 1
         at += 1

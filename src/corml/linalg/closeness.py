@@ -7,9 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.compiled import inner, njit
+from corml._runtime.compiled import inner, njit
+from corml._runtime.parallel import over_rows
 from corml.linalg.scaling import power, scaled
-from corml.parallel import over_rows
+from corml.linalg.topk import first_from
 
 __all__ = ["Closeness", "close"]
 
@@ -37,28 +38,26 @@ class Closeness:
         return cls(profiles=scaled(by_item, rows=lengths).astype(np.float32))
 
     def between(self, left: Array, right: Array) -> NDArray[np.float64]:
-        """Closeness of each item on the left with the one beside it on the right."""
+        """Closeness of each item on the left with its counterpart on the right."""
         values, arrays = np.zeros(len(left)), self.arrays()
         one, other = (np.ascontiguousarray(side, dtype=np.int64) for side in (left, right))
-        over_rows(lambda a, b: _between(one, other, *arrays, values, a, b), len(values))
+        over_rows(lambda a, b: _between(one, other, arrays, values, a, b), len(values))
         return values
 
     def arrays(self) -> tuple[Any, ...]:
-        """What kernels take for it, after the numbers of two items."""
-        return self.by_row, *_parts(self.pairs), *_parts(self.profiles)
-
-
-def _parts(matrix: csr_array) -> tuple[Array, Array, Array]:
-    return matrix.indptr, matrix.indices, matrix.data
+        """What kernels take for it: the factors a, S, and w."""
+        return self.by_row, *((one.indptr, one.indices, one.data) for one in (self.pairs, self.profiles))
 
 
 @inner()
-def close(i, j, by_row, s_ptr, s_cols, s_data, w_ptr, w_cols, w_data):  # type: ignore[no-untyped-def]
+def close(i, j, closeness):  # type: ignore[no-untyped-def]
     """Closeness of two items, added up in double precision."""
+    by_row, (s_ptr, s_cols, s_data), (w_ptr, w_cols, w_data) = closeness
     total = 0.0
     if len(by_row):
-        at = _place(s_cols, np.int64(s_ptr[i]), np.int64(s_ptr[i + 1]), j)
-        if at >= 0:
+        end = np.int64(s_ptr[i + 1])
+        at = first_from(s_cols, np.int64(s_ptr[i]), end, j)
+        if at < end and s_cols[at] == j:
             total += np.float64(by_row[i]) * np.float64(s_data[at])
     if len(w_data):
         total += _sparse_product(i, j, w_ptr, w_cols, w_data)
@@ -72,7 +71,7 @@ def _sparse_product(i, j, ptr, cols, data):  # type: ignore[no-untyped-def]
         i, j = j, i
     product, low, high = 0.0, np.int64(ptr[j]), np.int64(ptr[j + 1])
     for at in range(ptr[i], ptr[i + 1]):
-        low = _first_from(cols, low, high, cols[at])
+        low = first_from(cols, low, high, cols[at])
         if low == high:
             break
         if cols[low] == cols[at]:
@@ -80,26 +79,7 @@ def _sparse_product(i, j, ptr, cols, data):  # type: ignore[no-untyped-def]
     return product
 
 
-@inner()
-def _place(cols, low, high, wanted):  # type: ignore[no-untyped-def]
-    """Where in sorted columns one stands; −1 if it does not."""
-    at = _first_from(cols, low, high, wanted)
-    return at if at < high and cols[at] == wanted else -1
-
-
-@inner()
-def _first_from(cols, low, high, least):  # type: ignore[no-untyped-def]
-    """Where in sorted columns the first stands that is not below `least`."""
-    while low < high:
-        middle = (low + high) // 2
-        if cols[middle] < least:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
 @njit(cache=True, nogil=True)
-def _between(left, right, by_row, s_ptr, s_cols, s_data, w_ptr, w_cols, w_data, values, start, stop):  # type: ignore[no-untyped-def]
+def _between(left, right, closeness, values, start, stop):  # type: ignore[no-untyped-def]
     for at in range(start, stop):
-        values[at] = close(left[at], right[at], by_row, s_ptr, s_cols, s_data, w_ptr, w_cols, w_data)
+        values[at] = close(left[at], right[at], closeness)

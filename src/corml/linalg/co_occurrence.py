@@ -1,7 +1,7 @@
 """For each item those that share most with it: rows of RᵀΩR made one at a time, of which only the strongest are kept.
 
 A row is added up in a dense array. Which columns it has is noted by sixteens, so that they are read in ascending order
-without being sorted, and without a look at the whole array where the catalogue is large.
+without being sorted, and without reading the whole array where the catalogue is large.
 """
 
 from typing import Any, NamedTuple
@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.compiled import njit
-from corml.linalg.pairs import chunks
+from corml._runtime.compiled import inner, njit
+from corml._runtime.parallel import each, over_rows
+from corml.linalg.gram import chunks
 from corml.linalg.sides import Sides
-from corml.parallel import each, over_rows
 
 __all__ = ["Strongest", "reached", "strongest_pairs", "strongest_rows"]
 
@@ -57,15 +57,14 @@ def strongest_rows(
     sides: Sides, weights: Values, ranking: tuple[Values, NDArray[np.int32]], most: int, start: int, stop: int
 ) -> Strongest:
     """The rows of items from `start` to `stop`, by one thread; `ranking` are strengths and numbers of columns."""
-    (ptr, cols, data), (i_ptr, i_users, i_data) = sides
-    n = len(sides.items)
-    room = int(np.minimum(_reached(i_ptr, i_users, ptr, start, stop), min(n, most)).sum())
-    kept, values, sizes = np.empty(room, np.int32), np.empty(room, np.float32), np.zeros(stop - start, np.int64)
+    n, (i_ptr, i_users, _) = len(sides.items), sides.items
+    size = int(np.minimum(_reached(i_ptr, i_users, sides.users.indptr, start, stop), min(n, most)).sum())
+    kept, values, sizes = np.empty(size, np.int32), np.empty(size, np.float32), np.zeros(stop - start, np.int64)
     noted = np.zeros(8 * (n // 128 + 1), np.uint8)
-    scratch = np.zeros(n + 128, np.float32), noted, noted.view(np.uint64), np.empty(n, np.int32), np.empty(n, np.int32)
-    ranks = np.empty(n, np.float32), np.empty(n, np.float32)
-    given = i_ptr, i_users, ptr, cols, i_data, data, weights, *ranking, most
-    whole = _strongest(*given, kept, values, sizes, *scratch, *ranks, start, stop)
+    row = np.zeros(n + 128, np.float32), noted, noted.view(np.uint64)
+    scratch = np.empty(n, np.int32), np.empty(n, np.int32), np.empty(n, np.float32), np.empty(n, np.float32)
+    how, out = (weights, *ranking), (kept, values, sizes)
+    whole = _strongest(*sides.arrays, how, most, out, row, scratch, start, stop)
     used = int(sizes.sum())
     return Strongest(kept[:used].copy(), values[:used].copy(), sizes, bool(whole))
 
@@ -91,45 +90,21 @@ def _reached(i_ptr, i_users, ptr, start, stop):  # type: ignore[no-untyped-def]
 
 
 @njit(cache=True, nogil=True)
-def _strongest(  # type: ignore[no-untyped-def]
-    i_ptr, i_users, ptr, cols, i_data, data, weights, strength, numbers, most, kept, values, sizes,
-    row, noted, eights, found, equals, rank, heap, start, stop,
-):  # fmt: skip
+def _strongest(by_user, by_item, data, i_data, how, most, out, sums, scratch, start, stop):  # type: ignore[no-untyped-def]
+    """Write the rows of some items one after the other; whether nothing was left out."""
+    (_, _, numbers), (kept, values, sizes), (row, _, _), (columns, equals, rank, heap) = how, out, sums, scratch
     at, whole = 0, True
     for item in range(start, stop):
-        for entry in range(np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])):
-            user = i_users[entry]
-            weight = weights[user]
-            if i_data is not None:
-                weight *= i_data[entry]
-            for other in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
-                column = cols[other]
-                if data is None:
-                    row[column] += weight
-                else:
-                    row[column] += weight * data[other]
-                noted[column >> np.uint32(4)] = 1
-        row[item] = 0
-        size = 0
-        for eight in range(len(eights)):
-            if eights[eight] == 0:
-                continue
-            for group in range(8 * eight, 8 * eight + 8):
-                if noted[group]:
-                    for column in range(16 * group, 16 * group + 16):
-                        if row[column] > 0:
-                            found[size] = column
-                            rank[size] = heap[size] = row[column] * strength[column]
-                            size += 1
-            eights[eight] = 0
+        _add_row(by_user, by_item, data, i_data, how, sums, item)
+        size = _columns_of_row(how, sums, scratch)
         limit, last = np.float32(0), np.int32(0)
         if size > most:
             whole = False
             limit = _select(heap, size, size - most)
-            last = _last_of_equals(numbers, found, rank, limit, size, most, equals)
+            last = _last_of_equals(numbers, columns, rank, limit, size, most, equals)
         first = at
         for place in range(size):
-            column = found[place]
+            column = columns[place]
             if rank[place] > limit or (rank[place] == limit and numbers[column] <= last):
                 kept[at], values[at] = column, row[column]
                 at += 1
@@ -138,17 +113,53 @@ def _strongest(  # type: ignore[no-untyped-def]
     return whole
 
 
-@njit(cache=True, nogil=True)
-def _last_of_equals(numbers, found, rank, limit, size, most, equals):  # type: ignore[no-untyped-def]
-    """Of the columns at the limit as many may stay as there is room for: the number of the last that does."""
-    room, count = most, 0
+@inner()
+def _add_row(by_user, by_item, data, i_data, how, sums, item):  # type: ignore[no-untyped-def]
+    """Add up the row of an item, and note its columns by sixteens."""
+    (ptr, cols), (i_ptr, i_users), (weights, _, _), (row, noted, _) = by_user, by_item, how, sums
+    for entry in range(np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])):
+        user = i_users[entry]
+        weight = weights[user]
+        for other in range(np.uint64(ptr[user]), np.uint64(ptr[user + 1])):
+            column = cols[other]
+            if data is None:
+                row[column] += weight
+            else:  # the product of both values first: the same both ways, to the last bit
+                row[column] += weight * (i_data[entry] * data[other])
+            noted[column >> np.uint32(4)] = 1
+    row[item] = 0
+
+
+@inner()
+def _columns_of_row(how, sums, scratch):  # type: ignore[no-untyped-def]
+    """Columns of the row in ascending order, with their ranks; notes are cleared. Gives how many there are."""
+    (_, strength, _), (row, noted, eights), (columns, _, rank, heap) = how, sums, scratch
+    size = 0
+    for eight in range(len(eights)):
+        if eights[eight] == 0:
+            continue
+        for group in range(8 * eight, 8 * eight + 8):
+            if noted[group]:
+                for column in range(16 * group, 16 * group + 16):
+                    if row[column] > 0:
+                        columns[size] = column
+                        rank[size] = heap[size] = row[column] * strength[column]
+                        size += 1
+        eights[eight] = 0
+    return size
+
+
+@inner()
+def _last_of_equals(numbers, columns, rank, limit, size, most, equals):  # type: ignore[no-untyped-def]
+    """Of the columns at the limit as many may stay as there are places left: the number of the last that does."""
+    left, count = most, 0
     for place in range(size):
         if rank[place] > limit:
-            room -= 1
+            left -= 1
         elif rank[place] == limit:
-            equals[count] = numbers[found[place]]
+            equals[count] = numbers[columns[place]]
             count += 1
-    return _select(equals, count, room - 1)
+    return _select(equals, count, left - 1)
 
 
 @njit(cache=True, nogil=True)

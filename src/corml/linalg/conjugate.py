@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.compiled import njit
-from corml.linalg.support import Support, unsigned
-from corml.parallel import over_rows
+from corml._runtime.compiled import njit
+from corml._runtime.parallel import over_rows
+from corml.linalg.support import Support
 
 __all__ = ["Conjugate"]
 
@@ -40,9 +40,13 @@ class Conjugate:
     ) -> None:
         self.x, self.gradient = x, gradient
         self.direction = np.zeros_like(x) if direction is None else direction
-        self._pairs = support.indptr, unsigned(support.indices), curvature.astype(np.float32)
+        self._pairs = *support.arrays, curvature.astype(np.float32)
         self._sums = np.zeros((support.items, 3))
         self.length, self._share_of_last = numbers
+
+    @property
+    def _state(self) -> tuple[Values, Values, Values]:
+        return self.x, self.gradient, self.direction
 
     @property
     def numbers(self) -> tuple[float, float]:
@@ -60,8 +64,7 @@ class Conjugate:
         """Go a share of the direction, whose product is `bent`; returns the norm of the projected gradient there."""
 
         def work(a: int, b: int) -> None:
-            state = self.x, self.gradient, self.direction
-            _move(*self._pairs, *state, bent, np.float32(share), self._sums, a, b)
+            _move(self._pairs, self._state, bent, np.float32(share), self._sums, a, b)
 
         over_rows(work, len(self._sums))
         square, along, bend = self._sums.sum(axis=0)
@@ -70,16 +73,15 @@ class Conjugate:
 
     def _turn(self, share_of_last: float) -> float:
         def work(a: int, b: int) -> None:
-            state = self.x, self.gradient, self.direction
-            _turn(*self._pairs, *state, np.float32(share_of_last), np.float32(self.length), self._sums, a, b)
+            _turn(self._pairs, self._state, np.float32(share_of_last), np.float32(self.length), self._sums, a, b)
 
         over_rows(work, len(self._sums))
         return -float(self._sums[:, 0].sum())
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _turn(ptr, cols, curvature, x, gradient, direction, share_of_last, length, sums, start, stop):  # type: ignore[no-untyped-def]
-    zero = np.float32(0)
+def _turn(pairs, state, share_of_last, length, sums, start, stop):  # type: ignore[no-untyped-def]
+    (ptr, cols, curvature), (x, gradient, direction), zero = pairs, state, np.float32(0)
     for row in range(start, stop):
         mine, slope = curvature[row], zero
         for pair in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):
@@ -94,9 +96,9 @@ def _turn(ptr, cols, curvature, x, gradient, direction, share_of_last, length, s
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _move(ptr, cols, curvature, x, gradient, direction, bent, share, sums, start, stop):  # type: ignore[no-untyped-def]
+def _move(pairs, state, bent, share, sums, start, stop):  # type: ignore[no-untyped-def]
     """Sums of each row: of the projected gradient squared, of it times `bent`, and of the direction times `bent`."""
-    zero = np.float32(0)
+    (ptr, cols, curvature), (x, gradient, direction), zero = pairs, state, np.float32(0)
     for row in range(start, stop):
         mine, square, along, bend = curvature[row], zero, zero, zero
         for pair in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):

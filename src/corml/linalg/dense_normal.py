@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.compiled import inner, njit
+from corml._runtime.compiled import inner, njit
+from corml._runtime.parallel import each, over_rows, threads
 from corml.linalg.sides import Rows
-from corml.parallel import each, over_rows, threads
 
 __all__ = ["FEWEST", "SHARES", "normal_product", "scaled_product", "shares_of"]
 

@@ -17,9 +17,9 @@ from typing import Any
 import numpy as np
 from scipy.sparse import csc_array, csr_array
 
-from corml.compiled import njit
+from corml._runtime.compiled import njit
+from corml._runtime.parallel import each, threads
 from corml.linalg.support import unsigned
-from corml.parallel import each, threads
 
 __all__ = ["nonnegative_nets", "solver_bytes"]
 

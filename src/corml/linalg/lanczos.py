@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml._runtime.parallel import each
 from corml.linalg.products import add_dense_product
 from corml.linalg.scaling import narrow
-from corml.parallel import each
 
 __all__ = [
     "BLOCK",
@@ -31,6 +31,8 @@ BLOCK = 16  # vectors multiplied at a time
 BAND = 2048  # rows of the basis a thread takes at a time
 _TINY = np.finfo(np.float32).tiny
 SWEEPS = 60  # fillings of the basis before it is given up
+FADED = 1e-4  # share of the largest product below which what is left of a block may be mostly rounding
+CLEAN = 0.99  # length that vectors keep where others are taken off to which they are orthogonal
 ROUGH = 1e-2  # residual at which lists no longer tell directions from converged ones; at higher ones the last suffer
 
 Matrix = NDArray[np.float32]
@@ -96,13 +98,16 @@ def _fill(normal: Operator, Q: Matrix, T: NDArray[np.float64], done: int, size: 
 
     A block meets only itself and the one before: these two are taken off first, from what is known of them. What
     rounding left of all others then is so little that it need be taken off once only; but a restart made the first
-    block meet all that were kept.
+    block meet all that were kept. Where A has fewer directions than the basis, what is left of a block is mostly
+    rounding, which is orthogonal to nothing: all others are taken off until there is nothing to take off.
     """
     r: NDArray[np.float64] | None = None
+    largest = T.max()
     while True:
         used = done + BLOCK
         known, newest = Q[:, :used], Q[:, done:used]
         W = normal(np.ascontiguousarray(newest))
+        largest = max(largest, np.linalg.norm(W, axis=0).max())
         met = np.zeros((used, BLOCK))
         if r is not None:
             met[done - BLOCK : done] = r.T
@@ -112,12 +117,23 @@ def _fill(normal: Operator, Q: Matrix, T: NDArray[np.float64], done: int, size: 
         if r is None:
             met += taken_off(W, known)
         W, r = _orthonormal(W)
+        mostly_rounding = _least(r) < FADED * largest
+        while mostly_rounding:
+            parts = taken_off(W, known)
+            W, rest = _orthonormal(W)
+            met, r = met + parts @ r, rest @ r
+            mostly_rounding = _least(rest) < CLEAN
         T[:used, done:used] = met
         T[done:used, :used] = met.T
         Q[:, used : used + BLOCK] = W
         done = used
         if done == size:
             return r
+
+
+def _least(r: NDArray[np.float64]) -> float:
+    """The length of the shortest vector, less what it has of those before it."""
+    return float(np.abs(np.diag(r)).min())
 
 
 def taken_off(W: Matrix, known: Matrix) -> Matrix:

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.compiled import njit
+from corml._runtime.compiled import njit
 
 __all__ = ["layout"]
 

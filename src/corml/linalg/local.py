@@ -11,10 +11,10 @@ from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse import csr_array
 
-from corml.compiled import njit
+from corml._runtime.compiled import njit
+from corml._runtime.parallel import each
 from corml.errors import NumericalError
 from corml.linalg.scaling import column_squares, values_unless_ones
-from corml.parallel import each
 
 __all__ = ["local_ridge"]
 

@@ -1,7 +1,11 @@
-"""Pᵀ Φ P X on a sparse support, through the users: the one costly step of the sparse solver.
+"""A X on a sparse support, for A = Pᵀ Φ P and P = R diag(p): the one costly step of the sparse solver, in two ways.
 
-For each user the row w = p_u X is computed once and then read where the support needs it, so a step costs
-2 Σ_i d_i |support of i| instead of a product with the n × n matrix PᵀΦP.
+Through the users: for each of them the row w = p_u X is computed once and then read where the support needs it, so a
+step costs 2 Σ_i d_i |support of i| instead of a product with the n × n matrix A. `Normal` does that in memory.
+
+By rows of A, for items with many users: row i is added up from the users of i; then (A X)_ij = Σ_k A_ik X_kj for each
+partner j of i, over the partners k of j. A step costs Σ d_u² + Σ |partners|², however many users each item has, and
+every row is made by one thread.
 """
 
 from typing import Any
@@ -10,31 +14,32 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.compiled import njit
-from corml.linalg.scaling import values_unless_ones
-from corml.linalg.sides import Rows
-from corml.linalg.support import Support, unsigned
-from corml.parallel import each, threads
+from corml._runtime.compiled import njit
+from corml._runtime.parallel import each, threads
+from corml.linalg.sides import Rows, Sides
+from corml.linalg.support import Support
 
-__all__ = ["RANGES", "Normal", "through_users"]
+__all__ = ["RANGES", "Normal", "product_rows", "through_users"]
 
 RANGES = 8  # of users: the same for any number of threads, and as many of these can work
-ALL_AT_ONCE = np.uint64(8)  # as many numbers in a row are cleared in the time of one here and there
+AT_ONCE = np.uint64(8)  # as many numbers in a row are cleared in the time of one here and there
 
 Values = NDArray[np.float32]
+Weights = tuple[Values, Values]  # p of the items, and Φ of the users
 
 
 class Normal:
-    """X ↦ Pᵀ Φ P X on a support, for P = R diag(p).
+    """X ↦ Pᵀ Φ P X on a support, through the users.
 
     Users are divided into ranges once, by their work. The sums of the ranges are added in order, so results are equal
     from run to run and for any number of threads, to the last bit; each thread has one array to work in.
     """
 
     def __init__(self, R: csr_array, p: NDArray[Any], user_weights: NDArray[Any], support: Support) -> None:
-        self.R, self.support, self.values = R, support, values_unless_ones(R)
-        self.p, self.weights = p.astype(np.float32), user_weights.astype(np.float32)
-        self.edges = _shares(R, support)
+        self.users, self.support = Rows.of(R), support
+        self.weights = p.astype(np.float32), user_weights.astype(np.float32)
+        work = np.concatenate([[0.0], np.cumsum(np.diff(support.indptr)[R.indices].astype(np.float64) + 1)])[R.indptr]
+        self.edges = [int(np.searchsorted(work, work[-1] * part / RANGES)) for part in range(RANGES)] + [R.shape[0]]
         self.total = np.empty(len(support), dtype=np.float32)
         self.parts = np.empty((min(threads(), RANGES), len(support)), dtype=np.float32)
 
@@ -47,40 +52,40 @@ class Normal:
 
     def diagonal(self) -> NDArray[np.float64]:
         """diag(Pᵀ Φ P)."""
-        weights = np.repeat(self.weights.astype(np.float64), np.diff(self.R.indptr))
-        if self.values is not None:
-            weights *= self.values.astype(np.float64) ** 2
-        sums = np.bincount(self.R.indices, weights=weights, minlength=len(self.p))
-        return np.asarray(sums * self.p.astype(np.float64) ** 2)
+        p, by_user = self.weights
+        weights = np.repeat(by_user.astype(np.float64), self.users.degrees)
+        if self.users.values is not None:
+            weights *= self.users.values.astype(np.float64) ** 2
+        sums = np.bincount(self.users.indices, weights=weights, minlength=len(p))
+        return np.asarray(sums * p.astype(np.float64) ** 2)
 
     def _sum(self, x: Values, number: int) -> Values:
         """What one range of users adds, in an array whose last content is in the total already."""
-        R, s = self.R, self.support
         out: Values = self.parts[number % len(self.parts)]
         out[:] = 0
-        users = Rows(R.indptr, unsigned(R.indices), self.values)
-        through_users(users, self.p, self.weights, s, x, out, self.edges[number], self.edges[number + 1])
+        through_users(self.users, self.weights, self.support, x, out, self.edges[number], self.edges[number + 1])
         return out
 
 
 def through_users(
-    users: Rows, p: Values, by_user: Values, support: Support, x: Values, out: Values, start: int, stop: int
+    users: Rows, weights: Weights, support: Support, x: Values, out: Values, start: int, stop: int
 ) -> None:
-    """Add what the users from `start` to `stop` have of Pᵀ diag(by_user) P X for P = R diag(p), by one thread."""
-    row = np.zeros(len(p), dtype=np.float32)
-    pairs = support.indptr, unsigned(support.indices)
-    _through_users(*users, p, by_user, *pairs, x, out, row, start, stop)
+    """Add to `out` what the users from `start` to `stop` have of A X, by one thread."""
+    row = np.zeros(support.items, dtype=np.float32)
+    _through_users(users[:2], users.values, weights, support.arrays, x, out, row, start, stop)
 
 
-def _shares(R: csr_array, support: Support) -> list[int]:
-    """Consecutive ranges of users with about equal work."""
-    per_entry = np.diff(support.indptr)[R.indices].astype(np.float64) + 1
-    work = np.concatenate([[0.0], np.cumsum(per_entry)])[R.indptr]
-    return [int(np.searchsorted(work, work[-1] * part / RANGES)) for part in range(RANGES)] + [R.shape[0]]
+def product_rows(
+    sides: Sides, weights: Weights, support: Support, x: Values, out: Values, start: int, stop: int
+) -> None:
+    """Write the rows from `start` to `stop` of A X for a symmetric X, by one thread."""
+    row = np.zeros(support.items, dtype=np.float32)
+    _by_rows(*sides.arrays, weights, support.arrays, x, out, row, start, stop)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def _through_users(ptr, cols, data, p, weights, s_ptr, s_cols, x, out, row, start, stop):  # type: ignore[no-untyped-def]
+def _through_users(users, values, weights, pairs, x, out, row, start, stop):  # type: ignore[no-untyped-def]
+    (ptr, cols), (p, by_user), (s_ptr, s_cols) = users, weights, pairs
     for user in range(start, stop):
         first, last = np.uint64(ptr[user]), np.uint64(ptr[user + 1])
         if first == last:
@@ -89,22 +94,53 @@ def _through_users(ptr, cols, data, p, weights, s_ptr, s_cols, x, out, row, star
         for at in range(first, last):
             item = cols[at]
             weight = p[item]
-            if data is not None:
-                weight *= data[at]
+            if values is not None:
+                weight *= values[at]
             touched += np.uint64(s_ptr[item + 1]) - np.uint64(s_ptr[item])
             for entry in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 row[s_cols[entry]] += weight * x[entry]
         for at in range(first, last):
             item = cols[at]
-            weight = p[item] * weights[user]
-            if data is not None:
-                weight *= data[at]
+            weight = p[item] * by_user[user]
+            if values is not None:
+                weight *= values[at]
             for entry in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 out[entry] += weight * row[s_cols[entry]]
-        if touched * ALL_AT_ONCE >= len(row):
+        if touched * AT_ONCE >= len(row):
             row[:] = 0
             continue
         for at in range(first, last):  # a short history in a large catalogue leaves most of the row as it was
             item = cols[at]
             for entry in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 row[s_cols[entry]] = 0
+
+
+@njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
+def _by_rows(by_user, by_item, data, i_data, weights, pairs, x, out, row, start, stop) -> Any:  # type: ignore[no-untyped-def]
+    (ptr, cols), (i_ptr, i_users), (p, of_users), (s_ptr, s_cols) = by_user, by_item, weights, pairs
+    begin = np.uint64(s_ptr[start])
+    for item in range(start, stop):
+        low, high = np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])
+        if low == high:
+            continue
+        first, last = np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])
+        for at in range(first, last):
+            user = i_users[at]
+            weight = p[item] * of_users[user]
+            if i_data is not None:
+                weight *= i_data[at]
+            for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + np.uint32(1)])):
+                if data is None:
+                    row[cols[entry]] += weight * p[cols[entry]]
+                else:
+                    row[cols[entry]] += weight * p[cols[entry]] * data[entry]
+        for pair in range(low, high):
+            partner = s_cols[pair]
+            total = np.float32(0)
+            for entry in range(np.uint64(s_ptr[partner]), np.uint64(s_ptr[partner + np.uint32(1)])):
+                total += row[s_cols[entry]] * x[entry]
+            out[pair - begin] = total
+        for at in range(first, last):  # most of the row was never touched
+            user = i_users[at]
+            for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + np.uint32(1)])):
+                row[cols[entry]] = 0

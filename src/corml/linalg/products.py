@@ -4,8 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.compiled import njit
-from corml.parallel import over_rows
+from corml._runtime.compiled import njit
+from corml._runtime.parallel import over_rows
 
 __all__ = ["add_dense_product", "add_sparse_product"]
 

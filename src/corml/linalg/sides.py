@@ -48,6 +48,12 @@ class Sides(NamedTuple):
         return cls(Rows.of(X), Rows.of(X.T.tocsr()))
 
     @property
+    def arrays(self) -> tuple[Any, ...]:
+        """Both patterns, and both values, as kernels take them: what is None must be an argument of its own."""
+        (ptr, items, values), (i_ptr, users, i_values) = self
+        return (ptr, items), (i_ptr, users), values, i_values
+
+    @property
     def shape(self) -> tuple[int, int]:
         """Number of users and of items."""
         return len(self.users), len(self.items)

@@ -1,20 +1,30 @@
-"""Inverse of a symmetric positive definite matrix, in place."""
+"""Inverse of a symmetric positive definite matrix, in place.
 
+Two routines of LAPACK are called without holding the interpreter: other threads, and signals, get their turn meanwhile.
+SciPy's own wrappers hold it, for minutes where a matrix is large. The routines are those of SciPy, found by address.
+"""
+
+from collections.abc import Callable
+from ctypes import CFUNCTYPE, POINTER, byref, c_char, c_int, c_void_p
+from functools import cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from corml._runtime.compiled import numba
+from corml._runtime.parallel import blas
 from corml.errors import NumericalError
-from corml.linalg.lapack import factor_upper, invert_factored
-from corml.parallel import blas
 
-__all__ = ["TILE", "spd_inverse"]
+__all__ = ["TILE", "factor_upper", "invert_factored", "spd_inverse"]
 
 LARGEST_LAPACK = 30_000  # LAPACK counts entries with 32-bit integers: larger matrices are inverted a panel at a time
 PANEL = 1024  # rows of such a panel
 JITTER = 1e-5  # of the mean diagonal, added once when rounding has cost definiteness
 TILE = 1024
+
+_PREFIX = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
+_ROUTINE = CFUNCTYPE(None, POINTER(c_char), POINTER(c_int), c_void_p, POINTER(c_int), POINTER(c_int))
 
 
 def spd_inverse(M: NDArray[Any]) -> NDArray[Any]:
@@ -28,30 +38,19 @@ def spd_inverse(M: NDArray[Any]) -> NDArray[Any]:
 def _by_cholesky(M: NDArray[Any]) -> NDArray[Any]:
     diagonal = M.diagonal().copy()
     failed = factor_upper(M)
-    if failed:
-        _restore_lower(M, diagonal)
+    if failed:  # only one triangle was touched
+        _mirror(M.T)
+        np.fill_diagonal(M, diagonal + JITTER * diagonal.mean())
         failed = factor_upper(M)
     if failed:
         raise NumericalError("The item matrix is not positive definite: raise `ridge`, `l2` or `rho`.")
     failed = invert_factored(M)
     assert not failed
-    mirror_upper(M)
+    _mirror(M)
     return M
 
 
-def _restore_lower(M: NDArray[Any], diagonal: NDArray[Any]) -> None:
-    """Undo a failed factorisation (it only touched one triangle) and add jitter to the diagonal."""
-    for a in range(0, len(M), TILE):
-        for b in range(a, len(M), TILE):
-            tile = M[b : b + TILE, a : a + TILE]
-            if a == b:
-                tile[...] = np.tril(tile) + np.tril(tile, -1).T
-            else:
-                M[a : a + TILE, b : b + TILE] = tile.T
-    np.fill_diagonal(M, diagonal + JITTER * diagonal.mean())
-
-
-def mirror_upper(M: NDArray[Any]) -> None:
+def _mirror(M: NDArray[Any]) -> None:
     """Copy the upper triangle into the lower one, tile by tile."""
     for a in range(0, len(M), TILE):
         for b in range(a, len(M), TILE):
@@ -85,5 +84,36 @@ def _by_panels(M: NDArray[Any]) -> NDArray[Any]:
         M[K, first:] = new[:, first:]
         M[K, K] = -P
     np.negative(M, out=M)
-    mirror_upper(M)
+    _mirror(M)
     return M
+
+
+# --- LAPACK ----------------------------------------------------------------------------------------------------------
+
+
+def factor_upper(M: NDArray[Any]) -> int:
+    """Overwrite the upper triangle of a matrix stored by rows by a triangle R with RᵀR = M; not 0 if there is none."""
+    return _call("potrf", M)
+
+
+def invert_factored(M: NDArray[Any]) -> int:
+    """Overwrite such a factor by the upper triangle of the inverse of the matrix that it came from."""
+    return _call("potri", M)
+
+
+def _call(name: str, M: NDArray[Any]) -> int:
+    assert M.flags.c_contiguous  # of any other LAPACK would overwrite something else
+    assert M.flags.writeable
+    assert M.shape[0] == M.shape[1]
+    size, info = c_int(len(M)), c_int(0)
+    # LAPACK has columns together: what is the upper triangle by rows is the lower one to it.
+    _routine(_PREFIX[M.dtype] + name)(byref(c_char(b"L")), byref(size), M.ctypes.data, byref(size), byref(info))
+    assert info.value >= 0, f"argument {-info.value} of {name}"
+    return info.value
+
+
+@cache
+def _routine(name: str) -> Callable[..., None]:
+    address = numba.extending.get_cython_function_address("scipy.linalg.cython_lapack", name)
+    routine: Callable[..., None] = _ROUTINE(address)
+    return routine

@@ -1,5 +1,6 @@
 """Numbers for pairs of items: symmetric matrices that live on a fixed sparse pattern."""
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Self
@@ -8,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.compiled import njit
-from corml.parallel import over_rows
+from corml._runtime.compiled import njit
+from corml._runtime.parallel import over_rows
 
 __all__ = ["Support", "unsigned"]
 
@@ -38,6 +39,31 @@ class Support:
         """How many items the pairs are of."""
         return len(self.indptr) - 1
 
+    @property
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
+        """The pattern as kernels take it."""
+        return self.indptr, unsigned(self.indices)
+
+    def filled(
+        self,
+        write: Callable[[NDArray[np.float32], int, int], None],
+        start: int = 0,
+        stop: int | None = None,
+        *,
+        smallest: int = 64,
+    ) -> NDArray[np.float32]:
+        """A number for each pair of some rows; `write(out, a, b)` writes those of rows a to b, in threads."""
+        stop = self.items if stop is None else stop
+        first = int(self.indptr[start])
+        values = np.empty(int(self.indptr[stop]) - first, dtype=np.float32)
+
+        def work(a: int, b: int) -> None:
+            low, high = self.indptr[start + a] - first, self.indptr[start + b] - first
+            write(values[low:high], start + a, start + b)
+
+        over_rows(work, stop - start, smallest=smallest)
+        return values
+
     @cached_property
     def rows(self) -> NDArray[np.int32]:
         """First item of each pair."""
@@ -64,11 +90,18 @@ class Support:
         out, narrow = np.empty_like(x), ridge.astype(np.float32)
 
         def work(a: int, b: int) -> None:
-            pairs = self.indptr, unsigned(self.indices), unsigned(self.twin)
-            _both_ways(*pairs, parts, np.float32(scale), narrow, x, out, a, b)
+            _both_ways(*self.arrays, unsigned(self.twin), parts, np.float32(scale), narrow, x, out, a, b)
 
         over_rows(work, self.items)
         return out
+
+    def mirror(self, values: NDArray[Any]) -> None:
+        """Make values symmetric, in place: what stands above the diagonal counts for both, to the last bit."""
+
+        def work(a: int, b: int) -> None:
+            _mirror(*self.arrays, unsigned(self.twin), values, a, b)
+
+        over_rows(work, self.items)
 
     def matrix(self, values: NDArray[Any], *, zeros: bool = False) -> csr_array:
         """The matrix with these values; its zeros are not stored unless `zeros`."""
@@ -100,6 +133,14 @@ def _both_ways(ptr, cols, twin, parts, scale, ridge, x, out, start, stop):  # ty
             for part in range(len(parts)):
                 total += parts[part, pair] + parts[part, twin[pair]]
             out[pair] = scale * total + (ridge[row] + ridge[cols[pair]]) * x[pair]
+
+
+@njit(cache=True, nogil=True)
+def _mirror(ptr, cols, twin, values, start, stop):  # type: ignore[no-untyped-def]
+    for row in range(start, stop):
+        for pair in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):
+            if cols[pair] < row:
+                values[pair] = values[twin[pair]]
 
 
 @njit(cache=True, nogil=True)

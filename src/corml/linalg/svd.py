@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml._runtime.parallel import blas
 from corml.errors import NumericalError
 from corml.linalg import lanczos
 from corml.linalg.lanczos import Operator, right_vectors
-from corml.parallel import blas
 
 __all__ = [
     "dense_bytes",

@@ -1,4 +1,4 @@
-"""The k best columns of each row, fed block by block, so that all scores never exist at once."""
+"""The k best columns of each row, fed block by block, so that all scores never exist at once; and their NDCG."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -7,10 +7,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.compiled import inner, njit
-from corml.parallel import over_rows
+from corml._runtime.compiled import inner, njit
+from corml._runtime.parallel import over_rows
 
-__all__ = ["TopK", "any_above", "pattern"]
+__all__ = ["TopK", "any_above", "first_from", "normalised_gain", "pattern"]
 
 CHUNK = 64  # columns that are compared with the last of a list at once
 
@@ -42,7 +42,7 @@ class TopK:
         restricted = self.allowed is not None
 
         def work(a: int, b: int) -> None:
-            _update(block, first, *seen, *allowed, restricted, self.columns, self.scores, a, b)
+            _update(block, first, seen, allowed, restricted, self.columns, self.scores, a, b)
 
         over_rows(work, self.rows, smallest=8)
 
@@ -56,17 +56,27 @@ def pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]]
     return X.indptr, X.indices
 
 
+def normalised_gain(hits: NDArray[np.bool_], relevant: NDArray[np.integer[Any]], k: int) -> NDArray[np.float64]:
+    """Discounted gain of the first k of each list, divided by that of the best order; 0 for a user without targets."""
+    discount = 1 / np.log2(np.arange(2, k + 2))
+    best = np.concatenate([[1.0], np.cumsum(discount)])  # a user without targets gets 0 / 1
+    hits = hits[:, :k]
+    gain = np.where(hits, discount[: hits.shape[1]], 0.0).sum(axis=1)  # no BLAS: the same bits on any machine
+    return np.asarray(gain / best[np.minimum(k, relevant)], dtype=np.float64)
+
+
 @njit(cache=True, nogil=True)
-def _update(block, first, seen_ptr, seen, allowed_ptr, allowed, restricted, columns, scores, start, stop):  # type: ignore[no-untyped-def]
+def _update(block, first, excluded, only, restricted, columns, scores, start, stop):  # type: ignore[no-untyped-def]
+    (seen_ptr, seen), (allowed_ptr, allowed) = excluded, only
     width, last = block.shape[1], columns.shape[1] - 1
     for row in range(start, stop):
         line = min(row, len(seen_ptr) - 2)
         end = np.int64(seen_ptr[line + 1])
-        at = _first_from(seen, np.int64(seen_ptr[line]), end, first)
+        at = first_from(seen, np.int64(seen_ptr[line]), end, first)
         if restricted:
             line = min(row, len(allowed_ptr) - 2)
             stop_at = np.int64(allowed_ptr[line + 1])
-            step = _first_from(allowed, np.int64(allowed_ptr[line]), stop_at, first)
+            step = first_from(allowed, np.int64(allowed_ptr[line]), stop_at, first)
             while step < stop_at and allowed[step] < first + width:
                 local = allowed[step] - first
                 if not block[row, local] <= scores[row, last]:  # most are: they cost no call
@@ -80,7 +90,7 @@ def _update(block, first, seen_ptr, seen, allowed_ptr, allowed, restricted, colu
 
 
 @inner()
-def _first_from(values, low, high, least):  # type: ignore[no-untyped-def]
+def first_from(values, low, high, least):  # type: ignore[no-untyped-def]
     """Where in sorted values the first stands that is not below `least`; NumPy's takes half a second to compile."""
     while low < high:
         middle = (low + high) // 2

@@ -1,12 +1,12 @@
 """Lists for a page: of users whom the model knows by their name, of others by the items of their history."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
+from corml.data.interactions import Interactions
 from corml.errors import UsageError
-from corml.interactions import Interactions
-from corml.recommendations import Recommendations
-from corml.requests import relabelled
+from corml.recommend.recommendations import Recommendations
 
 __all__ = ["are_known", "items_of", "lists_for"]
 
@@ -21,7 +21,7 @@ def lists_for(model: Any, history: Interactions, users: Sequence[str], k: int) -
         lists: Recommendations = model.recommend(history=[histories[user] for user in users], k=k)
     except UsageError:
         return None
-    return relabelled(lists, users)
+    return replace(lists, users=tuple(users))
 
 
 def are_known(model: Any, users: Sequence[str]) -> bool:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from functools import cache
 
-from corml.metrics import Described, describe
+from corml.evaluation.metrics import Described, describe
 
 __all__ = ["Measure", "measure"]
 

@@ -3,7 +3,7 @@
 import math
 import unicodedata
 
-from corml.html import clean, escaped
+from corml._runtime.html import clean, escaped
 
 __all__ = ["clean", "count", "duration", "escaped", "pad", "percent", "plain", "size", "width"]
 

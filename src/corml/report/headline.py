@@ -1,6 +1,8 @@
 """The top of a page: one plain sentence and three numbers, all from the same results."""
 
+from corml.evaluation.significance.tests import LEVEL
 from corml.report import _text as text
+from corml.report._chance import tests
 from corml.report._measures import measure
 from corml.report.page import Number
 from corml.report.subject import Subject
@@ -11,20 +13,15 @@ _WORDS = {"5": "five", "10": "ten", "20": "twenty"}
 
 
 def sentence(subject: Subject) -> str:
-    """What the most accurate model does for users, and its rival beside it; without a metric's name where it can be."""
+    """Who is the most accurate by the deciding metric, if that is more than chance, and what it finds for users."""
     metric, hits = subject.metric, subject.of_family("hit_rate")
     if metric is None:
         return ""
     first, second = subject.ranking[0], subject.rival
-    if hits is None:
-        return _without_hits(subject, metric)
-    opening = f"{first} is {_place(subject)}: for " if second else f"With {first}, for "
-    found = (
-        f"{_of_100(subject.results[first][hits])} of 100 users the first {_length(hits)} recommendations hold at least "
-        "one item that the user chose and that was hidden from the model"
-    )
-    beside = f"; with {second} it is {_of_100(subject.results[second][hits])} of 100" if second else ""
-    return f"{opening}{found}{beside}."
+    if second is None:
+        label, value = measure(metric).label, subject.results[first][metric]
+        return _found(subject, hits) if hits else f"{first} reaches {label} {value:.3f}."
+    return " ".join(filter(None, [_compared(subject, metric, first, second), _found(subject, hits) if hits else ""]))
 
 
 def numbers(subject: Subject) -> tuple[Number, ...]:
@@ -42,14 +39,31 @@ def numbers(subject: Subject) -> tuple[Number, ...]:
     return tuple(chosen[:3])
 
 
-def _without_hits(subject: Subject, metric: str) -> str:
-    first, second = subject.ranking[0], subject.rival
-    label, value = measure(metric).label, subject.results[first][metric]
-    if second is None:
-        return f"{first} reaches {label} {value:.3f}."
+def _compared(subject: Subject, metric: str, first: str, second: str) -> str:
+    """The best model and its rival by one metric; no winner is named where the difference may be chance."""
+    one, other = subject.results[first][metric], subject.results[second][metric]
+    if not _clear(subject):
+        models = _how_many(subject)
+        best = "" if models == 2 else f", the best of {models} models"
+        values = f"{measure(metric).label} {one:.3f} and {other:.3f}"
+        return f"No clear difference between {first} and {second}{best}: {values}."
+    return f"{first} is {_place(subject)}, with {measure(metric).label} {one:.3f} against {other:.3f} for {second}."
+
+
+def _clear(subject: Subject) -> bool:
+    """Whether the lead over the rival is unlikely to be chance, or was not tested."""
+    p = tests(subject).get(subject.rival or "")
+    return p is None or p < LEVEL
+
+
+def _found(subject: Subject, hits: str) -> str:
+    """The share of users with a hit, in words."""
+    first = subject.ranking[0]
+    types = " or ".join((subject.split.procedure if subject.split else {}).get("targets", ()))
+    item = f"with a hidden event of type {types}" if types else "that the user chose and that was hidden from the model"
     return (
-        f"{first} is {_place(subject)}, with {label} {value:.3f} "
-        f"against {subject.results[second][metric]:.3f} of {second}."
+        f"With {first}, for {100 * subject.results[first][hits]:.0f} of 100 users the first {_length(hits)} "
+        f"recommendations hold at least one item {item}."
     )
 
 
@@ -69,17 +83,18 @@ def _accuracy(subject: Subject, metric: str) -> Number:
         return Number(f"{value:.3f}", label, f"between {span[0]:.3f} and {span[1]:.3f}" if span else "")
     other = subject.results[second][metric]
     beside = f"{label}: {value:.3f} against {other:.3f}"
-    return Number(f"+{text.percent(value / other - 1)}", f"more accurate than {second}", beside)
+    words = f"more accurate than {second}" if _clear(subject) else f"above {second}, no clear difference"
+    return Number(f"+{text.percent(value / other - 1)}", words, beside)
 
 
 def _place(subject: Subject) -> str:
-    """What the first is among how many; tuned and untouched a model counts once."""
-    models = len({subject.contestants.get(name, name) for name in subject.models})
+    models = _how_many(subject)
     return "the more accurate of two models" if models == 2 else f"the most accurate of {models} models"
 
 
-def _of_100(share: float) -> str:
-    return f"{100 * share:.0f}"
+def _how_many(subject: Subject) -> int:
+    """How many models there are; tuned and with default settings a model counts once."""
+    return len({subject.contestants.get(name, name) for name in subject.models})
 
 
 def _length(metric: str) -> str:

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-from corml.charts import Chart
+from corml.evaluation.charts import Chart
 from corml.report.tables import Table
 
 __all__ = [

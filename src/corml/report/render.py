@@ -8,10 +8,10 @@ from functools import cache
 from importlib.resources import files as resources
 from typing import TYPE_CHECKING, Any
 
-from corml.charts import STYLE
-from corml.html import clean
+from corml._runtime.html import clean
+from corml.evaluation.charts import STYLE
+from corml.persistence import atomic
 from corml.report.page import Page
-from corml.storage import atomic
 
 if TYPE_CHECKING:
     from jinja2 import Environment

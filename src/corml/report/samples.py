@@ -6,10 +6,10 @@ from typing import Any, Protocol
 
 import numpy as np
 
+from corml.data.interactions import Interactions
 from corml.errors import UsageError
-from corml.explanation import Explanation
-from corml.interactions import Interactions
-from corml.recommendations import Recommendations
+from corml.recommend.explanation import Explanation
+from corml.recommend.recommendations import Recommendations
 from corml.report._lists import are_known, items_of, lists_for
 from corml.report.page import Card, Past, Pick
 
@@ -96,7 +96,8 @@ def _explained(model: Explaining, lists: Recommendations, train: Interactions) -
     if are_known(model, lists.users):
         of = {user: user for user in lists.users}
     try:
-        return [[model.explain(of[user], item) for item in row] for user, row in zip(lists.users, lists, strict=True)]
+        pairs = zip(lists.users, lists.values(), strict=True)
+        return [[model.explain(of[user], item) for item in items] for user, items in pairs]
     except UsageError:
         return ()
 

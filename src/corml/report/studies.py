@@ -3,8 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
+from corml.data.interactions import Interactions
 from corml.experiments import Entry, Study
-from corml.interactions import Interactions
 from corml.report.subject import Cost, Parts, Subject
 
 __all__ = ["of_study"]

@@ -4,8 +4,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Protocol
 
+from corml.data.interactions import Interactions
 from corml.evaluation import Frontier
-from corml.interactions import Interactions
 from corml.report._results import Measured, by_accuracy, main_names, primary, shared_names
 from corml.report.page import Card
 

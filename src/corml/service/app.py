@@ -1,25 +1,19 @@
 """The application: routes from the table of operations, the pages, and the gate around them."""
 
-from importlib.resources import files
 from typing import Any
 
-import msgspec
-from starlette.responses import Response
-from starlette.routing import Mount, Route, Router
-from starlette.staticfiles import StaticFiles
+from starlette.routing import Route, Router
 from starlette.types import Receive, Scope, Send
 
-from corml.service import schema
+from corml.service import pages, schema
 from corml.service.endpoint import Endpoint, Service
-from corml.service.gate import PAGE, Gate
-from corml.service.openapi import description
+from corml.service.gate import Gate
 from corml.service.operations import TABLE
 from corml.service.problems import Refusal
+from corml.service.served import LOADING
 from corml.service.studio import jobs
 
-__all__ = ["PAGES", "application"]
-
-PAGES = files("corml.service") / "page"
+__all__ = ["application"]
 
 
 def application(service: Service) -> Gate:
@@ -38,7 +32,7 @@ def application(service: Service) -> Gate:
     routes: list[Any] = [Route(path, _ByMethod(those), methods=list(those)) for path, those in by_path.items()]
     routes.append(Route("/v1/jobs/{number}/events", jobs.Events(service), methods=["GET"]))
     if service.options.docs:
-        routes += _pages()
+        routes += pages.routes()
     router = Router(routes, redirect_slashes=False, default=_nothing)
     exact = {(method, path): one for path, those in by_path.items() for method, one in those.items()}
     return Gate(_Exact(exact, router), service.options, service.guard, service.load, service.meter, service.log)
@@ -67,9 +61,10 @@ class _ByMethod:
 
 def _ready(service: Service) -> schema.Readiness:
     served = service.shelf.all()
-    if service.load.draining or not served.keys() >= service.options.models.keys():
-        reason = "The service is about to stop." if service.load.draining else "The models are being loaded."
-        raise Refusal(503, reason, headers={"Retry-After": "1"})
+    if service.load.draining:
+        raise Refusal(503, "The service is about to stop.", title="Stopping", headers={"Retry-After": "1"})
+    if not served.keys() >= service.options.models.keys():
+        raise Refusal(503, LOADING, title="Not ready", headers={"Retry-After": "1"})
     return schema.Readiness(models={name: one.version for name, one in served.items()})
 
 
@@ -78,42 +73,6 @@ async def _reload(service: Service, request: schema.Reload) -> schema.Reloaded:
     changed = await service.reload(name, request.file if isinstance(request.file, str) else None)
     served = service.shelf[name]
     return schema.Reloaded(model=name, model_version=served.version, changed=changed)
-
-
-# --- pages -----------------------------------------------------------------------------------------------------------
-
-
-def _pages() -> list[Any]:
-    """The description of the API, and a page to read it and try it; everything comes from this service."""
-    text = msgspec.json.encode(description())
-    folder = str(PAGES)
-    page = (PAGES / "api.html").read_bytes()
-    studio = (PAGES / "index.html").read_bytes()
-    return [
-        Route("/", _Fixed(studio, "text/html; charset=utf-8"), methods=["GET"]),
-        Route("/openapi.json", _Fixed(text, "application/json"), methods=["GET"]),
-        Route("/docs", _Fixed(page, "text/html; charset=utf-8"), methods=["GET"]),
-        Mount("/page", _Files(directory=folder)),
-    ]
-
-
-class _Files(StaticFiles):
-    """What pages are made of."""
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["corml"]["route"] = PAGE
-        await super().__call__(scope, receive, send)
-
-
-class _Fixed:
-    """A page that never changes while the service runs."""
-
-    def __init__(self, content: bytes, kind: str) -> None:
-        self.content, self.kind = content, kind
-
-    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        scope["corml"]["route"] = PAGE
-        await Response(self.content, media_type=self.kind, headers={"Cache-Control": "no-cache"})(scope, receive, send)
 
 
 async def _nothing(scope: Scope, receive: Receive, send: Send) -> None:

@@ -52,9 +52,8 @@ class Guard:
         if len(self._failures) > REMEMBERED:
             self._failures.popitem(last=False)
         if len(recent) >= FAILURES:
-            raise Refusal(
-                429, "Too many calls without the right token.", headers={"Retry-After": "60"}, reason="failures"
-            )
+            detail = "Too many calls without the right token."
+            raise Refusal(429, detail, title="Too many wrong tokens", headers={"Retry-After": "60"}, reason="failures")
         raise Refusal(401, "Send the header Authorization: Bearer TOKEN.", headers={"WWW-Authenticate": "Bearer"})
 
     def count(self, address: str) -> None:

@@ -2,18 +2,20 @@
 
 import asyncio
 import math
+from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import Executor
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from corml.numerals import whole_number
+from corml._runtime.numerals import whole_number
 from corml.service import schema
 from corml.service.auth import Guard
+from corml.service.compression import Packed, pack
 from corml.service.etag import CACHED, is_named
 from corml.service.gate import Load
 from corml.service.logs import Log
@@ -27,7 +29,8 @@ from corml.service.turns import Turns
 
 __all__ = ["Endpoint", "Service"]
 
-JSON = b"application/json"
+JSON, TEXT = b"application/json", b"text/plain; version=0.0.4; charset=utf-8"
+MOST_KEPT = 8  # answers of an operation whose bytes are kept
 _encode_text = msgspec.json.Encoder().encode
 
 Reload = Callable[[str, str | None], Awaitable[bool]]  # name, file: whether the version changed
@@ -50,6 +53,14 @@ class Service:
     jobs: Any = None  # fits of this process; a plain service has none
 
 
+class _Sent(NamedTuple):
+    """An answer as it is sent."""
+
+    packed: Packed
+    kind: bytes
+    model_version: str | None = None
+
+
 class Endpoint:
     """An ASGI application for one row of the table."""
 
@@ -57,6 +68,7 @@ class Endpoint:
         self.operation, self.service = operation, service
         self.most = service.options.batch_body if operation.large else service.options.body
         self.decoder = None if operation.request is None else msgspec.json.Decoder(operation.request)
+        self.kept: OrderedDict[str, _Sent] = OrderedDict()  # by ETag: what is compressed once
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request."""
@@ -67,24 +79,36 @@ class Endpoint:
         self.service.guard.check(self.operation.access, headers.get(b"authorization"), address)
         facts["received"] = len(body)
         request = self._request(scope, headers, body)
+        facts["model"] = self._asked_model(request)
         name = self._name(request)
         if name is not None and is_named(headers.get(b"if-none-match"), name):
             await send({"type": "http.response.start", "status": 304, "headers": _kept(name)})
             await send({"type": "http.response.body", "body": b""})
             return
-        answer = await self._answer(request)
-        if isinstance(answer, bytes):
-            content, kind = answer, b"text/plain; version=0.0.4; charset=utf-8"
-        else:
-            self._count(answer)
-            facts["model"] = getattr(answer, "model", None)
-            facts["model_version"] = getattr(answer, "model_version", None)
-            content, kind = _encode(answer), JSON
-        size = str(len(content)).encode()
-        still = name == self._name(request)  # not so where a reload came in between
-        head = [(b"content-type", kind), (b"content-length", size), *_kept(name if still else None)]
+        sent = None if name is None else self.kept.get(name)
+        if sent is None:
+            sent, name = await self._made(request, name)
+        facts["model_version"] = sent.model_version
+        content, more = sent.packed.chosen(headers.get(b"accept-encoding"))
+        head = [(b"content-type", sent.kind), *more, *_kept(name)]
         await send({"type": "http.response.start", "status": 200, "headers": head})
         await send({"type": "http.response.body", "body": b"" if scope["method"] == "HEAD" else content})
+
+    async def _made(self, request: Any, name: str | None) -> "tuple[_Sent, str | None]":
+        """The answer, and the name under which it is kept from now on."""
+        answer = await self._answer(request)
+        if isinstance(answer, bytes):
+            return _Sent(Packed(answer, None), TEXT), None
+        self._count(answer)
+        version = getattr(answer, "model_version", None)
+        content = _encode(answer)
+        if name is None or name != self._name(request):  # a reload came in between
+            return _Sent(Packed(content, None), JSON, version), None
+        packed = await asyncio.get_running_loop().run_in_executor(self.service.pool, pack, content)
+        sent = self.kept[name] = _Sent(packed, JSON, version)
+        while len(self.kept) > MOST_KEPT:
+            self.kept.popitem(last=False)
+        return sent, name
 
     async def _body(self, headers: dict[bytes, bytes], receive: Receive) -> bytes:
         """The body, counted while it comes in: too much of it is not read to the end."""
@@ -125,6 +149,13 @@ class Endpoint:
         if kind != JSON or headers.get(b"content-encoding", b"identity").lower() != b"identity":
             raise Refusal(415, "Send JSON, uncompressed, with the header Content-Type: application/json.")
         return from_json(body, self.decoder)
+
+    def _asked_model(self, request: Any) -> str | None:
+        """Which of the models that are served is asked, for the figures and the log."""
+        if not hasattr(request, "model"):
+            return None
+        served = self.service.shelf.find(request.model)
+        return None if served is None else served.name
 
     def _name(self, request: Any) -> str | None:
         """The ETag of the answer, if it has one."""

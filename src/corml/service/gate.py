@@ -1,4 +1,4 @@
-"""What every request passes: the Host, how many are in flight, a number for it, figures and a line in the log.
+"""What every request passes: Host and Origin, how many are in flight, a number for it, figures, a line in the log.
 
 A request that only waits for its body counts for nothing, so slow senders cannot use up the places of others.
 """
@@ -19,15 +19,19 @@ from corml.service.logs import Log
 from corml.service.metrics import Meter
 from corml.service.operations import OPEN
 from corml.service.options import Options
+from corml.service.origins import Headers, Origins
 from corml.service.problems import Refusal
 
 __all__ = ["BUSY", "PAGE", "Gate", "Load"]
 
 ADMITTED = "corml.admitted"
-BUSY = Refusal(503, "The service is busy: try again soon.", headers={"Retry-After": "1"}, reason="overload")
+BUSY = Refusal(
+    503, "The service is busy: try again soon.", title="Busy", headers={"Retry-After": "1"}, reason="overload"
+)
 PAGE = "page"  # the route of everything that a browser shows
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
+_TRACE = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
 _SNIFF = (b"x-content-type-options", b"nosniff")
 _OF_PAGES = [
     (b"referrer-policy", b"no-referrer"),
@@ -37,7 +41,7 @@ _OF_PAGES = [
     ),
 ]
 _ONCE = (b"host", b"authorization")  # of two, one could be checked and another one believed
-_REPEATED = Refusal(400, "Host and Authorization are given once.", reason="host")
+_REPEATED = Refusal(400, "Send Host and Authorization once each.", title="Repeated header", reason="host")
 _HOST = Refusal(421, "This service does not answer to this name.", reason="host")
 
 
@@ -77,7 +81,7 @@ class Gate:
 
     def __init__(self, app: ASGIApp, options: Options, guard: Guard, load: Load, meter: Meter, log: Log) -> None:
         self.app, self.guard, self.load, self.meter, self.log = app, guard, load, meter, log
-        self.hosts = options.answered_hosts
+        self.hosts, self.origins = options.answered_hosts, Origins(options.cors)
         self._number = itertools.count(1)
         self._process = f"{os.getpid():x}-{int(time.time()):x}"
 
@@ -90,12 +94,20 @@ class Gate:
         headers = dict(scope["headers"])
         number = self._request_id(headers.get(b"x-request-id"))
         facts: dict[str, Any] = {"route": "other", "headers": headers}
-        answered = _Answered(send, number.encode(), self.load, facts)
+        told = [(b"x-request-id", number.encode()), *_trace(headers, facts), *self.origins.told(headers)]
+        answered = _Answered(send, told, self.load, facts)
         scope["app"] = self  # as Starlette has it: then a wrong method is an exception
         scope["corml"] = facts
         try:
-            self._admit(scope, headers)
-            await self.app(scope, receive, answered)
+            self._check_names(scope, headers)
+            allowed = self.origins.preflight(scope["method"], headers)
+            if allowed is None:
+                self._admit(scope)
+                await self.app(scope, receive, answered)
+            else:
+                facts["route"] = "preflight"
+                await answered({"type": "http.response.start", "status": 204, "headers": allowed})
+                await answered({"type": "http.response.body", "body": b""})
         except Refusal as refusal:
             refusal.__traceback__ = None  # some are raised again and again, and every time it would grow
             await self._refuse(answered, refusal)
@@ -109,10 +121,11 @@ class Gate:
         finally:
             self.load.leave(scope)
             took = time.perf_counter() - begun
-            self.meter.answered(facts["route"], answered.status, took)
+            self.meter.answered(facts["route"], answered.status, facts.get("model") or "", took)
             self._note(facts, answered, number, took)
 
-    def _admit(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+    def _check_names(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
+        """Refuse what was sent to another name, and what a page of another origin sent."""
         if len(headers) < len(scope["headers"]):
             names = [name for name, _ in scope["headers"]]
             if any(names.count(name) > 1 for name in _ONCE):
@@ -120,6 +133,9 @@ class Gate:
         host = headers.get(b"host", b"").decode("latin-1").lower()
         if self.hosts and _without_port(host) not in self.hosts:
             raise _HOST
+        self.origins.check(scope["method"], headers)
+
+    def _admit(self, scope: Scope) -> None:
         if scope["path"] in OPEN:
             return
         if ADMITTED not in scope and not self.load.admit(scope):
@@ -142,7 +158,7 @@ class Gate:
         return f"{self._process}-{next(self._number):x}"
 
     def _note(self, facts: dict[str, Any], answered: "_Answered", number: str, took: float) -> None:
-        named = ((name, facts.get(name)) for name in ("model", "model_version", "received"))
+        named = ((name, facts.get(name)) for name in ("model", "model_version", "received", "traceparent"))
         more = {name: value for name, value in named if value is not None}
         route, code, sent = facts["route"], answered.status, answered.sent
         self.log.request(request_id=number, route=route, code=code, ms=round(1000 * took, 2), sent=sent, **more)
@@ -157,14 +173,14 @@ class Gate:
 class _Answered:
     """What was sent, with the headers that all answers have."""
 
-    def __init__(self, send: Send, number: bytes, load: Load, facts: dict[str, Any]) -> None:
-        self._send, self._number, self._load, self._facts = send, number, load, facts
+    def __init__(self, send: Send, told: Headers, load: Load, facts: dict[str, Any]) -> None:
+        self._send, self._told, self._load, self._facts = send, told, load, facts
         self.status, self.sent, self.started = 499, 0, False  # 499: whoever asked went away before an answer
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started, self.status = True, message["status"]
-            message["headers"] = [*message["headers"], _SNIFF, (b"x-request-id", self._number)]
+            message["headers"] = [*message["headers"], _SNIFF, *self._told]
             if self._facts["route"] == PAGE:
                 message["headers"] += _OF_PAGES
             if self._load.draining:
@@ -177,6 +193,15 @@ class _Answered:
 def _without_port(host: str) -> str:
     name, colon, port = host.rpartition(":")
     return name if colon and port.isdigit() else host
+
+
+def _trace(headers: dict[bytes, bytes], facts: dict[str, Any]) -> Headers:
+    """The caller's trace, if it is one, for the log and back."""
+    given = headers.get(b"traceparent", b"")
+    if not _TRACE.fullmatch(given):
+        return []
+    facts["traceparent"] = given.decode()
+    return [(b"traceparent", given)]
 
 
 def _of_starlette(fault: HTTPException) -> Refusal:

@@ -2,9 +2,10 @@
 
 from typing import Any
 
+import msgspec
 from msgspec import UNSET
 
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
 from corml.service import schema
 from corml.service.etag import named
 from corml.service.lists import contributions, explained, known_items, labels, one_list, ranked_lists
@@ -184,15 +185,12 @@ def _about(shelf: Shelf, served: Served) -> schema.ModelInfo:
         users=state.train.shape[0],
         titles=bool(state.titles),
         attributes={name: model.attributes_.kind(name) for name in model.attributes_.names},
+        event_types=list(state.histories.event_types),
         novelty=served.is_dial,
         explains=served.explains,
         distances=hasattr(served.at(None), "distance"),
         knows_users=len(state.users) > 0,
         loaded=served.since,
-        settings={name: _plain(value) for name, value in model.settings_.items()},
+        settings=msgspec.to_builtins(dict(model.settings_)),
         metrics={name: float(value) for name, value in metrics.items()},
     )
-
-
-def _plain(value: Any) -> Any:
-    return value if isinstance(value, str | int | float | bool | None) else str(value)

@@ -1,23 +1,36 @@
 """Lists as the API answers them: the short way for one history, the library's `recommend` for everything else."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import numpy as np
 from msgspec import UNSET, UnsetType
 from numpy.typing import NDArray
 
-from corml import filters
-from corml.cited import Cited, cite
+from corml.data.titles import texts_at
 from corml.errors import UnknownIdError, UsageError
-from corml.recommendations import FALLBACK, PERSONAL, Recommendations
-from corml.recommender import Recommender
+from corml.models.cited import Cited, cite
+from corml.models.recommender import Recommender
+from corml.recommend import filters
+from corml.recommend.recommendations import FALLBACK, PERSONAL, Recommendations
+from corml.recommend.seen import SeenRule
 from corml.service.problems import Refusal
 from corml.service.schema import Contribution, Limited, OneList, Ranked, Whom, passed_on
 from corml.service.served import Served
-from corml.titles import texts_at
 
-__all__ = ["available", "contributions", "explained", "known_items", "labels", "one_list", "ranked", "ranked_lists"]
+__all__ = [
+    "available",
+    "contributions",
+    "explained",
+    "known_items",
+    "labels",
+    "one_list",
+    "options_of",
+    "ranked",
+    "ranked_lists",
+    "refusing",
+]
 
 
 def labels(given: Any) -> list[str]:
@@ -53,10 +66,10 @@ def _short(served: Served, model: Recommender, query: Limited) -> OneList | None
         allowed = np.unique(served.rows(labels(query.only)))
         allowed = allowed[allowed >= 0]
     found = model.best_of_one(known, query.k, seen, allowed)
-    if found is None or found[0][-1] < 0:
+    if found is None or found[0][-1] < 0 or found[1][0] == found[1][-1]:  # of equal scores the library says more
         return None
-    unknown = [label for label, row in zip(history, rows, strict=True) if row < 0] or UNSET
-    return OneList(source="personal", items=ranked(model, *found), unknown=unknown)
+    unknown = [label for label, row in zip(history, rows, strict=True) if row < 0] + unknown_limits(model, query)
+    return OneList(source="personal", items=ranked(model, *found), unknown=unknown or UNSET)
 
 
 def ranked(model: Recommender, columns: NDArray[np.int64], scores: NDArray[np.float32]) -> list[Ranked]:
@@ -81,29 +94,81 @@ def ranked_lists(served: Served, model: Recommender, queries: Sequence[Limited])
         group = [queries[at] for at in members]
         lists = _recommended(model, group, known=known, k=k)
         for row, at in enumerate(members):
-            answers[at] = _listed(model, lists, row, k)
+            answers[at] = _listed(model, lists, row, k, unknown_limits(model, queries[at]))
     return [answers[at] for at in range(len(queries))]
 
 
+def unknown_limits(model: Recommender, query: Limited) -> list[str]:
+    """Ids of `exclude`, `only` and `boost` that the model does not know, and that were ignored."""
+    given = [one for ids in (query.exclude, query.only) if isinstance(ids, list) for one in labels(ids)]
+    boost = getattr(query, "boost", UNSET)
+    given += [] if boost is UNSET else [name for name, factor in boost.items() if not isinstance(factor, Mapping)]
+    return [one for one, row in zip(given, model.items.find(given), strict=True) if row < 0]
+
+
+def _known(model: Recommender, given: Any) -> list[str]:
+    """The ids that the model knows; the answer names the others."""
+    return [one for one, row in zip(labels(given), model.items.find(labels(given)), strict=True) if row >= 0]
+
+
 def _recommended(model: Recommender, group: list[Limited], *, known: bool, k: int) -> Recommendations:
-    how: dict[str, Any] = passed_on(group[0])
-    if "now" in how:
-        available(model, how["now"])
+    how = options_of(model, group[0], ids=False)
     if "exclude" not in how and any(query.exclude is not UNSET for query in group):
-        how["exclude"] = [[] if query.exclude is UNSET else labels(query.exclude) for query in group]
+        how["exclude"] = [[] if query.exclude is UNSET else _known(model, query.exclude) for query in group]
     if "only" not in how and any(query.only is not UNSET for query in group):
         everything = model.items.labels.tolist() if any(query.only is UNSET for query in group) else []
-        how["only"] = [everything if query.only is UNSET else labels(query.only) for query in group]
-    try:
+        how["only"] = [everything if query.only is UNSET else _known(model, query.only) for query in group]
+    with refusing(how, known=known):
         if known:
-            return model.recommend(labels(query.user for query in group), k=k, **how)
+            return model.recommend(labels(query.user for query in group), k=k, unknown="fallback", **how)
         return model.recommend(history=[labels(query.history) for query in group], k=k, **how)
+
+
+def options_of(model: Recommender, query: Limited, *, ids: bool = True) -> dict[str, Any]:
+    """The options of a list as the library has them, without ids that the model does not know.
+
+    `ids` says whether lists of ids are among them, which may be others for each list.
+    """
+    how: dict[str, Any] = passed_on(query)
+    _check_rule(model, query)
+    if "now" in how:
+        available(model, how["now"])
+    if "boost" in how:
+        ignored = unknown_limits(model, query)
+        how["boost"] = {name: factor for name, factor in how["boost"].items() if name not in ignored}
+    for name in ("exclude", "only") if ids else ():
+        if name not in how and getattr(query, name) is not UNSET:
+            how[name] = _known(model, getattr(query, name))
+    return how
+
+
+@contextmanager
+def refusing(how: Mapping[str, Any], *, known: bool) -> Iterator[None]:
+    """Refuse what the library refuses, in the words of the API; `known` says whether a user was named."""
+    try:
+        yield
     except UnknownIdError:
         raise Refusal(404, "The model does not know this user.") from None
     except UsageError:
-        if how.keys() - {"seen"}:
+        if how.keys() - {"seen", "hide_events", "exclude_recent"}:
             raise Refusal(404, "Items have no such attributes or values: GET /v1/models lists attributes.") from None
         raise Refusal(422, _cannot(known)) from None
+
+
+def _check_rule(model: Recommender, query: Limited) -> None:
+    """Refuse what the model cannot tell about known items: their event types, or their times."""
+    events = None if query.hide_events is UNSET else query.hide_events
+    recent = None if query.exclude_recent is UNSET else query.exclude_recent
+    rule = SeenRule("exclude" if query.seen is UNSET else query.seen, recent, events)
+    if not rule.narrows:
+        return
+    now = model.fitted_.histories
+    if recent is not None and (query.user is UNSET or now.latest is None):
+        raise Refusal(422, "exclude_recent needs the time of each interaction: ask for a user whose times are known.")
+    if rule.by_type and not now.event_types:
+        raise Refusal(422, "The model knows no event types: leave hide_events out, and give exclude_recent one time.")
+    if not set(rule.types) <= set(now.event_types):
+        raise Refusal(404, "The model has no such event type: GET /v1/models lists event_types.")
 
 
 def available(model: Recommender, now: Any) -> NDArray[np.bool_]:
@@ -122,12 +187,12 @@ def _cannot(known: bool) -> str:
     return "This model has no list for such a request: it may know its own users only, or nothing but histories."
 
 
-def _listed(model: Recommender, lists: Recommendations, row: int, k: int) -> OneList:
+def _listed(model: Recommender, lists: Recommendations, row: int, k: int, ignored: list[str]) -> OneList:
     there = lists.items[row] != np.array(None)
     items = lists.items[row][there].tolist()
     columns = model.items.find(items)
     personal = lists.sources[row] == PERSONAL
-    unknown = list(lists.unknown[row]) or UNSET
+    unknown = [*lists.unknown[row], *ignored] or UNSET
     reason = lists.reasons[row] or UNSET
     return OneList(
         source="personal" if personal else "fallback",
@@ -143,9 +208,9 @@ def _listed(model: Recommender, lists: Recommendations, row: int, k: int) -> One
 def cited(model: Recommender, whom: Whom) -> Cited:
     """The items of a history or of a known user, each once, with their strengths; and unknown ids."""
     if whom.user is UNSET:
-        return cite(model.fitted_, labels(whom.history))
+        return cite(model.fitted_, labels(whom.history), weighted=model.LEARNS_WEIGHTS)
     try:
-        return cite(model.fitted_, labels([whom.user])[0])
+        return cite(model.fitted_, labels([whom.user])[0], weighted=model.LEARNS_WEIGHTS)
     except UnknownIdError:
         raise Refusal(404, "The model does not know this user.") from None
     except UsageError:

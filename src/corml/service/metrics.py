@@ -23,28 +23,29 @@ class Meter:
     def __init__(self) -> None:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         own = self._registry = CollectorRegistry()
-        self.requests = Counter("corml_requests", "requests answered", ["route", "code"], registry=own)
-        self.seconds = Histogram("corml_seconds", "time to answer", ["route"], buckets=SECONDS, registry=own)
+        self.requests = Counter("corml_requests", "requests answered", ["route", "code", "model"], registry=own)
+        timed = ["route", "model"]
+        self.seconds = Histogram("corml_seconds", "time to answer", timed, buckets=SECONDS, registry=own)
         self.in_flight = Gauge("corml_in_flight", "requests being worked on", registry=own, multiprocess_mode="livesum")
         self.rejected = Counter("corml_rejected", "requests turned away unread", ["reason"], registry=own)
         self.reloads = Counter("corml_reloads", "reloads of a model", ["result"], registry=own)
         self.unknown = Counter("corml_unknown_ids", "ids in histories that no item has", registry=own)
         self.fallback = Counter("corml_fallback", "lists of popular items, as nothing was known", registry=own)
         self.nonfinite = Counter("corml_nonfinite", "scores that are no numbers, and were left out", registry=own)
-        self._answered: dict[tuple[str, int], Any] = {}
-        self._timed: dict[str, Any] = {}
+        self._answered: dict[tuple[str, int, str], Any] = {}
+        self._timed: dict[tuple[str, str], Any] = {}
         if SHARED not in os.environ:
             ProcessCollector(namespace="corml", registry=own)
 
-    def answered(self, route: str, code: int, seconds: float) -> None:
-        """One request."""
-        counter = self._answered.get((route, code))
+    def answered(self, route: str, code: int, model: str, seconds: float) -> None:
+        """One request; `model` is the name of one that is served, or nothing where none was asked."""
+        counter = self._answered.get((route, code, model))
         if counter is None:
-            counter = self._answered[route, code] = self.requests.labels(route, str(code))
+            counter = self._answered[route, code, model] = self.requests.labels(route, str(code), model)
         counter.inc()
-        timer = self._timed.get(route)
+        timer = self._timed.get((route, model))
         if timer is None:
-            timer = self._timed[route] = self.seconds.labels(route)
+            timer = self._timed[route, model] = self.seconds.labels(route, model)
         timer.observe(seconds)
 
     def text(self, served: Mapping[str, Served], working: int) -> bytes:
@@ -72,7 +73,9 @@ class _Models:
         """The families, made anew each time: a version that was replaced is gone."""
         info = GaugeMetricFamily("corml_model_info", "models that answer", labels=["model", "version", "kind"])
         age = GaugeMetricFamily("corml_model_age_seconds", "time since a model was loaded", labels=["model"])
+        file = GaugeMetricFamily("corml_model_file_age_seconds", "time since its file was written", labels=["model"])
         for name, one in self.served.items():
             info.add_metric([name, one.version, one.model.NAME], 1)
             age.add_metric([name], time.time() - one.loaded)
-        return info, age
+            file.add_metric([name], time.time() - one.written)
+        return info, age, file

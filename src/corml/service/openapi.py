@@ -5,8 +5,8 @@ from typing import Any
 import msgspec
 from msgspec.inspect import StructType, type_info
 
-import corml
-from corml.service.operations import PUBLIC, TABLE, Operation
+from corml._runtime.version import VERSION
+from corml.service.operations import ANYWHERE, PUBLIC, TABLE, Operation
 from corml.service.problems import MEDIA_TYPE, STATUSES, Problem
 from corml.service.schema import MAX_EXPLAINED
 
@@ -36,7 +36,7 @@ def description() -> dict[str, Any]:
         "openapi": "3.1.0",
         "info": {
             "title": "corml",
-            "version": corml.__version__,
+            "version": VERSION,
             "description": "Top-N recommendation from implicit feedback. Histories come with each request.",
             "license": {"name": "MIT", "identifier": "MIT"},
         },
@@ -78,7 +78,8 @@ def _responses(one: Operation) -> dict[str, Any]:
     else:
         content = {"application/json": {"schema": {"$ref": REFERENCE.format(name=one.answer.__name__)}}}
     problem = {MEDIA_TYPE: {"schema": {"$ref": REFERENCE.format(name="Problem")}}}
-    problems = {str(code): {"description": STATUSES[code], "content": problem} for code in sorted(one.problems)}
+    codes = sorted({*one.problems, *ANYWHERE})
+    problems = {str(code): {"description": STATUSES[code], "content": problem} for code in codes}
     answered = {"200": {"description": "Answered", "content": content}}
     if one.name_of is not None:
         answered["200"]["headers"] = {

@@ -10,11 +10,12 @@ from corml.service.studio.about_data import about_data
 from corml.service.studio.atlas import map_of, name_of_map
 from corml.service.studio.personas import personas_of
 
-__all__ = ["ADMIN", "ANSWERED", "OPEN", "PUBLIC", "TABLE", "TOKEN", "Operation"]
+__all__ = ["ADMIN", "ANSWERED", "ANYWHERE", "OPEN", "PUBLIC", "TABLE", "TOKEN", "Operation"]
 
 PUBLIC, TOKEN, ADMIN = "public", "token", "admin"  # who may call: anyone; who has the token; who has the admin's
 OPEN = {"/healthz", "/readyz", "/metrics"}  # answered however busy the service is
-ANSWERED = (400, 401, 404, 413, 415, 422, 429, 503, 504)  # problems that any operation with a body may answer with
+ANSWERED = (400, 401, 403, 404, 413, 415, 422, 429, 503, 504)  # problems that any operation with a body may answer with
+ANYWHERE = (408, 421, 500)  # and that any operation at all may
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -83,7 +84,7 @@ TABLE = (
         path="/v1/jobs",
         request=studio.StartFit,
         answer=studio.JobInfo,
-        problems=(*ANSWERED, 403, 409),
+        problems=(*ANSWERED, 409),
         about="Fit another model on the data that `corml studio` has open, beside those that are there.",
     ),
     Operation(
@@ -93,7 +94,7 @@ TABLE = (
         request=schema.Reload,
         answer=schema.Reloaded,
         access=ADMIN,
-        problems=(*ANSWERED, 403, 409),
+        problems=(*ANSWERED, 409),
         about="Read a model's file again: it is checked and tested aside, and replaces the old version at once.",
     ),
     Operation(

@@ -9,13 +9,14 @@ from dataclasses import asdict, dataclass, field, fields
 from pathlib import Path
 from typing import Any, Self
 
+from corml._runtime.parallel import threads
 from corml.errors import DataError, UsageError, ascii_line
-from corml.parallel import threads
 
-__all__ = ["NAME", "Options", "is_loopback", "named_files", "read_token"]
+__all__ = ["NAME", "Options", "is_loopback", "named_files", "origins", "read_token"]
 
 NAME = r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}"  # of a model, and of a file that the admin may name: never a path
 HOST = r"[A-Za-z0-9._-]+|\[[0-9A-Fa-f:.]+\]"  # in the header Host, without a port
+ORIGIN = rf"https?://({HOST})(:\d{{1,5}})?"
 SHORTEST_TOKEN = 32  # characters
 LOCAL_HOSTS = ("localhost", "127.0.0.1", "[::1]")
 
@@ -32,6 +33,7 @@ class Options:
     token: str | None = field(default=None, repr=False)
     admin_token: str | None = field(default=None, repr=False)
     hosts: tuple[str, ...] = ()  # names in the header Host that are answered; none: all
+    cors: tuple[str, ...] = ()  # origins, as a browser names them, whose pages may call
     log: str = "plain"
     docs: bool = True
     in_flight: int = 64  # requests that are worked on or wait for it, of each worker; twice as many before a refusal
@@ -65,6 +67,12 @@ class Options:
                     f"No caller can name {ascii_line(host)} (--allow-host): write a name or an address without its "
                     "port, as shop.example or [::1]."
                 )
+        for origin in self.cors:
+            if not re.fullmatch(ORIGIN, origin):
+                raise UsageError(
+                    f"Invalid origin {ascii_line(origin)} (--cors): write each one in full and without a path, as "
+                    "https://shop.example or http://localhost:3000. There is no wildcard."
+                )
         if not is_loopback(self.host) and self.token is None:
             raise UsageError(
                 f"Anyone could call {ascii_line(self.host)}: give --token-file FILE or set CORML_TOKEN, or leave "
@@ -96,7 +104,8 @@ class Options:
     def of(cls, plain: dict[str, Any]) -> Self:
         """Back from JSON."""
         known = {spec.name for spec in fields(cls)}
-        return cls(**{name: value for name, value in plain.items() if name in known} | {"hosts": tuple(plain["hosts"])})
+        listed = {name: tuple(plain[name]) for name in ("hosts", "cors")}
+        return cls(**{name: value for name, value in plain.items() if name in known} | listed)
 
 
 def is_loopback(host: str) -> bool:
@@ -134,6 +143,12 @@ def _add(named: dict[str, str], name: str, path: str) -> None:
     if name in named:
         raise UsageError(f"Two models have the name {name}: write NAME=FILE to tell them apart.")
     named[name] = os.path.abspath(path)
+
+
+def origins(given: list[str]) -> tuple[str, ...]:
+    """Origins of a command line, some maybe separated by commas, as browsers write them."""
+    named = (one.strip().lower() for text in given for one in text.split(","))
+    return tuple(re.sub("^(http://.*):80$|^(https://.*):443$", r"\1\2", one) for one in named)
 
 
 def read_token(path: str | None, variable: str) -> str | None:

@@ -1,43 +1,41 @@
-"""From bytes to a typed request, or to a sentence that says what is wrong and repeats nothing of what was sent."""
+"""From bytes to a typed request, or to a sentence that says what is wrong.
 
+A sentence repeats nothing of what was sent but the name of a field that there is not, without which nobody finds it.
+"""
+
+import json
 import re
 from typing import Any
 from urllib.parse import parse_qsl
 
 import msgspec
+from msgspec import inspect
 
+from corml._runtime.settings import nearest
+from corml.errors import printable
 from corml.service.problems import Refusal
 
 __all__ = ["from_json", "from_query"]
 
 _NOT_JSON, _DEEP = "The body is not JSON in UTF-8.", "The JSON is nested too deep."
 DEEPEST = 8  # levels of JSON that are looked into
+LONGEST_NAME = 40  # characters of a name that is repeated
 _SAFE = ("Expected", "Object missing required field")  # sentences that speak of our schema alone
 _ELSEWHERE = {  # options of the library that are about more than a request, so that nobody takes them for misspelt
     "max_share": "max_share is about the lists of all users at once, and a request has few of them: "
     "make the lists with corml recommend --all --max-share, or with recommend in Python.",
 }
-_UNKNOWN, _CHOICE = "Object contains unknown field", "Invalid enum value"
+_CHOICE = "Invalid enum value"
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*?)`(?: - at `(?P<place>\$[^`]*)`)?", re.DOTALL)
+_PLACE = re.compile(r"(?:key in )?\$[\w.\[\]…-]*")
+_STEP = re.compile(r"\.(?P<field>\w+)|\[[^]]*\]")
 
 
 def from_json(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
-    """A request from a body; 183.0 is a whole number too, as JSON has only one kind of them."""
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError:
-        pass
-    except RecursionError:
-        raise Refusal(422, _DEEP) from None
-    except (msgspec.DecodeError, ValueError):
-        raise Refusal(400, _NOT_JSON) from None
-    try:
-        return msgspec.convert(_whole(msgspec.json.decode(body)), decoder.type)
-    except msgspec.ValidationError as fault:
-        raise Refusal(422, _sentence(fault)) from None
-    except RecursionError:
-        raise Refusal(422, _DEEP) from None
-    except (msgspec.MsgspecError, ValueError):
-        raise Refusal(400, _NOT_JSON) from None
+    """A request from a body."""
+    request = _decoded(body, decoder)
+    _check_names(body)
+    return request
 
 
 def from_query(query: bytes, kind: type) -> Any:
@@ -45,14 +43,42 @@ def from_query(query: bytes, kind: type) -> Any:
     try:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=20)
     except ValueError:
-        raise Refusal(422, "The query has too many parts.") from None
+        raise _invalid("The query has too many parts.") from None
     given = dict(pairs)
     if len(given) < len(pairs):
-        raise Refusal(422, "A part of the query is there twice.")
+        raise _invalid("A part of the query is there twice: give it once.")
     try:
         return msgspec.convert(given, kind, strict=False)
     except (msgspec.MsgspecError, ValueError) as fault:
-        raise Refusal(422, _sentence(fault)) from None
+        raise _invalid(_sentence(fault, kind)) from None
+
+
+def _decoded(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
+    """A request; 183.0 is a whole number too, as JSON has only one kind of them."""
+    try:
+        return decoder.decode(body)
+    except msgspec.ValidationError:
+        pass
+    except RecursionError:
+        raise _invalid(_DEEP) from None
+    except (msgspec.DecodeError, ValueError):
+        raise _not_json() from None
+    try:
+        return msgspec.convert(_whole(msgspec.json.decode(body)), decoder.type)
+    except msgspec.ValidationError as fault:
+        raise _invalid(_sentence(fault, decoder.type)) from None
+    except RecursionError:
+        raise _invalid(_DEEP) from None
+    except (msgspec.MsgspecError, ValueError):
+        raise _not_json() from None
+
+
+def _invalid(detail: str) -> Refusal:
+    return Refusal(422, detail, title="Invalid request")
+
+
+def _not_json() -> Refusal:
+    return Refusal(400, _NOT_JSON, title="Not JSON")
 
 
 def _whole(value: Any, depth: int = 0) -> Any:
@@ -67,17 +93,85 @@ def _whole(value: Any, depth: int = 0) -> Any:
     return value
 
 
-def _sentence(fault: Exception) -> str:
-    """The reason and the place, without names and values that somebody sent."""
+# --- names that are there twice --------------------------------------------------------------------------------------
+
+
+def _once(pairs: list[tuple[str, Any]]) -> None:
+    """Refuse an object with a name twice: whichever of the two values was meant, the other one would be ignored."""
+    if len(dict(pairs)) < len(pairs):
+        raise _invalid("A name is there twice in one object: give it once.")
+
+
+_each_object = json.JSONDecoder(object_pairs_hook=_once, parse_int=str, parse_float=str)
+
+
+def _check_names(body: bytes) -> None:
+    """Look into every object of a body that was found to be a request; msgspec would take the last of equal names."""
+    _each_object.decode(body.decode())
+
+
+# --- what is wrong ---------------------------------------------------------------------------------------------------
+
+
+def _sentence(fault: Exception, kind: type) -> str:
+    """The reason and the place, without values that somebody sent."""
+    unknown = _UNKNOWN.fullmatch(str(fault))
+    if unknown:
+        return _unknown_field(unknown["name"], unknown["place"] or "$", kind)
     text, _, place = str(fault).partition(" - at `")
-    if text.startswith(_UNKNOWN):
-        name = text.removeprefix(_UNKNOWN).strip(" `")
-        if name in _ELSEWHERE:
-            return _ELSEWHERE[name]
-        text = _UNKNOWN
-    elif text.startswith(_CHOICE):
-        text = _CHOICE
-    elif not text.startswith(_SAFE):
-        text = "Invalid value"
     place = place.removesuffix("`")
-    return f"{text} at {place}." if re.fullmatch(r"(?:key in )?\$[\w.\[\]…-]*", place) else f"{text}."
+    if text.startswith(_CHOICE):
+        return f"Invalid value at {place}; there is: {', '.join(_choices_at(kind, place))}."
+    if not text.startswith(_SAFE):
+        text = "Invalid value"
+    if not _PLACE.fullmatch(place):
+        return f"{text}."
+    instead = " Leave it out instead." if text.endswith("got `null`") else ""
+    return f"{text} at {place}.{instead}"
+
+
+def _unknown_field(name: str, place: str, kind: type) -> str:
+    """Which field there is not, where, and which one was probably meant."""
+    if name in _ELSEWHERE:
+        return _ELSEWHERE[name]
+    shown = printable(name[:LONGEST_NAME]) + ("…" if len(name) > LONGEST_NAME else "")
+    return f"Unknown field `{shown}` at {place}{nearest(name[:LONGEST_NAME], _fields_at(kind, place))}"
+
+
+def _fields_at(kind: type, place: str) -> list[str]:
+    """Names of the fields that an object at a place of a request may have."""
+    objects = [one for one in _types_at(kind, place) if isinstance(one, inspect.StructType)]
+    return [field.encode_name for one in objects for field in one.fields]
+
+
+def _choices_at(kind: type, place: str) -> list[str]:
+    """Values that a choice at a place of a request may have."""
+    choices = [one for one in _types_at(kind, place) if isinstance(one, inspect.LiteralType)]
+    return [str(value) for one in choices for value in one.values]
+
+
+def _types_at(kind: type, place: str) -> list[inspect.Type]:
+    """What may be at a place of a request: $ is the request, and each step leads into an object or a list."""
+    types = _each(inspect.type_info(kind))
+    for step in _STEP.finditer(place):
+        types = [inner for one in types for inner in _inside(one, step["field"])]
+    return types
+
+
+def _inside(kind: inspect.Type, field: str | None) -> list[inspect.Type]:
+    """What a field of an object, or anything in a list or a mapping, may be."""
+    match kind:
+        case inspect.StructType(fields=fields):
+            return [inner for one in fields if one.encode_name == field for inner in _each(one.type)]
+        case inspect.ListType(item_type=inner) | inspect.DictType(value_type=inner):
+            return _each(inner)
+    return []
+
+
+def _each(kind: inspect.Type) -> list[inspect.Type]:
+    """The types that a type may be, without what is said about them."""
+    if isinstance(kind, inspect.Metadata):
+        return _each(kind.type)
+    if isinstance(kind, inspect.UnionType):
+        return [inner for one in kind.types for inner in _each(one)]
+    return [kind]

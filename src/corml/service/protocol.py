@@ -9,6 +9,7 @@ from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 from corml.service.gate import BUSY, Load
 from corml.service.metrics import Meter
 from corml.service.options import Options
+from corml.service.origins import Origins
 from corml.service.problems import Refusal
 
 __all__ = ["protocol"]
@@ -17,7 +18,7 @@ LONGEST_HEAD = 32 << 10  # bytes of the address and headers, and of what follows
 
 _SLOW = Refusal(408, "The request did not arrive in time.")
 _LONG = Refusal(413, f"Address and headers have at most {LONGEST_HEAD:,} bytes.")
-_NO_HTTP = Refusal(400, "This is not HTTP.")
+_NO_HTTP = Refusal(400, "This is not HTTP.", title="Not HTTP")
 
 
 def protocol(options: Options, meter: Meter, to_do: Load) -> type[HttpToolsProtocol]:
@@ -25,7 +26,7 @@ def protocol(options: Options, meter: Meter, to_do: Load) -> type[HttpToolsProto
 
     class Limited(_Deadlines):
         seconds, most = options.timeout, options.connections
-        rejected, load = meter.rejected, to_do
+        rejected, load, origins = meter.rejected, to_do, Origins(options.cors)
 
     return Limited
 
@@ -37,6 +38,7 @@ class _Deadlines(HttpToolsProtocol):
     most: int
     rejected: Any
     load: Load
+    origins: Origins
     _deadline: TimerHandle | None = None
     _head = 0  # bytes of the address, the headers and the trailers of a request so far
     _unread = 0  # bytes that came and of which the parser has not said what they are
@@ -112,7 +114,8 @@ class _Deadlines(HttpToolsProtocol):
             super()._start_asgi_task(cycle, app)
             return
         cycle.response_started = cycle.response_complete = True
-        self.transport.write(_as_bytes(BUSY, close=not cycle.keep_alive))
+        told = tuple(self.origins.told(dict(cycle.scope["headers"])))
+        self.transport.write(_as_bytes(BUSY, told, close=not cycle.keep_alive))
         if not cycle.keep_alive:
             self.transport.close()
         self.on_response_complete()
@@ -161,15 +164,15 @@ class _Deadlines(HttpToolsProtocol):
         self._write(refusal)
 
     def _write(self, refusal: Refusal) -> None:
-        self.transport.write(_as_bytes(refusal, close=True))
+        self.transport.write(_as_bytes(refusal, (), close=True))
         self.transport.close()
 
 
 @cache
-def _as_bytes(refusal: Refusal, *, close: bool) -> bytes:
+def _as_bytes(refusal: Refusal, told: tuple[tuple[bytes, bytes], ...], *, close: bool) -> bytes:
     """A refusal as it is sent."""
     body = refusal.body()
-    head = [*refusal.asgi_headers(), (b"content-length", str(len(body)).encode())]
+    head = [*refusal.asgi_headers(), (b"content-length", str(len(body)).encode()), *told]
     head += [(b"connection", b"close")] if close else []
     lines = b"".join(name + b": " + value + b"\r\n" for name, value in head)
     return STATUS_LINE[refusal.status] + lines + b"\r\n" + body

@@ -2,6 +2,7 @@
 
 import contextlib
 import itertools
+import os
 import threading
 import time
 from collections.abc import Mapping
@@ -14,17 +15,18 @@ from numpy.typing import NDArray
 
 from corml import models
 from corml.errors import ModelFileError, UsageError
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
+from corml.persistence import container
 from corml.service.lookup import Lookup
 from corml.service.problems import Refusal
-from corml.storage import container
 
-__all__ = ["Served", "Shelf", "load"]
+__all__ = ["LOADING", "Served", "Shelf", "load"]
 
 PROBES = 20  # histories of the self-test
 PROBE_ITEMS = (1, 5, 20)  # their lengths, in turns
 AGREE = 1e-5  # of the largest score: both ways to a score round differently
 MANY = 64  # histories of a batch that is ranked in another way than a single one
+LOADING = "The models are being loaded."
 QUICK = 0.004  # seconds: a model whose lists take longer is asked in a thread, so that others are answered meanwhile
 
 
@@ -39,6 +41,7 @@ class Served:
     lookup: Lookup
     explains: bool  # whether its scores are sums over the history
     loaded: float = field(default_factory=time.time)
+    written: float = field(default_factory=time.time)  # when its file was
     path: str = ""  # of the file, beside which results may lie
     report: object = None  # of the data's doctor, where the data were read by this process
 
@@ -89,12 +92,16 @@ class Shelf:
 
     def __getitem__(self, name: Any) -> Served:
         """A model by name, or the default where none was given."""
-        served = self._models.get(name if isinstance(name, str) else self.default)
+        served = self.find(name)
         if served is None:
             if isinstance(name, str) and self._models:
                 raise Refusal(404, "There is no model of this name: GET /v1/models lists them.")
-            raise Refusal(503, "The models are being loaded.", headers={"Retry-After": "1"}, reason="loading")
+            raise Refusal(503, LOADING, title="Not ready", headers={"Retry-After": "1"}, reason="loading")
         return served
+
+    def find(self, name: Any) -> Served | None:
+        """A model by name, or the default where none was given; None where there is no such model."""
+        return self._models.get(name if isinstance(name, str) else self.default)
 
     def put(self, served: Served) -> Served | None:
         """Answer by this version from now on; the one before is returned."""
@@ -116,6 +123,7 @@ def load(name: str, path: str, *, known_as: str | None = None) -> Served:
     `known_as` is where it lies, if it is read by way of an open file.
     """
     with _loading:
+        written = os.stat(path).st_mtime
         contents = container.read(path, mapped=False)  # whatever becomes of the file, this version answers
         model = models.from_contents(contents)
         _check_ids(model)
@@ -123,7 +131,8 @@ def load(name: str, path: str, *, known_as: str | None = None) -> Served:
         _warm(model)
         best_known = np.argsort(-model.counts_, kind="stable").tolist()
         lookup = Lookup(model.items.labels.tolist(), model.titles_, best_known)
-        return Served(name, model, contents.digest, quick, lookup, _explains(model), path=known_as or path)
+        explains = _explains(model)
+        return Served(name, model, contents.digest, quick, lookup, explains, written=written, path=known_as or path)
 
 
 def _check_ids(model: Recommender) -> None:

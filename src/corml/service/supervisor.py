@@ -23,10 +23,10 @@ from pathlib import Path
 from typing import Any
 
 from corml.errors import CormlError, DataError, ModelFileError, ResourceError, UsageError, ascii_line
+from corml.persistence import unfinished
 from corml.service.channel import Channel
 from corml.service.logs import Log
 from corml.service.options import NAME, Options
-from corml.storage import unfinished
 
 __all__ = ["Supervisor"]
 

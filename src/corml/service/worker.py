@@ -18,7 +18,7 @@ from typing import Any
 import uvicorn
 from threadpoolctl import threadpool_info
 
-from corml import memory
+from corml._runtime import memory
 from corml.errors import CormlError, ascii_line
 from corml.service.app import application
 from corml.service.auth import Guard
@@ -102,9 +102,11 @@ class Worker:
         self.channel.send({"ask": "reload", "number": number, "model": name, "file": file})
         answer = await future
         if answer["status"] == "busy":
-            raise Refusal(409, "A reload is under way: ask again when it is done.", headers={"Retry-After": "5"})
+            detail = "A reload is under way: ask again when it is done."
+            raise Refusal(409, detail, title="Already reloading", headers={"Retry-After": "5"})
         if answer["status"] != "done":
-            raise Refusal(422, f"The old version goes on: {answer['reason']}")
+            detail = f"The old version stays in use: {answer['reason']}"
+            raise Refusal(422, detail, title="Model file refused")
         return bool(answer["changed"])
 
     def _hear(self) -> None:

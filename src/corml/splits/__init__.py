@@ -15,6 +15,7 @@ of the pairs of some users, a store that is larger than memory can be split, too
 """
 
 from corml.splits._draw import assemble
+from corml.splits._file import is_split_file
 from corml.splits._make import folds, read_split, ready_made, split
 from corml.splits._procedure import options, record
 from corml.splits._split import Split, verify_split
@@ -25,6 +26,7 @@ __all__ = [
     "StoreSplit",
     "assemble",
     "folds",
+    "is_split_file",
     "options",
     "read_split",
     "ready_made",

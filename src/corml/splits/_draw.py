@@ -12,8 +12,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.ids import Ids
-from corml.interactions import Interactions, Rows
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions, Rows
 from corml.splits._parts import PARTS
 from corml.splits._pieces import AnySplit, Data, Decide, Pieces
 from corml.splits._split import Split

@@ -11,17 +11,18 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
+from corml.data.saved.attributes import arrays_of, facts_of, read_attributes
+from corml.data.saved.kinds import decode_kinds, encode_kinds
+from corml.data.saved.labels import decode_ids, decode_labels, encode_ids
+from corml.data.saved.others import decode_elsewhere, decode_others, encode_elsewhere, encode_others
 from corml.errors import DataError, ascii_line
-from corml.ids import Ids
-from corml.interactions import Interactions
+from corml.persistence import atomic, container
+from corml.persistence.container import SPLIT
 from corml.splits._parts import PARTS
-from corml.storage import atomic, container
-from corml.storage.attributes import arrays_of, facts_of, read_attributes
-from corml.storage.container import SPLIT, decode_ids, decode_labels, encode_ids
-from corml.storage.kinds import decode_kinds, encode_kinds
-from corml.storage.others import decode_elsewhere, decode_others, encode_elsewhere, encode_others
 
-__all__ = ["inconsistent", "read_parts", "save_parts"]
+__all__ = ["inconsistent", "is_split_file", "read_parts", "save_parts"]
 
 Arrays = Mapping[str, NDArray[Any]]
 
@@ -52,6 +53,11 @@ def save_parts(path: str | os.PathLike[str], parts: Mapping[str, Interactions], 
 def _about_pairs(name: str, part: Interactions) -> dict[str, NDArray[Any]]:
     """How strong pairs are, and of which kind, where that is known."""
     return encode_kinds(name, part.kinds) | ({} if part.weights is None else {f"{name}.weights": part.weights})
+
+
+def is_split_file(path: str | os.PathLike[str]) -> bool:
+    """Whether a file is a split, from its beginning alone."""
+    return "split" in (container.peek(path) or {})
 
 
 def read_parts(path: str | os.PathLike[str]) -> tuple[dict[str, Interactions], dict[str, Any]]:

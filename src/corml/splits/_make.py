@@ -5,10 +5,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, cast, overload
 
-from corml.console_progress import shown
+from corml._runtime.console_progress import shown
+from corml._runtime.progress import Asked
+from corml.data.interactions import Interactions
+from corml.data.store import Store, is_split
 from corml.errors import UsageError, ascii_line
-from corml.interactions import Interactions
-from corml.progress import Asked
 from corml.splits._parts import without
 from corml.splits._pieces import AnySplit, Pieces
 from corml.splits._procedure import option, run
@@ -16,7 +17,6 @@ from corml.splits._split import Split
 from corml.splits._split import read_split as read_file
 from corml.splits._store_split import StoreSplit, read_store_split
 from corml.splits.k_fold import FOLDS, k_fold
-from corml.store import Store, is_split
 
 __all__ = ["folds", "read_split", "ready_made", "split"]
 

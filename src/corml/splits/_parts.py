@@ -6,8 +6,9 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.ids import Ids
-from corml.interactions import Interactions
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
+from corml.data.kinds import Kinds
 
 __all__ = ["PARTS", "Dropped", "align", "empty_like", "sizes", "union", "without"]
 
@@ -33,17 +34,21 @@ def empty_like(part: Interactions) -> Interactions:
 
 
 def union(first: Interactions, second: Interactions) -> Interactions:
-    """Pairs that are in either; a pair in both counts once, as the first has it. Without times and kinds."""
+    """Pairs that are in either; a pair in both counts once, as the first has it."""
     if not len(second):
         return first
     user = np.concatenate([first.user, second.user])
     item = np.concatenate([first.item, second.item])
     _, distinct = np.unique(user.astype(np.int64) * len(first.items) + item, return_index=True)
-    weights = None
+    times = weights = None
+    if first.times is not None and second.times is not None:
+        times = np.concatenate([first.times, second.times])[distinct]
     if first.weights is not None or second.weights is not None:
         strengths = [np.ones(len(p), dtype=np.float32) if p.weights is None else p.weights for p in (first, second)]
         weights = np.concatenate(strengths)[distinct]
-    return replace(first, user=user[distinct], item=item[distinct], times=None, weights=weights, kinds=None)
+    kinds = Kinds.joined([first.kinds, second.kinds], [len(first), len(second)])
+    kinds = None if kinds is None else kinds.where(distinct)
+    return replace(first, user=user[distinct], item=item[distinct], times=times, weights=weights, kinds=kinds)
 
 
 def without(part: Interactions, earlier: Sequence[Interactions]) -> Interactions:

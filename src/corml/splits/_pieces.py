@@ -7,13 +7,13 @@ from typing import Any, NoReturn
 import numpy as np
 from numpy.typing import NDArray
 
+from corml._runtime.progress import Progress
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
+from corml.data.store import Store
 from corml.errors import DataError, UsageError, quoted
-from corml.ids import Ids
-from corml.interactions import Interactions
-from corml.progress import Progress
 from corml.splits._split import Split
 from corml.splits._store_split import StoreSplit
-from corml.store import Store
 
 __all__ = ["AnySplit", "Data", "Decide", "Pieces", "check_times", "pieces", "times_of"]
 

@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 
 from corml import plugins
+from corml._runtime.settings import Rule, nearest, whole
+from corml.data.interactions import Interactions
 from corml.errors import DataError, SettingError, UsageError, ascii_line
-from corml.interactions import Interactions
-from corml.settings import Rule, nearest, whole
 
 __all__ = [
     "SEED",
@@ -28,7 +28,7 @@ __all__ = [
     "three_shares",
 ]
 
-ROOM = "corml.splits"
+GROUP = "corml.splits"
 SEED = whole(0, 2**32 - 1)
 
 Shares = Sequence[float]
@@ -39,7 +39,7 @@ Shares = Sequence[float]
 
 def options(how: str) -> tuple[str, ...]:
     """Names of the options that a split takes."""
-    parameters = inspect.signature(plugins.get(ROOM, how)).parameters.values()
+    parameters = inspect.signature(plugins.get(GROUP, how)).parameters.values()
     return tuple(parameter.name for parameter in parameters if parameter.kind is parameter.KEYWORD_ONLY)
 
 
@@ -49,7 +49,7 @@ def run(data: Any, how: str, given: Mapping[str, Any]) -> Any:
     for name in given:
         if name not in valid:
             raise SettingError(f"The split {ascii_line(how)} has no option {ascii_line(name)}{nearest(name, valid)}")
-    return plugins.get(ROOM, how)(data, **given)
+    return plugins.get(GROUP, how)(data, **given)
 
 
 def record(name: str, data: Any, **options: Any) -> dict[str, Any]:

@@ -5,15 +5,18 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property, reduce
-from typing import Any
+from typing import Any, Self
 
+from corml.data.interactions import Interactions
+from corml.data.kinds import event_types, require
 from corml.errors import DataError, UsageError, ascii_line, printable
-from corml.interactions import Interactions
 from corml.splits._file import inconsistent, read_parts, save_parts
 from corml.splits._parts import PARTS, Dropped, align, empty_like, sizes, union
 from corml.splits._procedure import run_again
 
 __all__ = ["Split", "read_split", "verify_split"]
+
+ALL = "all"  # in place of event types: every held-out pair is a target
 
 
 @dataclass(frozen=True, kw_only=True, eq=False, init=False, repr=False)
@@ -25,6 +28,9 @@ class Split:
         part      history                    not to be recommended     targets
         valid     valid_history or train     the history               valid
         test      history or train           the history, valid        test
+
+    `judging("purchase")` counts only held-out pairs with such an event as targets. The others are none and are not
+    masked either: they stay among the items that can be recommended, as they would be for the user.
 
     Items without a train pair stay in the catalogue. Parts with ids of their own are moved to the items of train and
     to its users (and those of the histories); pairs of other users or items are dropped and counted in `dropped`.
@@ -77,8 +83,24 @@ class Split:
             return history, union(history, self.valid), self.test
         raise UsageError(f"A split has no part {ascii_line(name)} to evaluate on: choose 'valid' or 'test'.")
 
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The event types of the pairs that count as targets; none: all do."""
+        return tuple(self.procedure.get("targets", ()))
+
+    def judging(self, targets: Any) -> Self:
+        """The same parts, where only held-out pairs with an event of these types count as targets; or "all" of them."""
+        if targets == ALL:
+            procedure = {name: value for name, value in self.procedure.items() if name != "targets"}
+            return type(self)(**self.parts(), procedure=procedure, dropped=self.dropped)
+        names = event_types(targets, "targets")
+        held_out = [part.kinds for part in (self.valid, self.test) if len(part)]
+        known = [name for kinds in held_out if kinds is not None for name in kinds.known]
+        require(names, known, "targets", "the held-out pairs")
+        return type(self)(**self.parts(), procedure={**self.procedure, "targets": list(names)}, dropped=self.dropped)
+
     def whole(self) -> Interactions:
-        """The pairs of all parts together, each once; without their times."""
+        """The pairs of all parts together, each once."""
         return reduce(union, self.parts().values())
 
     def counts(self) -> dict[str, Any]:
@@ -91,8 +113,9 @@ class Split:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Hash of which pair is in which part, by label: the order of rows and ids does not matter."""
+        """Hash of which pair is in which part and which are targets, by label: the order of rows does not matter."""
         lines = [f"{name} {part.fingerprint}\n" for name, part in self.parts().items()]
+        lines += [f"targets {name}\n" for name in sorted(self.targets)]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -136,6 +159,7 @@ def verify_split(split: Split, data: Interactions) -> None:
             f"The data are not those the split was made from ({short}): load the same file with the same filters."
         )
     again: Split = run_again(recorded, data)
+    again = again.judging(split.targets) if split.targets else again
     _compare_records(recorded, again.procedure)
     was, now = _fingerprints(split), _fingerprints(again)
     if was != now:

@@ -8,11 +8,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from corml.data.store import SPLIT, SPLIT_PLAN, Store
 from corml.errors import DataError, ascii_line, printable
+from corml.persistence.facts import is_deep
 from corml.splits._parts import PARTS
 from corml.splits._split import Split
-from corml.storage.facts import is_deep
-from corml.store import SPLIT, SPLIT_PLAN, Store
 
 __all__ = ["StoreSplit", "fingerprint_of", "read_store_split", "split_text"]
 

@@ -17,17 +17,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from corml._runtime.progress import Progress
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
+from corml.data.store import ITEMS, MANIFEST, SPLIT, SPLIT_PLAN, WORK, People, Store, array_name
+from corml.data.store.folder import held
+from corml.data.store.turning import Turned, write_item_blocks
+from corml.data.store.writing import FOLDERS, hashed, put_arrays, put_copy
 from corml.errors import UsageError, ascii_line
-from corml.ids import Ids
-from corml.interactions import Interactions
-from corml.progress import Progress
+from corml.persistence import atomic
 from corml.splits._parts import PARTS
 from corml.splits._store_split import StoreSplit, read_store_split, split_text
-from corml.storage import atomic
-from corml.store import ITEMS, MANIFEST, SPLIT, SPLIT_PLAN, WORK, People, Store, array_name
-from corml.store.folder import held
-from corml.store.turning import Turned, write_item_blocks
-from corml.store.writing import FOLDERS, hashed, put_arrays, put_copy
 
 __all__ = ["write_split"]
 

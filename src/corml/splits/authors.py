@@ -4,9 +4,9 @@ import hashlib
 
 import numpy as np
 
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
 from corml.errors import DataError
-from corml.ids import Ids
-from corml.interactions import Interactions
 from corml.splits._draw import Whole, assemble, by_counts, ranks
 from corml.splits._pieces import AnySplit
 from corml.splits._procedure import SEED, Shares, option, record, three_shares

@@ -2,9 +2,9 @@
 
 import numpy as np
 
+from corml._runtime.settings import optional, whole
+from corml.data.interactions import Interactions
 from corml.errors import SettingError
-from corml.interactions import Interactions
-from corml.settings import optional, whole
 from corml.splits._draw import Whole, assemble, label_numbers, random_ranks
 from corml.splits._pieces import AnySplit, Data
 from corml.splits._procedure import SEED, option, record

@@ -3,8 +3,8 @@
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.interactions import Interactions
-from corml.settings import whole
+from corml._runtime.settings import whole
+from corml.data.interactions import Interactions
 from corml.splits._draw import Whole, assemble, by_counts, ranks
 from corml.splits._pieces import AnySplit, Data, check_times
 from corml.splits._procedure import option, record

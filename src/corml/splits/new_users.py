@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.interactions import Interactions
-from corml.settings import Rule
+from corml._runtime.settings import Rule
+from corml.data.interactions import Interactions
 from corml.splits._draw import Whole, assemble, label_numbers, random_ranks, whole_counts
 from corml.splits._pieces import AnySplit, Data, pieces
 from corml.splits._procedure import SEED, Shares, option, record, three_shares

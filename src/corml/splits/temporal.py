@@ -5,9 +5,9 @@ from typing import Any
 
 import numpy as np
 
+from corml._runtime.settings import Rule
+from corml.data.interactions import Interactions
 from corml.errors import DataError, SettingError
-from corml.interactions import Interactions
-from corml.settings import Rule
 from corml.splits._draw import Whole, assemble
 from corml.splits._pieces import AnySplit, Data, check_times, times_of
 from corml.splits._procedure import Shares, numbers, option, read_numbers, record, three_shares

@@ -9,14 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from corml._runtime.settings import values_of
 from corml.experiments.cell import Cell
 from corml.experiments.grid import Grid, Value
 from corml.experiments.reproduce.data import missing, paper_split, valid
 from corml.experiments.reproduce.outcome import Outcome, Shown
 from corml.experiments.reproduce.request import Request, failures
 from corml.experiments.reproduce.rows import OURS, Row, changed, row
-from corml.recommender import Recommender
-from corml.settings import values_of
+from corml.models.recommender import Recommender
 
 __all__ = ["run"]
 

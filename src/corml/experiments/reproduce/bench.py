@@ -4,6 +4,8 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from corml._runtime.progress import Progress
+from corml.evaluation.metrics import direction
 from corml.experiments.cell import Cell
 from corml.experiments.contestants import contestants
 from corml.experiments.design import Design
@@ -11,9 +13,7 @@ from corml.experiments.plan import plan
 from corml.experiments.run import run_cells
 from corml.experiments.run_cell import Runner
 from corml.experiments.store import Folder, Memory
-from corml.metrics import direction
-from corml.progress import Progress
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
 from corml.splits import Split
 
 __all__ = ["Bench"]

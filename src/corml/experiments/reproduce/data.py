@@ -4,9 +4,9 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from corml import datasets
+from corml import data as datasets
+from corml.data.interactions import Interactions
 from corml.experiments.reproduce.published import Published
-from corml.interactions import Interactions
 from corml.splits import Split, split
 
 __all__ = ["board_split", "missing", "missing_board", "missing_strong", "paper_split", "sizes", "strong_split", "valid"]

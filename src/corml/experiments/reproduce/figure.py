@@ -10,7 +10,7 @@ from corml.experiments.reproduce.data import missing, paper_split
 from corml.experiments.reproduce.outcome import Curve, Outcome, Panel, Shown
 from corml.experiments.reproduce.request import Request, failures
 from corml.experiments.reproduce.rows import OURS, Row, changed, row
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
 from corml.splits import Split
 
 __all__ = ["run"]

@@ -2,12 +2,14 @@
 
 from pathlib import Path
 
-from corml import charts
 from corml.errors import DataError, ascii_line
+from corml.evaluation import charts
 from corml.experiments.reproduce.outcome import Outcome, Panel
-from corml.storage import atomic
+from corml.persistence import atomic
 
-__all__ = ["drawing", "write"]
+__all__ = ["ENDINGS", "drawing", "write"]
+
+ENDINGS = ("md", "csv", "json")
 
 
 def write(outcome: Outcome, folder: Path) -> list[Path]:

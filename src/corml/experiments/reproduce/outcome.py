@@ -91,7 +91,7 @@ class Outcome:
 
     def to_frame(self) -> "polars.DataFrame":
         """Every figure as a row."""
-        from corml.lazy_polars import polars
+        from corml._runtime.lazy_polars import polars
 
         names = list(dict.fromkeys(name for row in self.rows for name in row))
         return polars.DataFrame(

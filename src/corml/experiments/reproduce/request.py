@@ -6,15 +6,15 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
+from corml._runtime.settings import nearest
 from corml.errors import DataError, UsageError, ascii_line
 from corml.experiments.cell import Cell
 from corml.experiments.reproduce.bench import Bench
 from corml.experiments.reproduce.outcome import Outcome
 from corml.experiments.reproduce.published import Published
 from corml.experiments.reproduce.rows import Row, choose, row
-from corml.settings import nearest
+from corml.models.saved.model_file import environment
 from corml.splits import Split
-from corml.storage.model_file import environment
 
 __all__ = ["Request", "failures"]
 
@@ -93,7 +93,7 @@ class Request:
         source = self.section.get("source")
         return Outcome(
             name=name,
-            title=self.section["title"] + (", on the sample" if self.quick else ""),
+            title=self.section["title"] + (", a quick run on the bundled sample" if self.quick else ""),
             data=prints,
             notes=tuple(notes),
             missing=tuple(missing),

@@ -5,10 +5,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from corml import models
+from corml._runtime.settings import nearest, values_of
 from corml.errors import UsageError, ascii_line
 from corml.experiments.reproduce.published import Published
-from corml.recommender import Recommender
-from corml.settings import nearest, values_of
+from corml.models.recommender import Recommender
 
 __all__ = ["OURS", "Row", "changed", "choose", "row"]
 
@@ -71,7 +71,7 @@ def changed(model: Recommender, settings: Mapping[str, Any]) -> Recommender:
 
 
 def _corml(values: Mapping[str, Any], problem: str) -> Recommender:
-    from corml.method.estimator import CoRML
+    from corml.models.corml.estimator import CoRML
 
     start = CoRML.paper() if problem == "paper" else CoRML()
     return changed(start, values)

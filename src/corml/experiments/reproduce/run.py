@@ -2,17 +2,19 @@
 
 import os
 from collections.abc import Callable, Sequence
+from contextlib import nullcontext
 from functools import partial
 from pathlib import Path
 
+from corml._runtime.progress import Progress
+from corml._runtime.settings import nearest
 from corml.errors import UsageError, ascii_line
 from corml.experiments.reproduce import ablation, board, figure, speed, table
 from corml.experiments.reproduce.bench import Bench
 from corml.experiments.reproduce.outcome import Outcome
 from corml.experiments.reproduce.published import Published, read_published
 from corml.experiments.reproduce.request import Request
-from corml.progress import Progress
-from corml.settings import nearest
+from corml.persistence.locks import held
 
 __all__ = ["EXPERIMENTS", "reproduce"]
 
@@ -60,7 +62,8 @@ def reproduce(
     request = Request(
         published=known, section=_section(known, name), bench=bench, data=data, models=models, quick=quick
     )
-    return EXPERIMENTS[name](request)
+    with nullcontext() if folder is None else held(folder, folder=True):
+        return EXPERIMENTS[name](request)
 
 
 def _section(published: Published, name: str) -> "dict[str, object]":

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from corml.evaluation.t_test import paired_t_test
+from corml.evaluation.significance.t_test import paired_t_test
 from corml.experiments.cell import Cell
 from corml.experiments.grid import Grid, Value
 from corml.experiments.reproduce.data import missing, paper_split, sizes
@@ -41,9 +41,11 @@ def run(request: Request) -> Outcome:
         figures = _figures(request, name, everyone, cells)
         rows += figures
         title = request.published["data"][name]["title"]
-        tables.append(Shown(title, _grid(figures, request["primary"])))
+        tables.append(Shown(title, _grid(figures, request["primary"], published=not request.quick)))
         others = [metric for metric in request["metrics"] if metric != request["primary"]]
-        details += [Shown(f"{title}, {metric}", _grid(figures, metric)) for metric in others]
+        details += [
+            Shown(f"{title}, {metric}", _grid(figures, metric, published=not request.quick)) for metric in others
+        ]
     return request.outcome(
         "table",
         splits,
@@ -125,8 +127,12 @@ def _paired(first: Cell, second: Cell, metric: str) -> "np.ndarray[Any, np.dtype
 # --- words -----------------------------------------------------------------------------------------------------------
 
 
-def _grid(figures: Sequence[Mapping[str, Any]], metric: str) -> Grid:
-    """All models by one metric."""
+def _grid(figures: Sequence[Mapping[str, Any]], metric: str, *, published: bool) -> Grid:
+    """All models by one metric; of data that the paper does not have, our figures alone."""
+    figures = [figure for figure in figures if figure["metric"] == metric]
+    if not published:
+        ours = [(Value(one["title"]), Value(_number(one["ours"], star=one["star"]))) for one in figures]
+        return Grid(("model", metric), tuple(ours))
     heads = ("model", f"paper {metric}", "ours", "difference", "verdict")
     lines = [
         (
@@ -137,7 +143,6 @@ def _grid(figures: Sequence[Mapping[str, Any]], metric: str) -> Grid:
             Value(figure["verdict"]),
         )
         for figure in figures
-        if figure["metric"] == metric
     ]
     return Grid(heads, tuple(lines))
 
@@ -148,11 +153,12 @@ def _number(value: float | None, *, star: bool) -> str:
 
 def _legend(request: Request) -> list[str]:
     others = ", ".join(metric for metric in request["metrics"] if metric != request["primary"])
-    return [
-        f"Shown: {request['primary']}; {others} are in the files.",
-        f"agrees: within {request['tolerance']:.0%} of the paper. *: better than the best other model that was run, "
-        f"paired t-test over users, p < {request['level']:g}; in the column of the paper, its own star.",
-    ]
+    star = f"*: better than the best other model that was run, paired t-test over users, p < {request['level']:g}"
+    agrees = (
+        f"agrees: within {request['tolerance']:.0%} of the paper. {star}; in the column of the paper, its own star."
+    )
+    alone = f"The paper has no figures of the sample. {star}."
+    return [f"Shown: {request['primary']}; {others} are in the files.", alone if request.quick else agrees]
 
 
 def _reasons(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[str]:

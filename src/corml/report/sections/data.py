@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from corml import charts
-from corml.interactions import Interactions
+from corml.data.interactions import Interactions
+from corml.evaluation import charts
 from corml.report import _text as text
 from corml.report.page import Facts, Figure, Figures, Finding, Findings, Note, Number, Numbers, Part, Section
 from corml.report.subject import Subject

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml import charts
-from corml.evaluation.bootstrap import Bootstrap, intervals
+from corml.evaluation import charts
+from corml.evaluation.significance.bootstrap import Bootstrap, intervals
 from corml.report import _text as text
 from corml.report._measures import measure
 from corml.report._results import Measured
@@ -72,7 +72,7 @@ def groups_of(split: Parts, users: NDArray[Any], part: str = "test") -> list[tup
     return [
         (
             "By length of history",
-            "Users with short histories are the harder ones: there is less to go by.",
+            "Users by the number of items in their history, which the model recommends from.",
             _by_length(lengths),
         ),
         (

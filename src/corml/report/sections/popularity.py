@@ -6,8 +6,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml import charts
-from corml.interactions import Interactions
+from corml.data.interactions import Interactions
+from corml.evaluation import charts
 from corml.report import _text as text
 from corml.report._lists import lists_for
 from corml.report._measures import measure

@@ -5,12 +5,12 @@ import re
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from corml.fitted import Fitted
+from corml._runtime.settings import Declared, declared
+from corml.models.fitted import Fitted
+from corml.models.saved.model_file import environment
 from corml.report import _text as text
 from corml.report.page import Command, Groups, Note, Section
 from corml.report.subject import Subject
-from corml.settings import Declared, declared
-from corml.storage.model_file import environment
 
 __all__ = ["section"]
 

@@ -5,8 +5,8 @@ from typing import Any
 
 import numpy as np
 
-from corml import charts
-from corml.fitted import Certificate, Fitted, Training
+from corml.evaluation import charts
+from corml.models.fitted import Certificate, Fitted, Training
 from corml.report import _text as text
 from corml.report.page import Figure, Figures, Groups, Note, Part, Section
 from corml.report.subject import Subject

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from corml import charts
+from corml.evaluation import charts
 from corml.report._measures import measure
 from corml.report.page import Figure, Figures, Section
 from corml.report.subject import Subject

@@ -6,13 +6,13 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from corml import charts
-from corml.evaluation.bootstrap import Bootstrap, intervals
-from corml.evaluation.holm import holm
-from corml.evaluation.significance import LEVEL, paired_t_test
+from corml.evaluation import charts
+from corml.evaluation.significance.bootstrap import Bootstrap, intervals
+from corml.evaluation.significance.tests import LEVEL
 from corml.report import _text as text
+from corml.report._chance import differing, tests
 from corml.report._measures import measure
-from corml.report._results import Measured, paired
+from corml.report._results import Measured
 from corml.report.page import Figure, Figures, Note, Part, Section, Tables
 from corml.report.subject import Subject
 from corml.report.tables import Cell, Column, Table, comparison
@@ -57,13 +57,13 @@ def verdict(subject: Subject) -> str:
         return f"{first} reaches {label} {value:.3f}. There is no other model to compare it with."
     other = results[second][metric]
     lead = f", {text.percent(value / other - 1)} above {second} ({other:.3f})" if other > 0 else ""
-    p = _tests(subject).get(second)
+    p = tests(subject).get(second)
     tested = "" if p is None else f" {_in_words(p, subject.family or len(subject.models) - 1)}"
     return f"{first} is the most accurate, with {label} {value:.3f}{lead}.{tested}"
 
 
-def _in_words(p: float, tests: int) -> str:
-    how = "paired t-test over users" + (f", corrected for {tests} tests" if tests > 1 else "")
+def _in_words(p: float, family: int) -> str:
+    how = "paired t-test over users" + (f", corrected for {family} tests" if family > 1 else "")
     if p < LEVEL:
         return f"The difference is unlikely to be chance ({how}, p {_p(p)})."
     return f"The difference may be chance ({how}, p {_p(p)})."
@@ -73,25 +73,9 @@ def _p(p: float) -> str:
     return "< 0.001" if p < 0.001 else f"= {p:.3f}"
 
 
-def _tests(subject: Subject) -> Mapping[str, float]:
-    """Corrected p of the best model against each other one whose users are the same."""
-    if subject.corrected:
-        return subject.corrected
-    return holm({name: paired_t_test(values) for name, values in _differing(subject).items()})
-
-
-def _differing(subject: Subject) -> dict[str, NDArray[np.float64]]:
-    """The best model minus each other one, user by user, where the users are the same."""
-    if subject.metric is None:
-        return {}
-    first, *others = subject.ranking
-    found = {name: paired(subject.results[first], subject.results[name], subject.metric) for name in others}
-    return {name: values for name, values in found.items() if values is not None}
-
-
 def _leads(subject: Subject) -> dict[str, Lead]:
-    """The same with intervals, all from the same resamples of users."""
-    values = _differing(subject)
+    """The best model minus each other one, with intervals, all from the same resamples of users."""
+    values = differing(subject)
     spans = intervals(values, Bootstrap(resamples=RESAMPLES))
     return {name: Lead(values[name], spans[name]) for name in values}
 
@@ -118,7 +102,7 @@ def _differences(subject: Subject, leads: Mapping[str, Lead]) -> list[Figure]:
 
 def _chance(subject: Subject, leads: Mapping[str, Lead]) -> list[Tables]:
     """The best model against each other: the difference, its interval, p, and for how many users it is better."""
-    corrected = _tests(subject)
+    corrected = tests(subject)
     rows = [_row(name, lead, corrected[name]) for name, lead in leads.items() if name in corrected]
     if not rows:
         return []

@@ -8,7 +8,7 @@ import { state } from "./store.js";
 const STEPS = [["read", "Read the data"], ["examine", "Look for problems"], ["fit", "Fit the model"], ["test", "Write and test it"]];
 
 const STAGES = {
-  look: "Trying filters on held-out items", pairs: "Counting pairs of items", filter: "Computing the filter", solve: "Solving for the pairs",
+  "filter selection": "Trying filters on held-out items", pairs: "Counting pairs of items", filter: "Computing the filter", solve: "Solving for the pairs",
   candidates: "Choosing pairs to learn", pricing: "Looking for pairs that were left out", invert: "Inverting", neighbours: "Finding neighbours",
 };
 const stage = (text) => text.split(": ").map((part) => STAGES[part] ?? part).join(": ");

@@ -51,7 +51,8 @@ class OneList(Struct, kw_only=True, omit_defaults=True):
     """A list of exactly k items, or with the reason why it is shorter."""
 
     source: Annotated[
-        Literal["personal", "fallback"], Meta(description="fallback: the most popular items, as nothing is known")
+        Literal["personal", "fallback"],
+        Meta(description="fallback: the most popular items, as nothing is known or all items score alike"),
     ]
     items: list[Ranked]
     reason: Reason | UnsetType = UNSET
@@ -111,9 +112,10 @@ class WhyNotAnswer(Answer, kw_only=True, omit_defaults=True):
         Literal["listed", "below", "rules", "seen", "not seen", "excluded", "not in only", "not available"],
         Meta(
             description="listed: it is in the list; below: it ranks lower; rules: only rules of lists keep it out; "
-            "else it may not be listed at all"
+            "else it may not be listed at all, which `reason` explains"
         ),
     ]
+    reason: Annotated[str, Meta(description="the verdict in a sentence, with the option that keeps the item out")]
     rank: Annotated[
         int, Meta(description="in the list, or else by (boosted) score among the items that may be listed, and itself")
     ]
@@ -202,6 +204,7 @@ class ModelInfo(Struct, kw_only=True):
     users: int
     titles: bool
     attributes: Annotated[dict[str, str], Meta(description="what is known of items: category, number, time or text")]
+    event_types: Annotated[list[str], Meta(description="what `hide_events` and `exclude_recent` may name")]
     novelty: Annotated[bool, Meta(description="whether it is a dial")]
     explains: bool
     distances: bool

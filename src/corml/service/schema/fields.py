@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from corml.ids import LONGEST_ID
+from corml.data.ids import LONGEST_ID
 from corml.service.options import NAME
 
 __all__ = [
@@ -15,6 +15,7 @@ __all__ = [
     "Choice",
     "Conditions",
     "Diversity",
+    "EventTypes",
     "Factor",
     "History",
     "Id",
@@ -28,6 +29,7 @@ __all__ = [
     "Parts",
     "Range",
     "Reason",
+    "Recent",
     "Seen",
     "Share",
     "Unknown",
@@ -72,6 +74,18 @@ Asked = Annotated[Id, Meta(description="the item that is asked about")]
 Seen = Annotated[
     Literal["exclude", "allow", "only"],
     Meta(description="items that the person has: excluded, unless they may come back, or nothing else may"),
+]
+EventType = Annotated[str, Meta(min_length=1, max_length=LONGEST_ID)]
+EventTypes = Annotated[
+    list[EventType],
+    Meta(max_length=100, description="event types whose items are not listed; other known items may come back"),
+]
+Age = Annotated[str, Meta(pattern=r"^[1-9]\d{0,5}(\.\d{1,3})? ?(s|min|h|d|w|y)(?!\n)$")]
+Recent = Annotated[
+    Age | Annotated[dict[EventType, Age], Meta(min_length=1, max_length=100)],
+    Meta(
+        description='items seen so recently are not listed: "30d", or by event type {"purchase": "90d", "view": "1h"}'
+    ),
 ]
 Reason = Annotated[str, Meta(description="why the list is short, or not personal")]
 WHOLE = rf"^{NAME}(?!\n)$"  # as to Python, $ stands before a last line feed too

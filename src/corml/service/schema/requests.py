@@ -15,6 +15,7 @@ from corml.service.schema.fields import (
     Boost,
     Choice,
     Diversity,
+    EventTypes,
     History,
     Id,
     Length,
@@ -24,6 +25,7 @@ from corml.service.schema.fields import (
     Novelty,
     Now,
     Range,
+    Recent,
     Seen,
     User,
 )
@@ -65,6 +67,8 @@ class Limited(Whom, kw_only=True):
     exclude: Never | UnsetType = UNSET
     only: Choice | UnsetType = UNSET
     seen: Seen | UnsetType = UNSET
+    hide_events: EventTypes | UnsetType = UNSET
+    exclude_recent: Recent | UnsetType = UNSET
     now: Now | UnsetType = UNSET
 
 

@@ -7,8 +7,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.interactions import Interactions
-from corml.recommender import Recommender
+from corml.data.interactions import Interactions
+from corml.models.recommender import Recommender
 from corml.service.served import Shelf
 from corml.service.studio import schema
 from corml.service.studio.atlas import how_known
@@ -50,7 +50,7 @@ def data_of(model: Recommender, name: str, version: str, report: Any = None, pat
 
 def _examined(model: Recommender) -> Any:
     """By the pairs in the model file; one without histories has only its sizes."""
-    from corml.datasets import Report, examine  # with all that reads files: only where somebody asks
+    from corml.data import Report, examine  # with all that reads files: only where somebody asks
 
     state = model.fitted_
     pairs = (state.train if len(state.users) else state.train[:0]).tocoo()

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from corml.errors import UsageError
 from corml.linalg.layout import layout
-from corml.recommendations import PERSONAL
-from corml.recommender import Recommender
+from corml.models.recommender import Recommender
+from corml.recommend.recommendations import PERSONAL
 from corml.service.etag import named
 from corml.service.served import Served, Shelf
 from corml.service.studio import schema
@@ -87,11 +87,10 @@ def map_of(shelf: Shelf, request: schema.OfModel) -> schema.MapAnswer:
     )
 
 
-def name_of_map(shelf: Shelf, request: schema.OfModel) -> str | None:
-    """The ETag of a map, and of what is made of it alone; none while it is being made."""
+def name_of_map(shelf: Shelf, request: schema.OfModel) -> str:
+    """The ETag of a map, and of what is made of it alone; it changes when the map is made."""
     served = shelf[request.model]
-    state, _ = atlas.state(served)
-    return None if state == "making" else named(served.name, served.digest, state)
+    return named(served.name, served.digest, atlas.state(served)[0])
 
 
 def best_known(model: Recommender) -> NDArray[np.int64]:

@@ -17,7 +17,7 @@ import msgspec
 from msgspec import Struct, field
 
 from corml.errors import ascii_line
-from corml.fitted import Fitted
+from corml.models.fitted import Fitted
 from corml.service.studio import schema
 from corml.service.studio.result_files import Evaluation, Study, table_of, texts
 

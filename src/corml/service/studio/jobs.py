@@ -70,9 +70,10 @@ def listed(jobs: Jobs | None) -> schema.Jobs:
 def start(jobs: Jobs | None, request: schema.StartFit) -> schema.JobInfo:
     """Begin another fit, if there are data to fit on."""
     if jobs is None or not jobs.can_fit:
-        raise Refusal(403, "No data are open here: corml studio FILE opens some.")
+        raise Refusal(403, "No data are open here: corml studio FILE opens some.", title="No data to fit on")
     if any(job.last.state == "working" for job in jobs.jobs):
-        raise Refusal(409, "A fit is under way: ask again when it is done.", headers={"Retry-After": "5"})
+        detail = "A fit is under way: ask again when it is done."
+        raise Refusal(409, detail, title="Already fitting", headers={"Retry-After": "5"})
     return jobs.begin(request).info()
 
 

@@ -13,11 +13,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from corml import memory, models
-from corml.datasets import Finding, Report, examine
+from corml import models
+from corml._runtime import memory
+from corml._runtime.progress import Progress
+from corml.data import Finding, Report, examine
+from corml.data.interactions import Interactions
 from corml.errors import CormlError, UsageError
-from corml.interactions import Interactions
-from corml.progress import Progress
+from corml.models.saved.keep import save_or_keep
 from corml.service.auth import Guard
 from corml.service.endpoint import Service
 from corml.service.gate import Load
@@ -30,7 +32,6 @@ from corml.service.studio import schema
 from corml.service.studio.jobs import Job
 from corml.service.studio.weighing import read_anew, weighing_of
 from corml.service.worker import SWITCH, Server
-from corml.storage.keep import save_or_keep
 
 __all__ = ["Studio"]
 
@@ -76,7 +77,7 @@ class Studio:
         try:
             models.make(request.kind, dict(request.settings))
         except CormlError as fault:
-            raise Refusal(422, str(fault)) from None
+            raise Refusal(422, str(fault), title="Invalid settings") from None
         name = f"{request.kind}-{number}"
         anew = read_anew(request, None if self.data is None else weighing_of(self.data))
         return self._begin(name, request.kind, dict(request.settings), self.folder / f"{name}.corml", anew)
@@ -164,8 +165,9 @@ class Studio:
         )
         server = Server(service, listening)
         loop = asyncio.get_running_loop()
-        for number in (signal.SIGINT, signal.SIGTERM):
-            loop.add_signal_handler(number, lambda: setattr(server, "should_exit", True))
+        for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+            if signal.getsignal(number) is not signal.SIG_IGN:  # as `nohup` does with SIGHUP
+                loop.add_signal_handler(number, lambda: setattr(server, "should_exit", True))
         loop.call_later(0.1, ready)
         await server.serve(sockets=[listening])
 

@@ -9,7 +9,7 @@ import msgspec
 from msgspec import Meta, Struct, field
 
 from corml.errors import UsageError
-from corml.metrics import direction
+from corml.evaluation.metrics import direction
 from corml.service.studio import schema
 
 __all__ = ["Evaluation", "Study", "table_of", "texts"]

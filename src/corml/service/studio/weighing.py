@@ -4,9 +4,9 @@ from typing import Any
 
 from msgspec import UNSET
 
-from corml import durations
+from corml._runtime import durations
+from corml.data.interactions import Interactions
 from corml.errors import UsageError
-from corml.interactions import Interactions
 from corml.service.problems import Refusal
 from corml.service.studio import schema
 
@@ -37,13 +37,17 @@ def read_anew(request: schema.StartFit, first: schema.Weighing | None) -> dict[s
     return {name: value for name, value in anew.items() if value != getattr(first, name, None)}
 
 
+def _invalid(detail: str) -> Refusal:
+    return Refusal(422, detail, title="Invalid weights")
+
+
 def _weights(asked: dict[str, float], first: schema.Weighing | None) -> dict[str, float]:
     if first is None:
-        raise Refusal(422, "The data have no kinds of events to weigh: start corml studio with --event.")
+        raise _invalid("The data have no kinds of events to weigh: start corml studio with --event.")
     if asked.keys() != first.weights.keys():
-        raise Refusal(422, f"Give each kind of event a weight, and no other: {', '.join(first.weights)}.")
+        raise _invalid(f"Give each kind of event a weight, and no other: {', '.join(first.weights)}.")
     if not any(weight > 0 for kind, weight in asked.items() if kind not in first.negative):
-        raise Refusal(422, "Nothing would be left to learn from: give a kind that does not say no a weight above 0.")
+        raise _invalid("Nothing would be left to learn from: give a kind that does not say no a weight above 0.")
     return asked
 
 
@@ -51,9 +55,9 @@ def _half_life(asked: str | None, first: schema.Weighing | None) -> str | None:
     if asked is None:
         return None
     if first is None or not first.times:
-        raise Refusal(422, "A half-life needs kinds of events and the time of each: start corml studio with --event.")
+        raise _invalid("A half-life needs kinds of events and the time of each: start corml studio with --event.")
     try:
         durations.seconds(asked, "The half-life")
     except UsageError as fault:
-        raise Refusal(422, str(fault)) from None
+        raise _invalid(str(fault)) from None
     return asked.strip()

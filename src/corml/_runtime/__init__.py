@@ -1,0 +1,1 @@
+"""Memory, threads, compiled kernels, progress, settings and messages: what every package stands on."""

@@ -1,0 +1,314 @@
+"""`load`: interactions from a file, a frame or a known name."""
+
+import os
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, Literal
+
+import numpy as np
+
+import corml.data._sources as _sources
+import corml.data.cleaning._filters as _filters
+from corml._runtime import address_space
+from corml.data._items import attributes_of, own_items, table_of_items
+from corml.data._options import Column, Notes, Options
+from corml.data._sources import Source
+from corml.data.attributes import Attributes
+from corml.data.cleaning._pairs import Pairs, merge
+from corml.data.cleaning._rows import Rows, gather
+from corml.data.cleaning._strength import check_options
+from corml.data.formats._by_kind import files_by_kind, options_by_kind
+from corml.data.formats._frames import FrameTable
+from corml.data.ids import Ids, canonical, labels_of
+from corml.data.interactions import Interactions
+from corml.data.store import Store, is_store
+from corml.errors import DataError, UsageError, ascii_line
+
+__all__ = ["load"]
+
+SWAPPED = 50  # with this many times more items than users, the columns may be the wrong way round
+
+
+def load(
+    source: Any,
+    *,
+    user: Column = None,
+    item: Column = None,
+    rating: Column = None,
+    time: Column = None,
+    at_least: float | None = None,
+    k_core: int = 0,
+    min_user: int = 0,
+    min_item: int = 0,
+    titles: str | os.PathLike[str] | Mapping[Any, str] | Any = None,
+    separator: str | None = None,
+    header: bool | None = None,
+    trim: bool = False,
+    skip_bad_rows: bool = False,
+    allow_expansion: bool = False,
+    encoding: str | None = None,
+    decimal: str = ".",
+    time_format: str | None = None,
+    null_ids: Literal["drop", "keep"] | None = None,
+    max_bad_rows: float | None = None,
+    item_lists: bool = False,
+    sheet: str | None = None,
+    query: str | None = None,
+    weight: str | int | None = None,
+    transform: str | None = None,
+    event: str | int | None = None,
+    weights: Mapping[str, float] | None = None,
+    negative: Iterable[str] | None = None,
+    half_life: str | None = None,
+    rating_strength: bool = False,
+    low_ratings: Literal["seen", "negative"] | None = None,
+    items: Any = None,
+    now: Any = None,
+    as_update: bool = False,
+    notify: Callable[[str], object] | None = None,
+) -> Interactions:
+    """Read who interacted with what from a file, a data frame, or a known data set.
+
+    A file is CSV, TSV, Parquet, JSON Lines, Excel, NPZ, RecBole `.inter` or lines `user item item …`, also inside `.gz`
+    or `.zip`, or a SQLite or DuckDB database. Ids are text and stay as they are. Any row that cannot be understood is
+    an error that names its line.
+
+    Rows that repeat a pair are merged: the latest of differing ratings counts, without times the highest.
+    A known name brings its own rules (ml-20m: ratings from 4, 5-core, as in the paper); options given here win.
+
+    Parameters
+    ----------
+    source
+        A path, a folder or a pattern of files (`events/**/*.parquet`), a store, "-" for standard input, a data frame
+        (pandas, polars, pyarrow), or a name such as "movielens-small" or "gowalla". Or several of these, each of one
+        kind of events: {"view": "views.parquet", "buy": "orders.csv"}, as text "view=views.parquet,buy=orders.csv".
+    user, item, rating, time
+        Columns by name or, counted from 0, by position; None finds them by their usual names, False (for rating and
+        time) does without.
+    at_least
+        Ratings from here on count as an interaction, and negative quantities are left out and counted. Without it
+        every row counts, except ratings of 0. Pairs rated lower are not learned from, but kept as seen, and never
+        recommended.
+    k_core
+        Keep the largest part in which every user and every item has this many interactions.
+    min_user, min_item
+        Keep users (then items) with this many interactions; one pass each, before `k_core`.
+    titles
+        What to call items: a file or frame with an item and a title column, or a mapping.
+    separator, header
+        How a text file is laid out, where looking at it is not enough. Without header columns are 0, 1, 2 …
+    trim
+        Take blanks off both ends of ids; otherwise " 7" and "7" differ.
+    skip_bad_rows
+        Leave out rows that cannot be understood, as long as they are no more than 1 % (`max_bad_rows`).
+    allow_expansion
+        Accept a compressed file that expands more than 200-fold, as harmful files do.
+    encoding
+        Of text files that are not UTF-8, such as "cp1252" or "utf-16".
+    decimal
+        "," for numbers such as 4,5 and 1.234,5.
+    time_format
+        How times are written, as in strptime, where that is not plain: "%d.%m.%Y %H:%M".
+    null_ids
+        What rows without a user or item mean: "drop" leaves them out (and ids such as `null` or `NaN`), "keep" makes
+        them one id, `null`. Without it they are bad rows.
+    max_bad_rows
+        The share of bad rows to leave out at most, from 0 to 1; implies `skip_bad_rows`.
+    item_lists
+        Each line is a user and then all their items. Files of whole numbers are recognised.
+    sheet
+        Of an Excel workbook; else the first.
+    query
+        What to read from a SQLite or DuckDB file; needless if it has a single table.
+    weight, transform
+        A column of quantities: how strong an interaction is. `transform` is applied to the sum of the rows of a pair:
+        "none", "log1p" or "sqrt".
+    event, weights, negative
+        A column of kinds of events, the weight of each kind, such as {"view": 1, "buy": 10}, and the kinds that say no,
+        such as {"return"}: a pair whose last event is one of these is not learned from, kept as seen, and pushes down
+        what is like it, as strongly as its kind weighs (1 without a weight).
+    half_life
+        Such as "90d": a row that is so much older than the latest one counts half.
+    rating_strength, low_ratings
+        With `at_least`: a pair weighs its rating − at_least + 1; and pairs rated lower are only seen, or with
+        low_ratings="negative" push down what is like them, by at_least − rating.
+    items
+        What is known of items: a file or frame with an item column and others, such as genres, price, available_from
+        and title; `data.attributes`, see `load_items`.
+    now
+        The latest moment that a time can be meant of, with a day to spare: a date, or seconds since 1970. Later times
+        are bad rows. Without it, now.
+    as_update
+        For `model.update`: users and items stay even if there is nothing to learn of them, for what was seen, and
+        `k_core`, `min_user` and `min_item` are refused.
+    notify
+        Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
+
+    """
+    columns = (user, item, rating, time)
+    filters = (at_least, k_core, min_user, min_item)
+    given = Options(
+        *columns, *filters, titles, separator, header, trim, skip_bad_rows, allow_expansion,
+        encoding, decimal, time_format, null_ids, max_bad_rows, item_lists, sheet, query
+    )  # fmt: skip
+    said_no = None if negative is None else tuple(sorted(map(canonical, labels_of(negative, "negative"))))
+    strength = {"weight": weight, "transform": transform, "event": event, "weights": weights, "half_life": half_life}
+    ratings = {"rating_strength": rating_strength, "low_ratings": low_ratings}
+    given = replace(given, **strength, **ratings, negative=said_no, items=items, now=now)  # type: ignore[arg-type]
+    check_options(given if files_by_kind(source) is None else options_by_kind(given))
+    if as_update and any((k_core, min_user, min_item)):
+        raise UsageError(
+            "k_core, min_user and min_item (--k-core, --min-user, --min-item) choose what a first fit learns from: "
+            "leave them out of an update."
+        )
+    address_space.prepare("Reading data")
+    notes = Notes(notify)
+    if is_store(source):
+        return _stored(source, given, notes, as_update=as_update)
+    origin = _sources.find(source, given, notes)
+    rows = gather(origin.table, origin.options, notes)
+    pairs = merge(rows, origin.options)
+    _explain(rows, pairs, origin, notes, may_be_none=as_update and len(rows.user) > 0)
+    data = _interactions(rows, pairs)
+    _compare(data, origin, given, notes)
+    if as_update:
+        data = data.compact(seen=True)  # no id of a row that was left out
+    else:
+        everyone, data = data, _filters.thin(data.compact(), origin.options, notes).compact()
+        _suspect(data, notes)
+        data = data if len(data.users) == len(everyone.users) else data.with_others(everyone)
+        data = data if len(data.items) == len(everyone.items) else data.with_elsewhere(everyone)
+    data = _with_items(data, origin, notes)
+    return replace(data, source=_provenance(origin, given, rows, pairs, notes))
+
+
+def _compare(data: Interactions, origin: Source, given: Options, notes: Notes) -> None:
+    """Say so if a known data set, read as it is, has other pairs than everybody's; its files may be in another form."""
+    entry = origin.entry
+    if entry is not None and entry.fingerprint and not given.given() and data.fingerprint != entry.fingerprint:
+        notes.add(f"{entry.name} has other pairs here than it is known with: fetch its files again")
+
+
+def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> Interactions:
+    """Everything in a store, thinned and named as asked; what its rows meant was settled when it was made."""
+    store = Store(source)
+    settled = dict(store.manifest.options)  # said again, it changes nothing
+    later = {name: value for name, value in given.given().items() if name not in settled or value != settled[name]}
+    others = sorted(later.keys() - {"k_core", "min_user", "min_item", "titles", "items"})
+    if others or as_update:
+        what = f"{others[0]}= (--{others[0].replace('_', '-')})" if others else "as_update"
+        raise UsageError(
+            f"{ascii_line(source, 200)} is a store, of which rows cannot be read again: leave {what} out, "
+            "or give it when the store is made."
+        )
+    data = store.interactions()
+    facts = {**data.source, "options": {**settled, **later}}
+    if max(given.min_user, given.min_item, given.k_core) > 1:
+        people = data.users if data.others is None else data.users.followed_by(data.others.users)
+        everyone = data.on(people, data.items)
+        data = _filters.thin(everyone.compact(), given, notes).compact()
+        data = data.with_others(everyone).with_elsewhere(everyone)
+    table = FrameTable(["item"], lambda _: store.item_labels(), "The store", store.items)
+    data = _with_items(data, Source(table, os.fspath(source), given), notes)
+    return replace(data, source={**facts, "notes": list(notes.lines)})
+
+
+def _with_items(data: Interactions, origin: Source, notes: Notes) -> Interactions:
+    """The same with what is known of its items: attributes and titles."""
+    about = _attributes(origin, notes)
+    names = _sources.titles(origin, notes)
+    if about is not None and origin.options.titles is None:
+        names = {**names, **dict(about.titles.items())}
+    titles = {label: names[label] for label in data.items.labels if label in names} if names else {}
+    return replace(data, titles=titles, attributes=about)
+
+
+def _attributes(origin: Source, notes: Notes) -> Attributes | None:
+    """The table of items that was given, else what comes with a known data set."""
+    given, options = origin.options.items, origin.options
+    if given is None:
+        return own_items(origin)
+    if isinstance(given, Attributes):
+        return given
+    with _sources.given_as("items"):
+        table = table_of_items(given, options, notes)
+        item = options.item if isinstance(options.item, str) and options.item in table.names else None
+        return attributes_of(table, notes, item=item, trim=options.trim)
+
+
+def _interactions(rows: Rows, pairs: Pairs) -> Interactions:
+    """The pairs to learn from, with those that were only seen."""
+    ids = Ids(rows.users, kind="user"), Ids(rows.items, kind="item")
+
+    def made(some: Pairs, **beside: Interactions | None) -> Interactions:
+        about: dict[str, Any] = {"weights": some.weights, "kinds": some.kinds, **beside}
+        return Interactions(*ids, some.user, some.item, some.time, **about)
+
+    seen, negative = (None if some is None else made(some) for some in (pairs.seen, pairs.negative))
+    return made(pairs, seen=seen, negative=negative)
+
+
+def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes, *, may_be_none: bool = False) -> None:
+    """Say how rows became pairs, and refuse if none did, unless there may be none to learn from."""
+    threshold = "0" if origin.options.at_least is None else f"{origin.options.at_least:g}"
+    bound = "above" if origin.options.at_least is None else "at least"
+    word = "above" if origin.options.at_least is None else "of at least"
+    none = not len(pairs.user) and not may_be_none
+    if none and pairs.filtered < len(pairs.seen.user if pairs.seen else ()):
+        raise DataError(f"{origin.table.where} has no pair to learn from: all its events are negative or weigh 0.")
+    if none:
+        top = max(rows.rating.tolist(), default=0) if rows.rating is not None else 0
+        raise DataError(
+            f"{origin.table.where} has 0 positives after threshold: no rating is {bound} {threshold} "
+            f"(the highest is {top:g}): lower at_least= (--at-least)."
+        )
+    if pairs.filtered:
+        notes.add(f"ratings: {pairs.filtered:,} pairs without a rating {word} {threshold} not learned from, only seen")
+    negative = 0 if rows.rating is None else int((rows.rating < 0).sum())
+    if negative and (origin.options.at_least or 0) >= 0:
+        notes.warn(f"negative ratings: {negative:,} rows (returns, corrections) left out")
+    rejected = (0 if pairs.seen is None else len(pairs.seen.user)) - pairs.filtered
+    if rejected:
+        notes.add(
+            f"events: {rejected:,} pairs that weigh nothing or end with a negative event not learned from, only seen"
+        )
+    if pairs.negative is not None:
+        notes.add(f"negative: {len(pairs.negative.user):,} of these pairs push down what is like them")
+    if pairs.weights is not None:
+        low, middle, high = (
+            f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" for value in np.quantile(pairs.weights, (0, 0.5, 1))
+        )
+        summed = " (repeated rows add up)" if pairs.duplicates and not origin.options.rating_strength else ""
+        notes.add(f"weights of pairs: median {middle}, minimum {low}, maximum {high}{summed}")
+    if pairs.duplicates:
+        rule = "latest" if rows.time is not None else "highest"
+        about = f", {pairs.conflicts:,} with differing ratings (the {rule} counts)" if pairs.conflicts else ""
+        notes.add(f"duplicates: {pairs.duplicates:,} rows repeat a pair{about}; merged")
+
+
+def _suspect(data: Interactions, notes: Notes) -> None:
+    users, items = data.shape
+    if items > SWAPPED * users:
+        notes.add(f"{items:,} items and only {users:,} users: are the user and item columns swapped?")
+
+
+def _provenance(origin: Source, given: Options, rows: Rows, pairs: Pairs, notes: Notes) -> dict[str, Any]:
+    """Where the data came from and what happened to it, ready for JSON."""
+    facts: dict[str, Any] = {
+        "from": origin.name,
+        "options": given.given(),
+        "notes": list(notes.lines),
+        "rows": rows.read,
+        "bad_rows": rows.bad,
+        "without_id": rows.without_id,
+        "filtered": pairs.filtered,
+        "duplicates": pairs.duplicates,
+        "conflicts": pairs.conflicts,
+    }
+    if pairs.exact:
+        facts["exact_duplicates"] = pairs.exact
+    if given.half_life is not None and rows.time is not None and len(rows.time):
+        facts["latest"] = float(rows.time.max())  # the moment from which ages were counted
+    if origin.entry is not None:
+        facts |= {"licence": origin.entry.licence, "citation": origin.entry.citation}
+    return facts

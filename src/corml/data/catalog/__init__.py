@@ -1,0 +1,1 @@
+"""Public data sets that `load` knows by name, and their download."""

@@ -1,0 +1,1 @@
+"""Columns, times, bad rows, thresholds and the data-quality report."""

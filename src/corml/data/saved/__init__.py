@@ -1,0 +1,1 @@
+"""How interactions are written into files."""

@@ -1,0 +1,1 @@
+"""Whether a difference between two models is more than chance."""

@@ -1,1 +1,0 @@
-"""Problem H on dense matrices, as in the paper."""

@@ -1,1 +1,0 @@
-"""How a fit will go, decided before anything is allocated."""

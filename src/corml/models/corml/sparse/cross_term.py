@@ -1,0 +1,143 @@
+"""The cross term A G' on a support: what the filter already explains of each pair.
+
+    A = Pᵀ Φ P,   G' = D^{t−s} G D^{s−t},   A G' = D^{-t} C D^{-t},   C = RᵀΩΦR D^{-s} G D^{s}
+
+What is made here is C: it has no t, so that fits that differ in t share it. Ω and Φ come together as weights of users.
+Clipped entry by entry, G has no factors: a band of its columns is made, carried through the users and read on the
+support, at nnz(R)·n multiplications. Unclipped, G = VVᵀ − diag(VVᵀ) and each pair is one dot product of length k.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml._runtime.compiled import njit
+from corml._runtime.parallel import blas, over_rows
+from corml.linalg.products import add_dense_product
+from corml.linalg.scaling import column_degrees, narrow, power, scaled, values_unless_ones
+from corml.linalg.support import Support
+from corml.models.corml.sparse.candidates import Candidates
+
+__all__ = ["COLUMNS", "Factors", "band_width", "cross_term", "dot_rows"]
+
+COLUMNS = 32  # of V carried through the users at a time
+BAND_BYTES = 1 << 26  # of a band of G or of its product with R
+
+Values = NDArray[np.float32]
+Vector = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Factors:
+    """C = left rightᵀ − RᵀΩΦR·diag(own), unclipped: (RᵀΩΦR D^{-s} V)(D^{s} V)ᵀ with G's diagonal taken off."""
+
+    left: Values
+    right: Values
+    own: Values
+
+    @classmethod
+    def of(cls, R: csr_array, V: NDArray[Any], user_weights: Vector, filter_norm: float) -> "Factors":
+        """Factors for a filter with these singular vectors; without any they are empty."""
+        d = column_degrees(R)
+        by_item, weighted = narrow(R.T.tocsr()), narrow(scaled(R, rows=user_weights, columns=power(d, -filter_norm)))
+        left = np.zeros(V.shape, dtype=np.float32)
+        for start in range(0, V.shape[1], COLUMNS):
+            columns = slice(start, min(start + COLUMNS, V.shape[1]))
+            of_users = np.zeros((R.shape[0], columns.stop - start), dtype=np.float32)
+            add_dense_product(weighted, np.ascontiguousarray(V[:, columns], dtype=np.float32), of_users)
+            of_items = np.zeros((V.shape[0], of_users.shape[1]), dtype=np.float32)
+            add_dense_product(by_item, of_users, of_items)
+            left[:, columns] = of_items
+        return cls.from_left(left, V, d, filter_norm)
+
+    @classmethod
+    def from_left(cls, left: Values, V: NDArray[Any], d: Vector, filter_norm: float) -> "Factors":
+        """The others follow from V."""
+        right = (V * power(d, filter_norm)[:, None]).astype(np.float32)
+        return cls(left, right, np.einsum("ij,ij->i", V, V).astype(np.float32))
+
+
+def cross_term(
+    R: csr_array, V: NDArray[Any], user_weights: Vector, filter_norm: float, pairs: Candidates, *, clip: bool
+) -> Values:
+    """C + Cᵀ on the support of the candidates."""
+    support = pairs.support
+    if V.shape[1] == 0:
+        return np.zeros(len(support), dtype=np.float32)
+    if clip:
+        one_way = _clipped(R, V, user_weights, filter_norm, support)
+    else:
+        factors = Factors.of(R, V, user_weights, filter_norm)
+        one_way = support.filled(lambda out, a, b: dot_rows(support, factors.left, factors.right, out, a, b))
+        one_way -= pairs.weighted * factors.own[support.indices]
+    both: Values = one_way[support.twin]
+    both += one_way
+    return both
+
+
+def dot_rows(support: Support, left: Values, right: Values, out: Values, start: int, stop: int) -> None:
+    """Write left_i · right_j for the pairs of the rows from `start` to `stop`, by one thread."""
+    _dots(support.indptr, support.indices, left, right, out, start, stop)
+
+
+def _clipped(R: csr_array, V: NDArray[Any], user_weights: Vector, s: float, support: Support) -> Values:
+    """RᵀΩΦ (R D^{-s} G D^{s}), a band of columns at a time."""
+    d = column_degrees(R)
+    left = np.ascontiguousarray(V * power(d, -s)[:, None], dtype=np.float32)
+    right = np.ascontiguousarray(V * power(d, s)[:, None], dtype=np.float32)
+    by_item, weights = R.T.tocsr(), user_weights.astype(np.float32)
+    rows, values = (by_item.indptr, by_item.indices), values_unless_ones(by_item)
+    cross = np.zeros(len(support), dtype=np.float32)
+    width = band_width(R)
+    for start in range(0, support.items, width):
+        stop = min(start + width, support.items)
+        with blas(size=support.items):
+            G = left @ right[start:stop].T
+        np.maximum(G, 0, out=G)
+        G[np.arange(start, stop), np.arange(stop - start)] = 0
+        W = np.zeros((R.shape[0], stop - start), dtype=np.float32)
+        add_dense_product(R, G, W)
+        _read_band((support.indptr, support.indices), rows, values, weights, W, start, cross)
+    return cross
+
+
+def band_width(R: csr_array) -> int:
+    """How many columns of G to have alive at a time."""
+    return int(min(R.shape[1], max(16, BAND_BYTES // 4 // max(R.shape))))
+
+
+def _read_band(pairs: Any, rows: Any, values: Any, weights: Values, W: Values, first: int, out: Values) -> None:
+    over_rows(lambda a, b: _gather(pairs, rows, values, weights, W, first, out, a, b), len(pairs[0]) - 1)
+
+
+@njit(cache=True, nogil=True, fastmath=True)
+def _dots(ptr, cols, left, right, out, start, stop):  # type: ignore[no-untyped-def]
+    first = ptr[start]
+    for row in range(start, stop):
+        a = left[row]
+        for pair in range(ptr[row], ptr[row + 1]):
+            b = right[cols[pair]]
+            total = np.float32(0)
+            for k in range(len(a)):
+                total += a[k] * b[k]
+            out[pair - first] = total
+
+
+@njit(cache=True, nogil=True)
+def _gather(pairs, rows, values, weights, W, first, out, start, stop):  # type: ignore[no-untyped-def]
+    (ptr, cols), (i_ptr, users), width = pairs, rows, W.shape[1]
+    for row in range(start, stop):
+        low = ptr[row] + np.searchsorted(cols[ptr[row] : ptr[row + 1]], first)
+        high = ptr[row] + np.searchsorted(cols[ptr[row] : ptr[row + 1]], first + width)
+        if low == high:
+            continue
+        for at in range(i_ptr[row], i_ptr[row + 1]):
+            user = users[at]
+            weight = weights[user]
+            if values is not None:
+                weight *= values[at]
+            for pair in range(low, high):
+                out[pair] += weight * W[user, cols[pair] - first]

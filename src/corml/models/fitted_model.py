@@ -1,0 +1,142 @@
+"""What a fitted model tells of itself: its settings, its catalogue, its users, and what is made of them once."""
+
+import os
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, Self, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml._runtime.settings import check_names, values_of
+from corml.data.attributes import Attributes
+from corml.data.ids import Ids
+from corml.errors import NotFittedError
+from corml.models.fitted import Fitted, LearnedArray, Settings
+
+__all__ = ["FittedModel"]
+
+T = TypeVar("T")
+
+_making = threading.RLock()  # one at a time makes what is derived from a fitted state
+
+
+def _renew_lock() -> None:
+    """In a fork: whoever held it is not there any more."""
+    global _making
+    _making = threading.RLock()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(after_in_child=_renew_lock)
+
+
+class FittedModel:
+    """Settings by name, and everything that is read from `fitted_`, the one attribute that `fit` sets."""
+
+    fitted_: Fitted
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Settings by name as they stand now, as scikit-learn asks for them."""
+        return values_of(self)
+
+    def set_params(self, **settings: Any) -> Self:
+        """Change settings for the next fit."""
+        check_names(type(self), settings)
+        for name, value in settings.items():
+            setattr(self, name, value)
+        return self
+
+    def state(self) -> Mapping[str, LearnedArray[Any]]:
+        """The arrays of a model file by name, as the class declares them."""
+        classes = [vars(one) for one in reversed(type(self).__mro__)]
+        return {array.name: array for one in classes for array in one.values() if isinstance(array, LearnedArray)}
+
+    def check_fitted(self) -> None:
+        """Refuse to answer before `fit`."""
+        if "fitted_" not in vars(self):
+            raise NotFittedError(type(self).__name__)
+
+    def _state(self) -> Fitted:
+        self.check_fitted()
+        state: Fitted = self.fitted_
+        return state
+
+    @property
+    def settings_(self) -> Settings:
+        """The settings the model was fitted with, and the values that were chosen where one was left to the data."""
+        return self._state().resolved
+
+    @property
+    def items(self) -> Ids:
+        """The catalogue."""
+        return self._state().items
+
+    items_ = items
+
+    @property
+    def users_(self) -> Ids:
+        """The users that are known: those it learned from, and others; none if a file was saved without."""
+        return self._state().histories.users
+
+    @property
+    def train_(self) -> csr_array:
+        """The training interactions as a binary users × items matrix."""
+        return self._state().train
+
+    @property
+    def seen_(self) -> csr_array:
+        """Pairs that are known of the users and were not learned from, as a binary users × items matrix."""
+        state = self._state()
+        if state.seen is not None:
+            return state.seen
+        nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), state.train.shape[0] + 1)
+        return csr_array((nothing.astype(np.float32), nothing, starts), shape=state.train.shape)
+
+    @property
+    def counts_(self) -> NDArray[np.int64]:
+        """Number of training users of each item."""
+        return self._state().counts
+
+    @property
+    def titles_(self) -> Mapping[str, str]:
+        """Titles of items by id, where there are any."""
+        return self._state().titles
+
+    @property
+    def attributes_(self) -> Attributes:
+        """What is known of the items, one row each; without columns if no table of items was given."""
+        state = self._state()
+        return Attributes(state.items) if state.attributes is None else state.attributes
+
+    @property
+    def popularity(self) -> NDArray[np.float32]:
+        """Share of the training users of each item."""
+        return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
+
+    def _derive(self, make: Callable[[], T], name: str = "scoring") -> T:
+        """What is made once for a fitted state and used by every request; a new fit makes it anew.
+
+        It is kept when it is finished, so a thread that asks meanwhile waits for it and never sees a part of it.
+        """
+        made = self._made_of(self._state())
+        if name not in made:
+            with _making:
+                if name not in made:
+                    made[name] = make()
+        value: T = made[name]
+        return value
+
+    def _made_of(self, state: Fitted) -> dict[str, Any]:
+        """What was made of a state, by name."""
+        known: tuple[Fitted, dict[str, Any]] | None = vars(self).get("_derived")
+        if known is None or known[0] is not state:
+            with _making:
+                known = vars(self).get("_derived")
+                if known is None or known[0] is not state:
+                    known = vars(self)["_derived"] = (state, {})
+        return known[1]
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in vars(self).items() if name != "_derived"}

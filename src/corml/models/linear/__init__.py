@@ -1,0 +1,1 @@
+"""Linear models: item-item weights and popularity, one file each; the file is the registration."""

@@ -1,0 +1,1 @@
+"""What all models trained by gradients share: the loop, losses, sampling, checkpoints, early stopping."""

@@ -1,0 +1,131 @@
+"""Items without interactions: rows for them in the state of a fitted model, and what they are like.
+
+What a model makes of that is its own affair (`Recommender._linked`): for linear models a new item takes the weighted
+mean of what the known items it is like would get.
+"""
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, diags_array
+
+from corml.data.attributes import Attributes
+from corml.data.histories import refused
+from corml.data.ids import Ids
+from corml.data.labels import Labels
+from corml.data.likeness import likeness
+from corml.data.titles import merged
+from corml.errors import ModelFileError, UsageError, ascii_line, quoted
+from corml.models.fitted import Fitted, present
+
+__all__ = ["as_own_neighbour", "check_link", "checked_lift", "like", "link_of", "padded", "widened"]
+
+
+def widened(state: Fitted, table: Attributes | None) -> Fitted:
+    """The state with a row for each item of a table that it does not have; nobody has these items yet."""
+    about = _about(state, table)
+    new = [] if table is None else [label for label in table.items if label not in state.items]
+    items = Ids([*state.items, *new]) if new else state.items
+    users, added = state.train.shape[0], state.added
+    if added is not None:  # its catalogue is that of the model, and then what the model does not know
+        waiting = [label for label in added.data.items if label not in items]
+        added = replace(added, data=added.data.on(added.data.users, Ids([*items, *waiting])))
+    wider = replace(
+        state,
+        items=items,
+        train=_of_shape(state.train, (users, len(items))),
+        seen=None if state.seen is None else _of_shape(state.seen, (users, len(items))),
+        negative=None
+        if state.negative is None
+        else replace(state.negative, matrix=_of_shape(state.negative.matrix, (users, len(items)))),
+        counts=np.append(state.counts, np.zeros(len(new), dtype=state.counts.dtype)),
+        attributes=about.on(items),
+        titles=merged(items, state.titles, about.titles if table is None else table.titles),
+        others=None if state.others is None else state.others.on(state.others.users, items),
+        added=added,
+        evaluation={},  # figures are of the catalogue they were measured on
+    )
+    if state.elsewhere is None:
+        return wider
+    data = present(replace(state, added=None)).on(state.users, items)  # what is back in the catalogue has been seen
+    known: dict[str, Any] = {"others": data.others, "elsewhere": data.elsewhere}
+    if data.seen is not None:
+        seen = data.seen
+        known |= {"seen": seen.matrix, "seen_times": seen.times_by_row, "seen_kinds": seen.kinds_by_row}
+        known["negative"] = refused(data.negative)
+    return replace(wider, **known)
+
+
+def checked_lift(lift: Any) -> float:
+    """Refuse a lift that is no positive number."""
+    if isinstance(lift, bool) or not isinstance(lift, int | float) or not 0 < lift < 1e6:
+        raise UsageError(f"lift must be a number above 0; got {ascii_line(lift)}.")
+    return float(lift)
+
+
+def link_of(state: Fitted) -> csr_array:
+    """What each item without interactions is like; there must be some."""
+    assert state.attributes is not None
+    known, new = np.flatnonzero(state.counts > 0), np.flatnonzero(state.counts == 0)
+    if not len(new):
+        raise UsageError("There are no new items: the model knows all of these from its interactions.")
+    link = likeness(state.attributes, known, new)
+    if not link.nnz:
+        raise UsageError(
+            "No new item shares an attribute with an item that the model knows: its attributes are "
+            f"{quoted(state.attributes.names, 12) or 'none'}. The table must describe known items too, or the model "
+            "must have been fitted with items= (--items)."
+        )
+    return link
+
+
+def check_link(link: Any, counts: NDArray[Any]) -> None:
+    """Refuse weights that no link has: of new items on known ones, above zero, with the sum 1."""
+    sums = np.asarray(link.sum(axis=1))
+    linked = np.diff(link.indptr) > 0
+    sound = (link.data > 0).all() and np.allclose(sums[linked], 1, atol=1e-3) and not counts[linked].any()
+    if not sound or not counts[link.indices].all():
+        raise ModelFileError("its new items are not weighted means of known ones")
+
+
+def like(link: csr_array | None, item: int, labels: Labels) -> tuple[tuple[str, float], ...]:
+    """The known items that a new item is like, with their weights, the largest first; of a known item, none."""
+    if link is None:
+        return ()
+    row = slice(link.indptr[item], link.indptr[item + 1])
+    order = np.argsort(-link.data[row], kind="stable")
+    return tuple((str(labels[link.indices[row][at]]), float(link.data[row][at])) for at in order)
+
+
+def padded(array: Any, *shape: int) -> Any:
+    """An array or matrix with empty rows, and columns, for new items."""
+    if isinstance(array, csr_array):
+        return _of_shape(array, (shape[0], shape[1]))
+    return np.pad(array, [(0, wide - narrow) for wide, narrow in zip(shape, array.shape, strict=True)])
+
+
+def as_own_neighbour(weights: Any) -> Any:
+    """What items add to the scores of items, where each is to itself what its nearest neighbour is to it.
+
+    A model has no score of an item for itself. But whoever has an item has a reason to like what is like it.
+    """
+    nearest = weights.max(axis=0)
+    if not isinstance(weights, csr_array):
+        return weights + np.diag(nearest)
+    return csr_array(weights + diags_array(np.asarray(nearest.todense()).reshape(-1)))
+
+
+def _about(state: Fitted, table: Attributes | None) -> Attributes:
+    if table is None:
+        return Attributes(state.items) if state.attributes is None else state.attributes
+    return table if state.attributes is None else state.attributes.extended(table)
+
+
+def _of_shape(matrix: csr_array, shape: tuple[int, int]) -> csr_array:
+    """The same entries in a wider matrix; rows that are added are empty."""
+    indptr = np.append(matrix.indptr, np.full(shape[0] - matrix.shape[0], matrix.indptr[-1], dtype=matrix.indptr.dtype))
+    wide = csr_array((matrix.data, matrix.indices, indptr), shape=shape)
+    wide.has_sorted_indices = matrix.has_sorted_indices
+    return wide

@@ -1,0 +1,363 @@
+"""The one small interface of every model: fit, recommend, similar, explain, save."""
+
+import copy
+import os
+from abc import ABC, abstractmethod
+from collections.abc import Collection, Hashable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array
+
+from corml._runtime.console_progress import shown
+from corml._runtime.finite import check_finite, check_learned
+from corml._runtime.log import timed
+from corml._runtime.progress import Asked
+from corml._runtime.settings import Search, build, check, values_of
+from corml.data.ids import Ids
+from corml.data.interactions import Interactions
+from corml.data.requested_ids import required, row_of
+from corml.errors import UsageError
+from corml.models import new_items, updating
+from corml.models.cited import cite
+from corml.models.fit_call import FitCall, check_is_data, check_is_new
+from corml.models.fitted import Fitted, Outcome, Plan
+from corml.models.fitted_model import FittedModel
+from corml.models.learned_from import cap_of, counted, learned_from, planned, told
+from corml.recommend import neighbours, requests
+from corml.recommend.candidates import Candidates
+from corml.recommend.explanation import Explanation
+from corml.recommend.neighbours import SimilarUsers
+from corml.recommend.recommendations import Recommendations, SimilarItems
+from corml.recommend.rules import ListRules
+from corml.recommend.topn import Lists, block_of, top_k
+
+if TYPE_CHECKING:
+    from corml.linalg.closeness import Closeness
+    from corml.recommend.why_not import WhyNot
+
+__all__ = ["FitCall", "Recommender", "check_is_data"]
+
+Labels = Sequence[Hashable]
+Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.recommend.filters`
+
+
+@dataclass(kw_only=True, eq=False)
+class Recommender(FittedModel, ABC):
+    """A model of which items users interact with.
+
+    A subclass is a dataclass of settings with two methods: `_fit` learns arrays from the binary users × items matrix,
+    and `score_block` scores users. It declares its arrays with `learned(…)`: name, type and shape. Users are the rows
+    of their histories, unless `represent` makes something else of them.
+
+    `fit` sets one attribute, the frozen `fitted_`. Everything else is read from it, so the settings a model was fitted
+    with are those it scores and saves with: one that is changed afterwards counts for the next fit.
+    """
+
+    NAME: ClassVar[str]
+    CITATION: ClassVar[str] = ""
+    PLAN: ClassVar[type[Plan]] = Plan
+    LEARNS_WEIGHTS: ClassVar[bool] = False  # whether it fits `call.R`, and scores histories with their weights
+    HELD_IN_SEARCH: ClassVar[tuple[str, ...]] = ()  # settings that the first trial of a search may choose for all
+
+    def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Asked = None) -> Self:
+        """Learn from interactions; settings are checked first, the data are left alone.
+
+        `valid` are held-out pairs, such as the .valid of a split: models that learn in epochs stop early by them. The
+        others do not use them. `progress=True` shows bars; a function is called with stage, done and total.
+        """
+        return self._fit_and_keep(train, valid, progress)
+
+    def _fit_and_keep(self, train: Interactions, valid: Interactions | None, progress: Asked, **how: Any) -> Self:
+        """Fit as asked and keep the state; an earlier one goes first, so that a failed fit leaves none."""
+        check_is_data(train, "train")
+        if valid is not None:
+            check_is_data(valid, "valid")
+        check(self)
+        train = train if self.LEARNS_WEIGHTS else counted(train, self.NAME)
+        self._forget()
+        state = Fitted.on(train, values_of(self))
+        cap = cap_of(train)
+        whole, train = train, learned_from(train, state.settings.get("longest_history"))
+        with shown(progress) as report, timed("fit %s on %s", self.NAME, repr(train)):
+            outcome = self._fit(FitCall(train=train, fitted=state, valid=valid, progress=report), **how)
+        check_learned(outcome.arrays, self.NAME)
+        if train is not whole:
+            left_out = whole.user_degrees - train.user_degrees
+            outcome = replace(outcome, plan=told(outcome.plan or Plan(), left_out, cap))
+        self.fitted_ = replace(state, **vars(outcome))
+        return self
+
+    def _forget(self) -> None:
+        """Drop an earlier fit, and what was derived from it."""
+        vars(self).pop("fitted_", None)
+        vars(self).pop("_derived", None)
+
+    def update(self, interactions: Interactions, *, refit: bool = False, progress: Asked = None) -> Self:
+        """A model that knows these interactions too; this one stays as it is.
+
+        Histories grow, new users are known, and nothing of it is recommended to them again, at once and without a fit:
+        what was learned stays what it was. Items the model does not know are kept for the next fit. `refit=True` learns
+        from everything, with the same settings; CoRML begins from what it has.
+        """
+        check_is_new(interactions)
+        state = updating.updated(self._state(), interactions, weighted=self.LEARNS_WEIGHTS)
+        model = copy.copy(self)
+        model.fitted_ = state
+        return model.refitted(progress=progress) if refit else model
+
+    def refitted(self, *, progress: Asked = None) -> Self:
+        """The same model with the same settings, fitted on everything that is known now."""
+        model: Self = build(type(self), dict(self._state().settings))
+        return model._fit_again(updating.to_learn(self._state()), self, progress)
+
+    def _fit_again(self, data: Interactions, earlier: Self, progress: Asked) -> Self:
+        """Fit on data that have grown since an earlier fit; a model may begin from that one."""
+        return self.fit(data, progress=progress)
+
+    def plan(self, train: Interactions) -> Plan:
+        """What a fit would choose and how much memory it would take, before anything is allocated."""
+        check(self)
+        return planned(train, values_of(self).get("longest_history"), lambda _: Plan())
+
+    @abstractmethod
+    def _fit(self, call: FitCall) -> Outcome:
+        """Learn the declared arrays."""
+
+    def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+        """What stands for users when they are scored, one row each: here their histories, whether known or new.
+
+        `users` are the row numbers of known users, −1 for a new (fold-in) user of whom only the history is known.
+        """
+        return X
+
+    @abstractmethod
+    def score_block(self, users: Any, columns: slice) -> NDArray[np.float32]:
+        """Scores of users, as `represent` gives them, for a range of items."""
+
+    @property
+    def folds_in(self) -> bool:
+        """Whether users it did not learn from are scored by their histories; most models do."""
+        return True
+
+    def best(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+        """Lists of users where a model can do without scoring every item; most cannot."""
+        return None
+
+    def best_of_one(
+        self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
+    ) -> Lists | None:
+        """The list of one new user by item numbers, each once, where a model has a short way to it; most have none."""
+        return None
+
+    def check_state(self) -> None:
+        """Raise ModelFileError if the learned arrays cannot come from a fit: called before a save, after a load."""
+
+    def block_shape(self, X: csr_array) -> tuple[int, int]:
+        """How many rows and columns of scores to make at a time."""
+        return block_of(*X.shape)
+
+    # --- search for settings -----------------------------------------------------------------------------------------
+
+    @classmethod
+    def shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
+        """What fits of the same data can share while some settings are searched, as arguments of `fit`; most nothing.
+
+        A fit with it must give the same model whatever was fitted before.
+        """
+        return {}
+
+    def held_in_search(self, searched: Collection[str]) -> dict[str, Any]:
+        """Settings that keep what this fit chose for itself, so that no setting of a search changes another one."""
+        return {}
+
+    # --- more items --------------------------------------------------------------------------------------------------
+
+    def with_items(self, table: Any) -> Self:
+        """The same fitted model with another table of items: a file, a frame or what `corml.load_items` gave.
+
+        Titles in it are used where there are some. Nothing is learned anew.
+        """
+        from corml.data import load_items  # which reads files
+
+        state, about = self._state(), load_items(table).on(self.items)
+        changed = copy.copy(self)
+        changed.fitted_ = replace(state, attributes=about, titles={**state.titles, **about.titles})
+        return changed
+
+    @property
+    def new_items_(self) -> Ids:
+        """The items that nobody had when the model was fitted and that are scored by what they are like."""
+        link = self._link()
+        return Ids([]) if link is None else self.items.take(np.diff(link.indptr) > 0)
+
+    def _link(self) -> csr_array | None:
+        """What new items are like, where a model that can score them has some: it declares the array `link_`."""
+        return self._state().arrays.get("link")
+
+    def with_new_items(self, table: Any = None, *, lift: float = 1.0) -> Self:
+        """The same fitted model with new items, scored by the known items that they are like by their attributes.
+
+        The table, as `with_items` takes it, has the new items, and the known ones too unless the model was fitted with
+        `items=`. Without a table the items of the catalogue that nobody has are meant. Nothing is learned anew.
+
+        The score of a new item is the mean of what the items it is like would get, and a mean is rarely at the top of
+        a list: `lift`, which scores of new items are multiplied by, shows them more often than that.
+        """
+        from corml.data import load_items  # which reads files
+
+        lift = new_items.checked_lift(lift)
+        state = new_items.widened(self._state(), None if table is None else load_items(table))
+        link = new_items.link_of(state)
+        changed = copy.copy(self)
+        changed.fitted_ = replace(state, arrays={**self._linked(link, lift), "link": link})
+        return changed
+
+    def _linked(self, link: csr_array, lift: float) -> Mapping[str, Any]:
+        """The learned arrays with new items; row j of the link has the weights of the known items that j is like."""
+        raise UsageError(
+            f"{self.NAME} cannot score items that nobody has: corml and the item-item models, such as ease, can."
+        )
+
+    # --- requests ----------------------------------------------------------------------------------------------------
+
+    def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
+        """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
+        X = requests.histories(self.items, history, weighted=self.LEARNS_WEIGHTS).matrix
+        requests.require_memory_of_scores(*X.shape)
+        scores = self.score_block(self.represent(X, None), slice(0, len(self.items)))
+        check_finite(scores, "These scores")
+        return scores
+
+    def recommend(
+        self,
+        users: Labels | str | None = None,
+        *,
+        history: Sequence[Labels] | Interactions | None = None,
+        k: int = 10,
+        exclude: Labels | Sequence[Labels] | Filter | None = None,
+        only: Labels | Sequence[Labels] | Filter | None = None,
+        seen: str = "exclude",
+        hide_events: str | Sequence[str] | None = None,
+        exclude_recent: str | Mapping[str, str] | None = None,
+        now: Any = None,
+        diversity: float = 0.0,
+        boost: Mapping[str, Any] | None = None,
+        max_per: Mapping[str, int] | None = None,
+        max_share: float | None = None,
+        unknown: str | None = None,
+        progress: Asked = None,
+    ) -> Recommendations:
+        """The k best items for known users, or for anyone from the items of their history.
+
+        Users that the model does not know get the most popular items: `sources` says "fallback" and `reasons` why, and
+        if that is all of them, a warning does, unless `unknown="fallback"`. `unknown="error"` refuses them. So do users
+        for whom the model scores all items alike: their list would be the first items of the catalogue.
+
+        What a user is known to have is never recommended, whether it was learned from or only seen. `seen="allow"`
+        lets it come back, `seen="only"` recommends nothing else. `seen="learned"` keeps out only what the model
+        learned from: for lists that are judged by held-out pairs.
+
+        `hide_events=["purchase"]` keeps out only items with such an event; what a user merely viewed may come back.
+        `exclude_recent="30d"` keeps out what was seen in the 30 days before the latest moment of the data, and
+        `exclude_recent={"purchase": "90d", "view": "1h"}` what was bought or viewed so recently. With either option
+        other known items may come back. What a user rejected never does.
+
+        Items in `exclude` are never recommended; `only`, where given, limits the choice. Both take one list for all
+        or one list per row, or conditions on attributes: `only={"genre": ["Comedy"], "price": (None, 20)}`, see
+        `corml.recommend.filters`. `now`, a moment or "now", leaves out what is not yet, or no longer, available then,
+        by the columns available_from and available_until. Every list has k items, or `reasons` says why not.
+
+        Rules of lists, in the order in which they count: `boost={"i1": 1.2, "genre": {"Comedy": 1.5}}` multiplies
+        scores; `diversity` from 0 to 1 puts items into a list that are far from each other; `max_per={"genre": 2}`
+        limits the items of a category in a list; `max_share=0.05` the share of these lists that an item is in.
+        """
+        self.check_fitted()
+        about_known: dict[str, Any] = {"seen": seen, "hide_events": hide_events, "exclude_recent": exclude_recent}
+        candidates = Candidates(exclude=exclude, only=only, now=now, **about_known)
+        rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
+        request = candidates.request(self, users, history, unknown)
+        width = requests.list_length(k, self.items, lists=len(request.names))
+        limits = candidates.limits(self, request)
+        with shown(progress) as report:
+            if rules.any:
+                from corml.recommend.rerank import recommended  # a compiled kernel that plain lists do without
+
+                return recommended(self, request, limits, rules, k=k, progress=report)
+            known = {"users": request.users, "seen": limits.seen, "allowed": limits.allowed}
+            ranked = top_k(self, request.matrix, width, **known, progress=report)
+        return requests.answer(self, request, limits, *ranked, k=k)
+
+    def closeness(self) -> "Closeness":
+        """How close two items are, for diverse lists: by their training users, unless the model has a metric."""
+        return self._state().closeness_by_users
+
+    def similar(self, items: Labels | str, k: int = 10) -> SimilarItems:
+        """Items most associated with an item: the list of a user whose history is that item alone, for each item."""
+        targets, _ = required(self.items, items, "similar")
+        lists = self.recommend(history=[[item] for item in targets], k=k)
+        return requests.similar_items(lists, targets)
+
+    def similar_users(
+        self,
+        users: Labels | str | None = None,
+        *,
+        history: Sequence[Labels] | Interactions | None = None,
+        k: int = 10,
+    ) -> SimilarUsers:
+        """The users most like known users, or like anyone with these histories: by cosine, as the model sees them.
+
+        CoRML compares histories in its own metric, so that different items count which it associates; models that have
+        a vector for each user compare these; the others compare histories by the items they share.
+        """
+        self.check_fitted()
+        return neighbours.similar_users(self, users, history, k, once=lambda make: self._derive(make, "users"))
+
+    def user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+        """What users are compared by, one row each: here their histories."""
+        return X
+
+    def user_metric(self) -> csr_array | None:
+        """How much two items count when histories are compared, positive semi-definite; None: only shared ones do."""
+        return None
+
+    def explain(self, history: Labels | str | int, item: Hashable) -> Explanation:
+        """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
+        cited = cite(self._state(), history, weighted=self.LEARNS_WEIGHTS)
+        target = row_of(self.items, item)
+        parts, labels = cited.multiplied(self.contributions(cited.items, target)), self.items.labels
+        check_finite(sum(parts.values(), np.zeros(len(cited.items))).sum(), "An explanation")
+        about = cited.strengths, cited.kinds, cited.ages, new_items.like(self._link(), target, labels)
+        return Explanation(labels[target], tuple(labels[cited.items]), parts, cited.unknown, self.titles_, *about)
+
+    def why_not(
+        self, history: Labels | str | int, item: Hashable, *, k: int = 10, lifts: int = 5, **options: Any
+    ) -> "WhyNot":
+        """Why an item is not in the list of a known user, or of a history, and which items would lift it (`lifts`).
+
+        `options` are those of `recommend`: exclude, only, seen, exclude_recent, now, boost, diversity, max_per.
+        """
+        from corml.recommend.why_not import why_not  # and a file of its own for each part of the answer
+
+        self.check_fitted()
+        return why_not(self, history, item, k=k, lifts=lifts, **options)
+
+    def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+        """What each history item adds to the target's score, by part; for models that are linear in the history."""
+        raise UsageError(
+            f"{type(self).__name__} does not score item by item of a history, so there is nothing to explain."
+        )
+
+    def known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+        """Item numbers of a list of items (each once) or of a known user, and the ids the model does not know."""
+        return requests.history_of(self.items, self._state().histories, history)
+
+    def save(
+        self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None
+    ) -> None:
+        """Write the model as one file, atomically; `history=False` leaves the training users out of it."""
+        from corml.models.saved.model_file import save_model
+
+        save_model(self, path, history=history, evaluation=evaluation or self._state().evaluation)

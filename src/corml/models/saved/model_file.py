@@ -1,0 +1,354 @@
+"""A fitted model as one file: ids, settings, arrays, where the data came from and how good it was."""
+
+import hashlib
+import importlib.metadata
+import json
+import os
+import platform
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.sparse import csr_array, issparse
+
+from corml._runtime.finite import LARGEST, check_learned, is_moderate
+from corml._runtime.parallel import threads
+from corml._runtime.settings import values_of
+from corml.data.ids import Ids
+from corml.data.labels import Labels
+from corml.data.saved import added, others
+from corml.data.saved.attributes import arrays_of, facts_of, read_attributes
+from corml.data.saved.kinds import arrays_of_kinds, decode_kinds, encode_kinds
+from corml.data.saved.labels import decode_labels, encode_ids
+from corml.data.saved.moments import decode_times, decode_weights, encode_times
+from corml.data.saved.negative import arrays_of_negative, decode_negative, encode_negative
+from corml.data.titles import Titles, texts_of
+from corml.errors import DataError, ModelFileError, ResourceError, ascii_line, quoted
+from corml.models.fitted import Certificate, Fitted, LearnedArray, Plan, Settings, Training
+from corml.models.new_items import check_link
+from corml.models.saved.recorded import check_recorded
+from corml.persistence import atomic
+from corml.persistence.container import Contents, decode_sparse, encode_sparse, in_both, pieces
+from corml.persistence.facts import from_plain, to_plain
+
+if TYPE_CHECKING:
+    from corml.models.recommender import Recommender
+
+__all__ = ["STILL_HERE", "environment", "fingerprint", "restore", "save_model"]
+
+PACKAGES = ("corml", "numpy", "scipy", "numba")
+SLICE = 1 << 20  # numbers that are gone through at a time
+TIMES = ("seconds", "cpu_seconds")  # of a fit: equal fits have equal files
+STILL_HERE = " The model is still in memory and can be saved in another place."
+MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
+_SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
+_SEEN |= arrays_of_kinds("train") | arrays_of_kinds("seen") | arrays_of_negative("negative")
+COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
+
+Arrays = Mapping[str, NDArray[Any]]
+T = TypeVar("T")
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+
+def save_model(
+    model: "Recommender", path: str | os.PathLike[str], *, history: bool, evaluation: Mapping[str, Any]
+) -> None:
+    """Write a fitted model with its ids, settings, provenance and, if it has and may keep them, its users' histories.
+
+    A model that could not be read back is refused before the file that is there is touched. Arrays are written from
+    where they are: beside the model it takes a few MiB, and four to eight bytes for each pair that has a time.
+    """
+    _writable(path)
+    model.check_fitted()
+    try:
+        atomic.replace(path, *_parts(model, history=history, evaluation=evaluation))
+    except DataError as fault:
+        raise DataError(f"{fault}{STILL_HERE}") from fault
+    except MemoryError:
+        name = ascii_line(path, 200)
+        raise ResourceError(f"There is not enough memory to write {name}, which is as it was.{STILL_HERE}") from None
+
+
+def _parts(model: "Recommender", *, history: bool, evaluation: Mapping[str, Any]) -> tuple[bytes | memoryview, ...]:
+    """What a file consists of, once the model is known to be one that can be read back."""
+    model.check_state()
+    state: Fitted = model.fitted_
+    check_learned(state.arrays, model.NAME)
+    history = history and len(state.users) > 0
+    facts = {
+        "model": model.NAME,
+        "settings": dict(state.settings),
+        "shape": list(state.train.shape),
+        "data": {"fingerprint": state.fingerprint, "source": dict(state.source)},
+        **_updates(state, history=history),
+        "notes": _notes(state),
+        "evaluation": dict(evaluation),
+        "made_with": environment(),
+        **facts_of(state.attributes),
+    }
+    return pieces(_arrays(model, state, history=history), facts)
+
+
+def _writable(path: str | os.PathLike[str]) -> None:
+    try:
+        atomic.target(path)
+    except DataError as fault:
+        raise DataError(f"{fault}{STILL_HERE}") from None
+
+
+def fingerprint(model: "Recommender") -> str:
+    """Hash of everything that decides a list: ids, histories, settings and arrays; the same before and after a save."""
+    state: Fitted = model.fitted_
+    facts = {"model": model.NAME, "settings": dict(state.resolved), **facts_of(state.attributes)}
+    digest = hashlib.sha256(json.dumps(facts, default=str, sort_keys=True).encode())
+    for name, array in sorted(_arrays(model, state, history=len(state.users) > 0).items()):
+        digest.update(json.dumps([name, array.dtype.str, array.shape]).encode())
+        digest.update(np.ascontiguousarray(array).reshape(-1).view(np.uint8).data)
+    return digest.hexdigest()
+
+
+def _updates(state: Fitted, *, history: bool) -> dict[str, Any]:
+    """What was added after the fit, update by update, and the hash of all that is known now."""
+    if state.added is None or not history:
+        return {}
+    return {"now": added.facts_of_added(state.added, state.items)}
+
+
+def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, NDArray[Any]]:
+    arrays = encode_ids("items", state.items) | {"counts": state.counts}
+    if history:
+        arrays |= encode_ids("users", state.users) | encode_sparse("train", state.train, values=False)
+        arrays |= _seen_arrays(state)
+        arrays |= others.encode_others(state.others)
+        arrays |= others.encode_elsewhere(state.elsewhere_now)
+        arrays |= {} if state.added is None else added.encode_added(state.added, state.users, state.items)
+    if state.titles:
+        arrays |= encode_ids("titles", texts_of(state.titles, state.items))
+    arrays |= arrays_of(state.attributes)
+    for name, array in model.state().items():
+        value = state.arrays.get(name)
+        if value is None or ("users" in array.shape and not history):  # no histories, no vectors of users either
+            continue
+        arrays |= encode_sparse(name, value) if issparse(value) else {name: value}
+    return arrays
+
+
+def _seen_arrays(state: Fitted) -> dict[str, NDArray[Any]]:
+    """What else is known of the users: when, how strong, and what they only saw."""
+    arrays = {} if state.seen is None else encode_sparse("seen", state.seen, values=False)
+    if state.weights is not None:
+        arrays["train.weights"] = state.weights
+    timed = {"train.times": state.times, "seen.times": state.seen_times}
+    arrays |= encode_kinds("train", state.kinds) | encode_kinds("seen", state.seen_kinds)
+    arrays |= encode_negative("negative", state.negative)
+    return arrays | {name: encode_times(times) for name, times in timed.items() if times is not None}
+
+
+def _notes(state: Fitted) -> dict[str, Any]:
+    notes = {"plan": state.plan, "certificates": state.certificates or None, "training": state.training}
+    return {name: to_plain(value, skip=("trace", *TIMES)) for name, value in notes.items() if value is not None}
+
+
+def environment() -> dict[str, Any]:
+    """Versions and threads: with equal data and settings, what decides whether two files are equal."""
+    versions = {name: _version(name) for name in PACKAGES}
+    return {**versions, "python": platform.python_version(), "machine": platform.machine(), "threads": threads()}
+
+
+def _version(package: str) -> str:
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:  # run from its source folder
+        return "unknown"
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def restore(model: "Recommender", contents: Contents) -> "Recommender":
+    """Fill an unfitted model with what a file holds, checking that all parts fit together."""
+    try:
+        check_recorded(contents.meta)
+        model.fitted_ = _read(model, contents.arrays, contents.meta)
+        model.check_state()
+    except ModelFileError as fault:
+        raise ModelFileError(f"{contents.name} cannot be trusted: {fault}. Fit again.") from None
+    return model
+
+
+def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitted:
+    n_users, n_items = _shape(meta["shape"])
+    labels = decode_labels(arrays, "items")
+    if len(labels) != n_items:
+        raise ModelFileError(f"it names {len(labels):,} items and says {n_items:,}")
+    users, train, used = _history(arrays, n_users, n_items)
+    seen = _seen(arrays, train, history=len(users) > 0)
+    used |= (_SEEN | others.NAMES) & set(arrays)
+    sizes: dict[str | int | None, int | None] = {"users": n_users, "items": n_items, None: None}
+    state: dict[str, Any] = {}
+    for name, array in {"counts": COUNTS, **model.state()}.items():
+        if "users" in array.shape and not len(users):
+            continue
+        value, parts = _array(arrays, name, array, [dim if type(dim) is int else sizes.get(dim) for dim in array.shape])
+        used |= parts
+        if parts:
+            state[name] = value
+            sizes = {**dict(zip(array.shape, value.shape, strict=True)), **sizes}  # a width that arrays share
+    items = _ids(labels, "item")
+    attributes, parts = read_attributes(arrays, meta.get("attributes"), items)
+    used |= {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"} | parts
+    titles, apart = _titles(arrays, items), others.decode_others(arrays, users, items)
+    away, since = others.decode_elsewhere(arrays, items), None
+    if added.NAMES & set(arrays):
+        since, parts = added.decode_added(arrays, users, items, meta.get("now"), titles, attributes, apart, away)
+        used |= parts
+    if set(arrays) - used:
+        raise ModelFileError(f"it holds arrays that no {model.NAME} model has: {quoted(sorted(set(arrays) - used))}")
+    counts = state.pop("counts")
+    if "link" in state:
+        check_link(state["link"], counts)
+    _check_counts(counts, train, n_users, history=len(users) > 0)
+    notes, data = meta["notes"], meta["data"]
+    return Fitted(
+        users=users,
+        items=items,
+        train=train,
+        counts=counts,
+        titles=titles,
+        fingerprint=str(data.get("fingerprint", "")),
+        source=_mapping(data.get("source", {}), "source"),
+        settings=Settings(values_of(model)),
+        arrays=state,
+        plan=_plan(model, notes.get("plan")),
+        certificates=_certificates(notes.get("certificates", [])),
+        training=_optional(Training, notes.get("training")),
+        evaluation=meta["evaluation"],
+        attributes=attributes,
+        others=apart,
+        elsewhere=away,
+        added=since,
+        **seen,
+    )
+
+
+def _optional(kind: type[T], plain: object) -> T | None:
+    return None if plain is None else from_plain(kind, plain)
+
+
+def _plan(model: "Recommender", plain: object) -> Plan | None:
+    """What a fit chose; scores are made with some of it, so it is as moderate as what was learned."""
+    plan = _optional(model.PLAN, plain)
+    for name, value in vars(plan).items() if plan else ():
+        if isinstance(value, float) and abs(value) > LARGEST and name != "weight_cap":  # which is only told
+            raise ModelFileError(f"its plan has a {name} of {value:g}, with which no score is sure to be finite")
+    return plan
+
+
+def _certificates(plain: object) -> tuple[Certificate, ...]:
+    if not isinstance(plain, list):
+        raise ModelFileError("its certificates are not a list")
+    return tuple(from_plain(Certificate, one) for one in plain)
+
+
+def _mapping(value: object, name: str) -> Mapping[str, Any]:
+    if not isinstance(value, Mapping):
+        raise ModelFileError(f"its {name} is not a mapping")
+    return value
+
+
+def _shape(shape: list[Any]) -> tuple[int, int]:
+    if len(shape) != 2 or not all(type(length) is int and 0 < length <= MAX_USERS for length in shape):
+        raise ModelFileError(f"its shape {quoted(shape)} is not a number of users and one of items")
+    return shape[0], shape[1]
+
+
+def _ids(labels: Labels, kind: str) -> Ids:
+    try:
+        return Ids(labels, kind=kind)
+    except DataError:
+        raise ModelFileError(f"some of its {kind} ids occur twice") from None
+
+
+def _titles(arrays: Arrays, items: Ids) -> Mapping[str, str]:
+    if not {"titles.bytes", "titles.offsets"} & set(arrays):
+        return {}
+    titles = decode_labels(arrays, "titles")
+    if len(titles) != len(items):
+        raise ModelFileError(f"it has {len(titles):,} titles for {len(items):,} items")
+    return Titles(items, titles)
+
+
+def _history(arrays: Arrays, n_users: int, n_items: int) -> tuple[Ids, csr_array, set[str]]:
+    """Users and their items, if the file has them, and the names of the arrays they were in."""
+    if "users.bytes" in arrays:
+        users = _ids(decode_labels(arrays, "users"), "user")
+        if len(users) != n_users:
+            raise ModelFileError(f"it names {len(users):,} users and says {n_users:,}")
+        train = decode_sparse(arrays, "train", (n_users, n_items), values=False)
+        return users, train, {"users.bytes", "users.offsets", "train.indptr", "train.indices"}
+    nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), n_users + 1)  # one zero, seen as many
+    empty = csr_array((nothing.astype(np.float32), nothing, starts), shape=(n_users, n_items))
+    return Ids([], kind="user"), empty, set()
+
+
+def _seen(arrays: Arrays, train: csr_array, *, history: bool) -> dict[str, Any]:
+    """What else is known of the users, and when, as fields of the state."""
+    if not history:
+        if (_SEEN | added.NAMES) & set(arrays):
+            raise ModelFileError("it says what users saw, and not who they are")
+        return {}
+    seen = decode_sparse(arrays, "seen", train.shape, values=False) if "seen.indptr" in arrays else None
+    if seen is not None and in_both(seen, train):
+        raise ModelFileError("pairs that it learned from are also among those that were only seen")
+    times = decode_times(arrays, "train", train)
+    seen_times = None if seen is None else decode_times(arrays, "seen", seen)
+    known = {"seen": seen, "times": times, "seen_times": seen_times, "weights": decode_weights(arrays, "train", train)}
+    negative = decode_negative(arrays, "negative", train.shape, seen)
+    known["seen_kinds"] = None if seen is None else decode_kinds(arrays, "seen", seen.nnz)
+    return {**known, "kinds": decode_kinds(arrays, "train", train.nnz), "negative": negative}
+
+
+def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[int | None]) -> tuple[Any, set[str]]:
+    """One array or matrix of a model, and the names of the arrays it was in."""
+    if f"{name}.indptr" in arrays and len(shape) == 2:
+        matrix = decode_sparse(arrays, name, (int(shape[0] or 0), int(shape[1] or 0)))
+        _check_size(matrix.data, name)
+        return matrix, {f"{name}.{part}" for part in ("indptr", "indices", "data")}
+    if name not in arrays:
+        if declared.optional:
+            return None, set()
+        raise ModelFileError(f"its array {name} is missing")
+    array = arrays[name]
+    if array.ndim != len(shape) or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
+        raise ModelFileError(f"its array {name} has the wrong shape {array.shape}")
+    if array.dtype.kind != ("i" if name == "counts" else "f"):
+        raise ModelFileError(f"its array {name} has the wrong type {array.dtype}")
+    if array.dtype.kind == "f":
+        _check_size(array.reshape(-1), name)
+    return array, {name}
+
+
+def _check_size(numbers: NDArray[Any], name: str) -> None:
+    """Refuse numbers so large that a score made of them may not be finite."""
+    if not is_moderate(numbers):
+        raise ModelFileError(
+            f"its array {name} has numbers beyond {LARGEST:g}, with which no score is sure to be finite"
+        )
+
+
+def _check_counts(counts: NDArray[Any], train: csr_array, n_users: int, *, history: bool) -> None:
+    if counts.min() < 0 or counts.max() > n_users:
+        raise ModelFileError("its counts are not numbers of users")
+    if history and not np.array_equal(counts, _counted(train.indices, len(counts))):
+        raise ModelFileError("its counts are not those of its histories")
+
+
+def _counted(columns: NDArray[Any], count: int) -> NDArray[np.int64]:
+    """How often each column occurs, some at a time: `bincount` makes a copy of what it counts."""
+    found = np.zeros(count, dtype=np.int64)
+    for at in range(0, len(columns), SLICE):
+        found += np.bincount(columns[at : at + SLICE], minlength=count)
+    return found

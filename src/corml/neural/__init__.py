@@ -1,1 +1,0 @@
-"""What models trained by gradient descent share: one loop, one sampler, one graph, one kind of checkpoint."""

@@ -1,0 +1,1 @@
+"""From a query to a list: allowed items, scores, ranking, re-ranking, result, explanation."""

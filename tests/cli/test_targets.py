@@ -1,0 +1,43 @@
+"""--targets: judge one event type only."""
+
+import json
+
+
+def test_the_command_line_judges_one_event_type(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"u{n % 40},i{(n * 7 + n // 9) % 23},{'purchase' if n % 4 == 0 else 'view'}" for n in range(600)]
+    (tmp_path / "a.csv").write_text("user,item,event\n" + "\n".join(rows) + "\n")
+    words = ["--event", "event", "--split", "ratio", "-m", "ndcg@5"]
+    compared = ["compare", "a.csv", *words, "--models", "popularity", "--primary", "ndcg@5", "--json"]
+    every, some = run(*compared).json, run(*compared, "--targets", "purchase").json
+    assert json.dumps(some) != json.dumps(every)
+    assert '"targets": ["purchase"]' in json.dumps(some)
+    assert run("fit", "a.csv", *words[:-2], "--targets", "purchase", "--model", "popularity", "-o", "m.corml").code == 0
+    again = run("evaluate", "m.corml", "-m", "ndcg@5", "--json")  # as recorded
+    assert again.json["procedure"]["targets"] == ["purchase"]
+    assert again.json["notes"]["held-out pairs of other event types, not counted as targets"] > 0
+    assert "--targets all counts all" in again.err
+    whole = run("evaluate", "m.corml", "-m", "ndcg@5", "--targets", "all", "--json")
+    assert "targets" not in whole.json["procedure"]
+    assert "event types" not in whole.err.replace("more event types", "")
+    refused = run("compare", "a.csv", *words, "--targets", "rent")
+    assert refused.code == 2
+    assert "no event type 'rent'; there is: purchase, view" in refused.err
+
+
+def test_commands_that_judge_say_how_many_users_and_warn_of_few(tmp_path, run, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rows = [f"u{n % 40},i{(n * 7 + n // 9) % 23},{'purchase' if n % 4 == 0 else 'view'}" for n in range(600)]
+    (tmp_path / "a.csv").write_text("user,item,event\n" + "\n".join(rows) + "\n")
+    few = "warning: Only 10 users of the test part are judged, by events of type 'purchase' alone."
+    options = ["--event", "event", "--split", "ratio", "--targets", "purchase"]
+    split = run("data", "split", "a.csv", "a.split", *options)
+    assert few in split.err
+    assert "targets in test, of 10 users who are judged" in split.out
+    fitted = run("-q", "fit", "a.csv", *options, "--model", "popularity", "-o", "m.corml")
+    assert few in fitted.err  # a warning is shown by a quiet program as well
+    assert few in run("evaluate", "m.corml").err
+    assert few in run("compare", "a.split", "--models", "popularity").err
+    searched = run("tune", "a.split", "--model", "ease", "--trials", "1")
+    assert few.replace("test", "valid") in searched.err
+    assert "split, 10 users, by events of type 'purchase' alone:" in run("inspect", "m.corml").out
