@@ -13,7 +13,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml.errors import UsageError, ascii_line
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ import pytest
 
 import corml
 from corml._runtime.html import clean
-from corml.cli._console import as_json_text, say, show_json
+from corml._runtime.values import json_text
+from corml.cli._console import say, show_json
 from corml.cli.inspect import _dates as dates
 
 EVIL = "a\x1b[31mred\x9b2J\u202eno\nerror[data]: forged"
@@ -62,7 +63,7 @@ def test_json_has_no_control_that_a_terminal_obeys_and_reads_back_the_same(monke
     monkeypatch.setattr(sys, "stdout", io.TextIOWrapper(raw, encoding="utf-8"))
     show_json(value)
     sys.stdout.flush()
-    for text in (raw.getvalue().decode(), as_json_text(value)):
+    for text in (raw.getvalue().decode(), json_text(value)):
         assert character not in text
         assert json.loads(text) == value
         assert "é 🙂" in text

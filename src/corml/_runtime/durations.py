@@ -1,9 +1,9 @@
 """Lengths of time in words: "30d", "12h", "2w"; moments as people give them; and the unit of dates in numbers."""
 
-import math
 import re
 from datetime import UTC, date, datetime, timedelta
 
+from corml._runtime.values import is_number
 from corml.errors import UsageError, ascii_line
 
 __all__ = ["moment", "per_second", "seconds"]
@@ -33,7 +33,7 @@ def moment(given: object, name: str) -> float:
         value = datetime(value.year, value.month, value.day)
     if isinstance(value, datetime):
         return (value if value.tzinfo else value.replace(tzinfo=UTC)).timestamp()
-    if isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+    if is_number(value):
         return value / per_second(value)
     raise UsageError(f"{name} must be a date such as 2024-05-31, or seconds since 1970; got {ascii_line(given)}.")
 

@@ -8,7 +8,7 @@ import os
 import re
 from collections.abc import Callable
 
-from corml._runtime.numerals import whole_number
+from corml._runtime.values import whole_number
 from corml.errors import UsageError, ascii_line
 
 __all__ = ["check", "refuse_uncompiled"]

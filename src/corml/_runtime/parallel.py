@@ -15,7 +15,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any, TypeVar
 
-from corml._runtime.numerals import whole_number
+from corml._runtime.values import whole_number
 
 __all__ = ["blas", "each", "over_rows", "threads"]
 

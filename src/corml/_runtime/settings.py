@@ -4,13 +4,12 @@ Command-line flags, settings files, checks, documentation and tuning all read th
 """
 
 import dataclasses
-import difflib
-import sys
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
-from corml.errors import SettingError, ascii_line, printable
+from corml._runtime.values import is_number, nearest
+from corml.errors import SettingError, ascii_line
 
 __all__ = [
     "Declared",
@@ -20,7 +19,6 @@ __all__ = [
     "check_names",
     "declared",
     "described",
-    "nearest",
     "setting",
     "values_of",
 ]
@@ -114,17 +112,6 @@ def check_names(model: type, names: Iterable[str]) -> None:
             raise SettingError(f"{model.__name__} has no setting {ascii_line(name)}{nearest(name, specs)}")
 
 
-def nearest(name: str, valid: Iterable[str]) -> str:
-    """Suggest the valid name that was probably meant: «; did you mean 'rank'?»."""
-    names = list(valid)
-    if not names:
-        return "; it has none."
-    close = difflib.get_close_matches(name, names, n=1, cutoff=0.5)
-    if close:
-        return f"; did you mean {ascii_line(close[0])}?"
-    return f"; there is: {', '.join(printable(name) for name in sorted(names))}."
-
-
 def _read(spec: Declared, value: Any) -> Any:
     if not isinstance(value, str):
         return value
@@ -137,14 +124,9 @@ def _read(spec: Declared, value: Any) -> Any:
 # --- rules -----------------------------------------------------------------------------------------------------------
 
 
-def _number(value: Any) -> bool:
-    plain = isinstance(value, int | float) and not isinstance(value, bool)
-    return plain and abs(value) < sys.float_info.max  # also turns away NaN, infinity and whole numbers beyond any float
-
-
 def between(low: float, high: float) -> Rule:
     """A number in the closed interval."""
-    return Rule(f"a number from {low:g} to {high:g}", lambda v: _number(v) and low <= v <= high)
+    return Rule(f"a number from {low:g} to {high:g}", lambda v: is_number(v) and low <= v <= high)
 
 
 LARGEST = 1e12  # beyond it single precision overflows in products of three, and nothing is learned long before
@@ -152,7 +134,7 @@ LARGEST = 1e12  # beyond it single precision overflows in products of three, and
 
 def above(low: float, high: float = LARGEST) -> Rule:
     """A number strictly above `low` and at most `high`."""
-    return Rule(f"a number above {low:g} and at most {high:g}", lambda v: _number(v) and low < v <= high)
+    return Rule(f"a number above {low:g} and at most {high:g}", lambda v: is_number(v) and low < v <= high)
 
 
 def at_least(low: float) -> Rule:
@@ -164,7 +146,7 @@ def whole(low: int, high: int) -> Rule:
     """A whole number in the closed interval."""
     return Rule(
         f"a whole number from {low:,} to {high:,}",
-        lambda v: _number(v) and float(v).is_integer() and low <= v <= high,
+        lambda v: is_number(v) and float(v).is_integer() and low <= v <= high,
         _whole,
         whole=True,
     )

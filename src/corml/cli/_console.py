@@ -1,7 +1,5 @@
 """Output on the console: progress with time left, aligned tables, JSON for scripts."""
 
-import json
-import math
 import re
 import shlex
 import sys
@@ -11,7 +9,8 @@ from contextvars import ContextVar
 from typing import Any
 
 from corml._runtime.progress import Progress, silent
-from corml.errors import printable, printable_json
+from corml._runtime.values import json_text
+from corml.errors import printable
 
 __all__ = [
     "QUIET",
@@ -19,7 +18,6 @@ __all__ = [
     "VERBOSE",
     "WORDS",
     "Progress",
-    "as_json_text",
     "command_line",
     "in_flags",
     "next_step",
@@ -74,13 +72,7 @@ def in_flags(text: str) -> str:
 def show_json(value: Any) -> None:
     """Print a value as JSON."""
     encoding = (getattr(sys.stdout, "encoding", None) or "").lower().replace("-", "")
-    say(as_json_text(value, ascii_only=encoding != "utf8"))
-
-
-def as_json_text(value: Any, *, ascii_only: bool = False) -> str:
-    """Write a value as JSON that every reader takes, and no terminal obeys: what is not a finite number is null."""
-    text = json.dumps(_finite(value), indent=2, ensure_ascii=ascii_only, allow_nan=False, default=str)
-    return printable_json(text)
+    say(json_text(value, ascii_only=encoding != "utf8"))
 
 
 def show_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, remark: bool = False) -> None:
@@ -118,14 +110,6 @@ def progress() -> Iterator[Progress]:
         return
     with bars(tell) as show:
         yield show
-
-
-def _finite(value: Any) -> Any:
-    if isinstance(value, dict):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def _is_number(value: Any) -> bool:

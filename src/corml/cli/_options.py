@@ -7,7 +7,7 @@ from typing import Any
 
 import typer
 
-from corml._runtime.numerals import whole_number
+from corml._runtime.values import whole_number
 from corml.errors import UsageError
 
 __all__ = ["pairs", "with_loading", "with_options", "with_splitting"]

@@ -5,7 +5,7 @@ from typing import Any
 
 import typer
 
-from corml._runtime.numerals import whole_number
+from corml._runtime.values import whole_number
 from corml.cli._options import with_options
 from corml.cli._work import ids
 from corml.errors import UsageError, ascii_line

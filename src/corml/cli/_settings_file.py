@@ -20,7 +20,7 @@ from typing import Any
 
 import typer
 
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml.errors import SettingError, ascii_line
 
 __all__ = ["SETTINGS", "read_settings"]

@@ -6,7 +6,7 @@ from typing import Any
 import typer
 
 import corml
-from corml._runtime.settings import nearest
+from corml._runtime.values import no_such
 from corml.cli import _reporting as reporting
 from corml.cli._console import VERBOSE, command_line, progress, say, tell
 from corml.cli._holding import hold
@@ -90,7 +90,7 @@ def compare(
     """
     shape = "json" if as_json else shape
     if shape not in FORMATS:
-        raise UsageError(f"There is no format {ascii_line(shape)}{nearest(shape, FORMATS)}")
+        raise no_such("format", shape, FORMATS)
     named = [name for text in models for name in text.split(",") if name.strip()]
     given = inputs_of(source, settings, loading, splitting)
     if out:

@@ -8,7 +8,7 @@ import typer
 
 from corml import models
 from corml._runtime import memory
-from corml._runtime.numerals import whole_number
+from corml._runtime.values import whole_number
 from corml.cli._console import STDOUT, VERBOSE, progress, say, show_json, tell, wrote
 from corml.cli._work import turned
 from corml.errors import UsageError, ascii_line

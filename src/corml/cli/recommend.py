@@ -8,9 +8,10 @@ import typer
 
 import corml
 from corml._runtime import memory
+from corml._runtime.values import counted, json_text
 from corml.cli._candidates import candidates_of, with_candidates
 from corml.cli._cluster import client_of, with_cluster
-from corml.cli._console import STDOUT, as_json_text, progress, show_json, show_table, tell, wrote
+from corml.cli._console import STDOUT, progress, show_json, show_table, tell, wrote
 from corml.cli._rules import rules_of, with_rules
 from corml.cli._tables import ending, put, table_bytes
 from corml.cli._work import ids, tell_unknown, text_target, turned
@@ -176,19 +177,15 @@ def _kind_of(out: str) -> str:
 def _tell_of_parts(made: ListParts, out: str, as_json: bool) -> None:
     if made.with_reason:
         are = "is" if made.with_reason == 1 else "are"
-        tell(f"note: {_counted(made.with_reason, 'list')} {are} short or not personal; the column reason says why")
+        tell(f"note: {counted(made.with_reason, 'list')} {are} short or not personal; the column reason says why")
     if made.found:
         were = "was there and is as it was" if made.found == 1 else "were there and are as they were"
-        tell(f"note: {made.found:,} of the {_counted(made.parts, 'part')} {were} written")
+        tell(f"note: {made.found:,} of the {counted(made.parts, 'part')} {were} written")
     if as_json:
         counts = {name: value for name, value in vars(made).items() if name != "folder"}
         show_json({"folder": out, **counts})
     else:
-        wrote(out, f"{_counted(made.lists, 'list')} in {_counted(made.parts, 'part')}")
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" + ("" if number == 1 else "s")
+        wrote(out, f"{counted(made.lists, 'list')} in {counted(made.parts, 'part')}")
 
 
 def _for_users(
@@ -211,7 +208,7 @@ def _deliver(lists: list[Recommendations], out: str | None, kind: str, as_json: 
         _print(lists, as_json)
         return
     if kind == ".json":
-        put(out, as_json_text(_as_json(lists)).encode())
+        put(out, json_text(_as_json(lists)).encode())
     else:
         from corml._runtime.lazy_polars import polars
 

@@ -4,10 +4,10 @@ from pathlib import Path
 
 import typer
 
-from corml._runtime.settings import nearest
+from corml._runtime.values import no_such
 from corml.cli._console import command_line, progress, say, show_json, tell
 from corml.cli._holding import hold
-from corml.errors import DataError, StudyError, UsageError, ascii_line, printable
+from corml.errors import DataError, StudyError, printable
 from corml.experiments.reproduce import EXPERIMENTS, Outcome
 from corml.experiments.reproduce import reproduce as run_experiment
 from corml.experiments.reproduce.files import ENDINGS, write
@@ -53,7 +53,7 @@ def reproduce(
       corml reproduce leaderboard --data yelp2018 --json
     """
     if name != ALL and name not in EXPERIMENTS:
-        raise UsageError(f"There is no experiment {ascii_line(name)}{nearest(name, (*EXPERIMENTS, ALL))}")
+        raise no_such("experiment", name, (*EXPERIMENTS, ALL))
     folder = Path(out or ("corml-reproduce-quick" if quick else "corml-reproduce"))
     chosen = EXPERIMENTS if name == ALL else [name]
     writable_folder(folder, *(f"{one}.{ending}" for one in chosen for ending in ENDINGS))

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import corml.data._sources as _sources
 import corml.data.cleaning._columns as _columns
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml.data._cost import require_for_categories, require_for_items
 from corml.data._options import Notes, Options
 from corml.data.attributes import KINDS, Attributes, Categories, Column, Kind, Numbers, Texts, indicators

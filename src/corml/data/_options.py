@@ -1,6 +1,5 @@
 """The options of `load`, checked once, and the notes it makes on the way."""
 
-import math
 import os
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields
@@ -11,6 +10,7 @@ import numpy as np
 
 from corml._runtime import durations
 from corml._runtime.log import log
+from corml._runtime.values import is_number
 from corml.errors import UsageError, ascii_line, warn
 
 __all__ = ["Column", "Notes", "Options"]
@@ -60,7 +60,7 @@ class Options:
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int) or value < 0:
                 raise UsageError(f"{_both(name)} must be a whole number of 0 or more; got {ascii_line(value)}.")
-        if self.at_least is not None and not _finite(self.at_least):
+        if self.at_least is not None and not is_number(self.at_least):
             raise UsageError(f"{_both('at_least')} must be a finite number; got {ascii_line(self.at_least)}.")
         if self.separator is not None and not _separates(self.separator):
             shown = ascii_line(self.separator)
@@ -91,7 +91,7 @@ class Options:
             durations.moment(self.now, _both("now"))
         if self.null_ids not in (None, "drop", "keep"):
             raise UsageError(f"{_both('null_ids')} must be 'drop' or 'keep'; got {ascii_line(self.null_ids)}.")
-        if self.max_bad_rows is not None and not (_finite(self.max_bad_rows) and 0 <= self.max_bad_rows <= 1):
+        if self.max_bad_rows is not None and not (is_number(self.max_bad_rows) and 0 <= self.max_bad_rows <= 1):
             shown = ascii_line(self.max_bad_rows)
             raise UsageError(f"{_both('max_bad_rows')} must be a share from 0 to 1; got {shown}.")
 
@@ -138,10 +138,6 @@ def _decodes(encoding: object) -> bool:
         return True
     except (LookupError, ValueError):
         return False
-
-
-def _finite(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
 
 
 def _separates(text: object) -> bool:

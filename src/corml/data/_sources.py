@@ -12,7 +12,7 @@ import corml.data._titles as _titles
 import corml.data.catalog._checksum as _checksum
 import corml.data.catalog._download as _download
 import corml.data.catalog._known as _known
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml.data._options import Notes, Options
 from corml.data.catalog._known import Known
 from corml.data.cleaning._columns import Table

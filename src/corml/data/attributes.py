@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime import html
-from corml._runtime.settings import nearest
+from corml._runtime.values import no_such
 from corml.data.ids import Ids
 from corml.data.labels import Labels
 from corml.data.titles import Titles
@@ -178,7 +178,7 @@ class Attributes:
                 f"There is no attribute {ascii_line(given)}: no table of items was given. "
                 "Give one as items= of load (--items), or to model.with_items(table)."
             )
-        raise UsageError(f"There is no attribute {ascii_line(given)}{nearest(str(given), self.columns)}")
+        raise no_such("attribute", given, self.columns)
 
     def kind(self, name: str) -> Kind:
         """The kind of a column: category, number, time or text."""

@@ -7,7 +7,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml.errors import UsageError, ascii_line, quoted
 
 __all__ = ["UNKNOWN", "Kinds", "are_too_many", "event_types", "require"]

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from corml._runtime import html
 from corml._runtime.frames import Table
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml.errors import UsageError, as_utf8, ascii_line
 from corml.evaluation import charts
 from corml.evaluation.metrics import parse

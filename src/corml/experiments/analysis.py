@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml.errors import UsageError, ascii_line
 from corml.evaluation import Comparison, Result
 from corml.evaluation.metrics import direction

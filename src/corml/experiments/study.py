@@ -1,7 +1,6 @@
 """The outcome of a comparison: a row for every contestant, and each against the best over the same users."""
 
 import html
-import json
 import math
 import os
 from collections.abc import Iterator, Mapping
@@ -11,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml._runtime.settings import nearest
-from corml.errors import UsageError, ascii_line, printable, printable_json
+from corml._runtime.values import json_text, nearest, no_such
+from corml.errors import UsageError, ascii_line, printable
 from corml.evaluation import Comparison, Result, charts
 from corml.evaluation.metrics import direction, parse
 from corml.experiments.cell import Cell, Cost
@@ -190,8 +189,7 @@ class Study:
 
     def to_json(self) -> str:
         """Everything but the users' values."""
-        text = json.dumps(_finite(self.record()), indent=2, ensure_ascii=False, allow_nan=False, default=str)
-        return printable_json(text) + "\n"
+        return json_text(self.record()) + "\n"
 
     def record(self) -> dict[str, Any]:
         """The same as plain facts."""
@@ -201,7 +199,7 @@ class Study:
         """The study as text, markdown, latex, csv or json."""
         writers = {"text": self.to_text, "markdown": self.to_markdown, "latex": self.to_latex, "json": self.to_json}
         if kind not in FORMATS:
-            raise UsageError(f"There is no format {ascii_line(kind)}{nearest(kind, FORMATS)}")
+            raise no_such("format", kind, FORMATS)
         return self.to_frame().write_csv() if kind == "csv" else writers[kind]()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -215,12 +213,3 @@ class Study:
     def _repr_html_(self) -> str:
         tables = [scores(self).html(), *([tests(self).html()] * bool(self.comparisons))]
         return "".join([*tables, *(f"<p>{html.escape(line)}</p>" for line in remarks(self))])
-
-
-def _finite(value: Any) -> Any:
-    """What is not a finite number becomes null, which every reader of JSON takes."""
-    if isinstance(value, Mapping):
-        return {key: _finite(inner) for key, inner in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(inner) for inner in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -5,7 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from corml import plugins
-from corml._runtime.settings import build, nearest
+from corml._runtime.settings import build
+from corml._runtime.values import nearest
 from corml.errors import ModelFileError, UsageError, ascii_line, printable
 from corml.models.neural.training.checkpoint import UNFINISHED
 from corml.models.recommender import Recommender

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml.data.attributes import Attributes
 from corml.data.ids import canonical, is_one_id
 from corml.data.requested_ids import rows_or_warn

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array, hstack
 
-from corml._runtime.settings import nearest
+from corml._runtime.values import is_number, nearest
 from corml.data.attributes import Attributes
 from corml.data.ids import Ids, canonical
 from corml.data.requested_ids import rows_or_warn
@@ -44,12 +44,12 @@ class ListRules:
     max_share: float | None = None
 
     def __post_init__(self) -> None:
-        if not _is_number(self.diversity) or not 0 <= self.diversity <= 1:
+        if not is_number(self.diversity) or not 0 <= self.diversity <= 1:
             raise UsageError(
                 f"diversity must be a number from 0 (by score alone) to 1 (as far apart as can be); "
                 f"got {ascii_line(self.diversity)}."
             )
-        if self.max_share is not None and not (_is_number(self.max_share) and 0 < self.max_share <= 1):
+        if self.max_share is not None and not (is_number(self.max_share) and 0 < self.max_share <= 1):
             raise UsageError(
                 "max_share must be a share of the lists above 0, up to 1, such as 0.05; "
                 f"got {ascii_line(self.max_share)}."
@@ -142,16 +142,8 @@ def _check_mapping(given: Any, name: str, what: str) -> None:
 
 
 def _check_factor(what: object, number: Any) -> None:
-    if not _is_number(number) or not 1 / LARGEST_BOOST <= number <= LARGEST_BOOST:
+    if not is_number(number) or not 1 / LARGEST_BOOST <= number <= LARGEST_BOOST:
         raise UsageError(
             f"boost must be a factor above 0 for {ascii_line(what)}, up to {LARGEST_BOOST:,.0f}; "
             f"got {ascii_line(number)}. To leave an item out, use exclude."
         )
-
-
-def _is_number(value: Any) -> bool:
-    return (
-        isinstance(value, int | float | np.integer | np.floating)
-        and not isinstance(value, bool)
-        and math.isfinite(value)
-    )

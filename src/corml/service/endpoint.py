@@ -12,7 +12,7 @@ import msgspec
 from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
-from corml._runtime.numerals import whole_number
+from corml._runtime.values import whole_number
 from corml.service import schema
 from corml.service.auth import Guard
 from corml.service.compression import Packed, pack

@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl
 import msgspec
 from msgspec import inspect
 
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml.errors import printable
 from corml.service.problems import Refusal
 

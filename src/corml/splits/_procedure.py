@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from corml import plugins
-from corml._runtime.settings import Rule, nearest, whole
+from corml._runtime.settings import Rule, whole
+from corml._runtime.values import nearest
 from corml.data.interactions import Interactions
 from corml.errors import DataError, SettingError, UsageError, ascii_line
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from corml import plugins
-from corml._runtime.numerals import whole_number
+from corml._runtime.values import whole_number
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.metrics._lists import Lists, Values
 

@@ -1,12 +1,11 @@
 """What an experiment gives: every figure as a flat row, tables to read, curves to draw, and what could not be run."""
 
 import json
-import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
-from corml.errors import printable_json
+from corml._runtime.values import finite, json_text
 from corml.experiments.grid import Grid, markdown_text
 
 if TYPE_CHECKING:
@@ -103,7 +102,7 @@ class Outcome:
         return {
             "experiment": self.name,
             "title": self.title,
-            "rows": [{key: _finite(value) for key, value in row.items()} for row in self.rows],
+            "rows": [finite(row) for row in self.rows],
             "checks": [asdict(check) for check in self.checks],
             "notes": list(self.notes),
             "data not at hand": list(self.missing),
@@ -114,8 +113,7 @@ class Outcome:
 
     def to_json(self) -> str:
         """The record as text."""
-        text = json.dumps(self.record(), indent=2, ensure_ascii=False, allow_nan=False, default=str)
-        return printable_json(text) + "\n"
+        return json_text(self.record()) + "\n"
 
     def _sentences(self) -> list[str]:
         blocks = [
@@ -133,7 +131,3 @@ def _section(shown: Shown) -> str:
 
 def _plain(value: Any) -> Any:
     return json.dumps(value, ensure_ascii=False, default=str) if isinstance(value, Mapping | list | tuple) else value
-
-
-def _finite(value: Any) -> Any:
-    return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -6,7 +6,7 @@ from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml.errors import DataError, UsageError, ascii_line
 from corml.experiments.cell import Cell
 from corml.experiments.reproduce.bench import Bench

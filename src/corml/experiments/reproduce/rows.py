@@ -5,8 +5,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from corml import models
-from corml._runtime.settings import nearest, values_of
-from corml.errors import UsageError, ascii_line
+from corml._runtime.settings import values_of
+from corml._runtime.values import no_such
+from corml.errors import UsageError
 from corml.experiments.reproduce.published import Published
 from corml.models.recommender import Recommender
 
@@ -39,7 +40,7 @@ def choose(published: Published, asked: Sequence[str] | None, offered: Sequence[
     names: list[str] = []
     for name in (text.strip().replace("_", "-") for text in asked):
         if name not in every:
-            raise UsageError(f"There is no model {ascii_line(name)}{nearest(name, every)}")
+            raise no_such("model", name, every)
         names += [one for one in offered if one in variants] if name == OURS else [name]
     if not names:
         raise UsageError("No model was asked for: name at least one, such as corml.")

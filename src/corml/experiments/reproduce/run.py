@@ -7,8 +7,8 @@ from functools import partial
 from pathlib import Path
 
 from corml._runtime.progress import Progress
-from corml._runtime.settings import nearest
-from corml.errors import UsageError, ascii_line
+from corml._runtime.values import no_such
+from corml.errors import UsageError
 from corml.experiments.reproduce import ablation, board, figure, speed, table
 from corml.experiments.reproduce.bench import Bench
 from corml.experiments.reproduce.outcome import Outcome
@@ -49,7 +49,7 @@ def reproduce(
     goes on from them. `quick` takes the bundled sample. `published` is another file of the same form.
     """
     if name not in EXPERIMENTS:
-        raise UsageError(f"There is no experiment {ascii_line(name)}{nearest(name, EXPERIMENTS)}")
+        raise no_such("experiment", name, EXPERIMENTS)
     if quick and data is not None:
         raise UsageError("quick takes the bundled sample: leave out the data (--data).")
     known = read_published(None if published is None else Path(published))

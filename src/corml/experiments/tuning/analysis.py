@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.stats import rankdata
 
+from corml._runtime.values import is_number
 from corml.experiments.tuning.trial import COMPLETE, Trial
 
 __all__ = ["history", "importance", "slices"]
@@ -58,7 +59,7 @@ def _finished(trials: Sequence[Trial]) -> list[Trial]:
 def _groups(values: Sequence[Any]) -> NDArray[np.int64]:
     """A group number for each value."""
     distinct = list(dict.fromkeys(values))
-    numbers = all(isinstance(value, int | float) and not isinstance(value, bool) for value in distinct)
+    numbers = all(map(is_number, distinct))
     if not numbers or len(distinct) <= 2 * GROUPS:
         return np.array([distinct.index(value) for value in values], dtype=np.int64)
     return np.asarray((rankdata(values, method="average") - 1) * GROUPS // len(values), dtype=np.int64)

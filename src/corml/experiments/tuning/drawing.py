@@ -4,8 +4,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from corml._runtime.settings import nearest
-from corml.errors import UsageError, ascii_line
+from corml._runtime.values import is_number, no_such
+from corml.errors import UsageError
 from corml.evaluation import charts
 from corml.experiments.tuning.trial import COMPLETE, Trial
 
@@ -21,7 +21,7 @@ WIDE = 20.0  # the largest value over the smallest, from which they are drawn on
 def draw(tuned: "Tuned", kind: str) -> charts.Chart:
     """The chart of a kind; what is about settings needs at least one that was searched."""
     if kind not in KINDS:
-        raise UsageError(f"There is no chart {ascii_line(kind)} of a search{nearest(str(kind), KINDS)}")
+        raise no_such("chart", kind, KINDS)
     if kind != "history" and not tuned.searched:
         raise UsageError(f"No setting of {tuned.model} was searched, so there is only the chart 'history'.")
     return KINDS[kind](tuned)
@@ -59,7 +59,7 @@ def _slices(tuned: "Tuned") -> charts.Chart:
 
 def _slice(tuned: "Tuned", name: str, trials: Sequence[Trial]) -> charts.Chart:
     """A setting that is a number as points, a choice as a range of scores for each value."""
-    if not all(_number(trial.point[name]) for trial in trials):
+    if not all(is_number(trial.point[name]) for trial in trials):
         return _choices(tuned, name, trials)
     values = [trial.point[name] for trial in trials]
     best = tuned.best_trial
@@ -89,10 +89,6 @@ def _choices(tuned: "Tuned", name: str, trials: Sequence[Trial]) -> charts.Chart
 def _at(trial: Trial, name: str) -> tuple[float, float]:
     assert trial.score is not None
     return float(trial.point[name]), trial.score
-
-
-def _number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)
 
 
 KINDS: dict[str, Callable[["Tuned"], charts.Chart]] = {

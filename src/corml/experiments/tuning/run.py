@@ -11,6 +11,7 @@ from corml import models
 from corml._runtime.console_progress import shown
 from corml._runtime.progress import Asked, Progress
 from corml._runtime.settings import Search, build, declared, values_of
+from corml._runtime.values import is_number
 from corml.data.interactions import Interactions
 from corml.errors import NumericalError, ResourceError, UsageError, ascii_line
 from corml.evaluation import metrics
@@ -119,8 +120,7 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            number = isinstance(value, int | float) and not isinstance(value, bool)
-            if value is not None and not (number and value > 0):
+            if value is not None and not (is_number(value) and value > 0):
                 raise UsageError(f"{name} of tune must be a number above 0; got {ascii_line(value)}.")
 
     def is_spent(self, trials: Sequence[Trial]) -> bool:

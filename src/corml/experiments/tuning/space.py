@@ -5,6 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from corml._runtime.settings import Declared, Search, check_names, declared
+from corml._runtime.values import is_number
 from corml.errors import SettingError, ascii_line
 
 __all__ = ["Space", "describe", "point_near", "rounded", "size_of", "space_of"]
@@ -45,7 +46,7 @@ def _search(spec: Declared, given: Search | str | Sequence[Any] | None) -> Searc
         values = [_read(spec, text.strip()) for text in (given.split("..") if interval else given.split(","))]
     else:
         values = list(given)
-        interval = len(values) == 2 and all(_is_number(value) for value in values) and _is_interval(spec)
+        interval = len(values) == 2 and all(is_number(value) for value in values) and _is_interval(spec)
     kind = spec.search.kind if spec.search is not None and spec.search.kind in KINDS else "linear"
     return _checked(spec, kind if interval else "choice", tuple(values))
 
@@ -67,7 +68,7 @@ def _checked(spec: Declared, kind: str, values: tuple[Any, ...]) -> Search:
             raise SettingError(f"{spec.name} must be {spec.rule.phrase}; got {ascii_line(value)}.")
     if kind in KINDS:
         lowest = 0.0 if kind == "log" else -math.inf
-        if len(values) != 2 or not all(_is_number(value) for value in values) or not lowest < values[0] < values[1]:
+        if len(values) != 2 or not all(is_number(value) for value in values) or not lowest < values[0] < values[1]:
             above = ", both above 0" if kind == "log" else ""
             raise SettingError(f"{spec.name} is searched from a lower to a higher number{above}; got {values}.")
     return Search(kind, values)
@@ -97,11 +98,11 @@ def point_near(model: type, space: Space, settings: Mapping[str, Any]) -> dict[s
 
 def _nearest(search: Search, value: Any) -> tuple[Any] | None:
     if search.kind != "choice":
-        return (min(max(value, search.values[0]), search.values[1]),) if _is_number(value) else None
+        return (min(max(value, search.values[0]), search.values[1]),) if is_number(value) else None
     if any(value is choice or (value == choice and type(value) is type(choice)) for choice in search.values):
         return (value,)
-    numbers = [choice for choice in search.values if _is_number(choice)]
-    return (min(numbers, key=lambda choice: abs(choice - value)),) if numbers and _is_number(value) else None
+    numbers = [choice for choice in search.values if is_number(choice)]
+    return (min(numbers, key=lambda choice: abs(choice - value)),) if numbers and is_number(value) else None
 
 
 def size_of(space: Space) -> float:
@@ -112,7 +113,3 @@ def size_of(space: Space) -> float:
 def describe(space: Space) -> dict[str, Any]:
     """The space in plain lists, for a record of the study."""
     return {name: [search.kind, *search.values] for name, search in space.items()}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -18,6 +18,7 @@ from scipy.sparse import csr_array
 from corml._runtime import memory
 from corml._runtime.parallel import blas, threads
 from corml._runtime.settings import check, values_of
+from corml._runtime.values import counted
 from corml.data.store import Store
 from corml.errors import UsageError, ascii_line
 from corml.linalg.co_occurrence import strongest_rows
@@ -205,7 +206,7 @@ class Estimate:
         first = max(self.stages, key=lambda cost: cost.seconds)
         share, name = 100 * first.seconds / max(self.seconds, 1e-9), first.stage.name
         return (
-            f"About {words(self.seconds)} on {_counted(self.nodes, 'node')} of {_counted(self.cores, 'core')} "
+            f"About {words(self.seconds)} on {counted(self.nodes, 'node')} of {counted(self.cores, 'core')} "
             f"(estimated); {name} {'are' if name == LISTS else 'is'} {share:.0f} % of it; the driver needs "
             f"{memory.size(self.driver_bytes)}."
         )
@@ -309,10 +310,6 @@ def _squares(count: PairCount, degrees: NDArray[np.int64]) -> float:
     d, mean = np.maximum(degrees.astype(np.float64), 1.0), count.pairs / len(degrees)
     popular, skew = count.work / max(2 * d.sum() * mean, 1.0), float((d**2).mean() / d.mean() ** 2)
     return float(len(d) * mean**2 * (1 + (popular - 1) ** 2 / max(skew - 1, 1e-3)))
-
-
-def _counted(number: int, what: str) -> str:
-    return f"{number:,} {what}" + "s" * (number != 1)
 
 
 def words(seconds: float) -> str:

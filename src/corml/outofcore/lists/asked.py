@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml._runtime.version import VERSION
 from corml.data.ids import canonical, is_one_id
 from corml.errors import UsageError, ascii_line

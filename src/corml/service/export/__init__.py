@@ -16,7 +16,7 @@ from typing import Any
 
 from corml import plugins
 from corml._runtime.progress import Progress, silent
-from corml._runtime.settings import nearest
+from corml._runtime.values import nearest
 from corml._runtime.version import VERSION
 from corml.errors import UsageError, as_utf8, ascii_line
 from corml.models.recommender import Recommender

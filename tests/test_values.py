@@ -1,11 +1,14 @@
 """Numbers as somebody writes them, of any length and script, are a number or a sentence."""
 
+import json
+
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from corml._runtime import memory
-from corml._runtime.numerals import whole_number
+from corml._runtime.values import counted, is_number, is_whole, json_text, whole_number
 from corml.errors import UsageError, ascii_line
 from corml.evaluation import metrics
 
@@ -61,3 +64,21 @@ def test_threads_that_are_no_number_are_those_there_are(text, monkeypatch):
     ours = threads()
     monkeypatch.setenv("CORML_THREADS", text)
     assert threads() == ours
+
+
+def test_numbers_are_finite_and_no_booleans_and_may_be_of_numpy():
+    assert all(map(is_number, (0, -1.5, np.float32(2), np.int64(3))))
+    assert not any(map(is_number, (True, np.bool_(True), float("nan"), float("-inf"), 10**400, "1", None)))
+    assert is_whole(np.int64(3))
+    assert not is_whole(True)
+    assert not is_whole(3.0)
+
+
+def test_json_has_null_for_numbers_that_are_not_finite_and_no_control_characters():
+    text = json_text({"a": [float("nan"), 1], "b": "\x9b"})
+    assert json.loads(text) == {"a": [None, 1], "b": "\x9b"}
+    assert "\x9b" not in text
+
+
+def test_counted_nouns_are_singular_for_one():
+    assert (counted(1, "list"), counted(2000, "list")) == ("1 list", "2,000 lists")
