@@ -1,7 +1,8 @@
 """The file is the registration: a model, metric, split or data set is a file in its package.
 
-A plug-in file has a public name equal to what people type (`ndcg.py` → `ndcg`) and lists in `__all__` the one
-object it contributes. Files that start with an underscore are not plug-ins.
+A plug-in file has a public name equal to what users type (`ease.py` → `ease`) and lists in `__all__` the one object
+it contributes; a file of metrics may list several functions, each under its own name. Files that start with an
+underscore are not plug-ins.
 
 Another package adds to a group by an entry point: a name, and the object behind it. It is imported when it is used, not
 when names are listed, so that a broken package only breaks itself.
@@ -28,6 +29,7 @@ GROUPS = {
     "corml.splits": ("corml.splits",),
     "corml.datasets": ("corml.data.catalog",),
 }
+BY_FUNCTION = {"corml.metrics"}  # groups whose files list several functions: they are imported for their names
 
 
 @cache
@@ -50,8 +52,8 @@ def get(group: str, name: str, fits: Callable[[Any], bool] = callable, what: str
     if key not in own(group):
         return _load(group, key, fits, what)
     refuse_clash(group, key)
-    module = importlib.import_module(f"{own(group)[key]}.{key}")
-    (public,) = module.__all__
+    module = importlib.import_module(own(group)[key])
+    (public,) = [key] if group in BY_FUNCTION else module.__all__
     return getattr(module, public)
 
 
@@ -73,15 +75,14 @@ def refresh() -> None:
 
 
 def own(group: str) -> dict[str, str]:
-    """Names of the public files of a group, sorted, and the package that each is in."""
+    """Corml's own names of a group, sorted, and the module of each."""
     found: dict[str, str] = {}
     for package in GROUPS.get(group, (group,)):
-        path = importlib.import_module(package).__path__
-        found |= {
-            module.name: package
-            for module in pkgutil.iter_modules(path)
-            if not (module.ispkg or module.name.startswith("_"))
-        }
+        for file in pkgutil.iter_modules(importlib.import_module(package).__path__):
+            if not (file.ispkg or file.name.startswith("_")):
+                module = f"{package}.{file.name}"
+                names = importlib.import_module(module).__all__ if group in BY_FUNCTION else [file.name]
+                found |= dict.fromkeys(names, module)
     return dict(sorted(found.items()))
 
 

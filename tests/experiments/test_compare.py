@@ -8,7 +8,7 @@ import scipy.stats
 
 import corml
 from corml.errors import DataError, UsageError
-from corml.evaluation.significance.holm import holm
+from corml.evaluation.significance import holm
 
 METRICS = ["ndcg@10", "recall@5", "coverage@10"]
 

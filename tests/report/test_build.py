@@ -8,8 +8,7 @@ import pytest
 
 from corml.data.interactions import Interactions
 from corml.evaluation import evaluate
-from corml.evaluation.significance.holm import holm
-from corml.evaluation.significance.tests import paired_t_test
+from corml.evaluation.significance import holm, paired_t_test
 from corml.models.corml.estimator import CoRML
 from corml.models.fitted import Certificate, Epoch, Training
 from corml.models.linear.ease import EASE

@@ -3,6 +3,6 @@
 from corml.evaluation.frontier import Frontier, frontier
 from corml.evaluation.result import Result
 from corml.evaluation.run import evaluate, evaluate_lists
-from corml.evaluation.significance.tests import Comparison
+from corml.evaluation.significance import Comparison
 
 __all__ = ["Comparison", "Frontier", "Result", "evaluate", "evaluate_lists", "frontier"]

@@ -13,8 +13,8 @@ from corml._runtime.values import nearest
 from corml.errors import UsageError, as_utf8, ascii_line
 from corml.evaluation import charts
 from corml.evaluation.metrics import parse
-from corml.evaluation.significance.bootstrap import Bootstrap
-from corml.evaluation.significance.tests import Comparison, compare
+from corml.evaluation.resampling import Bootstrap
+from corml.evaluation.significance import Comparison, compare
 from corml.evaluation.table import lay_out
 
 if TYPE_CHECKING:

@@ -18,9 +18,9 @@ from corml.evaluation.measure import lists_of, measured
 from corml.evaluation.metrics import Asked as Metrics
 from corml.evaluation.metrics import Metric, parse_all
 from corml.evaluation.ranking import ranked_lists
+from corml.evaluation.resampling import Bootstrap
+from corml.evaluation.resampling import intervals as intervals_of
 from corml.evaluation.result import Result
-from corml.evaluation.significance.bootstrap import Bootstrap
-from corml.evaluation.significance.bootstrap import intervals as intervals_of
 from corml.evaluation.task import About
 from corml.models.recommender import Recommender
 from corml.recommend.recommendations import Recommendations

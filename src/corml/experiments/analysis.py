@@ -12,8 +12,8 @@ from corml._runtime.values import nearest
 from corml.errors import UsageError, ascii_line
 from corml.evaluation import Comparison, Result
 from corml.evaluation.metrics import direction
-from corml.evaluation.significance.bootstrap import intervals
-from corml.evaluation.significance.tests import compare, corrected
+from corml.evaluation.resampling import intervals
+from corml.evaluation.significance import compare, corrected
 from corml.experiments.cell import Cell, Cost
 from corml.experiments.design import Design
 from corml.experiments.study import Entry, Study

@@ -6,7 +6,7 @@ from typing import Any, Self
 
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.metrics import direction, parse, parse_all
-from corml.evaluation.significance.bootstrap import Bootstrap
+from corml.evaluation.resampling import Bootstrap
 
 __all__ = ["METRICS", "Design"]
 

@@ -4,7 +4,7 @@ import math
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from corml.evaluation.significance.tests import LEVEL, Comparison
+from corml.evaluation.significance import LEVEL, Comparison
 from corml.experiments.grid import BEST, SECOND, Grid, Value, clean
 
 if TYPE_CHECKING:

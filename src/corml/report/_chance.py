@@ -5,8 +5,7 @@ from collections.abc import Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.evaluation.significance.holm import holm
-from corml.evaluation.significance.tests import paired_t_test
+from corml.evaluation.significance import holm, paired_t_test
 from corml.report._results import paired
 from corml.report.subject import Subject
 

@@ -1,6 +1,6 @@
 """The top of a page: one plain sentence and three numbers, all from the same results."""
 
-from corml.evaluation.significance.tests import LEVEL
+from corml.evaluation.significance import LEVEL
 from corml.report import _text as text
 from corml.report._chance import tests
 from corml.report._measures import measure

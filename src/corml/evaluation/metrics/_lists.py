@@ -1,4 +1,4 @@
-"""What a metric sees: ranked lists, what in them was right, and how common each item is."""
+"""The input of a metric: ranked lists, their hits, and the training users of each item."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -13,8 +13,6 @@ from corml.errors import UsageError
 if TYPE_CHECKING:
     from corml.linalg.closeness import Closeness
 
-__all__ = ["Lists", "Values", "Whole"]
-
 Whole = NDArray[np.integer[Any]]
 Values = NDArray[np.float64]
 
@@ -27,8 +25,8 @@ class Lists:
 
     `items` holds item numbers (n × K, −1 where a list is short, never before an item), `hits` whether each is a target
     of the user, `relevant` how many targets each user has. `degrees` says how many training users each item of the
-    catalogue has, `n_users` how many training users there are, and `train`, users × items, which ones; where they need
-    not be in memory, it is a function that gives them.
+    catalogue has, `n_users` how many training users there are. `train` is the users × items matrix of the training
+    interactions, or a function that loads it.
     """
 
     items: Whole
@@ -37,7 +35,7 @@ class Lists:
     degrees: Whole
     n_users: int
     train: csr_array | Callable[[], csr_array] | None = None
-    _shared: dict[str, "Closeness"] = field(default_factory=dict, repr=False)  # by all parts of the lists
+    _shared: dict[str, "Closeness"] = field(default_factory=dict, repr=False)  # by all slices of the lists
 
     def __post_init__(self) -> None:
         assert self.items.shape == self.hits.shape

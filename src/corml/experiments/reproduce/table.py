@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from corml.evaluation.significance.t_test import paired_t_test
+from corml.evaluation.significance import paired_t_test
 from corml.experiments.cell import Cell
 from corml.experiments.grid import Grid, Value
 from corml.experiments.reproduce.data import missing, paper_split, sizes

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.evaluation import charts
-from corml.evaluation.significance.bootstrap import Bootstrap, intervals
+from corml.evaluation.resampling import Bootstrap, intervals
 from corml.report import _text as text
 from corml.report._measures import measure
 from corml.report._results import Measured

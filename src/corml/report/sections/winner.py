@@ -7,8 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.evaluation import charts
-from corml.evaluation.significance.bootstrap import Bootstrap, intervals
-from corml.evaluation.significance.tests import LEVEL
+from corml.evaluation.resampling import Bootstrap, intervals
+from corml.evaluation.significance import LEVEL
 from corml.report import _text as text
 from corml.report._chance import differing, tests
 from corml.report._measures import measure

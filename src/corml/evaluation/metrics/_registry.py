@@ -1,26 +1,25 @@
-"""What people type for a metric («ndcg@10»), and what each metric says about itself."""
+"""Metrics by name («ndcg@10»), and their descriptions."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from corml import plugins
 from corml._runtime.values import whole_number
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.metrics._lists import Lists, Values
 
-__all__ = ["Asked", "Described", "Metric", "describe", "direction", "names", "parse", "parse_all"]
-
 GROUP = "corml.metrics"
 MAX_K = 10_000
 USUAL_K = 10  # of functions, where no metric by name says another length
 
-Function = Callable[[Lists, int], Any]
-Asked = str | Function | Sequence[str | Function]  # what people may give for metrics
+Function = Callable[[Lists, int], NDArray[np.generic] | float]
+Asked = str | Function | Sequence[str | Function]  # what callers may give for metrics
 
-# Random lists would win these: they say what accuracy costs, and a mark for "best" would mislead.
+# Random lists would win these: they show what accuracy costs, so no value is marked as the best.
 NO_BEST = frozenset({"novelty", "self_information", "popularity", "diversity", "coverage", "gini"})
 
 
@@ -105,7 +104,7 @@ def parse_all(asked: Asked) -> tuple[Metric, ...]:
 
 
 def _name(function: Function) -> str:
-    """What a function is called: one of functools.partial is called what it is made of."""
+    """The name of a function; a `functools.partial` has the name of its function."""
     within = getattr(function, "func", function)
     return str(getattr(function, "__name__", getattr(within, "__name__", type(function).__name__)))
 
@@ -123,12 +122,11 @@ def describe() -> list[Described]:
 def _described(name: str) -> Described:
     try:
         function = plugins.get(GROUP, name)
-    except UsageError as fault:  # of another package, and not usable: say so where the metrics are listed
+    except UsageError as fault:  # a plug-in that cannot be loaded: the list of metrics shows why
         return Described(name, str(fault), "", "")
     lines = [line.strip() for line in (function.__doc__ or name).strip().splitlines()]
     return Described(name, lines[0], _field(lines, "Formula:"), _field(lines, "Better:"))
 
 
 def _field(lines: list[str], head: str) -> str:
-    """Read the rest of the line that begins so; a metric of another package may have none."""
     return next((line.removeprefix(head).strip() for line in lines if line.startswith(head)), "")

@@ -1,1 +1,0 @@
-"""Whether a difference between two models is more than chance."""
