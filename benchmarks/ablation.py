@@ -26,18 +26,15 @@ from scipy.sparse.linalg import LinearOperator, cg
 import corml
 from corml._runtime.progress import silent
 from corml._runtime.settings import values_of
-from corml.linalg.cells import filled
-from corml.linalg.lanczos import rough_right_vectors
 from corml.linalg.products import add_sparse_product
-from corml.linalg.scaling import column_degrees, normalised, power, row_degrees, scaled
-from corml.linalg.svd import right_singular_vectors
+from corml.linalg.sparse import column_degrees, filled, normalised, power, row_degrees, scaled
+from corml.linalg.svd import right_singular_vectors, rough_right_vectors
 from corml.linalg.topk import TopK
 from corml.models.corml.hold_out import HeldOut, pick, related_first
 from corml.models.corml.hold_out import held_out as split_off
 from corml.models.corml.plan import make_plan
-from corml.models.corml.sparse.candidates import Candidates
-from corml.models.corml.sparse.column_generation import ColumnGeneration
-from corml.models.corml.sparse.pair_work import InMemory
+from corml.models.corml.sparse.column_generation import ColumnGeneration, InMemory
+from corml.models.corml.sparse.pairs import Candidates
 from corml.models.corml.sparse.solver import PairProblem
 from corml.models.fitted import Settings
 

@@ -12,10 +12,9 @@ from _machine import load_split, measured
 from _record import begin, write
 
 import corml
-from corml.linalg.scaling import row_degrees
+from corml.linalg.sparse import row_degrees
 from corml.models.corml.problem import Weights
-from corml.models.corml.sparse.candidates import co_occurring
-from corml.models.corml.sparse.cross_term import cross_term
+from corml.models.corml.sparse.pairs import co_occurring, cross_term
 
 READINGS = ("elementwise", "factored")
 DATA = ("movielens-small", "pinterest", "gowalla", "yelp2018")

@@ -16,10 +16,9 @@ from _machine import alone, load_split, measured, notes
 from _record import begin, read, write
 
 import corml
-from corml.linalg.scaling import column_degrees
+from corml.linalg.sparse import column_degrees
 from corml.models.corml.dense import dense_problem, partition, solve
-from corml.models.corml.problem import Weights
-from corml.models.corml.spectral import singular_vectors
+from corml.models.corml.problem import Weights, singular_vectors
 
 PARTITION = {"gowalla": 0.35, "yelp2018": 0.3}
 STEPS = 50

@@ -16,11 +16,10 @@ from _record import begin, write
 from scipy.sparse import csr_array
 
 import corml
-from corml.linalg.conjugate import Conjugate
-from corml.models.corml.problem import Weights
-from corml.models.corml.sparse.pair_work import InMemory
+from corml.linalg.pairs import Conjugate
+from corml.models.corml.problem import Weights, singular_vectors
+from corml.models.corml.sparse.column_generation import InMemory
 from corml.models.corml.sparse.solver import PairProblem, advance
-from corml.models.corml.spectral import singular_vectors
 
 Watch = Callable[[np.ndarray], bool]
 

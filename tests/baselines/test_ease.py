@@ -9,7 +9,7 @@ from scipy.sparse import issparse
 import corml
 from corml._runtime import memory
 from corml.errors import ResourceError, SettingError
-from corml.linalg import local, spd
+from corml.linalg import regressions, spd
 from corml.models.linear import ease
 from corml.models.linear._item_item import largest_of_columns
 from corml.models.linear.ease import EASE
@@ -66,7 +66,7 @@ def test_the_local_route_solves_the_regression_on_the_candidates():
 def test_bands_of_items_do_not_change_the_local_answer(band, monkeypatch):
     data = random_interactions(2, 80, 40)
     whole = EASE(route="local", candidates=9).fit(data).weights_.toarray()
-    monkeypatch.setattr(local, "BAND", band)
+    monkeypatch.setattr(regressions, "BAND", band)
     np.testing.assert_allclose(EASE(route="local", candidates=9).fit(data).weights_.toarray(), whole, atol=1e-6)
 
 

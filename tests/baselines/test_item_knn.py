@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import corml
 from corml.errors import SettingError
-from corml.linalg import gram as pairs
+from corml.linalg import products as pairs
 from corml.models.linear.item_knn import ItemKNN
 from support import random_interactions
 

@@ -9,7 +9,7 @@ from scipy.sparse import csc_matrix
 import corml
 from corml._runtime import memory
 from corml.errors import ConvergenceWarning, ResourceError, SettingError, UsageError
-from corml.linalg import descent
+from corml.linalg import regressions
 from corml.models.linear import slim
 from corml.models.linear._item_item import chance
 from corml.models.linear.admm_slim import ADMMSLIM
@@ -125,7 +125,7 @@ def test_candidates_limit_an_item_to_those_that_gain_most():
 def test_without_room_for_rows_the_answer_is_the_same(room, monkeypatch):
     data = random_interactions(5, 100, 30)
     whole = SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_.toarray()
-    monkeypatch.setattr(descent, "CACHE", room)
+    monkeypatch.setattr(regressions, "CACHE", room)
     np.testing.assert_allclose(SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_.toarray(), whole, atol=1e-6)
 
 
@@ -133,7 +133,7 @@ def test_without_room_for_rows_the_answer_is_the_same(room, monkeypatch):
 def test_reading_rows_from_a_dense_or_a_sparse_matrix_is_the_same(full, monkeypatch):
     data = random_interactions(5, 100, 60)
     whole = SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_
-    monkeypatch.setattr(descent, "FULL", full)
+    monkeypatch.setattr(regressions, "FULL", full)
     assert (SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_ != whole).nnz == 0
 
 
@@ -142,12 +142,12 @@ def test_reading_rows_from_a_dense_or_a_sparse_matrix_is_the_same(full, monkeypa
 )
 def test_items_solved_one_after_another_are_those_solved_apart(full, room, monkeypatch):
     data = random_interactions(5, 100, 60)
-    monkeypatch.setattr(descent, "FULL", full)
-    monkeypatch.setattr(descent, "CACHE", room)
+    monkeypatch.setattr(regressions, "FULL", full)
+    monkeypatch.setattr(regressions, "CACHE", room)
     monkeypatch.setenv("CORML_THREADS", "2")  # 64 parts for 60 items: each is alone
     apart = SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_
     monkeypatch.setenv("CORML_THREADS", "1")
-    monkeypatch.setattr(descent, "PARTS", 1)
+    monkeypatch.setattr(regressions, "PARTS", 1)
     assert (SLIM(l1=0.5, l2=5.0, tol=1e-7).fit(data).weights_ != apart).nnz == 0
 
 

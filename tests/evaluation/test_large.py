@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 from corml import CoRML, Interactions, Split, evaluate
 from corml._runtime.memory import GIB
 from corml.evaluation import metrics
-from corml.models.corml.spectral import singular_vectors
+from corml.models.corml.problem import singular_vectors
 from corml.models.fitted import Outcome
 
 pytestmark = pytest.mark.large

@@ -22,7 +22,7 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from corml.models.fitted import Outcome, learned
-from corml.linalg.scaling import column_degrees, power, scaled
+from corml.linalg.sparse import column_degrees, power, scaled
 from corml.models.recommender import FitCall, Recommender
 from corml._runtime.settings import above, described, linear, setting
 

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from corml.linalg import co_occurrence
-from corml.linalg import gram as pairs
+from corml.linalg import products as pairs
 from corml.linalg.co_occurrence import strongest_pairs
 from support import random_interactions, with_weights
 

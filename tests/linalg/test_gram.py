@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from corml.linalg import gram as pairs
+from corml.linalg import products as pairs
 from support import random_interactions
 
 

@@ -2,9 +2,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array, random_array
 
-from corml.linalg.gram import dense_gram
-from corml.linalg.products import add_dense_product, add_sparse_product
-from corml.linalg.scaling import column_degrees, normalised, row_degrees, rows_of, scaled
+from corml.linalg.products import add_dense_product, add_sparse_product, dense_gram
+from corml.linalg.sparse import column_degrees, normalised, row_degrees, rows_of, scaled
 
 
 @pytest.fixture(scope="module")

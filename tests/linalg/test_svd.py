@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 from scipy.sparse import block_diag, csr_array, random_array, vstack
 
-from corml.linalg import lanczos, svd
+from corml.linalg import svd
 from corml.linalg.svd import right_singular_vectors
 
 
@@ -58,7 +58,7 @@ def test_directions_that_single_precision_cannot_tell_from_rounding_are_left_out
 
 def test_arpack_takes_over_where_lanczos_does_not_arrive(matrix, monkeypatch):
     expected, _ = right_singular_vectors(matrix, 8)
-    monkeypatch.setattr(lanczos, "SWEEPS", 1)
+    monkeypatch.setattr(svd, "SWEEPS", 1)
     monkeypatch.setattr(svd, "RESIDUAL", 0.0)
     vectors, _ = right_singular_vectors(matrix, 8)
     np.testing.assert_allclose(vectors, expected, atol=1e-3)
@@ -86,11 +86,11 @@ def test_numbers_that_are_not_finite_are_refused(matrix, monkeypatch):
 
 
 def test_the_basis_stays_orthonormal_to_single_precision(matrix):
-    normal, size = lanczos._Normal.of(matrix), 10 * lanczos.BLOCK
-    Q, T = np.empty((normal.size, size + lanczos.BLOCK), dtype=np.float32, order="F"), np.zeros((size + 16, size + 16))
-    start = np.random.default_rng(0).standard_normal((normal.size, lanczos.BLOCK)).astype(np.float32)
-    Q[:, : lanczos.BLOCK] = np.linalg.qr(start)[0]
-    lanczos._fill(normal, Q, T, 0, size)
+    normal, size = svd._Normal.of(matrix), 10 * svd.BLOCK
+    Q, T = np.empty((normal.size, size + svd.BLOCK), dtype=np.float32, order="F"), np.zeros((size + 16, size + 16))
+    start = np.random.default_rng(0).standard_normal((normal.size, svd.BLOCK)).astype(np.float32)
+    Q[:, : svd.BLOCK] = np.linalg.qr(start)[0]
+    svd._fill(normal, Q, T, 0, size)
     assert np.abs(Q.T @ Q - np.eye(Q.shape[1])).max() < 3e-6
 
 

@@ -6,11 +6,10 @@ import numpy as np
 import pytest
 
 from corml.errors import NumericalError
-from corml.linalg.scaling import column_degrees
+from corml.linalg.sparse import column_degrees
 from corml.models.corml import dense
 from corml.models.corml.dense import DenseProblem, _project, dense_problem, solve
-from corml.models.corml.problem import Weights
-from corml.models.corml.spectral import singular_vectors
+from corml.models.corml.problem import Weights, singular_vectors
 from support import random_interactions
 
 

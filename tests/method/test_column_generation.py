@@ -7,14 +7,11 @@ import pytest
 from scipy.sparse import csr_array
 
 import corml
-from corml.linalg.conjugate import Conjugate
-from corml.linalg.normal import Normal
-from corml.linalg.small_normal import ThroughGram
-from corml.linalg.support import Support
-from corml.models.corml.problem import Weights
+from corml.linalg.normal import Normal, ThroughGram
+from corml.linalg.pairs import Conjugate, Support
+from corml.models.corml.problem import Weights, singular_vectors
 from corml.models.corml.sparse import column_generation, pricing, solver
-from corml.models.corml.sparse.pair_work import InMemory
-from corml.models.corml.spectral import singular_vectors
+from corml.models.corml.sparse.column_generation import InMemory
 from support import random_interactions
 
 WEIGHTS = Weights(
@@ -204,7 +201,7 @@ def test_pairs_without_a_weight_are_not_stored(settings):
 @pytest.mark.parametrize(("share", "rows"), [(1, []), (3, [0]), (6, [0, 1, 2])])
 def test_rows_with_more_than_a_share_of_all_items_are_multiplied_as_matrices(share, rows, monkeypatch):
     """Of six items the first has five pairs, the next two have two each and the others one."""
-    monkeypatch.setattr("corml.linalg.small_normal.LONG", share)
+    monkeypatch.setattr("corml.linalg.normal.LONG", share)
     pattern = np.zeros((6, 6), dtype=np.float32)
     pattern[0, 1:] = pattern[1:, 0] = pattern[1, 2] = pattern[2, 1] = 1
     product = ThroughGram(np.eye(6, dtype=np.float32), Support.of(csr_array(pattern)))

@@ -7,7 +7,7 @@ import corml
 from corml._runtime.progress import silent
 from corml._runtime.settings import values_of
 from corml.data.strength import of_mean_square_one
-from corml.linalg.scaling import column_degrees
+from corml.linalg.sparse import column_degrees
 from corml.linalg.topk import TopK
 from corml.models.corml import selection
 from corml.models.corml.estimator import CoRML

@@ -12,7 +12,7 @@ from scipy.sparse import csr_array
 import corml
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
-from corml.linalg.scaling import column_degrees
+from corml.linalg.sparse import column_degrees
 from corml.models.corml import prune
 from corml.models.corml.dense import dense_problem, partition, solve
 from corml.models.corml.problem import Weights

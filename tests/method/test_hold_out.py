@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import corml
-from corml.linalg.scaling import rows_of
+from corml.linalg.sparse import rows_of
 from corml.models.corml import hold_out as holding
 from corml.models.corml.hold_out import held_out, pick, related_first
 

@@ -5,8 +5,7 @@ from dataclasses import replace
 import pytest
 
 import corml
-from corml.models.corml.cost import Size, dense_seconds, sparse_seconds
-from corml.models.corml.pair_count import PairCount
+from corml.models.corml.cost import PairCount, Size, dense_seconds, sparse_seconds
 from support import random_interactions
 
 COUNT = PairCount(pairs=40_000, work=4e6, squares=1e6)

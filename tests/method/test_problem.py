@@ -7,10 +7,10 @@ import pytest
 from scipy.sparse import csr_array
 
 from corml.errors import ConvergenceWarning, NumericalError
-from corml.linalg.scaling import row_degrees
+from corml.linalg.sparse import row_degrees
 from corml.models.corml.fit import checked
-from corml.models.corml.metric import gershgorin
 from corml.models.corml.problem import UserWeights, Weights
+from corml.models.corml.scoring import gershgorin
 from corml.models.fitted import Certificate
 
 R = csr_array(np.array([[1, 1, 1, 1], [1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 1], [0, 0, 0, 0]], dtype=np.float32))

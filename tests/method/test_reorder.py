@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 
 import corml
-from corml.models.corml.sparse import reorder
-from corml.models.corml.sparse.reorder import Reordered
-from corml.models.corml.spectral import singular_vectors
+from corml.models.corml.problem import singular_vectors
+from corml.models.corml.sparse import reuse as reorder
+from corml.models.corml.sparse.reuse import Reordered
 from support import random_interactions
 
 

@@ -9,20 +9,17 @@ import corml
 from corml._runtime import memory
 from corml.data.strength import of_mean_square_one
 from corml.errors import NumericalError
-from corml.linalg.normal import Normal
-from corml.linalg.scaling import column_degrees, row_degrees
-from corml.linalg.sides import Sides
-from corml.linalg.small_normal import DenseRows
-from corml.linalg.support import Support
-from corml.models.corml import pair_count, plan
+from corml.linalg.normal import DenseRows, Normal
+from corml.linalg.pairs import Support
+from corml.linalg.sparse import Sides, column_degrees, row_degrees
+from corml.models.corml import cost, plan
+from corml.models.corml.cost import Rows, count_pairs
 from corml.models.corml.dense import DenseProblem, dense_problem, solve
-from corml.models.corml.pair_count import Rows, count_pairs
-from corml.models.corml.problem import UserWeights, Weights
-from corml.models.corml.sparse import candidates, pricing, solver
-from corml.models.corml.sparse.candidates import co_occurring
-from corml.models.corml.sparse.cross_term import cross_term
-from corml.models.corml.sparse.pair_work import InMemory
-from corml.models.corml.spectral import filter_block, singular_vectors
+from corml.models.corml.problem import UserWeights, Weights, filter_block, singular_vectors
+from corml.models.corml.sparse import pairs as candidates
+from corml.models.corml.sparse import pricing, solver
+from corml.models.corml.sparse.column_generation import InMemory
+from corml.models.corml.sparse.pairs import co_occurring, cross_term
 from support import random_interactions, with_weights
 
 WEIGHTS = {
@@ -252,7 +249,7 @@ def test_divergence_is_named(R):
 
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_candidates_carry_the_gram_matrices(R, weights, monkeypatch):
-    monkeypatch.setattr("corml.linalg.gram.CHUNK", 500)
+    monkeypatch.setattr("corml.linalg.products.CHUNK", 500)
     d, by_user, _, pairs = ingredients(R, weights)
     dense = R.toarray().astype(float)
     off = ~np.eye(len(d), dtype=bool)
@@ -279,7 +276,7 @@ def test_candidates_are_those_that_co_occur_most(R):
 @pytest.mark.parametrize("clip", [True, False])
 @pytest.mark.parametrize("weights", WEIGHTS.values(), ids=WEIGHTS.keys())
 def test_the_cross_term_is_a_times_g(R, weights, clip, monkeypatch):
-    monkeypatch.setattr("corml.models.corml.sparse.cross_term.BAND_BYTES", 4 * 13 * 300)
+    monkeypatch.setattr("corml.models.corml.sparse.pairs.BAND_BYTES", 4 * 13 * 300)
     d, by_user, V, pairs = ingredients(R, weights)
     t, s, items = weights.item_norm, weights.filter_norm, np.arange(len(d))
     P = R.toarray().astype(float) * d**-t
@@ -313,7 +310,7 @@ def test_the_normal_product_is_the_dense_product(R):
 
 @pytest.mark.parametrize("worth", [0, 10**6], ids=["pairs", "dense rows"])
 def test_dense_rows_are_for_catalogues_of_which_a_good_part_co_occurs_and_multiply_alike(R, worth, monkeypatch):
-    monkeypatch.setattr("corml.linalg.small_normal.WORTH", worth)
+    monkeypatch.setattr("corml.linalg.normal.WORTH", worth)
     weights = WEIGHTS["balanced"]
     d, by_user, _, pairs = ingredients(R, weights, max_per_item=10)
     problem = InMemory(R, singular_vectors(R, 8), weights).problem(pairs, None)
@@ -330,8 +327,8 @@ def test_dense_rows_are_for_catalogues_of_which_a_good_part_co_occurs_and_multip
 
 @pytest.mark.parametrize("long", [1, 3, 10], ids=["gathered", "both", "long rows"])
 def test_both_ways_to_multiply_agree(R, long, monkeypatch):
-    monkeypatch.setattr("corml.linalg.small_normal.LONG", long)
-    monkeypatch.setattr("corml.linalg.small_normal.BAND", 3)
+    monkeypatch.setattr("corml.linalg.normal.LONG", long)
+    monkeypatch.setattr("corml.linalg.normal.BAND", 3)
     weights = WEIGHTS["balanced"]
     work = InMemory(R, singular_vectors(R, 8), weights)
     pairs = work.co_occurring(10)
@@ -373,7 +370,7 @@ def test_pairs_are_predicted_from_a_sample(monkeypatch):
     R = random_interactions(3, 800, 600, 12).matrix
     real = (R.T @ R).nnz - (R.sum(axis=0) > 0).sum()
     assert predicted(R).pairs == pytest.approx(real, rel=0.05)
-    monkeypatch.setattr(pair_count, "SAMPLE", 60)
+    monkeypatch.setattr(cost, "SAMPLE", 60)
     assert predicted(R).pairs == pytest.approx(real, rel=0.15)
 
 

@@ -1,8 +1,8 @@
 import numpy as np
 import pytest
 
-from corml.linalg.scaling import normalised
-from corml.models.corml.spectral import filter_block, shaped, singular_vectors, unshaped
+from corml.linalg.sparse import normalised
+from corml.models.corml.problem import filter_block, shaped, singular_vectors, unshaped
 from support import random_interactions
 
 

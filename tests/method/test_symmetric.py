@@ -10,12 +10,12 @@ from scipy.sparse import csr_array
 
 import corml
 from corml.linalg.co_occurrence import strongest_pairs
-from corml.linalg.scaling import is_symmetric
-from corml.linalg.support import Support
+from corml.linalg.pairs import Support
+from corml.linalg.sparse import is_symmetric
 from corml.models.corml.estimator import Dial
 from corml.models.corml.problem import UserWeights
-from corml.models.corml.sparse import reorder
-from corml.models.corml.sparse.candidates import on_support
+from corml.models.corml.sparse import reuse as reorder
+from corml.models.corml.sparse.pairs import on_support
 from corml.outofcore.fit import files as cuts
 
 DAY = 86_400

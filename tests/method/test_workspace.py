@@ -5,7 +5,8 @@ import pytest
 
 import corml
 from corml.errors import UsageError
-from corml.models.corml.sparse import pair_work, reuse
+from corml.models.corml.sparse import column_generation as pair_work
+from corml.models.corml.sparse import reuse
 from corml.models.corml.sparse.reuse import Workspace
 from support import random_interactions
 
@@ -122,7 +123,7 @@ def test_something_else_is_refused_by_name(train):
 
 def test_in_a_search_a_fit_gets_the_same_whatever_was_fitted_before(monkeypatch):
     """To the last digit: a search that goes on after a kill begins with an empty workspace."""
-    monkeypatch.setattr("corml.models.corml.sparse.reorder.FEW", 0)
+    monkeypatch.setattr("corml.models.corml.sparse.reuse.FEW", 0)
     train = random_interactions(2, 200, 70, 7)
     last = {**FIRST, "rank": 6, "graph_user_norm": 0.3}
     befores = ([], [FIRST], [{**FIRST, "rank": 12}], [{**last, "rank": 12}, FIRST, {**FIRST, "user_norm": 0.5}])

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import torch
 
-from corml.linalg.scaling import normalised
+from corml.linalg.sparse import normalised
 from corml.models.neural.training.graph_model import Graph, _tensor
 from support import random_interactions
 

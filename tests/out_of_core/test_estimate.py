@@ -10,8 +10,8 @@ import pytest
 import corml
 from corml._runtime import memory
 from corml.errors import DataError, ResourceError, SettingError, UsageError
-from corml.linalg import lanczos, svd
-from corml.linalg.scaling import normalised
+from corml.linalg import svd
+from corml.linalg.sparse import normalised
 from corml.outofcore import Shape
 from corml.outofcore.fit import estimate as estimating
 from corml.outofcore.fit import files as cuts
@@ -155,13 +155,13 @@ def test_the_work_of_the_driver_on_v_is_in_proportion_to_that_of_real_iterations
     flops, blocks, rank = [], [], 64
 
     def counted(name, count):
-        real = getattr(lanczos, name)
+        real = getattr(svd, name)
 
         def call(*args):
             flops.append(count(*args))
             return real(*args)
 
-        monkeypatch.setattr(lanczos, name, call)
+        monkeypatch.setattr(svd, name, call)
 
     counted("_take_off", lambda W, known, parts: 2 * W.size * known.shape[1])
     counted("taken_off", lambda W, known: 2 * W.size * known.shape[1])
@@ -172,7 +172,7 @@ def test_the_work_of_the_driver_on_v_is_in_proportion_to_that_of_real_iterations
         stage.name: stage
         for stage in corml.plan_store(corml.CoRML(adapt=False, solver="sparse", rank=rank), store).stages
     }["V"]
-    lanczos.right_vectors(normalised(data.matrix, 0.4, 0.4), rank, svd.RESIDUAL)
+    svd.right_vectors(normalised(data.matrix, 0.4, 0.4), rank, svd.RESIDUAL)
     share = stage.driver["thin"] / stage.runs / (sum(flops) / len(blocks))
     assert 0.45 < share < 0.65  # of random data, which restart more often than data with some structure
 

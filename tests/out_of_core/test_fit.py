@@ -21,10 +21,9 @@ from corml.errors import DataError, SettingError, UsageError
 from corml.linalg import dense_normal
 from corml.linalg.dense_normal import normal_product, scaled_product
 from corml.linalg.normal import product_rows
+from corml.linalg.pairs import Support
 from corml.linalg.products import add_dense_product
-from corml.linalg.scaling import narrow, scaled
-from corml.linalg.sides import Rows, Sides
-from corml.linalg.support import Support
+from corml.linalg.sparse import Rows, Sides, narrow, scaled
 from corml.outofcore.fit import files as cuts
 from corml.outofcore.fit import pair_work
 from corml.outofcore.tasks import Artefacts

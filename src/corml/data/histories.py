@@ -13,7 +13,7 @@ from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.kinds import Kinds
 from corml.data.strength import Negative, latest_of, scored, with_values
-from corml.linalg.cells import rows_or_none
+from corml.linalg.sparse import rows_or_none
 
 __all__ = ["Added", "Histories", "refused"]
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from scipy.sparse import coo_array, csr_array, hstack
 
 from corml.data.attributes import Attributes, Categories, Column, Texts
-from corml.linalg.scaling import scaled
+from corml.linalg.sparse import scaled
 
 __all__ = ["CANDIDATES", "RIDGE", "features", "likeness"]
 

@@ -11,7 +11,7 @@ from corml.data.ids import canonical
 from corml.errors import DataError, UsageError, ascii_line
 from corml.evaluation.list_files import read_lists
 from corml.evaluation.task import Task
-from corml.linalg.cells import filled
+from corml.linalg.sparse import filled
 from corml.recommend.recommendations import Recommendations
 
 if TYPE_CHECKING:

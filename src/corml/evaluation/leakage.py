@@ -7,7 +7,7 @@ import numpy as np
 
 from corml.data.interactions import Interactions
 from corml.errors import LeakageWarning
-from corml.linalg.cells import filled, rows_or_none
+from corml.linalg.sparse import filled, rows_or_none
 from corml.splits import Split, StoreSplit
 
 if TYPE_CHECKING:

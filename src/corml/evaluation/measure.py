@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from corml.evaluation.metrics import Lists, Metric
 from corml.evaluation.task import Task
-from corml.linalg.cells import filled
+from corml.linalg.sparse import filled
 
 __all__ = ["lists_of", "measured"]
 

@@ -22,7 +22,7 @@ from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.strength import only_positive, with_values
 from corml.errors import DataError
-from corml.linalg.cells import filled
+from corml.linalg.sparse import filled
 from corml.splits import Split, StoreSplit
 
 __all__ = ["About", "Rows", "Task", "check_some", "counted", "make", "on_items"]

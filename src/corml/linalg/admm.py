@@ -22,8 +22,6 @@ from corml._runtime.parallel import blas
 from corml.errors import NumericalError
 from corml.linalg.spd import spd_inverse
 
-__all__ = ["ARRAYS_ALIVE", "TILE", "Solution", "norm", "solve", "suggested_rho"]
-
 ARRAYS_ALIVE = 6  # n × n arrays at the peak, scratch aside
 TILE = 1024  # rows of the scratch
 

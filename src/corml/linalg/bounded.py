@@ -23,8 +23,6 @@ from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import over_rows
 from corml.linalg.topk import any_above, pattern
 
-__all__ = ["Bounded"]
-
 HEAD = 16  # coordinates multiplied before the rest is bounded
 CHUNK = 128  # items bounded at a time
 SLACK = np.float32(1e-5)  # of a bound: more than rounding can take from it

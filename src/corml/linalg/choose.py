@@ -21,8 +21,6 @@ from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import over_rows
 from corml.linalg.closeness import Closeness, close
 
-__all__ = ["Categories", "choose"]
-
 NOWHERE = Closeness()
 Categories = tuple[csr_array, NDArray[np.int64]]  # a pattern of items × values, and how many of each a list may have
 

@@ -9,10 +9,8 @@ from scipy.sparse import csr_array
 
 from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import over_rows
-from corml.linalg.scaling import power, scaled
+from corml.linalg.sparse import power, scaled
 from corml.linalg.topk import first_from
-
-__all__ = ["Closeness", "close"]
 
 Array = NDArray[Any]
 NO_PAIRS = csr_array((1, 1), dtype=np.float32)

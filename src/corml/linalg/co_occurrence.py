@@ -12,10 +12,8 @@ from scipy.sparse import csr_array
 
 from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import each, over_rows
-from corml.linalg.gram import chunks
-from corml.linalg.sides import Sides
-
-__all__ = ["Strongest", "reached", "strongest_pairs", "strongest_rows"]
+from corml.linalg.products import chunks
+from corml.linalg.sparse import Sides
 
 Values = NDArray[np.float32]
 

@@ -13,9 +13,7 @@ from numpy.typing import NDArray
 
 from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import each, over_rows, threads
-from corml.linalg.sides import Rows
-
-__all__ = ["FEWEST", "SHARES", "normal_product", "scaled_product", "shares_of"]
+from corml.linalg.sparse import Rows
 
 FEWEST = 4  # columns that a thread takes: with fewer it would do little but read where rows end
 SHARES = 4  # of many rows, each added up for itself

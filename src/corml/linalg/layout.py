@@ -13,8 +13,6 @@ from numpy.typing import NDArray
 
 from corml._runtime.compiled import njit
 
-__all__ = ["layout"]
-
 ROUNDS = 200
 SMOOTHINGS = 60
 PUSHES = 5  # items pushed away for each neighbour drawn near

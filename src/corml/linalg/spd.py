@@ -16,8 +16,6 @@ from corml._runtime.compiled import numba
 from corml._runtime.parallel import blas
 from corml.errors import NumericalError
 
-__all__ = ["TILE", "factor_upper", "invert_factored", "spd_inverse"]
-
 LARGEST_LAPACK = 30_000  # LAPACK counts entries with 32-bit integers: larger matrices are inverted a panel at a time
 PANEL = 1024  # rows of such a panel
 JITTER = 1e-5  # of the mean diagonal, added once when rounding has cost definiteness

@@ -10,8 +10,6 @@ from scipy.sparse import csr_array
 from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import over_rows
 
-__all__ = ["TopK", "any_above", "first_from", "normalised_gain", "pattern"]
-
 CHUNK = 64  # columns that are compared with the last of a list at once
 
 

@@ -28,27 +28,11 @@ from corml.data.kinds import Kinds
 from corml.data.strength import Negative, known_weights, with_values
 from corml.data.titles import Titles, texts_of
 from corml.errors import UsageError
-from corml.linalg.scaling import rows_of
+from corml.linalg.sparse import rows_of
 
 if TYPE_CHECKING:
     from corml.linalg import admm
     from corml.linalg.closeness import Closeness
-
-__all__ = [
-    "Certificate",
-    "Epoch",
-    "ExcludedPairs",
-    "Fitted",
-    "LearnedArray",
-    "Outcome",
-    "Plan",
-    "Settings",
-    "Shape",
-    "Training",
-    "learned",
-    "on_items",
-    "present",
-]
 
 Shape = tuple[str | int | None, ...]  # "users", "items", another name for a width that arrays share, None for any
 T = TypeVar("T")

@@ -15,8 +15,6 @@ from corml.data.ids import Ids
 from corml.errors import NotFittedError
 from corml.models.fitted import Fitted, LearnedArray, Settings
 
-__all__ = ["FittedModel"]
-
 T = TypeVar("T")
 
 _making = threading.RLock()  # one at a time makes what is derived from a fitted state

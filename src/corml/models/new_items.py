@@ -20,8 +20,6 @@ from corml.data.titles import merged
 from corml.errors import ModelFileError, UsageError, ascii_line, quoted
 from corml.models.fitted import Fitted, present
 
-__all__ = ["as_own_neighbour", "check_link", "checked_lift", "like", "link_of", "padded", "widened"]
-
 
 def widened(state: Fitted, table: Attributes | None) -> Fitted:
     """The state with a row for each item of a table that it does not have; nobody has these items yet."""

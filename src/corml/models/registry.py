@@ -13,8 +13,6 @@ from corml.models.recommender import Recommender
 from corml.models.saved import model_file
 from corml.persistence import container
 
-__all__ = ["class_named", "from_contents", "get", "make", "names", "read_model"]
-
 GROUP = "corml.models"
 OURS = ("corml", "corml-dial")
 INSTEAD = {  # of models of other libraries

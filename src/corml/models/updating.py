@@ -29,8 +29,6 @@ from corml.data.strength import known_weights, latest_of
 from corml.errors import UsageError, ascii_line, quoted, warn
 from corml.models.fitted import Fitted, present
 
-__all__ = ["to_learn", "updated"]
-
 Floats = NDArray[np.float64]
 A_PAIR = 160  # bytes, of both data, while they become one
 SUMS: dict[str, tuple[Callable[[Floats], Floats], Callable[[Floats], Floats]]] = {  # of a transform, and back

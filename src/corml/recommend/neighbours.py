@@ -22,7 +22,7 @@ from corml._runtime.frames import Table
 from corml.data.ids import Ids
 from corml.data.requested_ids import required
 from corml.errors import UsageError, as_utf8, printable
-from corml.linalg.scaling import rows_of
+from corml.linalg.sparse import rows_of
 from corml.recommend import requests
 from corml.recommend.topn import band_of
 

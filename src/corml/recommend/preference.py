@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.linalg.cells import rows_or_none
-from corml.linalg.scaling import rows_of
+from corml.linalg.sparse import rows_of, rows_or_none
 from corml.recommend.topn import band_of
 
 if TYPE_CHECKING:

@@ -15,7 +15,7 @@ from corml.data.interactions import Interactions
 from corml.data.requested_ids import ids_and_rows, meant, required, rows_or_warn
 from corml.data.strength import only_positive
 from corml.errors import DataError, UsageError, ascii_line, quoted, warn
-from corml.linalg.cells import rows_or_none
+from corml.linalg.sparse import rows_or_none
 from corml.recommend.preference import with_a_preference
 from corml.recommend.recommendations import FALLBACK, PERSONAL, Recommendations, SimilarItems
 from corml.recommend.seen import SeenRule, known_in, known_of_both, known_of_users, marked

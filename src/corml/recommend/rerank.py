@@ -17,7 +17,7 @@ from corml._runtime.finite import check_lists
 from corml._runtime.progress import Progress, silent
 from corml.linalg.choose import Categories, choose
 from corml.linalg.closeness import Closeness
-from corml.linalg.scaling import rows_of
+from corml.linalg.sparse import rows_of
 from corml.recommend import requests
 from corml.recommend.preference import with_a_preference
 from corml.recommend.quota import hold_quota

@@ -19,8 +19,7 @@ from corml.data.interactions import Interactions
 from corml.data.kinds import UNKNOWN, Kinds, event_types, require
 from corml.data.strength import latest_of
 from corml.errors import UsageError, ascii_line
-from corml.linalg.cells import entries_of, filled, rows_or_none
-from corml.linalg.scaling import rows_of
+from corml.linalg.sparse import entries_of, filled, rows_of, rows_or_none
 
 if TYPE_CHECKING:
     from corml.data.histories import Histories

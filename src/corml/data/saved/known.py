@@ -14,7 +14,7 @@ from corml.data.saved.moments import decode_times, decode_weights, encode_times
 from corml.data.saved.negative import arrays_of_negative, decode_negative, encode_negative
 from corml.data.strength import known_weights
 from corml.errors import ModelFileError
-from corml.linalg.scaling import rows_of
+from corml.linalg.sparse import rows_of
 from corml.persistence.container import decode_sparse, encode_sparse, in_both
 
 __all__ = ["arrays_of_known", "decode_known", "encode_known"]

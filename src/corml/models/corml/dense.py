@@ -21,14 +21,11 @@ from scipy.sparse import csr_array
 from corml._runtime.parallel import blas
 from corml._runtime.progress import Progress, expected_steps
 from corml.linalg import admm
-from corml.linalg.gram import dense_gram
-from corml.linalg.scaling import power, row_degrees, rows_of, scaled
+from corml.linalg.products import dense_gram
+from corml.linalg.sparse import power, row_degrees, rows_of, scaled
 from corml.models.corml import prune
-from corml.models.corml.problem import Weights
-from corml.models.corml.spectral import filter_block, singular_vectors
+from corml.models.corml.problem import Weights, filter_block, singular_vectors
 from corml.models.fitted import Certificate, Settings
-
-__all__ = ["DenseProblem", "dense_problem", "fit_dense", "partition", "solve"]
 
 CHUNK = 1024  # columns of G' made at a time
 TILE = 1024

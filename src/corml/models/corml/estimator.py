@@ -34,18 +34,17 @@ from corml.data.requested_ids import row_of
 from corml.data.strength import of_mean_square_one
 from corml.errors import ModelFileError, UsageError
 from corml.linalg.closeness import Closeness
-from corml.linalg.scaling import column_degrees, is_symmetric
+from corml.linalg.sparse import column_degrees, is_symmetric
 from corml.models import fitted
 from corml.models.corml.cost import selects_filter
 from corml.models.corml.dial import NoveltyDial
 from corml.models.corml.fit import fit_as_planned
 from corml.models.corml.new_items import degrees_with, metric_with, vectors_with
 from corml.models.corml.plan import PAIR_TOL, SELECTED, Plan, make_plan
-from corml.models.corml.problem import Weights
+from corml.models.corml.problem import FILTERS, Weights
 from corml.models.corml.scoring import Scoring
 from corml.models.corml.selection import select_filter
 from corml.models.corml.sparse.reuse import WarmStart, Workspace
-from corml.models.corml.spectral import FILTERS
 from corml.models.fitted import Outcome, Settings, learned
 from corml.models.learned_from import planned
 from corml.models.recommender import FitCall, Recommender, check_is_data
@@ -53,8 +52,6 @@ from corml.recommend.topn import Lists
 
 if TYPE_CHECKING:
     pass
-
-__all__ = ["CoRML", "Dial"]
 
 SOLVERS = ("auto", "admm", "sparse")
 PAPER: dict[str, Any] = {  # what the published problem has where our defaults differ; λ, t, ε, t_u and θ are searched

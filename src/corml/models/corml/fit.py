@@ -11,17 +11,13 @@ from scipy.sparse import csr_array
 from corml._runtime import memory
 from corml._runtime.progress import Progress
 from corml.errors import ConvergenceWarning, NumericalError
-from corml.linalg.scaling import column_degrees
+from corml.linalg.sparse import column_degrees
 from corml.models.corml.dense import fit_dense
 from corml.models.corml.plan import Plan
-from corml.models.corml.sparse.column_generation import ColumnGeneration
-from corml.models.corml.sparse.pair_work import InMemory
-from corml.models.corml.sparse.reorder import Reordered
-from corml.models.corml.sparse.reuse import WarmStart, Workspace
-from corml.models.corml.spectral import shaped, singular_vectors
+from corml.models.corml.problem import shaped, singular_vectors
+from corml.models.corml.sparse.column_generation import ColumnGeneration, InMemory
+from corml.models.corml.sparse.reuse import Reordered, WarmStart, Workspace
 from corml.models.fitted import Certificate, Settings
-
-__all__ = ["checked", "fit_as_planned"]
 
 
 def fit_as_planned(

@@ -13,9 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.scaling import rows_of
-
-__all__ = ["HeldOut", "Picked", "held_out", "pick", "related_first", "targets_of"]
+from corml.linalg.sparse import rows_of
 
 SEED = 0
 USERS = 6000  # sampled, at most

@@ -15,10 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.scaling import power, scaled
+from corml.linalg.sparse import power, scaled
 from corml.models.new_items import as_own_neighbour, padded
-
-__all__ = ["degrees_with", "metric_with", "vectors_with"]  # each takes the arrays of the fit, which are smaller
 
 Vector = NDArray[np.float64]
 

@@ -11,13 +11,15 @@ from scipy.sparse import csr_array
 
 from corml._runtime import memory
 from corml.errors import SettingError
-from corml.linalg.scaling import row_degrees
-from corml.linalg.sides import Sides
+from corml.linalg.sparse import Sides, row_degrees
 from corml.models import fitted
 from corml.models.corml.cost import (
     CANDIDATES,
+    PairCount,
+    Rows,
     Seconds,
     Size,
+    count_pairs,
     dense_bytes,
     dense_seconds,
     pairs_that_fit,
@@ -26,25 +28,8 @@ from corml.models.corml.cost import (
     with_selection_bytes,
     with_selection_seconds,
 )
-from corml.models.corml.pair_count import PairCount, Rows, count_pairs
 from corml.models.corml.problem import UserWeights
 from corml.models.fitted import Settings
-
-__all__ = [
-    "MAX_PAIRS",
-    "MAX_PER_ITEM",
-    "PAIR_TOL",
-    "SELECTED",
-    "Plan",
-    "Selection",
-    "Trial",
-    "allowed_bytes",
-    "make_plan",
-    "pairs_at_the_end",
-    "planned_pairs",
-    "resolved_sizes",
-    "suggested_rank",
-]
 
 SELECTED = ("rank", "learn_rank", "filter_power", "filter_weight")  # settings that filter selection may choose
 MAX_PAIRS = 4_000_000  # both ways: above it each item has so many candidates only

@@ -8,9 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.scaling import power
-
-__all__ = ["authors_rule", "storage", "to_budget"]
+from corml.linalg.sparse import power
 
 AUTHORS_CUT, AUTHORS_START, AUTHORS_GROWTH, AUTHORS_SIZE = 5e-4, 1e-4, 1.25, 64
 

@@ -22,21 +22,17 @@ from scipy.sparse import csr_array
 
 from corml._runtime.parallel import blas
 from corml._runtime.progress import Progress, silent
-from corml.linalg.lanczos import rough_right_vectors
 from corml.linalg.products import add_sparse_product
-from corml.linalg.scaling import column_degrees, normalised, power, rows_of, scaled, values_unless_ones
-from corml.linalg.svd import is_small, right_singular_vectors
+from corml.linalg.sparse import column_degrees, normalised, power, rows_of, scaled, values_unless_ones
+from corml.linalg.svd import is_small, right_singular_vectors, rough_right_vectors
 from corml.linalg.topk import TopK
 from corml.models.corml.cost import CANDIDATES
 from corml.models.corml.hold_out import HeldOut, Picked, held_out, pick, related_first
 from corml.models.corml.plan import Plan, Selection, Trial
 from corml.models.corml.problem import Weights
-from corml.models.corml.sparse.column_generation import ColumnGeneration
-from corml.models.corml.sparse.pair_work import InMemory
-from corml.models.corml.sparse.reorder import Reordered
+from corml.models.corml.sparse.column_generation import ColumnGeneration, InMemory
+from corml.models.corml.sparse.reuse import Reordered
 from corml.models.fitted import Settings
-
-__all__ = ["RELATED", "TOLERANCE", "Chosen", "Combination", "Learned", "ndcg_of", "select_filter", "select_filter_on"]
 
 TOLERANCE = 5e-3  # of H here
 RELATED = 64  # directions in which items are compared, to hold out those that belong together

@@ -16,8 +16,6 @@ from corml.models.new_items import as_own_neighbour, padded
 from corml.models.recommender import FitCall, Recommender
 from corml.recommend.topn import band_of
 
-__all__ = ["ItemItem", "RidgePlan", "chance", "largest_of_columns"]
-
 BAND = 256  # columns compared at a time
 
 

@@ -27,8 +27,8 @@ from corml.data.long_histories import longest_history
 from corml.data.strength import of_mean_square_one
 from corml.errors import ConvergenceWarning
 from corml.linalg import admm
-from corml.linalg.gram import dense_gram
-from corml.linalg.scaling import column_degrees, power, scaled
+from corml.linalg.products import dense_gram
+from corml.linalg.sparse import column_degrees, power, scaled
 from corml.models.fitted import Certificate, Outcome, Plan
 from corml.models.learned_from import planned
 from corml.models.linear._item_item import ItemItem, RidgePlan

@@ -14,9 +14,9 @@ from corml._runtime.settings import above, check, choice, described, log, one_of
 from corml.data.interactions import Interactions
 from corml.data.long_histories import longest_history
 from corml.data.strength import of_mean_square_one
-from corml.linalg.gram import dense_gram, largest_gram, over_pairs, strongest
-from corml.linalg.local import local_ridge
-from corml.linalg.scaling import column_squares, rows_of
+from corml.linalg.products import dense_gram, largest_gram, over_pairs, strongest
+from corml.linalg.regressions import local_ridge
+from corml.linalg.sparse import column_squares, rows_of
 from corml.linalg.spd import TILE, spd_inverse
 from corml.models.fitted import Outcome, Plan
 from corml.models.learned_from import planned

@@ -17,9 +17,8 @@ from corml.data.long_histories import LONGEST
 from corml.data.strength import capped, of_mean_square_one, with_values
 from corml.errors import ModelFileError, UsageError
 from corml.linalg import svd
-from corml.linalg.gram import largest_gram, over_pairs
-from corml.linalg.products import add_sparse_product
-from corml.linalg.scaling import column_degrees, narrow, normalised
+from corml.linalg.products import add_sparse_product, largest_gram, over_pairs
+from corml.linalg.sparse import column_degrees, narrow, normalised
 from corml.linalg.svd import right_singular_vectors
 from corml.models.fitted import Outcome, Plan, learned
 from corml.models.recommender import FitCall, Recommender

@@ -10,8 +10,8 @@ from corml._runtime import memory
 from corml._runtime.settings import at_least, check, choice, described, log, setting, whole
 from corml.data.interactions import Interactions
 from corml.data.long_histories import longest_history
-from corml.linalg.gram import CHUNK, largest_gram, over_pairs, strongest
-from corml.linalg.scaling import column_squares, rows_of
+from corml.linalg.products import CHUNK, largest_gram, over_pairs, strongest
+from corml.linalg.sparse import column_squares, rows_of
 from corml.models.fitted import Outcome, Plan
 from corml.models.learned_from import planned
 from corml.models.linear._item_item import ItemItem

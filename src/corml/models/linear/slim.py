@@ -14,8 +14,8 @@ from corml.data.interactions import Interactions
 from corml.data.long_histories import longest_history
 from corml.data.strength import of_mean_square_one
 from corml.errors import ConvergenceWarning, UsageError
-from corml.linalg.descent import nonnegative_nets, solver_bytes
-from corml.linalg.gram import largest_gram, longest_row, over_pairs
+from corml.linalg.products import largest_gram, longest_row, over_pairs
+from corml.linalg.regressions import nonnegative_nets, solver_bytes
 from corml.models.fitted import Certificate, Fitted, Outcome, Plan, on_items
 from corml.models.learned_from import planned
 from corml.models.linear._item_item import ItemItem, RidgePlan, chance

@@ -9,8 +9,8 @@ from scipy.sparse import csr_array
 
 from corml._runtime.settings import at_least, choice, described, log, setting, whole
 from corml.data.long_histories import longest_history
-from corml.linalg.gram import over_pairs, strongest
-from corml.linalg.scaling import column_degrees, row_degrees
+from corml.linalg.products import over_pairs, strongest
+from corml.linalg.sparse import column_degrees, row_degrees
 from corml.models.fitted import Settings
 from corml.models.neural.training.embedding_model import EmbeddingLearner, EmbeddingModel, rows
 from corml.models.neural.training.lazy_torch import torch

@@ -22,8 +22,6 @@ from corml.persistence import atomic, unfinished
 if TYPE_CHECKING:
     from corml.models.recommender import Recommender
 
-__all__ = ["kept_if_this_fails", "put_or_keep", "save_or_keep"]
-
 Save = Callable[[str, bool], None]  # to a file; false leaves the histories out
 
 

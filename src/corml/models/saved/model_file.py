@@ -35,8 +35,6 @@ from corml.persistence.facts import from_plain, to_plain
 if TYPE_CHECKING:
     from corml.models.recommender import Recommender
 
-__all__ = ["STILL_HERE", "environment", "fingerprint", "restore", "save_model"]
-
 PACKAGES = ("corml", "numpy", "scipy", "numba")
 SLICE = 1 << 20  # numbers that are gone through at a time
 TIMES = ("seconds", "cpu_seconds")  # of a fit: equal fits have equal files

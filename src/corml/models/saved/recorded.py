@@ -6,8 +6,6 @@ from typing import Any
 
 from corml.errors import ModelFileError
 
-__all__ = ["check_recorded"]
-
 MAPPINGS = ("metrics", "intervals", "procedure", "refit")  # of an evaluation, where it has them
 TEXTS = ("split", "part")
 FORMS = {"dict": "a mapping", "str": "a text", "list": "a list"}

@@ -4,8 +4,7 @@ from dataclasses import dataclass, fields
 from typing import Any
 
 from corml.errors import UsageError
-from corml.models.corml.cost import Size
-from corml.models.corml.pair_count import PairCount
+from corml.models.corml.cost import PairCount, Size
 from corml.models.corml.plan import MAX_PAIRS, MAX_PER_ITEM, suggested_rank
 from corml.models.fitted import Settings
 from corml.outofcore.fit import files

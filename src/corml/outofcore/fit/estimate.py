@@ -23,9 +23,8 @@ from corml.data.store import Store
 from corml.errors import UsageError, ascii_line
 from corml.linalg.co_occurrence import strongest_rows
 from corml.linalg.dense_normal import normal_product
-from corml.linalg.sides import Sides
-from corml.models.corml.cost import TOGETHER, selects_filter
-from corml.models.corml.pair_count import PairCount
+from corml.linalg.sparse import Sides
+from corml.models.corml.cost import TOGETHER, PairCount, selects_filter
 from corml.models.corml.plan import Plan
 from corml.models.fitted import Settings
 from corml.models.learned_from import told

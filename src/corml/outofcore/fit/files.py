@@ -18,7 +18,7 @@ from scipy.sparse import csr_array
 
 from corml._runtime.progress import Progress, silent
 from corml.linalg.co_occurrence import reached
-from corml.linalg.sides import Sides
+from corml.linalg.sparse import Sides
 from corml.outofcore.fit.matrix import sides_of
 from corml.outofcore.tasks import Artefact, Artefacts, Executor, Task, key_of
 

@@ -27,10 +27,9 @@ from corml.models.corml.estimator import CoRML
 from corml.models.corml.fit import checked
 from corml.models.corml.hold_out import HeldOut, Picked, targets_of
 from corml.models.corml.plan import Plan
-from corml.models.corml.problem import Weights
+from corml.models.corml.problem import Norms, Weights
 from corml.models.corml.selection import RELATED, Chosen, Learned, select_filter_on
 from corml.models.corml.sparse.column_generation import ColumnGeneration
-from corml.models.corml.spectral import Norms
 from corml.models.fitted import Fitted, Settings
 from corml.models.learned_from import told
 from corml.models.recommender import Recommender

@@ -14,9 +14,8 @@ from corml._runtime.parallel import each
 from corml.linalg.co_occurrence import strongest_rows
 from corml.linalg.dense_normal import normal_product
 from corml.linalg.normal import product_rows, through_users
-from corml.linalg.support import Support
-from corml.models.corml.sparse.candidates import gram_rows
-from corml.models.corml.sparse.cross_term import dot_rows
+from corml.linalg.pairs import Support
+from corml.models.corml.sparse.pairs import dot_rows, gram_rows
 from corml.models.corml.sparse.pricing import Numbers, PricedFactors, Prices
 from corml.outofcore.fit.matrix import sides_of
 from corml.outofcore.tasks import Artefact, Draft

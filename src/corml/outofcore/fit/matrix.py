@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from corml._runtime.compiled import njit
 from corml.data.store import Store
 from corml.data.strength import Cap
-from corml.linalg.sides import Rows, Sides
-from corml.linalg.support import unsigned
+from corml.linalg.sparse import Rows, Sides, unsigned
 from corml.outofcore.tasks import Artefact, Draft, Task
 
 __all__ = [

@@ -12,11 +12,10 @@ from scipy.sparse import csr_array
 
 from corml._runtime.compiled import njit
 from corml._runtime.parallel import over_rows
-from corml.linalg.scaling import power
-from corml.linalg.support import Support
+from corml.linalg.pairs import Support
+from corml.linalg.sparse import power
 from corml.models.corml.problem import UserWeights, Weights
-from corml.models.corml.sparse.candidates import POPULARITY_EXPONENT, Candidates, both_ways
-from corml.models.corml.sparse.cross_term import COLUMNS, Factors
+from corml.models.corml.sparse.pairs import COLUMNS, POPULARITY_EXPONENT, Candidates, Factors, both_ways
 from corml.models.corml.sparse.pricing import Limits, Numbers, Priced, PricedFactors, Prices, Violations, selected
 from corml.models.corml.sparse.solver import PairProblem, Point, Values
 from corml.outofcore.fit import files as cuts

@@ -17,12 +17,11 @@ from corml._runtime import memory
 from corml._runtime.parallel import threads
 from corml.data.store import Chunk, Store
 from corml.errors import SettingError
-from corml.linalg import lanczos
+from corml.linalg import svd
 from corml.linalg.dense_normal import SHARES
-from corml.linalg.support import unsigned
+from corml.linalg.sparse import unsigned
 from corml.linalg.svd import is_small_shape
-from corml.models.corml.cost import A_PAIR_COMPARED, Size, selects_filter, sparse_seconds
-from corml.models.corml.pair_count import PairCount, Rows, add_users
+from corml.models.corml.cost import A_PAIR_COMPARED, PairCount, Rows, Size, add_users, selects_filter, sparse_seconds
 from corml.models.corml.plan import Plan, allowed_bytes, pairs_at_the_end, planned_pairs, resolved_sizes
 from corml.models.corml.problem import UserWeights
 from corml.models.fitted import Settings
@@ -189,7 +188,7 @@ def plan_for(known: Known, pairs: Pairs, settings: Settings) -> Plan:
 def driver_bytes(shape: tuple[int, int], pairs: float, rank: int, *, selects: bool) -> int:
     """Anonymous memory of the process that leads the work; mapped files do not count."""
     users, items = shape
-    multiplying = 4 * items * (2 * lanczos.basis_size(rank) + rank + lanczos.BLOCK * SHARES)
+    multiplying = 4 * items * (2 * svd.basis_size(rank) + rank + svd.BLOCK * SHARES)
     spectral = 16 * items * items if is_small_shape(shape, rank) else multiplying
     of_threads = 4 * (min(threads(), AT_ONCE) - 1)  # bytes that other threads take for a pair, with work by users
     solving = max(A_PAIR_FOUND, A_PAIR_SOLVED + of_threads, A_PAIR_COMPARED * selects) * pairs + 16 * items * rank

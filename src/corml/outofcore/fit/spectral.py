@@ -14,11 +14,17 @@ from numpy.typing import NDArray
 
 from corml._runtime.parallel import blas
 from corml.linalg.dense_normal import scaled_product
-from corml.linalg.lanczos import BLOCK, right_from_left, rough_right_vectors
-from corml.linalg.scaling import normalised, power
-from corml.linalg.sides import Rows
-from corml.linalg.svd import fixed_signs, is_small_shape, right_singular_vectors, right_singular_vectors_of
-from corml.models.corml.spectral import Norms
+from corml.linalg.sparse import Rows, normalised, power
+from corml.linalg.svd import (
+    BLOCK,
+    fixed_signs,
+    is_small_shape,
+    right_from_left,
+    right_singular_vectors,
+    right_singular_vectors_of,
+    rough_right_vectors,
+)
+from corml.models.corml.problem import Norms
 from corml.outofcore.fit import files as cuts
 from corml.outofcore.fit.files import Files
 

@@ -7,12 +7,12 @@ are what fits took (`benchmarks/plan.py`).
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from corml.linalg import lanczos
+from corml.linalg import svd
 from corml.linalg.dense_normal import FEWEST, shares_of
 from corml.linalg.svd import is_small_shape
 from corml.models.corml.hold_out import USERS as HELD_OUT_USERS
 from corml.models.corml.selection import RELATED
-from corml.models.corml.sparse.cross_term import COLUMNS
+from corml.models.corml.sparse.pairs import COLUMNS
 from corml.outofcore.fit import files
 from corml.outofcore.fit.counts import Counts
 from corml.outofcore.fit.pair_work import A_ROW_GATHER, A_USER_GATHER, A_VISIT
@@ -108,13 +108,13 @@ def _plan(c: Counts) -> Stage:
 
 def _vectors(c: Counts, rank: int, sweeps: float, name: str) -> Stage:
     rank, n = min(rank, c.users, c.items), min(c.users, c.items)
-    basis = lanczos.basis_size(rank)
+    basis = svd.basis_size(rank)
     if is_small_shape((c.users, c.items), rank):
         columns, flops = n, 10.0 * n**3
     else:
         columns = int(sweeps * basis)
         flops = 4.0 * n * columns * 0.7 * basis + 3 * 2.0 * n * basis * rank
-    return _normal(c, name, max(1, round(columns / lanczos.BLOCK)), lanczos.BLOCK, n, flops)
+    return _normal(c, name, max(1, round(columns / svd.BLOCK)), svd.BLOCK, n, flops)
 
 
 def _normal(c: Counts, name: str, runs: int, width: int, size: int, flops: float = 0.0) -> Stage:

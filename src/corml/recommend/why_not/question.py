@@ -11,7 +11,7 @@ from corml._runtime.finite import check_finite
 from corml.data.ids import is_one_id
 from corml.data.requested_ids import row_of
 from corml.errors import UsageError, ascii_line
-from corml.linalg.scaling import rows_of
+from corml.linalg.sparse import rows_of
 from corml.recommend.candidates import Candidates
 from corml.recommend.recommendations import Recommendations
 from corml.recommend.requests import Limits, Request, require_memory_of_scores

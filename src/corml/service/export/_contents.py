@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from corml._runtime.progress import Progress
-from corml.linalg.scaling import rows_of
+from corml.linalg.sparse import rows_of
 from corml.models.recommender import Recommender
 from corml.service.export._overlap import Overlap
 from corml.service.export._tables import Part, Table

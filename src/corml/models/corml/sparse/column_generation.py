@@ -3,28 +3,145 @@
 Which pairs get a weight is not known before the problem is solved. So it is solved on the pairs that co-occur most;
 every other co-occurring pair is priced; those whose violation is above a tolerance become variables, and it is solved
 again from where it stood. Where a budget asks for it, H is pruned and solved once more on the pairs that stay.
+
+
+The costly steps of a sparse fit: what column generation needs of the data.
+
+`InMemory` does them on a matrix in memory; `corml.outofcore.fit` does them as tasks on files, for data of any size.
 """
 
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime import memory
+from corml._runtime.parallel import over_rows
 from corml._runtime.progress import Progress
-from corml.linalg.support import Support
+from corml.linalg.normal import DenseRows, Normal, ThroughGram, dense_rows_pay
+from corml.linalg.pairs import Support
+from corml.linalg.products import dense_gram
+from corml.linalg.sparse import Sides, column_degrees, power, row_degrees, scaled
 from corml.models.corml import prune
 from corml.models.corml.plan import PAIR_TOL, Plan
+from corml.models.corml.problem import UserWeights, Weights
 from corml.models.corml.sparse import solver
-from corml.models.corml.sparse.candidates import Candidates
-from corml.models.corml.sparse.pair_work import InMemory, PairWork
-from corml.models.corml.sparse.pricing import Limits, Violations
-from corml.models.corml.sparse.reuse import Workspace
-from corml.models.corml.sparse.solver import PairProblem, Solution, Values
+from corml.models.corml.sparse.pairs import Candidates, Factors, co_occurring, cross_term, on_support
+from corml.models.corml.sparse.pricing import Limits, Numbers, Priced, PricedFactors, Prices, Violations, selected
+from corml.models.corml.sparse.solver import Checkpoint, PairProblem, Product, Solution, Values
 from corml.models.fitted import Certificate, Settings
 
-__all__ = ["ColumnGeneration"]
+if TYPE_CHECKING:
+    from corml.models.corml.sparse.reuse import Workspace
+
+Vector = NDArray[np.float64]
+
+
+class PairWork(Protocol):
+    """Data, the filter beside which H is learned, and the numbers of problem H."""
+
+    @property
+    def d(self) -> Vector:
+        """Users of each item, one at least."""
+
+    @property
+    def users(self) -> UserWeights:
+        """Ω and Φ."""
+
+    @property
+    def weights(self) -> Weights:
+        """The numbers of problem H."""
+
+    def co_occurring(self, max_per_item: int | None) -> Candidates:
+        """The candidates to begin with."""
+
+    def on_support(self, support: Support) -> Candidates:
+        """The pairs of a support as candidates."""
+
+    def cross_term(self, pairs: Candidates) -> Values:
+        """What the filter already explains of each pair."""
+
+    def problem(self, pairs: Candidates, cross: Values | None, *, keep_gram: bool = False) -> PairProblem:
+        """Problem H on some candidates; `keep_gram` keeps A whole, for few items of which nearly all co-occur."""
+
+    def checkpoint(self, problem: PairProblem, start: Values | None) -> Checkpoint | None:
+        """Where the solver keeps how far it got with a problem, if it is to outlive the process."""
+
+    def price(self, H: csr_array, curvature: Vector, limits: Limits) -> Violations:
+        """How far the excluded pairs violate the KKT conditions, and which to add."""
+
+
+@dataclass(frozen=True)
+class InMemory:
+    """Interactions and singular vectors as arrays; `numbers` are the original ones of items that were reordered."""
+
+    X: csr_array
+    V: NDArray[Any]
+    weights: Weights
+    clip: bool = False
+    numbers: NDArray[np.int64] | None = None
+
+    @classmethod
+    def of(cls, X: csr_array, V: NDArray[Any], settings: Settings, numbers: NDArray[np.int64] | None = None) -> Self:
+        """With resolved settings."""
+        return cls(X, V, Weights.of(settings), settings.filter != "factored", numbers)
+
+    @cached_property
+    def d(self) -> Vector:
+        """Users of each item, one at least."""
+        return column_degrees(self.X)
+
+    @cached_property
+    def users(self) -> UserWeights:
+        """Ω and Φ."""
+        return self.weights.of_users(row_degrees(self.X))
+
+    def co_occurring(self, max_per_item: int | None) -> Candidates:
+        """The candidates to begin with."""
+        return co_occurring(self.X, self.users, max_per_item=max_per_item, numbers=self.numbers)
+
+    def on_support(self, support: Support) -> Candidates:
+        """The pairs of a support as candidates."""
+        return on_support(self.X, self.users, support)
+
+    def cross_term(self, pairs: Candidates) -> Values:
+        """What the filter already explains of each pair."""
+        return cross_term(self.X, self.V, self.users.both, self.weights.filter_norm, pairs, clip=self.clip)
+
+    def problem(self, pairs: Candidates, cross: Values | None, *, keep_gram: bool = False) -> PairProblem:
+        """Problem H on some candidates."""
+        both, support, p = self.users.both, pairs.support, power(self.d, -self.weights.item_norm)
+        normal: Product
+        if keep_gram:
+            P = scaled(self.X, columns=p)
+            normal = ThroughGram(dense_gram(scaled(P, rows=both), P, np.float32), support)
+        else:
+            normal = (DenseRows if dense_rows_pay(self.X, support) else Normal)(self.X, p, both, support)
+        return PairProblem.through(normal, self.d, pairs, cross=cross, weights=self.weights)
+
+    def checkpoint(self, problem: PairProblem, start: Values | None) -> None:
+        """Nothing is kept."""
+
+    def price(self, H: csr_array, curvature: Vector, limits: Limits) -> Violations:
+        """How far the excluded pairs violate the KKT conditions, and which to add."""
+        weights, users, n = self.weights, self.users, self.X.shape[1]
+        factors = Factors.of(self.X, self.V[:, :0] if self.clip else self.V, users.both, weights.filter_norm)
+        prices = Prices(
+            Sides.of(self.X),
+            H,
+            Numbers.of(power(self.d, -weights.item_norm), users, curvature),
+            PricedFactors.of(factors),
+            Prices.constants_of(weights, limits),
+            users.ranks_alike,
+            limits.per_item,
+        )
+        parts: list[Priced] = []
+        over_rows(lambda a, b: parts.append(prices.rows(a, b)), n)
+        return selected(parts, n, limits.total)
+
 
 MAX_ITERATIONS = 30  # each adds the pairs that violate most, so few are needed
 NEGLIGIBLE = 1e-4  # of the pairs: so few more change no list, so they are added only where a lower pair_tol asks for it
@@ -40,7 +157,7 @@ class ColumnGeneration:
     progress: Progress
 
     def learn(
-        self, start: csr_array | None = None, workspace: Workspace | None = None
+        self, start: csr_array | None = None, workspace: "Workspace | None" = None
     ) -> tuple[csr_array, Certificate]:
         """H without zeros, pruned to the budget if there is one, and its certificate."""
         solution = self.solve(start, workspace)
@@ -54,7 +171,7 @@ class ColumnGeneration:
                 H.eliminate_zeros()
         return H, solution.certificate
 
-    def solve(self, start: csr_array | None = None, workspace: Workspace | None = None) -> Solution:
+    def solve(self, start: csr_array | None = None, workspace: "Workspace | None" = None) -> Solution:
         """Solve, price what was excluded, and solve again with what violates; `start` is an H to begin from."""
         self.progress("pairs", 0, 1)
         problem, complete = self._first_problem(workspace)
@@ -108,7 +225,7 @@ class ColumnGeneration:
             checkpoint=self.work.checkpoint(problem, begin),
         )
 
-    def _first_problem(self, workspace: Workspace | None) -> tuple[PairProblem, bool]:
+    def _first_problem(self, workspace: "Workspace | None") -> tuple[PairProblem, bool]:
         """The problem on the candidates to begin with; only a workspace keeps what it was made from."""
         count, cross = self.plan.candidates, None
         if workspace is None:

@@ -15,13 +15,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime.compiled import inner, njit
-from corml.linalg.sides import Sides
-from corml.linalg.support import unsigned
+from corml.linalg.sparse import Sides, unsigned
 from corml.models.corml.problem import UserWeights, Weights
-from corml.models.corml.sparse.cross_term import Factors
+from corml.models.corml.sparse.pairs import Factors
 from corml.models.fitted import ExcludedPairs
-
-__all__ = ["Limits", "Numbers", "Priced", "PricedFactors", "Prices", "Violations", "selected"]
 
 HEAD = 7  # coordinates that are multiplied before the rest is bounded
 ROUNDED_UP = 1.0001  # a bound in single precision

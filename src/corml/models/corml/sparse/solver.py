@@ -20,14 +20,11 @@ from scipy.sparse import csr_array
 
 from corml._runtime.progress import expected_steps
 from corml.errors import NumericalError
-from corml.linalg.conjugate import Conjugate
-from corml.linalg.scaling import power
-from corml.linalg.support import Support
+from corml.linalg.pairs import Conjugate, Support
+from corml.linalg.sparse import power
 from corml.models.corml.problem import Weights
-from corml.models.corml.sparse.candidates import Candidates
+from corml.models.corml.sparse.pairs import Candidates
 from corml.models.fitted import Certificate
-
-__all__ = ["Checkpoint", "PairProblem", "Point", "Product", "Solution", "Values", "advance", "solve"]
 
 RENEWALS = 3  # a gradient made afresh may ask for more steps, where single precision is nearly exhausted
 SHORTER, LONGER = 0.1, 10.0  # by which the length of steps may change at a time

@@ -11,7 +11,7 @@ from scipy.sparse import csr_array
 
 from corml._runtime.settings import choice, setting, whole
 from corml.linalg.products import add_dense_product
-from corml.linalg.scaling import narrow, normalised, power, row_degrees, scaled
+from corml.linalg.sparse import narrow, normalised, power, row_degrees, scaled
 from corml.models.fitted import Settings, learned
 from corml.models.neural.training.embedding_model import EmbeddingLearner, EmbeddingModel
 from corml.models.neural.training.lazy_torch import torch

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array, vstack
 
 from corml.data.interactions import Interactions
 from corml.errors import DataError
-from corml.linalg.cells import filled
+from corml.linalg.sparse import filled
 from corml.linalg.topk import normalised_gain
 from corml.models.fitted import Fitted
 from corml.models.neural.training.loop import Arrays

@@ -1,24 +1,17 @@
-"""Degrees and their powers, and sparse matrices scaled by them."""
+"""Degrees and their powers, and sparse matrices scaled by them.
 
-from typing import Any
+Cells and rows of a sparse matrix, many at once.
+
+A users × items matrix in rows of both, as bare arrays: what kernels that go from items to users and back read.
+
+The arrays may be mapped files: nothing here copies them.
+"""
+
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
-
-__all__ = [
-    "column_degrees",
-    "column_squares",
-    "counted",
-    "is_symmetric",
-    "narrow",
-    "normalised",
-    "power",
-    "row_degrees",
-    "rows_of",
-    "scaled",
-    "values_unless_ones",
-]
 
 Vector = NDArray[np.float64]
 PIECE = 1 << 16  # entries compared at a time
@@ -106,3 +99,91 @@ def is_symmetric(S: csr_array) -> bool:
 def rows_of(X: csr_array) -> NDArray[Any]:
     """Row number of each stored entry."""
     return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
+
+
+Whole = NDArray[np.integer[Any]]
+
+
+def filled(pattern: csr_array, rows: Whole, columns: Whole) -> NDArray[np.bool_]:
+    """Whether the pattern (its rows sorted) has an entry at each (row, column); negative columns have none."""
+    height, width = pattern.shape
+    first = np.arange(height, dtype=np.int64) * width  # cells are numbered row by row
+    stored = np.append(np.repeat(first, np.diff(pattern.indptr)) + pattern.indices, -1)
+    cells = np.where(columns >= 0, first[rows] + columns, -2)
+    return np.asarray(stored[np.searchsorted(stored[:-1], cells)] == cells)
+
+
+def entries_of(matrix: csr_array, rows: Whole) -> NDArray[np.int64]:
+    """Where the entries of `rows_or_none` are stored in the matrix, whose rows are sorted."""
+    there = rows[rows >= 0]
+    first, lengths = matrix.indptr[there].astype(np.int64), np.diff(matrix.indptr)[there]
+    stored: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
+    return stored
+
+
+def rows_or_none(matrix: csr_array, rows: Whole) -> csr_array:
+    """Rows of a matrix by their numbers, sorted; −1 gives a row without an entry."""
+    there = rows >= 0
+    taken = matrix[rows[there]]
+    taken.sort_indices()
+    if there.all():
+        return taken
+    lengths = np.zeros(len(rows) + 1, dtype=taken.indptr.dtype)
+    lengths[1:][there] = np.diff(taken.indptr)
+    spread = csr_array((taken.data, taken.indices, np.cumsum(lengths)), shape=(len(rows), matrix.shape[1]))
+    spread.has_sorted_indices = True
+    return spread
+
+
+class Rows(NamedTuple):
+    """Compressed rows; `values` is None where all entries are one."""
+
+    indptr: NDArray[Any]
+    indices: NDArray[Any]  # unsigned
+    values: NDArray[np.float32] | None
+
+    @classmethod
+    def of(cls, X: csr_array) -> Self:
+        """The rows of a matrix."""
+        return cls(X.indptr, unsigned(X.indices), values_unless_ones(X))
+
+    def __len__(self) -> int:
+        return len(self.indptr) - 1
+
+    @property
+    def degrees(self) -> NDArray[np.int64]:
+        """How many entries each row has."""
+        return np.diff(self.indptr).astype(np.int64)
+
+
+class Sides(NamedTuple):
+    """Items of each user, and users of each item."""
+
+    users: Rows
+    items: Rows
+
+    @classmethod
+    def of(cls, X: csr_array) -> Self:
+        """Both sides of a matrix in rows of users."""
+        return cls(Rows.of(X), Rows.of(X.T.tocsr()))
+
+    @property
+    def arrays(self) -> tuple[Any, ...]:
+        """Both patterns, and both values, as kernels take them: what is None must be an argument of its own."""
+        (ptr, items, values), (i_ptr, users, i_values) = self
+        return (ptr, items), (i_ptr, users), values, i_values
+
+    @property
+    def shape(self) -> tuple[int, int]:
+        """Number of users and of items."""
+        return len(self.users), len(self.items)
+
+    @property
+    def nnz(self) -> int:
+        """How many pairs there are."""
+        return len(self.users.indices)
+
+
+def unsigned(indices: NDArray[Any]) -> NDArray[Any]:
+    """Indices as unsigned numbers, not copied: compiled loops then need not ask whether one counts from the end."""
+    return indices.view(np.dtype(f"u{indices.dtype.itemsize}"))
