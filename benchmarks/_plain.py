@@ -20,7 +20,7 @@ class Plain:
     """The scores of a fitted CoRML, made for one user at a time from the same arrays."""
 
     def __init__(self, model: corml.CoRML, split: corml.Split) -> None:
-        scoring = model.scoring
+        scoring = model._scoring
         self.H, self.left, self.right = scoring.H_scaled, scoring.left, scoring.right
         self.train, self.test = split.train.matrix, split.test.matrix
         self.seen = csr_array(split.train.matrix + split.valid.matrix)

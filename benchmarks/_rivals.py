@@ -104,11 +104,11 @@ class ItemItem:
     users_: Ids = field(default_factory=lambda: Ids([], kind="user"))
     NAME = "item-item"
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
         """Whole rows."""
         return band_of(*X.shape)
 
-    def represent(self, X: csr_array, users: Any) -> csr_array:
+    def _represent(self, X: csr_array, users: Any) -> csr_array:
         """Users are their histories."""
         return X
 

@@ -40,7 +40,7 @@ def speed(model: Recommender, users: list[str]) -> dict[str, dict[str, float]]:
     """Seconds and lists a processor second for each of the rules; kernels are compiled before."""
     figures = {}
     for name, given in RULES.items():
-        boost = {item: 1.2 for item in list(model.items)[:BOOSTED]} if name in ("boost", "all") else None
+        boost = {item: 1.2 for item in list(model.items_)[:BOOSTED]} if name in ("boost", "all") else None
         rules = {**given, "boost": boost}
         model.recommend(users[: 2 * BOOSTED], k=K, seen="learned", **rules)
         wall, cpu = time.perf_counter(), time.process_time()
@@ -54,7 +54,7 @@ def speed(model: Recommender, users: list[str]) -> dict[str, dict[str, float]]:
 
 def shares(model: Recommender, split: corml.Split, tried: tuple[float, ...]) -> list[dict[str, Any]]:
     """Relevance that is kept, and NDCG@10, by deferred acceptance and by the order of the file."""
-    job = task.make(split, "test", model.items)
+    job = task.make(split, "test", model.items_)
     known = model.users_.find(job.users)
     columns, scores = top_k(model, job.history, DEEP, users=known, seen=job.mask)
     total = scores[:, :K].sum(axis=1)
@@ -63,7 +63,7 @@ def shares(model: Recommender, split: corml.Split, tried: tuple[float, ...]) -> 
         rules = ListRules(max_share=share)
         ranking = Ranking.of(model, job.history, known, job.mask, rules=rules)
         ours = ranked(ranking, K, rules, job.users.tolist())
-        places = first_come(columns, int(share * len(columns)), len(model.items))
+        places = first_come(columns, int(share * len(columns)), len(model.items_))
         assert (places >= 0).all(), "more candidates are needed"
         theirs = np.take_along_axis(columns, places, axis=1)
         kept = {

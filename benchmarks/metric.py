@@ -31,8 +31,8 @@ def shared(split: corml.Split, settings: dict[str, Any]) -> float:
     active = np.flatnonzero(split.train.user_degrees > 0)
     users = np.sort(np.random.default_rng(0).choice(active, min(SAMPLE, len(active)), replace=False))
     X = split.train.matrix[users]
-    lists = best(model.scoring.block(X, slice(0, X.shape[1])), X)
-    nearest = best((X @ model.scoring.H_scaled).toarray(), X)
+    lists = best(model._scoring.block(X, slice(0, X.shape[1])), X)
+    nearest = best((X @ model._scoring.H_scaled).toarray(), X)
     return float(np.mean([len(set(a) & set(b)) / TOP for a, b in zip(lists, nearest, strict=True)]))
 
 

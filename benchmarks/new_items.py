@@ -216,7 +216,7 @@ def mixed_split(data: corml.Interactions, seed: int) -> corml.Split:
 def in_mixed_lists(split: corml.Split) -> dict[str, Any]:
     """NDCG@20 over all items without new ones, and with them at several lifts; and the share of new items in lists."""
     model = corml.CoRML().fit(split.train)
-    link = model.with_new_items().link_
+    link = model.with_new_items()._link_
     figures = {"without new items": shares(model, split)}
     for lift in LIFTS:
         figures[f"lift {lift:g}"] = shares(with_link(model, link, lift), split)

@@ -51,8 +51,8 @@ def bodies(model: Any) -> str:
     """Histories as Lua strings: items drawn as often as they are used."""
     rng = np.random.default_rng(0)
     chance = model.counts_ / model.counts_.sum()
-    drawn = (rng.choice(len(model.items), HISTORY, replace=False, p=chance) for _ in range(200))
-    quoted = ([f'"{item}"' for item in model.items.labels[rows]] for rows in drawn)
+    drawn = (rng.choice(len(model.items_), HISTORY, replace=False, p=chance) for _ in range(200))
+    quoted = ([f'"{item}"' for item in model.items_.labels[rows]] for rows in drawn)
     return ",\n".join(f'[[{{"history":[{",".join(items)}],"k":{K}}}]]' for items in quoted)
 
 
@@ -115,7 +115,7 @@ def main(name: str, seconds: int) -> None:
     ratios = sorted(one["requests a second"] / other["requests a second"] for other, one in turns)
     record = {
         "data": name,
-        "items": len(model.items),
+        "items": len(model.items_),
         "connections": CONNECTIONS,
         "seconds": seconds,
         "ping": [other for other, _ in turns],

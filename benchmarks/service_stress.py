@@ -47,8 +47,8 @@ def requests_of(model: Any, token: str) -> list[bytes]:
     head = f"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer {token}\r\n"
     made = []
     for _ in range(200):
-        rows = rng.choice(len(model.items), HISTORY, replace=False, p=chance)
-        body = json.dumps({"history": model.items.labels[rows].tolist(), "k": K})
+        rows = rng.choice(len(model.items_), HISTORY, replace=False, p=chance)
+        body = json.dumps({"history": model.items_.labels[rows].tolist(), "k": K})
         made.append(f"{head}Content-Type: application/json\r\nContent-Length: {len(body)}\r\n\r\n{body}".encode())
     return made
 
@@ -188,7 +188,7 @@ def main(name: str, seconds: float) -> None:
         write(
             f"speed/stress-{name}",
             begun,
-            {"data": name, "items": len(model.items), "seconds": seconds, **shape, **found},
+            {"data": name, "items": len(model.items_), "seconds": seconds, **shape, **found},
         )
     )
 

@@ -62,7 +62,7 @@ def faster(measure: Callable[[], dict[str, float]], key: str) -> dict[str, float
 def one_at_a_time(model: corml.CoRML, als: Any, plain: Plain, users: list[int]) -> dict[str, dict[str, float]]:
     """For corml the ids of a history; for implicit the number of a known user, or the items of one to fold in."""
     rows = [csr_matrix(model.train_[[user]]) for user in users]
-    histories = [model.items.labels[row.indices].tolist() for row in rows]
+    histories = [model.items_.labels[row.indices].tolist() for row in rows]
 
     def asked(fold_in: bool) -> dict[str, float]:
         known = zip(users, rows, strict=True)

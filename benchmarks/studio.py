@@ -64,7 +64,7 @@ def main(name: str) -> None:
     with tempfile.TemporaryDirectory() as folder:
         model = corml.CoRML.dial(split.train, item_norms=(-0.2, 0.0, 0.2), adapt=False)
         model.save(file := Path(folder) / "dial.corml", history=False)
-        popular = model.items.labels[np.argsort(-model.counts_)[:HISTORY]]
+        popular = model.items_.labels[np.argsort(-model.counts_)[:HISTORY]]
         command = [sys.executable, "-m", "corml", "studio", str(file), "--no-browser"]
         studio = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         try:
@@ -82,7 +82,7 @@ def main(name: str) -> None:
         finally:
             studio.send_signal(signal.SIGINT)
             studio.wait()
-    record: dict[str, Any] = {"data": name, "items": len(model.items)}
+    record: dict[str, Any] = {"data": name, "items": len(model.items_)}
     for wish, taken in times.items():
         quantiles = {f"p{q} ms": round(float(np.quantile(taken, q / 100)), 1) for q in (50, 90, 99)}
         record[wish] = {"times": len(taken), **quantiles}

@@ -230,7 +230,7 @@ def test_every_model_stands_with_its_paper_and_whether_it_serves_new_users(name)
     (row,) = [row for row in rows if row.startswith(f"| `{name}` |")]
     _, paper, _, new_users, extra = (cell.strip() for cell in row.strip("|").split("|"))
     assert models.get(name).CITATION[-4:] in paper  # the year
-    assert new_users == ("yes" if getattr(models.make(name), "folds_in", True) else "no")
+    assert new_users == ("yes" if getattr(models.make(name), "_folds_in", True) else "no")
     assert extra == ("`neural`" if "learning_rate" in declared(models.get(name)) else "")
 
 

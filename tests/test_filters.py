@@ -154,7 +154,7 @@ def test_lists_are_what_sorting_the_allowed_items_gives(world, k, seen):
             and (exclude is None or not by_hand(table, exclude, position[label]))
             and {"exclude": label not in had, "allow": True, "only": label in had}[seen]
         ]
-        by = scores[row] if lists.sources[row] == "personal" else model.popularity
+        by = scores[row] if lists.sources[row] == "personal" else model._popularity
         best = sorted(fine, key=lambda column: (-by[column], column))[:k]
         assert [item for item in lists.items[row] if item is not None] == [model.items_[column] for column in best]
 

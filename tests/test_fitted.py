@@ -95,7 +95,7 @@ def test_a_failed_fit_leaves_an_unfitted_model(model, monkeypatch):
 
 
 def test_what_was_learned_cannot_be_set(model):
-    declared_arrays = [f"{name}_" for name in model.state() if hasattr(type(model), f"{name}_")]
+    declared_arrays = [f"{name}_" for name in model._declared_arrays() if hasattr(type(model), f"{name}_")]
     assert declared_arrays
     for name in declared_arrays:
         with pytest.raises(AttributeError, match="cannot be set"):

@@ -218,7 +218,7 @@ def test_what_was_rejected_stays_out_when_its_item_comes_back():
     model = corml.CoRML(rank=2).fit(data)
     back = corml.load(table([("c", "gone", "purchase", 90), ("d", "gone", "purchase", 91)]), **LOADED)
     later = model.update(back, refit=True)
-    assert "gone" in later.items
+    assert "gone" in later.items_
     assert "gone" not in listed(later, seen="allow") | listed(later, hide_events=["purchase"])
     assert "gone" in listed(later, "e", seen="allow")
 

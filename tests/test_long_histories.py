@@ -199,7 +199,7 @@ def test_degrees_in_a_file_may_lack_what_was_left_out_and_no_more():
     assert not are_degrees(degrees + 200, counts, data.matrix, 60)
     model = corml.CoRML(longest_history=60, adapt=False).fit(data)
     with pytest.raises(ModelFileError, match="degrees"):
-        with_arrays(model, degrees=np.ones_like(model.degrees_)).check_state()
+        with_arrays(model, degrees=np.ones_like(model.degrees_))._check_state()
 
 
 @pytest.mark.parametrize("kind", ["plain", "weighted"])

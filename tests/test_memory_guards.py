@@ -64,7 +64,7 @@ def test_a_band_of_the_filter_is_lower_the_more_items_there_are(monkeypatch):
     history = list(model.items_.labels[:30])
     whole = model.distance(history, model.items_.labels[35], part="g")
     monkeypatch.setattr("corml.models.corml.scoring.BAND_BYTES", 8 * 30 * 7)  # seven rows at a time
-    assert [len(band) for band in model.scoring._bands(np.arange(30), 30)] == [7, 7, 7, 7, 2]
+    assert [len(band) for band in model._scoring._bands(np.arange(30), 30)] == [7, 7, 7, 7, 2]
     assert model.distance(history, model.items_.labels[35], part="g") == pytest.approx(whole, rel=1e-12)
 
 

@@ -113,7 +113,7 @@ def test_lift_multiplies_the_scores_of_new_items_alone(data):
 
 def test_a_corml_with_new_items_is_still_one(data):
     model = fitted("corml", data).with_new_items(NEW)
-    model.check_state()  # symmetric, hollow, no negative entry
+    model._check_state()  # symmetric, hollow, no negative entry
     assert np.linalg.eigvalsh(model.metric_matrix()).min() > -1e-6  # and so its distances are those of a metric
     assert 0 < model.distance(["a0"], "new-a") < np.inf
 

@@ -52,7 +52,7 @@ def test_each_row_may_have_its_own_limits(model):
 
 def test_a_whole_catalogue_that_is_shorter_than_k_says_so_too(model):
     found = model.recommend(history=[[]], k=25)
-    assert found.items.shape == (1, len(model.items))
+    assert found.items.shape == (1, len(model.items_))
     assert None not in found.items[0]
     assert found.reasons[0].endswith("; exhausted: 20 of 25, 0 seen or excluded")
 
@@ -66,7 +66,7 @@ def test_a_list_has_exactly_k_items_or_says_why_not(model):
 
 
 def test_someone_with_everything_gets_nothing_and_is_told(model):
-    found = model.recommend(history=[list(model.items.labels)], k=3)
+    found = model.recommend(history=[list(model.items_.labels)], k=3)
     assert found.items[0].tolist() == [None] * 3
     assert found.reasons[0].startswith("exhausted: 0 of 3")
 
@@ -86,7 +86,7 @@ def test_users_nobody_knows_do_not_end_a_batch(model):
     known = model.recommend(["u2", "u1"], k=4)
     assert found.items[[0, 2]].tolist() == known.items.tolist()
     np.testing.assert_array_equal(found.scores[[0, 2]], known.scores)
-    popular = model.items.labels[np.argsort(-model.counts_, kind="stable")[:4]].tolist()
+    popular = model.items_.labels[np.argsort(-model.counts_, kind="stable")[:4]].tolist()
     assert found["ghost"] == found["spook"] == popular
     frame = found.to_frame()
     assert frame.filter(user="ghost").select("source", "reason").unique().row(0) == (
@@ -98,7 +98,7 @@ def test_users_nobody_knows_do_not_end_a_batch(model):
 
 @pytest.mark.filterwarnings("ignore:The user is unknown:corml.errors.DataWarning")
 def test_the_fallback_keeps_to_the_limits(model):
-    popular = model.items.labels[np.argsort(-model.counts_, kind="stable")].tolist()
+    popular = model.items_.labels[np.argsort(-model.counts_, kind="stable")].tolist()
     assert model.recommend(["ghost"], k=3, exclude=popular[:2])["ghost"] == popular[2:5]
     assert model.recommend(["ghost"], k=3, only=popular[-2:])["ghost"] == popular[-2:]
     again = model.recommend(["ghost"], k=3, seen="only")
@@ -112,7 +112,7 @@ def test_popular_lists_keep_to_the_limits_too(model):
 
 
 def test_popular_lists_are_limited_to_the_only_items_allowed(model):
-    rarest = model.items.labels[np.argsort(model.counts_, kind="stable")[:3]].tolist()
+    rarest = model.items_.labels[np.argsort(model.counts_, kind="stable")[:3]].tolist()
     found = model.recommend(history=[[], ["i0"], []], k=3, only=[rarest, rarest[:2], rarest[1:]])
     assert set(found.items[0]) == set(rarest)
     assert set(found.items[2]) == {*rarest[1:], None}
@@ -180,7 +180,7 @@ def test_similar_items_are_the_list_of_someone_who_met_one_item(model):
 
 
 def test_lists_become_frames_and_records(model):
-    found = model.recommend(history=[["i5"], list(model.items.labels[:-1])], k=3)
+    found = model.recommend(history=[["i5"], list(model.items_.labels[:-1])], k=3)
     frame = found.to_frame()
     assert frame.columns == ["user", "rank", "item", "score", "title", "source", "reason"]
     assert frame.height == 4

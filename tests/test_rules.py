@@ -46,14 +46,14 @@ class Table(Recommender):
     def _fit(self, call):
         return Outcome(arrays={"table": type(self).scores, "near": type(self).near})
 
-    def represent(self, X, users):
+    def _represent(self, X, users):
         return self.table_[users]
 
     def score_block(self, users, columns):
         return users[:, columns].copy()
 
-    def closeness(self):
-        return Closeness(np.ones(len(self.items), np.float32), csr_array(self.near_))
+    def _closeness(self):
+        return Closeness(np.ones(len(self.items_), np.float32), csr_array(self.near_))
 
 
 def table(seed, users=9, items=16):
@@ -71,7 +71,7 @@ def table(seed, users=9, items=16):
 
 
 def numbers(model, lists):
-    return [model.items.rows(items).tolist() for items in lists.values()]
+    return [model.items_.rows(items).tolist() for items in lists.values()]
 
 
 RULES = st.fixed_dictionaries(
@@ -187,14 +187,14 @@ def test_models_without_a_metric_go_by_the_users_of_items(name, data):
     model = corml.models.make(name).fit(data)
     lists = model.recommend(list(data.users)[:5], k=4, diversity=0.5)
     close = Closeness.by_users(model.train_)
-    n = len(model.items)
+    n = len(model.items_)
     left, right = (side.ravel() for side in np.meshgrid(np.arange(n), np.arange(n), indexing="ij"))
     near = close.between(left, right).reshape(n, n)
     histories = [data.items.labels[data.item[data.user == row]].tolist() for row in range(5)]
     for items, history, scores in zip(lists.values(), histories, model.scores(histories), strict=True):
-        order = ranking(scores, set(model.items.rows(history)))
+        order = ranking(scores, set(model.items_.rows(history)))
         expected = one_list(order, scores.astype(np.float64), 4, diversity=0.5, pool=4 * rerank.POOL, close=near)
-        assert model.items.rows(items).tolist() == expected
+        assert model.items_.rows(items).tolist() == expected
 
 
 def test_a_file_without_users_has_diverse_lists_if_its_model_has_a_metric(tmp_path, data):
@@ -335,7 +335,7 @@ def test_sharing_out_keeps_more_relevance_than_first_come_first_served(movies):
     users, quota = list(split.train.users), 21
     shared = model.recommend(users, k=10, max_share=0.05)
     ranked = model.recommend(users, k=400)
-    left, naive = dict.fromkeys(model.items, quota), {}
+    left, naive = dict.fromkeys(model.items_, quota), {}
     for user, items in ranked.items():
         naive[user] = [item for item in items if left[item]][:10]
         for item in naive[user]:
@@ -369,7 +369,7 @@ def test_a_dial_obeys_at_every_position(data):
     for novelty in (0, 1):
         turned = dial.at(novelty).recommend(list(data.users), k=4, **rules)
         assert (dial.recommend(list(data.users), k=4, novelty=novelty, **rules).items == turned.items).all()
-    assert (dial.closeness().pairs != dial.at(0.5).closeness().pairs).nnz == 0
+    assert (dial._closeness().pairs != dial.at(0.5)._closeness().pairs).nnz == 0
 
 
 @pytest.mark.parametrize(
@@ -422,4 +422,6 @@ def test_new_items_obey_too(data):
         assert any(set(items) & set(pushed) for items in lists.values())
         for items in lists.values():
             assert len(set(items) & set(pushed)) <= 1
-            assert len({model.attributes_.categories("kind")[[row]].indices[0] for row in model.items.rows(items)}) == 3
+            assert (
+                len({model.attributes_.categories("kind")[[row]].indices[0] for row in model.items_.rows(items)}) == 3
+            )

@@ -115,7 +115,7 @@ def test_lists_from_the_fit_on_a_train_part_can_be_judged_by_the_held_out_pairs(
 def test_allow_ranks_everything_by_its_score_and_only_nothing_new(model, data):
     model.fit(data)
     history = data.where(data.user == data.users.rows(["u0"])[0]).on(Ids(["u0"]), data.items)
-    order = model.items.labels[np.argsort(-model.scores(history)[0], kind="stable")].tolist()
+    order = model.items_.labels[np.argsort(-model.scores(history)[0], kind="stable")].tolist()
     known = {item for user, item in cells(data) | cells(data.seen) if user == "u0"}
     assert first(model.recommend(["u0"], k=25, seen="allow")) == order
     assert first(model.recommend(["u0"], k=25, seen="only")) == [item for item in order if item in known]

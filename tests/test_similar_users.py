@@ -54,12 +54,12 @@ def test_corml_compares_histories_in_its_metric_exactly(model, data, k):
 
 def test_links_are_the_items_that_add_most(model, data):
     found = model.similar_users(["u3"], k=4)
-    X, M = data.matrix.toarray().astype(np.float64), model.user_metric().toarray()
+    X, M = data.matrix.toarray().astype(np.float64), model._user_metric().toarray()
     for other, links in zip(found.users[0], found.links[0], strict=True):
         me, them = X[model.users_.rows(["u3"])[0]], X[model.users_.rows([other])[0]]
         added = (me @ M) * them
-        best = model.items.labels[np.argsort(-added, kind="stable")[:3]].tolist()
-        assert list(links) == [item for item in best if added[model.items.rows([item])[0]] > 0]
+        best = model.items_.labels[np.argsort(-added, kind="stable")[:3]].tolist()
+        assert list(links) == [item for item in best if added[model.items_.rows([item])[0]] > 0]
 
 
 def test_somebody_with_the_same_items_is_at_distance_zero(model, data):
@@ -98,7 +98,7 @@ def test_other_models_compare_histories_by_what_is_shared(name, data):
 def test_models_with_vectors_compare_these(name, data):
     pytest.importorskip("torch")
     model = models.make(name, {"epochs": 1, "size": 4}).fit(data)
-    vectors = model.represent(data.matrix, np.arange(50)).astype(np.float64)
+    vectors = model._represent(data.matrix, np.arange(50)).astype(np.float64)
     cosines = brute_force(vectors @ vectors.T)
     found = model.similar_users(["u1"], k=3)
     users, values = expected(cosines, list(model.users_), model.users_.rows(["u1"])[0], 3)

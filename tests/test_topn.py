@@ -14,14 +14,14 @@ class Noted:
     def __init__(self, *shape):
         self.shape, self.represented, self.columns, self.lists = shape, [], [], None
 
-    def block_shape(self, X):
+    def _block_shape(self, X):
         return self.shape
 
-    def represent(self, X, users):
+    def _represent(self, X, users):
         self.represented.append((X.shape[0], None if users is None else users.tolist()))
         return np.ones(X.shape[0]) if users is None else users
 
-    def best(self, users, k, seen, allowed):
+    def _top_k(self, users, k, seen, allowed):
         return self.lists and self.lists(users, k, seen, allowed)
 
     def score_block(self, users, columns):

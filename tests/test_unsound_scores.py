@@ -41,12 +41,12 @@ class Odd(Recommender):
         return Outcome(arrays={})
 
     def score_block(self, users, columns):
-        scores = np.linspace(1, 2, len(self.items), dtype=np.float32)
-        scores[self.items.rows(["i5"])] = self.odd
+        scores = np.linspace(1, 2, len(self.items_), dtype=np.float32)
+        scores[self.items_.rows(["i5"])] = self.odd
         return np.tile(scores[columns], (users.shape[0], 1))
 
-    def closeness(self):
-        return Closeness(np.ones(len(self.items), np.float32), csr_array((len(self.items), len(self.items))))
+    def _closeness(self):
+        return Closeness(np.ones(len(self.items_), np.float32), csr_array((len(self.items_), len(self.items_))))
 
 
 def fitted(odd, items):

@@ -116,18 +116,18 @@ def test_a_refit_learns_everything_and_equals_a_fit_from_scratch(updated, data):
     assert warm.fitted_.fingerprint == cold.fitted_.fingerprint
     assert all(certificate.converged for certificate in warm.fitted_.certificates)
     assert warm.fitted_.settings == model.fitted_.settings
-    order = warm.items.rows(cold.items.labels)
+    order = warm.items_.rows(cold.items_.labels)
     np.testing.assert_allclose(warm.H_.toarray()[order][:, order], cold.H_.toarray(), atol=2e-5)
     lists = [one.recommend(["u1", "ann", "u7"], k=3) for one in (warm, cold)]
     assert lists[0].items.tolist() == lists[1].items.tolist()
-    assert "pot" in warm.items
+    assert "pot" in warm.items_
     assert warm.fitted_.added is None
     assert warm.fitted_.source["updates"][0]["new_users"] == 1
 
 
 def test_a_refit_needs_no_new_data(updated):
     again = updated.refitted()
-    assert "pot" in again.items
+    assert "pot" in again.items_
     assert again.train_.nnz == len(present(updated.fitted_))
 
 
@@ -140,7 +140,7 @@ def test_every_model_that_scores_histories_can_be_updated(name, data, new, tmp_p
     after.save(tmp_path / "m.corml")
     read = corml.read_model(tmp_path / "m.corml")
     assert read.recommend(["u1", "ann"], k=5).items.tolist() == after.recommend(["u1", "ann"], k=5).items.tolist()
-    assert "pot" in model.update(new, refit=True).items
+    assert "pot" in model.update(new, refit=True).items_
 
 
 @pytest.mark.parametrize(("name", "folds_in"), [("bpr-mf", False), ("lightgcn", True), ("recvae", True)])
@@ -275,7 +275,7 @@ def test_the_file_tells_what_was_learned_from_and_what_was_added(updated, data, 
     assert present(read.fitted_).fingerprint == present(updated.fitted_).fingerprint
     everybody = list(updated.users_)
     assert read.recommend(everybody, k=4).items.tolist() == updated.recommend(everybody, k=4).items.tolist()
-    assert "pot" in read.refitted().items
+    assert "pot" in read.refitted().items_
 
 
 def test_weights_seen_pairs_times_and_titles_survive_a_file(tmp_path):
@@ -304,7 +304,7 @@ def test_a_refit_after_an_update_knows_the_attributes_of_old_and_new_items(tmp_p
     read = corml.read_model(tmp_path / "m.corml")
     assert read.attributes_.to_frame().equals(model.attributes_.to_frame())  # nothing is learned before a refit
     for again in (updated.refitted(), read.refitted()):
-        about = again.attributes_.on(again.items)
+        about = again.attributes_.on(again.items_)
         assert dict(zip(about.items, about.numbers("price"), strict=True)) == pytest.approx(
             {"x": 1, "y": 2, "z": np.nan, "v": 4}, nan_ok=True
         )

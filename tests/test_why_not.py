@@ -76,7 +76,7 @@ def test_a_known_user_is_asked_for_by_an_id_and_all_options_count_together(model
 
 
 def known(model, user):
-    return model.items.labels[model.known_history(user)[0]]
+    return model.items_.labels[model._known_history(user)[0]]
 
 
 def test_an_item_seen_lately_is_named_as_seen_and_one_seen_long_ago_may_be_listed():

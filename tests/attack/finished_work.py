@@ -45,7 +45,7 @@ def _stop(store: Any, work: Path, stage: str) -> None:
 
 def _learned(store: Any, work: Path) -> list[list[float]]:
     model = corml.fit_store(corml.CoRML(**MODEL), store, work=work)
-    return np.asarray(model.scores([[label] for label in model.items.labels[:5]])).tolist()
+    return np.asarray(model.scores([[label] for label in model.items_.labels[:5]])).tolist()
 
 
 def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:

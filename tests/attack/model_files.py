@@ -156,7 +156,7 @@ def ask(path: Path, valid: dict[str, Any], rng: np.random.Generator) -> None:
         _command(path, valid, rng)
         return
     model = corml.read_model(path, mapped=bool(rng.random() < 0.5))
-    labels, users = list(model.items.labels[:3]), list(model.users_.labels[:3])
+    labels, users = list(model.items_.labels[:3]), list(model.users_.labels[:3])
     check_lists(model.recommend(history=[labels, []], k=5))
     if users:
         seen = mutate.choose(rng, ["exclude", "allow", "only"])

@@ -73,7 +73,7 @@ def _use(path: Path, valid: dict[str, Any], kind: int, folder: Path) -> None:
         store.interactions().fingerprint  # noqa: B018
     elif kind == 1:
         model = corml.fit_store(corml.CoRML(rank=4, adapt=False), store)
-        assert np.isfinite(model.recommend(history=[list(model.items)[:2]]).scores).all()
+        assert np.isfinite(model.recommend(history=[list(model.items_)[:2]]).scores).all()
     elif kind == 2:
         corml.recommend_to(valid["model"], folder / "lists", data=store, k=3)
     elif kind == 3:

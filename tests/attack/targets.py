@@ -64,7 +64,7 @@ def model_loader(data: bytes) -> None:
     """A model file, whose digest is put right, and one list of the model."""
     try:
         model = models.from_contents(container.unpack(rehashed(data)))
-        labels = list(model.items.labels[:2])
+        labels = list(model.items_.labels[:2])
         scores = np.asarray(model.scores([labels, []]))
     except CormlError as refusal:
         _check_sentence(refusal)

@@ -29,5 +29,5 @@ def test_the_loss_is_that_of_cml_on_the_mean_of_the_layers(tiny, layers):
 
 def test_the_vectors_that_are_compared_stay_in_the_unit_ball(tiny):
     model = models.make("l-cml", {"epochs": 30, "learning_rate": 0.5, "size": 4}).fit(tiny)
-    for table in (model.user_, model.item_, model.represent(tiny.matrix, None)):
+    for table in (model.user_, model.item_, model._represent(tiny.matrix, None)):
         assert np.linalg.norm(table, axis=1).max() <= 1 + 1e-6

@@ -79,10 +79,10 @@ def test_the_encoder_that_serves_is_the_one_that_learned():
         if name != "log_variances":
             tensor.data.copy_(torch.from_numpy(getattr(model, name + "_")))
     means, _ = recvae._encode(learner.encoder, recvae._Histories(data.matrix, torch.device("cpu")))
-    np.testing.assert_allclose(model.represent(data.matrix, None), means.detach(), atol=1e-5)
+    np.testing.assert_allclose(model._represent(data.matrix, None), means.detach(), atol=1e-5)
     scores = means @ learner.decoder["item"].T + learner.decoder["bias"]
     np.testing.assert_allclose(
-        model.score_block(model.represent(data.matrix, None), slice(0, 30)), scores.detach(), atol=1e-4
+        model.score_block(model._represent(data.matrix, None), slice(0, 30)), scores.detach(), atol=1e-4
     )
 
 
@@ -176,4 +176,4 @@ def test_an_empty_history_does_not_break_the_encoder():
     empty = data.matrix[[0]].copy()
     empty.data[:] = 0
     empty.eliminate_zeros()
-    assert np.isfinite(model.represent(empty, None)).all()
+    assert np.isfinite(model._represent(empty, None)).all()

@@ -40,7 +40,7 @@ def fresh(model):
 
 
 def everyone(model):
-    return model.represent(model.train_, np.arange(len(model.users_)))
+    return model._represent(model.train_, np.arange(len(model.users_)))
 
 
 def test_fit_returns_the_model_and_leaves_settings_and_data_alone(fitted):
@@ -58,13 +58,13 @@ def test_the_same_data_give_the_same_lists(fitted):
 
 
 def test_scores_are_finite(fitted):
-    assert np.isfinite(fitted.score_block(everyone(fitted), slice(0, len(fitted.items)))).all()
+    assert np.isfinite(fitted.score_block(everyone(fitted), slice(0, len(fitted.items_)))).all()
 
 
 def test_lists_hold_no_seen_item_no_item_twice_and_fall_in_score(fitted):
     users = list(fitted.users_.labels)
     for user, row, scores in zip(users, *(lambda r: (r.items, r.scores))(fitted.recommend(users, k=8)), strict=True):
-        seen = set(fitted.items.labels[fitted.train_[[fitted.users_.rows([user])[0]]].indices])
+        seen = set(fitted.items_.labels[fitted.train_[[fitted.users_.rows([user])[0]]].indices])
         items = [item for item in row if item is not None]
         assert not seen & set(items)
         assert len(set(items)) == len(items)
@@ -79,7 +79,7 @@ def test_batches_are_what_one_by_one_gives(fitted):
 
 def test_bands_of_items_are_pieces_of_all_scores(fitted):
     users = everyone(fitted)
-    whole = fitted.score_block(users, slice(0, len(fitted.items)))
+    whole = fitted.score_block(users, slice(0, len(fitted.items_)))
     band = fitted.score_block(users, slice(4, 9))
     np.testing.assert_allclose(band, whole[:, 4:9], rtol=1e-5, atol=1e-7)
 
@@ -101,8 +101,8 @@ def test_unfitted_models_say_so(fitted):
 
 def test_an_empty_history_gets_what_is_popular(fitted):
     lists = fitted.recommend(history=[[]], k=3)
-    order = np.argsort(-fitted.popularity, kind="stable")[:3]
-    assert lists.items[0].tolist() == fitted.items.labels[order].tolist()
+    order = np.argsort(-fitted._popularity, kind="stable")[:3]
+    assert lists.items[0].tolist() == fitted.items_.labels[order].tolist()
     assert lists.sources == ("fallback",)
     assert lists.reasons == ("most popular items: no history",)
 
@@ -129,10 +129,10 @@ def test_every_model_names_its_paper(fitted):
 
 
 def test_without_its_users_a_model_answers_histories_or_says_that_it_cannot(fitted, tmp_path):
-    path, history = tmp_path / "model.corml", [list(fitted.items.labels[[1, 4]])]
+    path, history = tmp_path / "model.corml", [list(fitted.items_.labels[[1, 4]])]
     fitted.save(path, history=False)
     loaded = corml.read_model(path)
-    if getattr(fitted, "folds_in", True):
+    if getattr(fitted, "_folds_in", True):
         lists = loaded.recommend(history=history, k=5)
         np.testing.assert_array_equal(lists.items, fitted.recommend(history=history, k=5).items)
     else:
@@ -144,16 +144,16 @@ def test_without_its_users_a_model_answers_histories_or_says_that_it_cannot(fitt
 
 
 def test_new_interactions_count_at_once_and_survive_a_file(fitted, tmp_path):
-    user, had = fitted.users_[3], set(fitted.items.labels[fitted.train_[[3]].indices])
-    new = [item for item in fitted.items.labels if item not in had][:4]
+    user, had = fitted.users_[3], set(fitted.items_.labels[fitted.train_[[3]].indices])
+    new = [item for item in fitted.items_.labels if item not in had][:4]
     after = fitted.update(Interactions.from_pairs([user, user, "somebody new", "somebody new"], new))
-    lists = after.recommend([user, "somebody new"], k=len(fitted.items))
+    lists = after.recommend([user, "somebody new"], k=len(fitted.items_))
     assert not {*had, *new[:2]} & set(lists[user])
     assert not set(new[2:]) & set(lists["somebody new"])
-    assert lists.sources == ("personal", "personal" if fitted.folds_in else "fallback")
+    assert lists.sources == ("personal", "personal" if fitted._folds_in else "fallback")
     assert "somebody new" not in fitted.users_
     after.save(tmp_path / "model.corml")
-    read = corml.read_model(tmp_path / "model.corml").recommend([user, "somebody new"], k=len(fitted.items))
+    read = corml.read_model(tmp_path / "model.corml").recommend([user, "somebody new"], k=len(fitted.items_))
     np.testing.assert_array_equal(read.items, lists.items)
 
 
@@ -176,7 +176,7 @@ def test_the_order_of_the_pairs_does_not_matter(fitted):
     order = np.random.default_rng(0).permutation(len(users))
     other = fresh(fitted).fit(Interactions.from_pairs(users[order], items[order]))
     rows, columns = other.users_.rows(data.users.labels), other.items.rows(data.items.labels)
-    scores, expected = (model.score_block(everyone(model), slice(0, len(model.items))) for model in (other, fitted))
+    scores, expected = (model.score_block(everyone(model), slice(0, len(model.items_))) for model in (other, fitted))
     np.testing.assert_allclose(scores[rows][:, columns], expected, rtol=1e-2, atol=1e-3)
 
 
@@ -208,13 +208,13 @@ def for_small_data(name):
 def test_lists_obey_their_rules(fitted):
     users = list(fitted.users_.labels)
     plain = fitted.recommend(users, k=4)
-    pushed = fitted.items.labels[0]
+    pushed = fitted.items_.labels[0]
     lists = fitted.recommend(users, k=4, diversity=0.5, boost={pushed: 1.5}, max_share=0.4)
     listed = [item for items in lists.values() for item in items]
     assert max(map(listed.count, set(listed))) <= 0.4 * len(users)
     for user, items in lists.items():
         assert len(items) == len(set(items)) == 4
-        assert not set(items) & {fitted.items[at] for at in fitted.train_[[fitted.users_.rows([user])[0]]].indices}
+        assert not set(items) & {fitted.items_[at] for at in fitted.train_[[fitted.users_.rows([user])[0]]].indices}
     diverse = fitted.recommend(users, k=4, diversity=0.5)
     assert (diverse.items[:, 0] == plain.items[:, 0]).all()
 

@@ -210,7 +210,7 @@ def without_order(model, user, options):
     """Whether the model scores all that the user may get alike, or none above zero: by all scores."""
     state, number = model.fitted_, model.users_.find([user])
     X = state.histories.pairs[number]
-    scores = model.score_block(model.represent(X, number), slice(0, len(model.items)))[0]
+    scores = model.score_block(model._represent(X, number), slice(0, len(model.items_)))[0]
     if options.get("boost"):
         assert options["boost"] == {"bi1": 2}  # which keeps a zero and equal scores of all others as they are
     may = np.delete(scores, X.indices)

@@ -31,7 +31,7 @@ def result(model, split):
 
 def brute_force(model, split, k):
     """Recall@k of each user who has test items, from a full sort of dense scores."""
-    scores = model.score_block(split.train.matrix, slice(0, len(model.items))).astype(float)
+    scores = model.score_block(split.train.matrix, slice(0, len(model.items_))).astype(float)
     scores[split.train.matrix.toarray() > 0] = -np.inf
     scores[split.valid.matrix.toarray() > 0] = -np.inf
     best = np.argsort(-scores, axis=1, kind="stable")[:, :k]

@@ -50,8 +50,8 @@ def test_degrees_come_from_the_training_part_and_so_does_the_number_of_users(sma
 def test_users_the_model_knows_are_scored_as_such_and_others_as_new(small, fixed, monkeypatch):
     without_ann = small.train.on(Ids(["bob", "cid"], kind="user"), small.train.items)
     model, scored = fixed().fit(without_ann), []
-    plain = model.represent
-    monkeypatch.setattr(model, "represent", lambda X, users: scored.extend(users) or plain(X, users))
+    plain = model._represent
+    monkeypatch.setattr(model, "_represent", lambda X, users: scored.extend(users) or plain(X, users))
     assert list(evaluate(model, small, "ndcg@3", part="valid").users) == ["ann", "bob"]
     assert scored == [-1, model.users_.rows(["bob"])[0]]
 

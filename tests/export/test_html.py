@@ -50,7 +50,7 @@ def test_the_page_says_what_it_is_of(page, small):
     model = small("corml-dial")
     assert "<title>my shop · corml studio</title>" in page
     assert contents["model"] | {"name": "my shop", "kind": "corml-dial", "version": "ab" * 8} == contents["model"]
-    assert contents["items"]["ids"] == model.items.labels.tolist()
+    assert contents["items"]["ids"] == model.items_.labels.tolist()
     assert contents["items"]["people"] == model.counts_.tolist()
     assert (contents["export"]["contents"], contents["export"]["model_digest"]) == ("model", "ab" * 32)
     assert contents["export"]["data_fingerprint"] == model.fitted_.fingerprint
@@ -70,7 +70,7 @@ def test_no_person_is_in_the_page_not_even_where_the_doctor_quotes_one(tmp_path)
 
 def _learned(model):
     pairs = model.train_.tocoo()
-    return Interactions(model.users_, model.items, pairs.row.astype("int64"), pairs.col.astype("int64"))
+    return Interactions(model.users_, model.items_, pairs.row.astype("int64"), pairs.col.astype("int64"))
 
 
 def test_a_model_file_without_people_is_exported_as_well(small, tmp_path):

@@ -26,7 +26,7 @@ IDS = [" ".join([name, *map(str, settings.values())]) for name, settings in LINE
 
 def histories(model, count=12):
     """Of one item up to nearly all, with a repeated and an unknown id; of unknown ids alone; of none; of all."""
-    rng, labels = np.random.default_rng(5), model.items.labels
+    rng, labels = np.random.default_rng(5), model.items_.labels
     drawn = [rng.choice(labels, size=size, replace=False).tolist() for size in (1, 1, 2, 3, 5, 8, 13, 21, 28)]
     return [*drawn, [*drawn[3], drawn[3][0], "nobody knows"], ["nobody knows"], [], labels.tolist()][-count - 1 :]
 
@@ -87,7 +87,7 @@ def test_ids_may_be_any_text_and_stay_what_they_are(tmp_path, to):
         for item in odd:
             agree(rows_of(done.query, history=[item], k=20), model, [item], 20)
         rows = rows_of(f"SELECT id FROM {table(to, 'items')} ORDER BY number")
-    assert [row["id"] for row in rows] == model.items.labels.tolist()
+    assert [row["id"] for row in rows] == model.items_.labels.tolist()
 
 
 def table(to, name):
@@ -98,7 +98,7 @@ def table(to, name):
 @pytest.mark.parametrize("keep", [1, 8])
 def test_the_pairs_of_an_item_are_its_largest_in_size_negative_ones_too(small, tmp_path, to, keep):
     model = small("ease", l2=1.0)
-    W = model.scores([[label] for label in model.items.labels])
+    W = model.scores([[label] for label in model.items_.labels])
     export_model(model, to, tmp_path / "few", pairs=keep)
     rows = ask(to, tmp_path / "few", f"SELECT source, target, weight FROM {table(to, 'pairs')} ORDER BY source, target")
     expected = []
@@ -127,7 +127,7 @@ def test_the_written_overlap_is_what_the_query_gives(small, tmp_path, to):
     shares = []
     with asking(to, tmp_path / "some") as rows_of:
         for user in model.users_.labels:
-            history = model.items.labels[model.known_history(user)[0]].tolist()
+            history = model.items_.labels[model._known_history(user)[0]].tolist()
             mine = {row["item"] for row in rows_of(done.query, history=history, k=5)}
             theirs = model.recommend(history=[history], k=5).values()[0]
             shares.append(len(mine & set(theirs)) / len(theirs))
@@ -146,7 +146,7 @@ def test_an_export_says_what_it_is_of_and_what_is_not_in_it(small, tmp_path, to)
     assert (facts["model"], facts["model_digest"], facts["contents"]) == ("ease", "ab" * 32, "pairs")
     assert facts["data_fingerprint"] == model.fitted_.fingerprint
     assert f'"l2": {model.settings_["l2"]}' in facts["settings"]
-    W = model.scores([[label] for label in model.items.labels])
+    W = model.scores([[label] for label in model.items_.labels])
     np.fill_diagonal(W, 0)
     kept = ask(to, tmp_path / "facts", f"SELECT COUNT(*) AS n, SUM(ABS(weight)) AS s FROM {table(to, 'pairs')}")[0]
     assert kept["n"] == int(facts["pairs"]) == 4 * 30
@@ -160,7 +160,7 @@ def test_items_have_titles_and_popularity(small, tmp_path, to):
     export_model(model, to, tmp_path / "items", pairs=1)
     rows = ask(to, tmp_path / "items", f"SELECT * FROM {table(to, 'items')} ORDER BY number")
     assert [row["users"] for row in rows] == model.counts_.tolist()
-    np.testing.assert_allclose([row["popularity"] for row in rows], model.popularity, rtol=1e-6)
+    np.testing.assert_allclose([row["popularity"] for row in rows], model._popularity, rtol=1e-6)
     assert all(row["title"] is None for row in rows)  # these data have none
 
 

@@ -92,8 +92,8 @@ def test_a_model_survives_fit_save_read_recommend_explain_and_update_on_weighted
     assert_explained(again, later)
 
     refitted = fit_again(again)
-    learned = {item for item in weeks.items.labels if item not in set(model.items.labels)}
-    assert learned & set(refitted.items.labels)
+    learned = {item for item in weeks.items.labels if item not in set(model.items_.labels)}
+    assert learned & set(refitted.items_.labels)
     assert_good(refitted.recommend([*users, *newcomers], k=10), refitted, year, weeks)
 
 
@@ -150,4 +150,4 @@ def assert_explained(model, lists):
     for row in personal:
         why = model.explain(lists.users[row], lists.items[row, 0])
         assert why.score == pytest.approx(lists.scores[row, 0], rel=2e-4, abs=2e-6)
-        assert set(why.history) <= set(model.items.labels)
+        assert set(why.history) <= set(model.items_.labels)

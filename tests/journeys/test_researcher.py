@@ -50,7 +50,7 @@ class Neighbours(Recommender):
     def score_block(self, users, columns):
         return (users @ self.votes_[:, columns]).toarray()
 
-    def contributions(self, history, target):
+    def _contributions(self, history, target):
         return {"votes": self.votes_[history][:, [target]].toarray()[:, 0].astype(np.float64)}
 
 

@@ -32,12 +32,12 @@ def test_weights_of_interactions_do_not_count():
 
 def test_corml_goes_by_its_learned_metric_which_is_a_distance_between_items():
     model = CoRML(rank=4, item_norm=0.3).fit(random_interactions(5, users=80, items=20))
-    n, W = len(model.items), model.metric_matrix("h")
+    n, W = len(model.items_), model.metric_matrix("h")
     q = np.diag(model.degrees_**0.3)  # the point of an item
     squared = np.array([[(q[i] - q[j]) @ W @ (q[i] - q[j]) for j in range(n)] for i in range(n)])
     omega = model.degrees_[0] ** 0.6 * W[0, 0]
     left, right = grid(n)
-    close = model.closeness().between(left, right).reshape(n, n)
+    close = model._closeness().between(left, right).reshape(n, n)
     others = ~np.eye(n, dtype=bool)
     np.testing.assert_allclose(squared[others], (2 * omega - 2 * close)[others], rtol=1e-5)
     assert close[others].max() > 0

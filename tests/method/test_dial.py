@@ -112,7 +112,7 @@ def test_threads_that_ask_first_all_get_finished_positions(dial):
 
 
 def test_positions_share_what_their_filter_needs(dial):
-    first, *others = (dial.at(novelty).scoring for novelty in (0, 0.5, 1))
+    first, *others = (dial.at(novelty)._scoring for novelty in (0, 0.5, 1))
     assert all(one.left is first.left and one.right is first.right and one.own is first.own for one in others)
     alone = Scoring.of(others[0].H, others[0].V, others[0].d, others[0].weights, others[0].filter)
     np.testing.assert_array_equal(alone.left, first.left)

@@ -53,13 +53,13 @@ def test_blocks_of_items_are_pieces_of_all_scores(model):
 
 def test_ranking_in_blocks_is_ranking_at_once(model, monkeypatch):
     whole = top_k(model, model.train_, 7, seen=model.train_)
-    monkeypatch.setattr(type(model), "block_shape", lambda self, X: (13, 5))
+    monkeypatch.setattr(type(model), "_block_shape", lambda self, X: (13, 5))
     np.testing.assert_array_equal(top_k(model, model.train_, 7, seen=model.train_)[0], whole[0])
 
 
 @pytest.mark.parametrize("threads", ["1", "2", "5"])
 def test_bands_in_threads_are_bands_one_after_another(model, threads, monkeypatch):
-    monkeypatch.setattr(type(model), "block_shape", lambda self, X: (7, 24))
+    monkeypatch.setattr(type(model), "_block_shape", lambda self, X: (7, 24))
     monkeypatch.setenv("CORML_THREADS", "1")
     alone = top_k(model, model.train_, 7, seen=model.train_)
     monkeypatch.setenv("CORML_THREADS", threads)
@@ -79,8 +79,8 @@ def test_people_may_ask_at_the_same_time(model):
 
 def test_contributions_sum_to_the_score(model):
     for user in model.users_.labels[:8]:
-        row = model.scores([list(model.items.labels[model.train_[[model.users_.rows([user])[0]]].indices])])[0]
-        for item, score in zip(model.items.labels, row, strict=True):
+        row = model.scores([list(model.items_.labels[model.train_[[model.users_.rows([user])[0]]].indices])])[0]
+        for item, score in zip(model.items_.labels, row, strict=True):
             why = model.explain(user, item)
             assert why.score == pytest.approx(why.contributions.sum(), abs=0)
             assert why.score == pytest.approx(float(score), rel=1e-4, abs=1e-6)
@@ -89,7 +89,7 @@ def test_contributions_sum_to_the_score(model):
 
 def test_a_training_user_folded_in_gets_the_same_list(model):
     users = list(model.users_.labels)
-    histories = [list(model.items.labels[model.train_[[row]].indices]) for row in range(len(users))]
+    histories = [list(model.items_.labels[model.train_[[row]].indices]) for row in range(len(users))]
     known, folded = model.recommend(users, k=5), model.recommend(history=histories, k=5)
     assert known.items.tolist() == folded.items.tolist()
     np.testing.assert_allclose(known.scores, folded.scores, rtol=1e-6)
@@ -113,7 +113,7 @@ def test_permuting_items_and_users_permutes_the_results(filter):
     assert shuffled.items != data.items
     exact = {"rank": 5, "ridge": 2.0, "filter": filter, "tol": 1e-7, "max_steps": 5000, "precision": "double"}
     first, second = corml.CoRML(**exact).fit(data), corml.CoRML(**exact).fit(shuffled)
-    order = second.items.rows(first.items.labels)
+    order = second.items_.rows(first.items_.labels)
     np.testing.assert_allclose(second.H_.toarray()[np.ix_(order, order)], first.H_.toarray(), atol=1e-5)
     users = list(first.users_.labels)
     np.testing.assert_allclose(first.recommend(users, k=3).scores, second.recommend(users, k=3).scores, rtol=1e-4)
@@ -269,7 +269,7 @@ def test_groups_that_never_co_occur_score_nothing_for_each_other():
     pairs += [(f"b{u}", f"y{i}") for u in range(6) for i in range(4) if u != i]
     model = corml.CoRML().fit(corml.Interactions.from_pairs(*zip(*pairs, strict=True)))
     scores = model.scores([["x0", "x1"]])[0]
-    unrelated = [label.startswith("y") for label in model.items.labels]
+    unrelated = [label.startswith("y") for label in model.items_.labels]
     assert not scores[unrelated].any()
 
 
@@ -280,7 +280,7 @@ def test_what_rounding_leaves_of_a_zero_score_is_zero(filter, monkeypatch):
     group = np.argwhere(rng.random((24, 8)) < 0.6)
     pairs = rng.permutation([(f"{name}{user}", f"{name}{item}") for name in "xyz" for user, item in group])
     model = corml.CoRML(rank=15, filter=filter).fit(corml.Interactions.from_pairs(pairs[:, 0], pairs[:, 1]))
-    unrelated = [not label.startswith("x") for label in model.items.labels]
+    unrelated = [not label.startswith("x") for label in model.items_.labels]
     assert not model.scores([["x0", "x1"]])[0, unrelated].any()
     monkeypatch.setattr("corml.models.corml.scoring.NOISE", 0)
     assert model.scores([["x0", "x1"]])[0, unrelated].any()
@@ -366,16 +366,16 @@ def test_an_item_without_users_stays_in_the_catalogue_with_a_finite_score():
     whole = random_interactions(4)
     train = whole.where(whole.item != whole.items.rows(["i3"])[0])
     model = corml.CoRML().fit(train)
-    assert "i3" in model.items
+    assert "i3" in model.items_
     assert np.isfinite(model.scores([["i1", "i3"]])).all()
-    assert not model.H_[[model.items.rows(["i3"])[0]]].nnz
+    assert not model.H_[[model.items_.rows(["i3"])[0]]].nnz
 
 
 def test_identical_items_have_identical_rows():
     pairs = [(f"u{n}", item) for n in range(9) for item in ("twin", "other twin", f"i{n % 3}")]
     model = corml.CoRML(tol=1e-7, max_steps=9000).fit(corml.Interactions.from_pairs(*zip(*pairs, strict=True)))
-    a, b = model.items.rows(["twin", "other twin"])
-    rest = [row for row in range(len(model.items)) if row not in (a, b)]
+    a, b = model.items_.rows(["twin", "other twin"])
+    rest = [row for row in range(len(model.items_)) if row not in (a, b)]
     H = model.H_.toarray()
     np.testing.assert_allclose(H[a, rest], H[b, rest], atol=1e-5)
 

@@ -160,7 +160,7 @@ def test_a_shaped_filter_explains_its_scores_and_treats_known_and_new_users_alik
     assert known.items.tolist() == new.items.tolist()
     for item, score in zip(new.items[0], new.scores[0], strict=True):
         assert model.explain(history, item).score == pytest.approx(score, rel=1e-5)
-        parts = model.contributions(row.indices.astype(np.int64), int(train.items.rows([item])[0]))
+        parts = model._contributions(row.indices.astype(np.int64), int(train.items.rows([item])[0]))
         assert sum(part.sum() for part in parts.values()) == pytest.approx(score, rel=1e-5)
 
 

@@ -82,7 +82,7 @@ def scored_with(V, H, params, split, users):
     """Scores of a fitted model whose arrays are given."""
     model = corml.CoRML.paper(**settings(params), rank=2, filter="authors", max_steps=1, tol=0).fit(split.train)
     model = with_arrays(model, V=V, H=H)
-    return model.score_block(split.train.matrix[users], slice(0, len(model.items)))
+    return model.score_block(split.train.matrix[users], slice(0, len(model.items_)))
 
 
 def unpacked(golden, n):

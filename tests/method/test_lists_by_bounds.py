@@ -33,7 +33,7 @@ def train():
 def ways(model, monkeypatch, **request):
     by_bounds = model.recommend(**request)
     with monkeypatch.context() as patch:
-        patch.setattr(Scoring, "best", lambda *_: None)
+        patch.setattr(Scoring, "top_k", lambda *_: None)
         return by_bounds, model.recommend(**request)
 
 
@@ -41,7 +41,7 @@ def assert_equal(by_bounds, scored, model, history):
     np.testing.assert_allclose(by_bounds.scores, scored.scores, rtol=2e-5, atol=2e-6)
     different = by_bounds.items != scored.items
     for row in np.flatnonzero(different.any(axis=1)):  # only items whose scores are the same may change places
-        scores = dict(zip(model.items.labels, model.scores([history[row]])[0], strict=True))
+        scores = dict(zip(model.items_.labels, model.scores([history[row]])[0], strict=True))
         for at in np.flatnonzero(different[row]):
             a, b = by_bounds.items[row, at], scored.items[row, at]
             assert scores[a] == pytest.approx(scores[b], rel=2e-5, abs=2e-6)
@@ -54,7 +54,7 @@ def some_ids(rng, labels, most):
 @pytest.mark.parametrize("settings", [{}, {"mix": 1.0}, {"rank": 8}, {"item_norm": -0.1, "filter_norm": 0.5}])
 def test_requests_of_all_kinds_have_the_lists_of_scoring_every_item(train, settings, monkeypatch):
     model, rng = CoRML(**settings).fit(train), np.random.default_rng(1)
-    labels = model.items.labels
+    labels = model.items_.labels
     for call in range(REQUESTS // PER_CALL):
         history = [some_ids(rng, labels, 300 if call % 2 else 30) for _ in range(PER_CALL)]
         request = {"history": history, "k": int(rng.integers(1, 501 if call % 3 else 20))}
@@ -68,7 +68,7 @@ def test_requests_of_all_kinds_have_the_lists_of_scoring_every_item(train, setti
 def test_so_it_is_at_every_position_of_the_dial(train, monkeypatch):
     dial, rng = CoRML.dial(train, (-0.1, 0.0, 0.1)), np.random.default_rng(2)
     for call in range(REQUESTS // PER_CALL):
-        history = [some_ids(rng, dial.items.labels, 40) for _ in range(PER_CALL)]
+        history = [some_ids(rng, dial.items_.labels, 40) for _ in range(PER_CALL)]
         novelty = call % 3 / 2
         lists = ways(dial, monkeypatch, history=history, k=int(rng.integers(1, 40)), novelty=novelty)
         assert_equal(*lists, dial.at(novelty), history)
@@ -77,7 +77,7 @@ def test_so_it_is_at_every_position_of_the_dial(train, monkeypatch):
 def test_similar_items_come_the_same_way(train, monkeypatch):
     model, items = CoRML().fit(train), ["3", "77", "500"]
     by_bounds = model.similar(items, k=25)
-    monkeypatch.setattr(Scoring, "best", lambda *_: None)
+    monkeypatch.setattr(Scoring, "top_k", lambda *_: None)
     assert_equal(by_bounds, model.similar(items, k=25), model, [[item] for item in items])
 
 
@@ -86,50 +86,50 @@ def chosen(train, monkeypatch):
     """A model that chooses, and for which a catalogue of 800 items is not small."""
     monkeypatch.undo()
     monkeypatch.setattr("corml.models.corml.scoring.SMALL", 0)
-    return CoRML().fit(train).scoring
+    return CoRML().fit(train)._scoring
 
 
 def test_long_lists_are_made_by_scoring_every_item(chosen, train):
     one = train.matrix[:1]
     longest = one.shape[1] // ITEMS_PER_PLACE
-    assert chosen.best(one, longest, one, None) is not None
-    assert chosen.best(one, longest + 1, one, None) is None
+    assert chosen.top_k(one, longest, one, None) is not None
+    assert chosen.top_k(one, longest + 1, one, None) is None
 
 
 def test_so_are_lists_of_a_small_catalogue(chosen, train, monkeypatch):
     one = train.matrix[:1]
     for small, by_bounds in ((chosen.right.size, True), (chosen.right.size + 1, False)):
         monkeypatch.setattr("corml.models.corml.scoring.SMALL", small)
-        assert (chosen.best(one, 1, one, None) is not None) == by_bounds
+        assert (chosen.top_k(one, 1, one, None) is not None) == by_bounds
 
 
 def test_so_are_lists_of_many_where_bounds_would_spare_little(chosen, train):
     many = train.matrix[:200]
     one_item = csr_array(np.eye(1, many.shape[1], dtype=np.float32)[[0] * 200])
-    assert chosen.best(many, 1, many, None) is None
-    assert chosen.best(many, 1, many, one_item) is not None
+    assert chosen.top_k(many, 1, many, None) is None
+    assert chosen.top_k(many, 1, many, one_item) is not None
 
 
 @pytest.mark.parametrize("filter", ["elementwise", "authors"])
 def test_clipped_filters_have_no_bounds(train, filter):
     history = train.matrix[:1]
-    assert CoRML(filter=filter).fit(train).scoring.best(history, 1, history, None) is None
+    assert CoRML(filter=filter).fit(train)._scoring.top_k(history, 1, history, None) is None
 
 
 @pytest.mark.parametrize("filter", ["factored", "elementwise", "authors"])
 def test_the_short_way_to_one_list_gives_the_list(filter):
     data = random_interactions(3, 200, 120, 9)
     model = corml.CoRML(rank=8, filter=filter).fit(data)
-    rng, n = np.random.default_rng(0), len(model.items)
+    rng, n = np.random.default_rng(0), len(model.items_)
     for size, k, limit in ((1, 10, None), (20, 10, None), (20, 200, None), (5, 10, 40), (5, 60, 40)):
         history, excluded = rng.choice(n, size, replace=False), rng.choice(n, 7)
         allowed = None if limit is None else np.unique(rng.choice(n, limit))
         width = min(k, n)
-        lists = model.best_of_one(history, width, np.append(history, excluded), allowed)
+        lists = model._top_k_of_one(history, width, np.append(history, excluded), allowed)
         if filter != "factored":
             assert lists is None
             continue
-        labels = model.items.labels
+        labels = model.items_.labels
         expected = model.recommend(
             history=[labels[history]],
             k=k,

@@ -40,7 +40,7 @@ def test_distance_is_the_mahalanobis_form(model, part):
     p[history] = d[history] ** -t
     q = np.zeros(len(d))
     q[target] = d[target] ** t
-    labels = model.items.labels
+    labels = model.items_.labels
     found = model.distance(list(labels[history]), labels[target], part=part)
     assert found == pytest.approx(np.sqrt((p - q) @ W @ (p - q)), rel=1e-6)
 
@@ -64,9 +64,9 @@ def test_the_triangle_inequality_holds(model, part):
 def test_among_unseen_items_the_order_of_distances_is_the_order_of_scores(model):
     """Conclusion 1 of the paper."""
     for user in model.users_.labels[:10]:
-        explained = {item: model.explain(user, item).parts["h"].sum() for item in model.items.labels}
-        seen = {model.items.labels[i] for i in model.train_[[model.users_.rows([user])[0]]].indices}
-        unseen = [item for item in model.items.labels if item not in seen]
+        explained = {item: model.explain(user, item).parts["h"].sum() for item in model.items_.labels}
+        seen = {model.items_.labels[i] for i in model.train_[[model.users_.rows([user])[0]]].indices}
+        unseen = [item for item in model.items_.labels if item not in seen]
         scores = np.array([explained[item] for item in unseen])
         squared = np.array([model.distance(user, item) for item in unseen]) ** 2
         np.testing.assert_allclose(squared - squared[0], -2 * (scores - scores[0]), atol=1e-5 * squared.max())
@@ -75,8 +75,8 @@ def test_among_unseen_items_the_order_of_distances_is_the_order_of_scores(model)
 def test_an_item_of_the_history_is_nearer_than_its_score_alone_says(model):
     """Finding 2 of the paper: a positive margin ω d^{-2t}… separates items a person met."""
     user = model.users_.labels[0]
-    seen = model.items.labels[model.train_[[0]].indices[0]]
-    stranger = next(item for item in model.items.labels if item not in model.items.labels[model.train_[[0]].indices])
+    seen = model.items_.labels[model.train_[[0]].indices[0]]
+    stranger = next(item for item in model.items_.labels if item not in model.items_.labels[model.train_[[0]].indices])
     score = {item: model.explain(user, item).parts["h"].sum() for item in (seen, stranger)}
     residual = (model.distance(user, seen) ** 2 - model.distance(user, stranger) ** 2) / 2
     assert residual < score[stranger] - score[seen]

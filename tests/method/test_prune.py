@@ -107,7 +107,7 @@ def test_pairs_that_stay_take_over_from_those_that_go():
     assert after.report()["pruned"] == after.pruned
     assert before.objective < after.objective < 0
     assert small.H_.sum() > cut.sum()
-    small.check_state()
+    small._check_state()
 
 
 def test_a_model_can_be_asked_to_stay_small(data):

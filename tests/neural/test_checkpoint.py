@@ -44,7 +44,7 @@ def stop_in(epoch, step=1):
 
 
 def assert_same(model, other):
-    for name in model.state():
+    for name in model._declared_arrays():
         np.testing.assert_array_equal(model.fitted_.arrays[name], other.fitted_.arrays[name])
 
 

@@ -39,7 +39,7 @@ def by_hand(model):
 def test_scores_are_products_or_distances(name, fitted):
     model = fitted[name]
     assert model.DISTANCE == (name in ("cml", "l-cml", "dpcml"))
-    users = model.represent(model.train_, np.arange(len(model.user_)))
+    users = model._represent(model.train_, np.arange(len(model.user_)))
     np.testing.assert_allclose(model.score_block(users, slice(0, 15)), by_hand(model), atol=1e-5)
 
 
@@ -53,11 +53,11 @@ def test_similar_items_are_near_in_angle_or_distance(name, fitted):
         V /= np.linalg.norm(V, axis=1, keepdims=True)
         near = V @ V.T
     np.fill_diagonal(near, -np.inf)
-    lists = model.similar(list(model.items.labels), k=4)
+    lists = model.similar(list(model.items_.labels), k=4)
     for row, (items, scores) in enumerate(zip(lists.items, lists.scores, strict=True)):
         np.testing.assert_allclose(scores, np.sort(near[row])[::-1][:4], atol=1e-5)
-        np.testing.assert_allclose(near[row, model.items.rows(items)], scores, atol=1e-5)
-    assert lists.users == tuple(model.items.labels)
+        np.testing.assert_allclose(near[row, model.items_.rows(items)], scores, atol=1e-5)
+    assert lists.users == tuple(model.items_.labels)
 
 
 @pytest.mark.parametrize("name", NO_FOLD_IN)
@@ -77,7 +77,7 @@ def test_a_user_without_training_pairs_is_a_new_user():
     history, _, _ = split.part("test")
     rows = np.flatnonzero(history.user_degrees)
     np.testing.assert_array_equal(
-        model.represent(history.matrix[rows], rows), model.represent(history.matrix[rows], np.full(len(rows), -1))
+        model._represent(history.matrix[rows], rows), model._represent(history.matrix[rows], np.full(len(rows), -1))
     )
 
 
@@ -103,7 +103,7 @@ def test_known_users_and_users_without_a_history_may_ask_together(name, fitted):
     X = model.train_[[0, 1, 2]].copy()
     X.data[: X.indptr[1]] = 0
     X.eliminate_zeros()
-    vectors = model.represent(X, np.array([-1, 1, 2]))
+    vectors = model._represent(X, np.array([-1, 1, 2]))
     np.testing.assert_array_equal(vectors[1:], model.user_[[1, 2]])
     assert not vectors[0].any()
 
@@ -133,7 +133,7 @@ def test_a_new_user_has_the_vector_of_a_node_with_nothing_of_its_own(name, layer
     expected = np.sum(tables[1:], axis=0)[:users] / (layers if name == "simgcl" else layers + 1)
     if name == "l-cml":
         expected = clipped(expected)
-    vectors = model.represent(model.train_, None)
+    vectors = model._represent(model.train_, None)
     np.testing.assert_allclose(vectors, expected, atol=1e-5)
     if name == "simgcl":  # whose mean has no layer 0: new users lose nothing
         np.testing.assert_allclose(vectors, model.user_, atol=1e-5)

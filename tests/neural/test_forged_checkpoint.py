@@ -222,5 +222,5 @@ def test_what_was_not_changed_is_taken(name, honest, tmp_path):
         make(name, epochs=1).fit(PARTS.train, valid=PARTS.valid, checkpoint=tmp_path / "ck")
     resumed = make(name).fit(PARTS.train, valid=PARTS.valid, checkpoint=tmp_path / "ck")
     straight = make(name).fit(PARTS.train, valid=PARTS.valid)
-    for array in straight.state():
+    for array in straight._declared_arrays():
         np.testing.assert_array_equal(resumed.fitted_.arrays[array], straight.fitted_.arrays[array])

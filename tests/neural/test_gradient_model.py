@@ -59,7 +59,7 @@ def test_the_resolved_settings_give_the_same_model(name, parts):
         assert (model.negatives, resolved.negatives) == (None, 10)
     again = type(model)(**resolved).fit(parts.train)
     assert dict(again.settings_) == dict(resolved)
-    for array in model.state():
+    for array in model._declared_arrays():
         np.testing.assert_array_equal(again.fitted_.arrays[array], model.fitted_.arrays[array])
 
 

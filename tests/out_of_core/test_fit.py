@@ -90,7 +90,7 @@ def test_a_model_fitted_on_a_store_can_be_saved_updated_and_asked(store, tmp_pat
     again = corml.read_model(tmp_path / "model.corml")
     users = list(model.users_)[:50]
     assert again.recommend(users).items.tolist() == model.recommend(users).items.tolist()
-    history = [list(model.items)[:3]]
+    history = [list(model.items_)[:3]]
     assert len(again.recommend(history=history).items[0]) == 10
 
 

@@ -57,7 +57,7 @@ def split_of(users):
 
 def test_an_evaluation_keeps_five_bytes_of_a_place_in_a_list(monkeypatch):
     """Four of the item and one of the hit; scores, larger numbers and what metrics need are those of some users."""
-    monkeypatch.setattr(corml.Popularity, "block_shape", lambda self, X: (1000, ITEMS))
+    monkeypatch.setattr(corml.Popularity, "_block_shape", lambda self, X: (1000, ITEMS))
     monkeypatch.setattr(measure, "BLOCK", 1000)
     monkeypatch.setattr("corml.evaluation.metrics._lists.COUNTED", 1000)
 

@@ -81,7 +81,7 @@ def test_users_are_ranked_in_the_blocks_of_all_together(fitted, parts_of, monkey
     model, split, heights = fitted("ease", "ratio"), parts_of("ratio"), {}
     monkeypatch.setenv("CORML_THREADS", "1")  # blocks in their order
     monkeypatch.setattr(in_pieces, "AT_ONCE", 100)
-    monkeypatch.setattr(type(model), "block_shape", lambda self, X: (X.shape[0] // 40, X.shape[1]))
+    monkeypatch.setattr(type(model), "_block_shape", lambda self, X: (X.shape[0] // 40, X.shape[1]))
     for name, one in (("store", split), ("memory", split.interactions())):
         seen = heights.setdefault(name, [])
         monkeypatch.setattr(

@@ -130,7 +130,7 @@ def test_some_people_are_those_of_all_interactions(shop, in_memory):
 
 def test_a_model_without_vectors_for_new_users_says_so(in_memory, shop, tmp_path, monkeypatch):
     model = corml.CoRML(rank=4, max_steps=5).fit(in_memory.where(in_memory.user % 2 == 0).compact())
-    monkeypatch.setattr(type(model), "folds_in", False)
+    monkeypatch.setattr(type(model), "_folds_in", False)
     corml.recommend_to(model, tmp_path / "lists", data=shop, k=3)
     lists = lists_in(tmp_path / "lists")
     new = lists.filter(~pl.col("user").is_in(list(model.users_)) & pl.col("user").is_in(list(in_memory.users)))

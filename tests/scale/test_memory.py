@@ -22,7 +22,7 @@ from corml.outofcore.lists import sizes
 from corml.splits import _ranks
 
 in_pieces.AT_ONCE, sizes.PIECE, sizes.PIECES, _ranks.HELD = 1000, 1000, 2, 10_000
-corml.Popularity.block_shape = lambda self, X: (500, X.shape[1])
+corml.Popularity._block_shape = lambda self, X: (500, X.shape[1])
 
 def anonymous():
     with open("/proc/self/status") as lines:

@@ -196,7 +196,7 @@ def test_figures_are_those_of_one_process(parts_of, two, how, rules, monkeypatch
     tasks = []
     send = Dask._submit
     monkeypatch.setattr(Dask, "_submit", lambda self, task: (tasks.append(task), send(self, task))[1])
-    monkeypatch.setattr(type(fitted), "block_shape", lambda self, X: (20, X.shape[1]))
+    monkeypatch.setattr(type(fitted), "_block_shape", lambda self, X: (20, X.shape[1]))
     made = corml.evaluate(fitted, split, METRICS, rules=rules, cluster=two)
     alone = corml.evaluate(fitted, split, METRICS, rules=rules)
     assert made.means == alone.means

@@ -33,11 +33,11 @@ def test_a_list_is_that_of_the_library_at_the_position_that_was_asked_for(shelf,
         answer = handlers.recommend(shelf, schema.Recommend(history=history, k=7, novelty=novelty, **limits))
         expected = model.recommend(history=[history], k=7, **limits)
         np.testing.assert_allclose([item.score for item in answer.items], expected.scores[0], atol=1e-6)
-        exact = dict(zip(model.items.labels, model.scores([history])[0], strict=True))
+        exact = dict(zip(model.items_.labels, model.scores([history])[0], strict=True))
         for rank, item in enumerate(answer.items, 1):
             assert item.rank == rank
             assert item.score == pytest.approx(exact[item.item], abs=1e-6)
-            assert item.popularity == pytest.approx(model.popularity[model.items.find([item.item])[0]])
+            assert item.popularity == pytest.approx(model._popularity[model.items_.find([item.item])[0]])
         listed = {item.item for item in answer.items}
         assert len(listed) == 7
         assert not listed & set(limits.get("exclude", []))
@@ -81,7 +81,7 @@ def test_conditions_count_in_why_not_too(shelf):
     history, target = ["i1", "i2"], "i21"
     answer = handlers.why_not(shelf, schema.WhyNot(history=history, item=target, only={"genre": "odd"}, k=3))
     model = model_of(shelf)
-    barred = {label for label in model.items if int(label[1:]) % 2 == 0} | set(history)
+    barred = {label for label in model.items_ if int(label[1:]) % 2 == 0} | set(history)
     assert (answer.rank, answer.of) == brute_force(model, history, target, barred)[:2]
     even = handlers.why_not(shelf, schema.WhyNot(history=history, item="i20", only={"genre": "odd"}, k=3))
     assert even.verdict == "not in only"
@@ -209,8 +209,8 @@ def test_what_a_model_cannot_answer_is_refused(shelf, work, request_, status):
 def brute_force(model, history, target, barred):
     """Rank, number of items in the race, and score, by sorting all scores."""
     scores = model.scores([history])[0]
-    row = int(model.items.find([target])[0])
-    race = [n for n, label in enumerate(model.items.labels) if label not in barred or n == row]
+    row = int(model.items_.find([target])[0])
+    race = [n for n, label in enumerate(model.items_.labels) if label not in barred or n == row]
     order = sorted(race, key=lambda n: (-scores[n], n))
     return order.index(row) + 1, len(race), float(scores[row]), [scores[n] for n in order if n != row]
 
@@ -222,7 +222,7 @@ def test_why_not_is_what_sorting_everything_finds(shelf, name, novelty):
     model = shelf[name].at(position.get("novelty"))
     rng = np.random.default_rng(1)
     for history in histories(12, seed=3):
-        target = str(rng.choice([label for label in model.items.labels if label not in history]))
+        target = str(rng.choice([label for label in model.items_.labels if label not in history]))
         answer = handlers.why_not(
             shelf, schema.WhyNot(history=history, item=target, k=5, lifts=20, model=name, **position)
         )
@@ -232,10 +232,10 @@ def test_why_not_is_what_sorting_everything_finds(shelf, name, novelty):
         assert answer.score == pytest.approx(score, abs=1e-6)
         assert answer.verdict == ("listed" if rank <= 5 else "below")
         assert answer.needed == pytest.approx(listed[-1].score, abs=1e-6)
-        assert answer.support == model.counts_[model.items.find([target])[0]]
+        assert answer.support == model.counts_[model.items_.find([target])[0]]
         assert sum(one.contribution for one in answer.contributions) == pytest.approx(score, abs=1e-6)
         every = {}
-        for added in set(model.items.labels) - {*history, target}:
+        for added in set(model.items_.labels) - {*history, target}:
             longer = [*history, added]
             then, _, score_then, _ = brute_force(model, longer, target, set(longer))
             every[added] = then, score_then - score
@@ -243,7 +243,7 @@ def test_why_not_is_what_sorting_everything_finds(shelf, name, novelty):
             assert lift.rank_then == every[lift.item][0]
             assert lift.gain == pytest.approx(every[lift.item][1], abs=1e-6)
         gaining = [rank for rank, gain in every.values() if gain > 1e-6]
-        assert len(gaining) < TRIED or len(model.items) < TRIED + 20
+        assert len(gaining) < TRIED or len(model.items_) < TRIED + 20
         if answer.lifts:  # of a small catalogue nothing is left out: the best there is stands first
             assert answer.lifts[0].rank_then == min(gaining)
             assert [one.rank_then for one in answer.lifts] == sorted(one.rank_then for one in answer.lifts)
@@ -266,8 +266,8 @@ def test_an_item_that_may_not_be_listed_gets_the_reason_and_the_rank_it_would_ha
     barred = {
         "seen": set(history),
         "excluded": {*history, "i7"},
-        "not in only": set(model.items.labels) - {"i8", "i9"} | set(history),
-        "not seen": set(model.items.labels) - set(history),
+        "not in only": set(model.items_.labels) - {"i8", "i9"} | set(history),
+        "not seen": set(model.items_.labels) - set(history),
     }[verdict]
     rank, of, score, _ = brute_force(model, history, more["item"], barred)
     assert (answer.rank, answer.of) == (rank, of)
@@ -279,7 +279,7 @@ def test_why_not_for_a_known_user_keeps_out_what_the_user_has(shelf):
     model = model_of(shelf)
     answer = handlers.why_not(shelf, schema.WhyNot(user="u1", item="i50", k=3))
     row = model.users_.find(["u1"])[0]
-    own = model.items.labels[model.train_[[row]].indices].tolist()
+    own = model.items_.labels[model.train_[[row]].indices].tolist()
     rank, of, score, _ = brute_force(model, own, "i50", set(own))
     assert (answer.rank, answer.of, answer.score) == (rank, of, pytest.approx(score, abs=1e-6))
 
@@ -287,8 +287,8 @@ def test_why_not_for_a_known_user_keeps_out_what_the_user_has(shelf):
 def test_why_not_without_a_history_is_about_popularity(shelf):
     answer = handlers.why_not(shelf, schema.WhyNot(item="i30", k=3))
     model = model_of(shelf)
-    order = sorted(range(len(model.items)), key=lambda n: (-model.popularity[n], n))
-    assert answer.rank == order.index(int(model.items.find(["i30"])[0])) + 1
+    order = sorted(range(len(model.items_)), key=lambda n: (-model._popularity[n], n))
+    assert answer.rank == order.index(int(model.items_.find(["i30"])[0])) + 1
     assert (answer.source, answer.contributions) == ("fallback", [])
     lift = answer.lifts[0]
     assert lift.rank_then == brute_force(model, [lift.item], "i30", {lift.item})[0]
@@ -313,10 +313,10 @@ def test_a_list_without_a_preference_is_the_fallback_both_ways(tmp_path):
         assert answer.source == "fallback"
         assert answer.reason == "most popular items: the model scores all of them alike"
         listed = [one.item for one in answer.items]
-        assert [one.score for one in answer.items] == model.popularity[model.items.find(listed)].tolist()
-        other = next(item for item in model.items.labels if item not in {*listed, "x", "y"})
+        assert [one.score for one in answer.items] == model._popularity[model.items_.find(listed)].tolist()
+        other = next(item for item in model.items_.labels if item not in {*listed, "x", "y"})
         why = handlers.why_not(shelf, schema.WhyNot(k=3, item=other, **whom))
         assert (why.source, why.verdict) == ("fallback", "below")
-        assert why.score == model.popularity[model.items.find([other])[0]]
+        assert why.score == model._popularity[model.items_.find([other])[0]]
         assert why.rank > 3
     assert handlers.recommend(shelf, schema.Recommend(history=["i1"], k=3)).source == "personal"

@@ -43,7 +43,7 @@ def test_the_rules_that_keep_an_item_out_are_those_without_which_the_library_lis
     model, said = model_of(shelf), set()
     for history in histories(4, seed=5):
         by_rules = listed_by(model, history, k=6, **rules)
-        for target in (label for label in model.items.labels if label not in history):
+        for target in (label for label in model.items_.labels if label not in history):
             asked = {"history": history, "item": target, "k": 6, "lifts": 0}
             answer = handlers.why_not(shelf, schema.WhyNot(**asked, **rules))
             said.add(answer.verdict)
@@ -71,11 +71,11 @@ def test_with_a_little_more_than_the_score_needed_an_item_is_listed_and_with_a_l
     model, tried = model_of(shelf), 0
     original = type(model).score_block
     for history in histories(3, seed=6):
-        for target in [label for label in model.items.labels if label not in history][::4]:
+        for target in [label for label in model.items_.labels if label not in history][::4]:
             answer = handlers.why_not(shelf, schema.WhyNot(history=history, item=target, k=6, lifts=0, **rules))
             if answer.verdict == "listed":
                 continue
-            row = int(model.items.find([target])[0])
+            row = int(model.items_.find([target])[0])
             for change, expected in ((1e-3, True), (-1e-3, False)):
                 wanted = answer.needed + change * abs(answer.needed)
 
@@ -87,7 +87,7 @@ def test_with_a_little_more_than_the_score_needed_an_item_is_listed_and_with_a_l
 
                 with monkeypatch.context() as patch:
                     patch.setattr(type(model), "score_block", scored)
-                    patch.setattr(type(model), "best", lambda *_: None)
+                    patch.setattr(type(model), "_top_k", lambda *_: None)
                     assert (target in listed_by(model, history, k=6, **rules)) == expected
                 tried += 1
     assert tried > 20
@@ -128,9 +128,9 @@ def test_a_boost_counts_in_the_rank_and_the_score_stays_the_models_own(shelf):
     assert pushed.score == plain.score
     assert pushed.boost == 3
     scores = model.scores([history])[0].copy()
-    row = int(model.items.find([target])[0])
+    row = int(model.items_.find([target])[0])
     scores[row] *= 3 if scores[row] > 0 else 1 / 3
-    race = [n for n, label in enumerate(model.items.labels) if label not in history]
+    race = [n for n, label in enumerate(model.items_.labels) if label not in history]
     assert pushed.rank == sorted(race, key=lambda n: (-scores[n], n)).index(row) + 1
 
 

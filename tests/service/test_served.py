@@ -16,13 +16,13 @@ from corml.service.served import Shelf, load
 
 
 def test_a_model_whose_short_way_lies_is_not_served(folder, monkeypatch):
-    honest = CoRML.best_of_one
+    honest = CoRML._top_k_of_one
 
     def swapped(model, history, k, seen, allowed):
         columns, scores = honest(model, history, k, seen, allowed)
         return np.roll(columns, 1), scores
 
-    monkeypatch.setattr(CoRML, "best_of_one", swapped)
+    monkeypatch.setattr(CoRML, "_top_k_of_one", swapped)
     with pytest.raises(ModelFileError, match="not those of the items"):
         load("m", str(folder / "plain.corml"))
 
@@ -30,7 +30,7 @@ def test_a_model_whose_short_way_lies_is_not_served(folder, monkeypatch):
         columns, scores = honest(model, history, k + 1, seen, allowed)
         return columns[1:], scores[1:]
 
-    monkeypatch.setattr(CoRML, "best_of_one", second_best)
+    monkeypatch.setattr(CoRML, "_top_k_of_one", second_best)
     with pytest.raises(ModelFileError, match="not made of the best items"):
         load("m", str(folder / "plain.corml"))
 

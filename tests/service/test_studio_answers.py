@@ -41,9 +41,9 @@ def test_a_map_is_made_in_the_background_and_lists_what_is_best_known_meanwhile(
 def test_what_is_near_on_the_map_is_near_by_the_model(ready):
     chart = atlas.of(ready["dial"]).result()
     for position in (0, 7, 19):
-        item = ready["dial"].model.items.labels[chart.rows[position]]
+        item = ready["dial"].model.items_.labels[chart.rows[position]]
         similar = handlers.similar(ready, handlers.schema.Similar(item=item, k=5, model="dial")).items
-        labels = [ready["dial"].model.items.labels[chart.rows[at]] for at in chart.nearest[position][:5]]
+        labels = [ready["dial"].model.items_.labels[chart.rows[at]] for at in chart.nearest[position][:5]]
         assert labels == [one.item for one in similar]
 
 

@@ -36,7 +36,7 @@ def is_mapped(array):
 
 
 def answers(model):
-    return model.recommend(history=[model.items.labels[:3].tolist()], k=5).items.tolist()
+    return model.recommend(history=[model.items_.labels[:3].tolist()], k=5).items.tolist()
 
 
 def test_arrays_and_ids_of_an_opened_model_are_pages_of_its_file(fitted, path):

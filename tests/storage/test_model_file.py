@@ -98,7 +98,7 @@ def test_how_a_solver_went_step_by_step_is_not_kept(fitted, path):
 
 def test_every_array_comes_back_bit_by_bit(model, path):
     back = saved(model, path)
-    for name in ("train", "counts", *model.state()):
+    for name in ("train", "counts", *model._declared_arrays()):
         one, other = getattr(model, name + "_"), getattr(back, name + "_")
         if one is None:  # optional: there are no new items
             assert other is None
@@ -117,7 +117,7 @@ def test_answers_are_the_same_after_reading(model, path):
     back = saved(model, path)
     assert_same_answers(model, back, users=list(model.users_.labels))
     assert_same_answers(model, back, history=[[ODD[0]], [], ["nobody knows this"]], k=3)
-    assert np.array_equal(model.popularity, back.popularity)
+    assert np.array_equal(model._popularity, back._popularity)
 
 
 def test_saving_what_was_read_makes_the_same_file(model, path):
@@ -133,7 +133,7 @@ def test_a_file_without_histories_names_no_user_and_answers_histories(model, pat
     assert not any(name.startswith(("users", "train")) for name in container.unpack(content).arrays)
     assert len(back.users_) == 0
     assert back.train_.shape == model.train_.shape
-    assert np.array_equal(model.popularity, back.popularity)
+    assert np.array_equal(model._popularity, back._popularity)
     assert_same_answers(model, back, history=[[ODD[0], ODD[3]], []])
     with pytest.raises(UsageError, match="saved without its users"):
         back.recommend(["u20"])

@@ -165,7 +165,7 @@ def test_lists_of_other_models_are_those_of_the_library(new_page, page_of, name)
     page = new_page(page_of(model)).open()
     is_dial = hasattr(model, "at")
     rng = np.random.default_rng(1)
-    liked = [item for item in model.items.labels if not item.startswith("b")]
+    liked = [item for item in model.items_.labels if not item.startswith("b")]
     for novelty in (0, 1 / 6, 0.5, 0.83, 1) if is_dial else (None,):  # 1/6: half-way between two of four positions
         how = {"novelty": novelty} if is_dial else {}
         for size, seen in itertools.product((1, 4, 20), ("exclude", "allow", "only")):

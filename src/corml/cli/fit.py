@@ -211,7 +211,7 @@ def _learn(
 
 def _check_can_evaluate(recommender: Recommender, split: Split, job: task.Task) -> None:
     learned = split.train.user_degrees[split.train.users.rows(job.users)] > 0
-    if isinstance(recommender, EmbeddingModel) and not recommender.folds_in and not learned.all():
+    if isinstance(recommender, EmbeddingModel) and not recommender._folds_in and not learned.all():
         raise UsageError(
             f"{recommender.NAME} has no vector for {np.sum(~learned):,} users of the test part, because they are not "
             "in the train part: choose another split, or a model that scores histories."

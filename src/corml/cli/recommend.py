@@ -149,7 +149,7 @@ def recommend(
             lists = [loaded.recommend(history=histories, k=k, **limits)]
     else:
         requested = [*listed, *(loaded.users_.labels if all_users else [])]
-        _require_memory(len(requested) * list_length(k, loaded.items), as_text=as_json or kind in ("", ".json"))
+        _require_memory(len(requested) * list_length(k, loaded.items_), as_text=as_json or kind in ("", ".json"))
         lists = list(_for_users(loaded, requested, k, limits))
     _deliver(lists, out, kind, as_json)
     _remark(lists)
@@ -197,7 +197,7 @@ def _for_users(
         if limits["max_share"] is not None:  # a share is one of all lists
             yield loaded.recommend(requested, k=k, **limits, progress=show)
             return
-        piece = users_at_a_time(list_length(k, loaded.items))
+        piece = users_at_a_time(list_length(k, loaded.items_))
         for at in range(0, len(requested), piece):
             yield loaded.recommend(requested[at : at + piece], k=k, **limits)
             show("recommend", min(at + piece, len(requested)), len(requested))

@@ -110,7 +110,7 @@ def _tell(model: Recommender, record: Mapping[str, Any], refit: bool) -> None:
             "learns them"
         )
     if isinstance(model, EmbeddingModel) and not refit:
-        new = "are scored by their histories" if model.folds_in else "get the most popular items"
+        new = "are scored by their histories" if model._folds_in else "get the most popular items"
         tell(
             f"note: the vectors that {model.NAME} has of its users stay as they were until --refit: what is added only "
             f"stays out of their lists, and new users {new}"

@@ -14,7 +14,7 @@ __all__ = ["early_stopping"]
 
 def early_stopping(model: "Recommender", split: Split) -> dict[str, Interactions]:
     """What to give to `fit` besides the train part; nothing where no user of the valid part can be scored."""
-    history = split.valid_history if isinstance(model, GradientModel) and model.folds_in else None
+    history = split.valid_history if isinstance(model, GradientModel) and model._folds_in else None
     known = split.train if history is None else history
     if not (known.user_degrees[split.valid.user] > 0).any():
         return {}

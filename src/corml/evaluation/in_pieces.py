@@ -86,13 +86,13 @@ class Known:
     def of(cls, model: "Recommender", split: StoreSplit, part: str) -> Self:
         """Count, in one walk through the split."""
         entries = learners = 0
-        degrees, notes = np.zeros(len(model.items), dtype=np.int64), dict[str, int]()
+        degrees, notes = np.zeros(len(model.items_), dtype=np.int64), dict[str, int]()
         ids: list[NDArray[Any]] = []
         for piece in split.pieces():
-            rows = Rows.of(piece, part, model.items)
+            rows = Rows.of(piece, part, model.items_)
             history = rows.history if model.LEARNS_WEIGHTS else counted(rows.history)
             entries += history.nnz
-            degrees += on_items(piece.train, model.items).item_degrees
+            degrees += on_items(piece.train, model.items_).item_degrees
             learners += int((piece.train.user_degrees > 0).sum())
             notes = {what: notes.get(what, 0) + count for what, count in rows.notes.items()}
             ids.append(rows.users.astype(TEXT))
@@ -105,7 +105,7 @@ class Known:
 def _blocks(model: "Recommender", known: Known, k: int, rules: ListRules | None) -> tuple[tuple[int, int], int]:
     """The shape of blocks of scores if all users were ranked at once, and a whole number of blocks of users."""
     whole = cast(csr_array, known)  # blocks go by the shape and the entries of the histories, not by themselves
-    shape = height, _ = model.block_shape(whole)
+    shape = height, _ = model._block_shape(whole)
     if rules is not None:
         from corml.recommend.rerank import Ranking, Reranker
 
@@ -141,7 +141,7 @@ class Pieces:
 
     def _tasks(self, first: int, last: int) -> Iterator[Task]:
         """These users as tasks of a step each; the last has fewer."""
-        items, known = self.model.items, self.known
+        items, known = self.model.items_, self.known
         about: dict[str, Any] = {"items": items, "split": self.split, "part": self.part}
         about |= {"degrees": known.degrees, "n_users": known.learners, "shared": {}}
         about["train"] = lambda: on_items(self.split.train.interactions(), items).matrix

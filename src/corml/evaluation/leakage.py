@@ -44,7 +44,7 @@ def _learned(model: "Recommender", targets: Interactions) -> int:
     """How many of these pairs the model was fitted on."""
     rows = model.fitted_.users.find(targets.users)
     known = rows_or_none(model.train_, rows)
-    there = targets.on(targets.users, model.items)
+    there = targets.on(targets.users, model.items_)
     return int(np.count_nonzero(filled(known, there.user, there.item)))
 
 

@@ -88,7 +88,7 @@ def evaluate(
     split = split if targets is None else judged(split, targets)
     parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
     chosen = rules if rules is not None and rules.any else None
-    longest = min(max(metric.k for metric in parsed), len(model.items))
+    longest = min(max(metric.k for metric in parsed), len(model.items_))
     if not isinstance(split, StoreSplit) and (cluster is not None or work is not None):
         raise UsageError("cluster and work are for the split of a store: corml.split(store, …, out=FOLDER).")
     if cluster is not None and any(callable(one) for one in ([metrics] if callable(metrics) else metrics)):
@@ -105,7 +105,7 @@ def evaluate(
                 gather = partial(gathered, cluster=cluster, work=work)
             measured = in_pieces.measured(model, split, part, parsed, longest, chosen, report, gather)
         return _result(*measured, bootstrap, name=model.NAME, rules=str(rules or ""))
-    job = task.make(split, part, model.items)
+    job = task.make(split, part, model.items_)
     warn_of_leakage(model, split, part)
     with shown(progress) as report, timed("evaluate %s on %s users of %s", model.NAME, len(job.users), part):
         best = ranked_lists(model, job, longest, chosen, report)

@@ -356,7 +356,7 @@ class LearnedArray(Generic[T]):
     def __get__(self, model: Any, owner: type) -> Any:
         if model is None:
             return self
-        model.check_fitted()
+        model._check_fitted()
         return model.fitted_.arrays.get(self.name)
 
     def __set__(self, model: object, value: object) -> None:

@@ -46,18 +46,18 @@ class FittedModel:
             setattr(self, name, value)
         return self
 
-    def state(self) -> Mapping[str, LearnedArray[Any]]:
+    def _declared_arrays(self) -> Mapping[str, LearnedArray[Any]]:
         """The arrays of a model file by name, as the class declares them."""
         classes = [vars(one) for one in reversed(type(self).__mro__)]
         return {array.name: array for one in classes for array in one.values() if isinstance(array, LearnedArray)}
 
-    def check_fitted(self) -> None:
+    def _check_fitted(self) -> None:
         """Refuse to answer before `fit`."""
         if "fitted_" not in vars(self):
             raise NotFittedError(type(self).__name__)
 
     def _state(self) -> Fitted:
-        self.check_fitted()
+        self._check_fitted()
         state: Fitted = self.fitted_
         return state
 
@@ -67,11 +67,9 @@ class FittedModel:
         return self._state().resolved
 
     @property
-    def items(self) -> Ids:
+    def items_(self) -> Ids:
         """The catalogue."""
         return self._state().items
-
-    items_ = items
 
     @property
     def users_(self) -> Ids:
@@ -109,7 +107,7 @@ class FittedModel:
         return Attributes(state.items) if state.attributes is None else state.attributes
 
     @property
-    def popularity(self) -> NDArray[np.float32]:
+    def _popularity(self) -> NDArray[np.float32]:
         """Share of the training users of each item."""
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
 

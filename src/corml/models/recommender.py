@@ -50,7 +50,7 @@ class Recommender(FittedModel, ABC):
 
     A subclass is a dataclass of settings with two methods: `_fit` learns arrays from the binary users × items matrix,
     and `score_block` scores users. It declares its arrays with `learned(…)`: name, type and shape. Users are the rows
-    of their histories, unless `represent` makes something else of them.
+    of their histories, unless `_represent` makes something else of them.
 
     `fit` sets one attribute, the frozen `fitted_`. Everything else is read from it, so the settings a model was fitted
     with are those it scores and saves with: one that is changed afterwards counts for the next fit.
@@ -60,7 +60,7 @@ class Recommender(FittedModel, ABC):
     CITATION: ClassVar[str] = ""
     PLAN: ClassVar[type[Plan]] = Plan
     LEARNS_WEIGHTS: ClassVar[bool] = False  # whether it fits `call.R`, and scores histories with their weights
-    HELD_IN_SEARCH: ClassVar[tuple[str, ...]] = ()  # settings that the first trial of a search may choose for all
+    _HELD_IN_SEARCH: ClassVar[tuple[str, ...]] = ()  # settings that the first trial of a search may choose for all
 
     def fit(self, train: Interactions, *, valid: Interactions | None = None, progress: Asked = None) -> Self:
         """Learn from interactions; settings are checked first, the data are left alone.
@@ -126,7 +126,7 @@ class Recommender(FittedModel, ABC):
     def _fit(self, call: FitCall) -> Outcome:
         """Learn the declared arrays."""
 
-    def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+    def _represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
         """What stands for users when they are scored, one row each: here their histories, whether known or new.
 
         `users` are the row numbers of known users, −1 for a new (fold-in) user of whom only the history is known.
@@ -135,41 +135,41 @@ class Recommender(FittedModel, ABC):
 
     @abstractmethod
     def score_block(self, users: Any, columns: slice) -> NDArray[np.float32]:
-        """Scores of users, as `represent` gives them, for a range of items."""
+        """Scores of users, as `_represent` gives them, for a range of items."""
 
     @property
-    def folds_in(self) -> bool:
+    def _folds_in(self) -> bool:
         """Whether users it did not learn from are scored by their histories; most models do."""
         return True
 
-    def best(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+    def _top_k(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists of users where a model can do without scoring every item; most cannot."""
         return None
 
-    def best_of_one(
+    def _top_k_of_one(
         self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
     ) -> Lists | None:
         """The list of one new user by item numbers, each once, where a model has a short way to it; most have none."""
         return None
 
-    def check_state(self) -> None:
+    def _check_state(self) -> None:
         """Raise ModelFileError if the learned arrays cannot come from a fit: called before a save, after a load."""
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
         """How many rows and columns of scores to make at a time."""
         return block_of(*X.shape)
 
     # --- search for settings -----------------------------------------------------------------------------------------
 
     @classmethod
-    def shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
+    def _shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
         """What fits of the same data can share while some settings are searched, as arguments of `fit`; most nothing.
 
         A fit with it must give the same model whatever was fitted before.
         """
         return {}
 
-    def held_in_search(self, searched: Collection[str]) -> dict[str, Any]:
+    def _held_in_search(self, searched: Collection[str]) -> dict[str, Any]:
         """Settings that keep what this fit chose for itself, so that no setting of a search changes another one."""
         return {}
 
@@ -182,7 +182,7 @@ class Recommender(FittedModel, ABC):
         """
         from corml.data import load_items  # which reads files
 
-        state, about = self._state(), load_items(table).on(self.items)
+        state, about = self._state(), load_items(table).on(self.items_)
         changed = copy.copy(self)
         changed.fitted_ = replace(state, attributes=about, titles={**state.titles, **about.titles})
         return changed
@@ -191,7 +191,7 @@ class Recommender(FittedModel, ABC):
     def new_items_(self) -> Ids:
         """The items that nobody had when the model was fitted and that are scored by what they are like."""
         link = self._link()
-        return Ids([]) if link is None else self.items.take(np.diff(link.indptr) > 0)
+        return Ids([]) if link is None else self.items_.take(np.diff(link.indptr) > 0)
 
     def _link(self) -> csr_array | None:
         """What new items are like, where a model that can score them has some: it declares the array `link_`."""
@@ -225,9 +225,9 @@ class Recommender(FittedModel, ABC):
 
     def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
         """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
-        X = requests.histories(self.items, history, weighted=self.LEARNS_WEIGHTS).matrix
+        X = requests.histories(self.items_, history, weighted=self.LEARNS_WEIGHTS).matrix
         requests.require_memory_of_scores(*X.shape)
-        scores = self.score_block(self.represent(X, None), slice(0, len(self.items)))
+        scores = self.score_block(self._represent(X, None), slice(0, len(self.items_)))
         check_finite(scores, "These scores")
         return scores
 
@@ -274,12 +274,12 @@ class Recommender(FittedModel, ABC):
         scores; `diversity` from 0 to 1 puts items into a list that are far from each other; `max_per={"genre": 2}`
         limits the items of a category in a list; `max_share=0.05` the share of these lists that an item is in.
         """
-        self.check_fitted()
+        self._check_fitted()
         about_known: dict[str, Any] = {"seen": seen, "hide_events": hide_events, "exclude_recent": exclude_recent}
         candidates = Candidates(exclude=exclude, only=only, now=now, **about_known)
         rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
         request = candidates.request(self, users, history, unknown)
-        width = requests.list_length(k, self.items, lists=len(request.names))
+        width = requests.list_length(k, self.items_, lists=len(request.names))
         limits = candidates.limits(self, request)
         with shown(progress) as report:
             if rules.any:
@@ -290,13 +290,13 @@ class Recommender(FittedModel, ABC):
             ranked = top_k(self, request.matrix, width, **known, progress=report)
         return requests.answer(self, request, limits, *ranked, k=k)
 
-    def closeness(self) -> "Closeness":
+    def _closeness(self) -> "Closeness":
         """How close two items are, for diverse lists: by their training users, unless the model has a metric."""
         return self._state().closeness_by_users
 
     def similar(self, items: Labels | str, k: int = 10) -> SimilarItems:
         """Items most associated with an item: the list of a user whose history is that item alone, for each item."""
-        targets, _ = required(self.items, items, "similar")
+        targets, _ = required(self.items_, items, "similar")
         lists = self.recommend(history=[[item] for item in targets], k=k)
         return requests.similar_items(lists, targets)
 
@@ -312,22 +312,22 @@ class Recommender(FittedModel, ABC):
         CoRML compares histories in its own metric, so that different items count which it associates; models that have
         a vector for each user compare these; the others compare histories by the items they share.
         """
-        self.check_fitted()
+        self._check_fitted()
         return neighbours.similar_users(self, users, history, k, once=lambda make: self._derive(make, "users"))
 
-    def user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+    def _user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
         """What users are compared by, one row each: here their histories."""
         return X
 
-    def user_metric(self) -> csr_array | None:
+    def _user_metric(self) -> csr_array | None:
         """How much two items count when histories are compared, positive semi-definite; None: only shared ones do."""
         return None
 
     def explain(self, history: Labels | str | int, item: Hashable) -> Explanation:
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         cited = cite(self._state(), history, weighted=self.LEARNS_WEIGHTS)
-        target = row_of(self.items, item)
-        parts, labels = cited.multiplied(self.contributions(cited.items, target)), self.items.labels
+        target = row_of(self.items_, item)
+        parts, labels = cited.multiplied(self._contributions(cited.items, target)), self.items_.labels
         check_finite(sum(parts.values(), np.zeros(len(cited.items))).sum(), "An explanation")
         about = cited.strengths, cited.kinds, cited.ages, new_items.like(self._link(), target, labels)
         return Explanation(labels[target], tuple(labels[cited.items]), parts, cited.unknown, self.titles_, *about)
@@ -341,18 +341,18 @@ class Recommender(FittedModel, ABC):
         """
         from corml.recommend.why_not import why_not  # and a file of its own for each part of the answer
 
-        self.check_fitted()
+        self._check_fitted()
         return why_not(self, history, item, k=k, lifts=lifts, **options)
 
-    def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to the target's score, by part; for models that are linear in the history."""
         raise UsageError(
             f"{type(self).__name__} does not score item by item of a history, so there is nothing to explain."
         )
 
-    def known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
+    def _known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """Item numbers of a list of items (each once) or of a known user, and the ids the model does not know."""
-        return requests.history_of(self.items, self._state().histories, history)
+        return requests.history_of(self.items_, self._state().histories, history)
 
     def save(
         self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None

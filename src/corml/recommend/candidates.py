@@ -37,10 +37,10 @@ class Candidates:
         self, model: "Recommender", users: Sequence[Hashable] | str | None, history: Any, unknown: str | None = None
     ) -> Request:
         """Whose lists, with what these options need to know of everybody."""
-        how = {"weighted": model.LEARNS_WEIGHTS, "folds_in": model.folds_in}
+        how = {"weighted": model.LEARNS_WEIGHTS, "folds_in": model._folds_in}
         return requests.resolve(model.fitted_, users, history, rule=self.rule, unknown=unknown, **how)
 
     def limits(self, model: "Recommender", request: Request) -> Limits:
         """The items that each list may have."""
         chosen = filters.choice(model.attributes_, self.only, self.exclude, self.now)
-        return requests.limits(model.items, request, chosen.exclude, chosen.only, self.rule, chosen.mask)
+        return requests.limits(model.items_, request, chosen.exclude, chosen.only, self.rule, chosen.mask)

@@ -110,7 +110,7 @@ def similar_users(
     if not len(now.users):
         raise UsageError("This model file was saved without its users: there is nobody to compare with.")
     named, own = (None, None) if users is None else required(now.users, users, "users")
-    how: dict[str, Any] = {"weighted": model.LEARNS_WEIGHTS, "folds_in": model.folds_in}
+    how: dict[str, Any] = {"weighted": model.LEARNS_WEIGHTS, "folds_in": model._folds_in}
     asked = requests.resolve(state, named, history, unknown="error", **how)
     lists, width = len(asked.names), min(int(k), len(now.users))
     if lists * width > requests.FEW:
@@ -122,11 +122,11 @@ def similar_users(
 
     def prepare() -> Alike:
         matrix, learned, _ = requests.scored_by(state, np.arange(len(now.users)), **how)
-        rows = model.user_rows(matrix, learned)
-        return Alike.of(now.users, state.items, state.titles, rows, model.user_metric())
+        rows = model._user_rows(matrix, learned)
+        return Alike.of(now.users, state.items, state.titles, rows, model._user_metric())
 
     own = np.full(lists, -1) if own is None else own
-    return once(prepare).nearest(asked.names, model.user_rows(asked.matrix, asked.users), own, int(k))
+    return once(prepare).nearest(asked.names, model._user_rows(asked.matrix, asked.users), own, int(k))
 
 
 @dataclass(frozen=True, eq=False)

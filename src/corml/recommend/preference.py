@@ -50,16 +50,16 @@ def with_a_preference(
 
 def _are_alike(model: "Recommender", request: "Request", bounds: "Limits", rows: NDArray[np.intp]) -> NDArray[np.bool_]:
     """Whether all items that a row may have score the same, or the best of several zero."""
-    histories, may = request.matrix[rows], np.ones((len(rows), len(model.items)), dtype=bool)
+    histories, may = request.matrix[rows], np.ones((len(rows), len(model.items_)), dtype=bool)
     histories.sort_indices()
     if bounds.allowed is not None:
         allowed = bounds.allowed if bounds.allowed.shape[0] == 1 else bounds.allowed[rows]
         may &= allowed.toarray() != 0
     seen = bounds.seen[rows]
     may[rows_of(seen), seen.indices] = False
-    users = model.represent(histories, None if request.users is None else request.users[rows])
+    users = model._represent(histories, None if request.users is None else request.users[rows])
     high, low = np.full(len(rows), -np.inf, np.float32), np.full(len(rows), np.inf, np.float32)
-    width = model.block_shape(histories)[1]
+    width = model._block_shape(histories)[1]
     for start in range(0, may.shape[1], width):
         columns = slice(start, min(start + width, may.shape[1]))
         scores = model.score_block(users, columns)

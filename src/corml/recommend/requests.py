@@ -261,10 +261,10 @@ def answer(
         request = with_a_preference(model, request, bounds, columns, scores)
     cold = np.flatnonzero(np.diff(request.matrix.indptr) == 0)
     if len(cold) and fallback:
-        columns[cold], scores[cold] = _popular(model.popularity, bounds, cold, columns.shape[1])
+        columns[cold], scores[cold] = _popular(model._popularity, bounds, cold, columns.shape[1])
     check_lists(columns, scores)
     missing = columns < 0
-    labels = model.items.labels[np.maximum(columns, 0)]
+    labels = model.items_.labels[np.maximum(columns, 0)]
     labels[missing] = None
     reasons = [
         _reason(request, bounds, row, int(missing[row].sum()), columns.shape[1], k) for row in range(len(columns))

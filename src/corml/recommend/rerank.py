@@ -49,7 +49,7 @@ def recommended(
     """The answer to a request, by rules. Its scores are the model's own, also of boosted items."""
     ranking = Ranking.of(model, request.matrix, request.users, limits.seen, limits.allowed, rules=rules)
     factors = ranking.factors
-    listed = ranked(ranking, requests.list_length(k, model.items), rules, request.names, progress)
+    listed = ranked(ranking, requests.list_length(k, model.items_), rules, request.names, progress)
     columns, scores, boosts = listed.columns, listed.scores, None
     if factors is not None:
         boosts = np.where(columns < 0, np.nan, factors[np.maximum(columns, 0)]).astype(np.float32)
@@ -65,7 +65,7 @@ def recommended(
 def ranked(ranking: "Ranking", k: int, rules: ListRules, names: Sequence[str], progress: Progress = silent) -> "Listed":
     """Lists of k items by rules."""
     model = ranking.model
-    closeness = model.closeness() if rules.diversity > 0 else None
+    closeness = model._closeness() if rules.diversity > 0 else None
     categories = rules.categories(model.attributes_)
     return Reranker(ranking, k, rules, closeness, categories, progress).lists(names)
 
@@ -105,7 +105,7 @@ class Ranking:
         rules: ListRules,
     ) -> Self:
         """Candidates with what rules do to their scores."""
-        return cls(model, X, users, seen, allowed, rules.factors(model.items, model.attributes_))
+        return cls(model, X, users, seen, allowed, rules.factors(model.items_, model.attributes_))
 
     def best(self, rows: Rows, width: int, lost: csr_array | None = None) -> Lists:
         """The best candidates of rows by score, −1 after the last; `lost` are more items that they may not have."""
@@ -122,7 +122,7 @@ class Ranking:
     def _sorted(self, X: csr_array, users: Rows | None, seen: csr_array, allowed: csr_array | None) -> Lists:
         """All candidates: then sorting is faster than inserting."""
         scorer, items = _Scorer(self), X.shape[1]
-        represented, width = scorer.represent(X, users), scorer.block_shape(X)[1]
+        represented, width = scorer._represent(X, users), scorer._block_shape(X)[1]
         edges = [*range(0, items, width), items]
         parts = [scorer.score_block(represented, slice(a, b)) for a, b in pairwise(edges)]
         scores = np.concatenate(parts, axis=1)
@@ -144,23 +144,23 @@ class _Scorer:
     def __init__(self, ranking: Ranking) -> None:
         self.ranking, self.model = ranking, ranking.model
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
-        return self.model.block_shape(X)
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
+        return self.model._block_shape(X)
 
-    def represent(self, X: csr_array, users: Rows | None) -> tuple[Any, NDArray[np.intp]]:
-        return self.model.represent(X, users), np.flatnonzero(np.diff(X.indptr) == 0)
+    def _represent(self, X: csr_array, users: Rows | None) -> tuple[Any, NDArray[np.intp]]:
+        return self.model._represent(X, users), np.flatnonzero(np.diff(X.indptr) == 0)
 
-    def best(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+    def _top_k(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         represented, cold = users
         if self.ranking.factors is not None or len(cold):
             return None  # the model's own way knows nothing of either
-        return self.model.best(represented, k, seen, allowed)
+        return self.model._top_k(represented, k, seen, allowed)
 
     def score_block(self, users: Any, columns: slice) -> Scores:
         represented, cold = users
         block = np.require(self.model.score_block(represented, columns), requirements="W")
         if len(cold):
-            block[cold] = self.model.popularity[columns]
+            block[cold] = self.model._popularity[columns]
         if self.ranking.factors is not None:
             factors = self.ranking.factors[columns]
             pushed = np.flatnonzero(factors != 1)

@@ -25,17 +25,17 @@ Lists = tuple[NDArray[np.int64], NDArray[np.float32]]
 class Scorer(Protocol):
     """What ranking needs of a model."""
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
         """How many rows and columns of scores to make at a time for these histories."""
 
-    def best(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
-        """Lists of users, as `represent` gives them, by a way of the model's own; None: score every item."""
+    def _top_k(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+        """Lists of users, as `_represent` gives them, by a way of the model's own; None: score every item."""
 
-    def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+    def _represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
         """What stands for these users when scores are made: one row each."""
 
     def score_block(self, users: Any, columns: slice) -> NDArray[np.float32]:
-        """Scores of users, as `represent` gives them, for a range of items."""
+        """Scores of users, as `_represent` gives them, for a range of items."""
 
 
 def block_of(rows: int, columns: int, *, max_rows: int = 1 << 16) -> tuple[int, int]:
@@ -89,16 +89,16 @@ def top_bands(
     """
     from corml.linalg.topk import TopK
 
-    height, width = shape or model.block_shape(X)
+    height, width = shape or model._block_shape(X)
     starts = range(0, X.shape[0], height), range(0, X.shape[1], width)
     report = _counter(progress, len(starts[0]) * len(starts[1]))
 
     def ranked(band: int) -> Lists:
         part = slice(band * height, (band + 1) * height)
         rows = X[part]
-        represented = model.represent(rows, None if users is None else users[part])
+        represented = model._represent(rows, None if users is None else users[part])
         limits = _sorted_rows(seen, part), _sorted_rows(allowed, part)
-        lists = model.best(represented, k, *limits)
+        lists = model._top_k(represented, k, *limits)
         if lists is not None:
             report(len(starts[1]))
             return lists

@@ -77,7 +77,7 @@ def explain(shelf: Shelf, request: schema.Explain) -> schema.ExplainAnswer:
     _check_whom(request)
     model, target = served.at(request.novelty), served.row(labels([request.item])[0])
     rows, score = contributions(model, request, target)
-    item = model.items.labels[target]
+    item = model.items_.labels[target]
     return schema.ExplainAnswer(
         model=served.name,
         model_version=served.version,
@@ -93,7 +93,7 @@ def similar(shelf: Shelf, request: schema.Similar) -> schema.SimilarAnswer:
     """Items most associated with an item: the list of a history that is this item alone."""
     served = shelf[request.model]
     model, target = served.at(request.novelty), served.row(labels([request.item])[0])
-    item = model.items.labels[target]
+    item = model.items_.labels[target]
     query = schema.Query(history=[item], k=request.k, novelty=request.novelty)
     found, _ = one_list(served, query)
     return schema.SimilarAnswer(
@@ -115,13 +115,13 @@ def distance(shelf: Shelf, request: schema.Distance) -> schema.DistanceAnswer:
     if not hasattr(model, "distance"):
         raise Refusal(422, "This model has no metric: only corml and corml-dial do.")
     known, unknown = known_items(model, request)
-    item = model.items.labels[target]
+    item = model.items_.labels[target]
     return schema.DistanceAnswer(
         model=served.name,
         model_version=served.version,
         item=item,
         part=request.part,
-        distance=float(model.distance(model.items.labels[known].tolist(), item, part=request.part)),
+        distance=float(model.distance(model.items_.labels[known].tolist(), item, part=request.part)),
         unknown=unknown,
     )
 

@@ -53,9 +53,9 @@ def _short(served: Served, model: Recommender, query: Limited) -> OneList | None
     if passed_on(query):
         return None
     history = labels(query.history)
-    rows = model.items.numbers(history)
+    rows = model.items_.numbers(history)
     distinct = sorted({row for row in rows if row >= 0})
-    if not distinct or query.k > len(model.items):
+    if not distinct or query.k > len(model.items_):
         return None
     seen = known = np.array(distinct)
     allowed = None
@@ -65,7 +65,7 @@ def _short(served: Served, model: Recommender, query: Limited) -> OneList | None
     if query.only is not UNSET:
         allowed = np.unique(served.rows(labels(query.only)))
         allowed = allowed[allowed >= 0]
-    found = model.best_of_one(known, query.k, seen, allowed)
+    found = model._top_k_of_one(known, query.k, seen, allowed)
     if found is None or found[0][-1] < 0 or found[1][0] == found[1][-1]:  # of equal scores the library says more
         return None
     unknown = [label for label, row in zip(history, rows, strict=True) if row < 0] + unknown_limits(model, query)
@@ -103,12 +103,12 @@ def unknown_limits(model: Recommender, query: Limited) -> list[str]:
     given = [one for ids in (query.exclude, query.only) if isinstance(ids, list) for one in labels(ids)]
     boost = getattr(query, "boost", UNSET)
     given += [] if boost is UNSET else [name for name, factor in boost.items() if not isinstance(factor, Mapping)]
-    return [one for one, row in zip(given, model.items.find(given), strict=True) if row < 0]
+    return [one for one, row in zip(given, model.items_.find(given), strict=True) if row < 0]
 
 
 def _known(model: Recommender, given: Any) -> list[str]:
     """The ids that the model knows; the answer names the others."""
-    return [one for one, row in zip(labels(given), model.items.find(labels(given)), strict=True) if row >= 0]
+    return [one for one, row in zip(labels(given), model.items_.find(labels(given)), strict=True) if row >= 0]
 
 
 def _recommended(model: Recommender, group: list[Limited], *, known: bool, k: int) -> Recommendations:
@@ -116,7 +116,7 @@ def _recommended(model: Recommender, group: list[Limited], *, known: bool, k: in
     if "exclude" not in how and any(query.exclude is not UNSET for query in group):
         how["exclude"] = [[] if query.exclude is UNSET else _known(model, query.exclude) for query in group]
     if "only" not in how and any(query.only is not UNSET for query in group):
-        everything = model.items.labels.tolist() if any(query.only is UNSET for query in group) else []
+        everything = model.items_.labels.tolist() if any(query.only is UNSET for query in group) else []
         how["only"] = [everything if query.only is UNSET else _known(model, query.only) for query in group]
     with refusing(how, known=known):
         if known:
@@ -190,7 +190,7 @@ def _cannot(known: bool) -> str:
 def _listed(model: Recommender, lists: Recommendations, row: int, k: int, ignored: list[str]) -> OneList:
     there = lists.items[row] != np.array(None)
     items = lists.items[row][there].tolist()
-    columns = model.items.find(items)
+    columns = model.items_.find(items)
     personal = lists.sources[row] == PERSONAL
     unknown = [*lists.unknown[row], *ignored] or UNSET
     reason = lists.reasons[row] or UNSET
@@ -229,9 +229,9 @@ def explained(model: Recommender, answer: OneList, whom: Whom) -> None:
         answer.history = []
         return
     known = cited(model, whom)
-    answer.history = model.items.labels[known.items].tolist()
+    answer.history = model.items_.labels[known.items].tolist()
     for item in answer.items:
-        target = int(model.items.find([item.item])[0])
+        target = int(model.items_.find([item.item])[0])
         parts = parts_of(model, known, target)
         item.parts = {name: values.tolist() for name, values in parts.items()}
 
@@ -239,7 +239,7 @@ def explained(model: Recommender, answer: OneList, whom: Whom) -> None:
 def parts_of(model: Recommender, known: Cited, target: int) -> Mapping[str, NDArray[np.float64]]:
     """Contributions by part, with the strengths of a known user's items."""
     try:
-        return known.multiplied(model.contributions(known.items, target))
+        return known.multiplied(model._contributions(known.items, target))
     except UsageError:
         raise Refusal(422, "This model does not score item by item, so there is nothing to explain.") from None
 
@@ -249,7 +249,7 @@ def contributions(model: Recommender, whom: Whom, target: int) -> tuple[list[Con
     known = cited(model, whom)
     parts = parts_of(model, known, target)
     total = sum(parts.values(), np.zeros(len(known.items)))
-    items, titles = model.items.labels[known.items], model.titles_
+    items, titles = model.items_.labels[known.items], model.titles_
     rows = [
         Contribution(
             item=items[at],

@@ -73,7 +73,7 @@ class Served:
 
     def rows(self, labels: list[str]) -> NDArray[np.int64]:
         """Item numbers; −1 where there is none."""
-        return self.model.items.find(labels)
+        return self.model.items_.find(labels)
 
     def row(self, label: str) -> int:
         """The number of an item that must be known."""
@@ -130,7 +130,7 @@ def load(name: str, path: str, *, known_as: str | None = None) -> Served:
         quick = _self_test(model) <= QUICK
         _warm(model)
         best_known = np.argsort(-model.counts_, kind="stable").tolist()
-        lookup = Lookup(model.items.labels.tolist(), model.titles_, best_known)
+        lookup = Lookup(model.items_.labels.tolist(), model.titles_, best_known)
         explains = _explains(model)
         return Served(name, model, contents.digest, quick, lookup, explains, written=written, path=known_as or path)
 
@@ -138,29 +138,29 @@ def load(name: str, path: str, *, known_as: str | None = None) -> Served:
 def _check_ids(model: Recommender) -> None:
     """Ids come and go as JSON in UTF-8, which has no place for half of a character; no file that we read has any."""
     try:
-        "\n".join(model.items.labels).encode()
+        "\n".join(model.items_.labels).encode()
     except UnicodeEncodeError:
         raise ModelFileError("It has an item whose id is no text in UTF-8, which no request can name.") from None
 
 
 def _warm(model: Recommender) -> None:
     """Ask in every way there is, so that no kernel is compiled while somebody waits."""
-    labels, k = model.items.labels[:3].tolist(), min(3, len(model.items))
+    labels, k = model.items_.labels[:3].tolist(), min(3, len(model.items_))
     listed = {"exclude": labels[:1]}, {"only": labels}, {"seen": "allow"}
     limits: tuple[dict[str, Any], ...] = ({}, *listed, {"diversity": 0.5}, {"boost": {labels[0]: 2.0}})
     singles: tuple[list[list[str]], ...] = ([[]], [labels[:1]])
     for history, how in [*itertools.product(singles, limits), ([labels[:1]] * MANY, {})]:
         with contextlib.suppress(UsageError):
             model.recommend(history=history, k=k, **how)
-    rows = model.items.find(labels)
-    model.best_of_one(rows[:1], k, rows[:1], rows)
+    rows = model.items_.find(labels)
+    model._top_k_of_one(rows[:1], k, rows[:1], rows)
     if len(model.users_):
         model.recommend([model.users_.labels[0]], k=k)
 
 
 def _explains(model: Recommender) -> bool:
     try:
-        model.contributions(np.array([0]), 0)
+        model._contributions(np.array([0]), 0)
     except UsageError:
         return False
     return True
@@ -179,16 +179,16 @@ def _self_test(model: Recommender) -> float:
 def _probes(model: Recommender) -> list[list[str]]:
     """Histories that depend on the catalogue alone: items drawn as they are used, so that rare ones are among them."""
     rng = np.random.default_rng(0)
-    n, counts = len(model.items), model.counts_ + 1.0
+    n, counts = len(model.items_), model.counts_ + 1.0
     sizes = [min(n, PROBE_ITEMS[probe % len(PROBE_ITEMS)]) for probe in range(PROBES)]
-    return [model.items.labels[rng.choice(n, size, replace=False, p=counts / counts.sum())].tolist() for size in sizes]
+    return [model.items_.labels[rng.choice(n, size, replace=False, p=counts / counts.sum())].tolist() for size in sizes]
 
 
 def _test_one(model: Recommender, history: list[str]) -> float:
-    rows, width = model.items.find(history), min(10, len(model.items))
+    rows, width = model.items_.find(history), min(10, len(model.items_))
     try:
         begun = time.perf_counter()
-        short = model.best_of_one(rows, width, rows, None)
+        short = model._top_k_of_one(rows, width, rows, None)
         short_took = time.perf_counter() - begun
         general = model.recommend(history=[history], k=width)
         took = time.perf_counter() - begun
@@ -196,7 +196,7 @@ def _test_one(model: Recommender, history: list[str]) -> float:
     except UsageError:  # a model of known users only has no lists for histories
         return 0.0
     listed = [item for item in general.items[0] if item is not None]
-    _compare(scores, rows, model.items.find(listed), general.scores[0][: len(listed)])
+    _compare(scores, rows, model.items_.find(listed), general.scores[0][: len(listed)])
     if short is None:
         return took
     there = short[0] >= 0

@@ -12,7 +12,7 @@ __all__ = ["why_not"]
 def why_not(served: Served, query: WhyNot) -> WhyNotAnswer:
     """Answer the question."""
     model = served.at(query.novelty)
-    item = model.items.labels[served.row(labels([query.item])[0])]
+    item = model.items_.labels[served.row(labels([query.item])[0])]
     known = query.user is not UNSET
     whom = labels([query.user])[0] if known else labels(query.history)
     how = options_of(model, query)

@@ -73,7 +73,7 @@ class Objective:
             if self._shared and memory.budget() < ROOM:
                 self._shared.clear()
                 memory.release()
-            self._shared[at] = self.model.shared_by_fits(self.parts[at].train, self.space)
+            self._shared[at] = self.model._shared_by_fits(self.parts[at].train, self.space)
         return self._shared[at]
 
 

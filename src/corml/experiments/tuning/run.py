@@ -219,7 +219,7 @@ class _Search:
             outcome = {"state": COMPLETE, "score": scored.score}
             if trial.number == 0:
                 self.objective.defaults = scored.values
-                held = scored.model.held_in_search(self.space)
+                held = scored.model._held_in_search(self.space)
                 outcome |= {"held": held, "point": point_near(self.model, self.space, scored.model.settings_)}
         except _Pruned:
             outcome = {"state": PRUNED, "score": max(curve.values()) if self.objective.metric == METRIC else None}

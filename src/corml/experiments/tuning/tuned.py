@@ -56,7 +56,7 @@ class Tuned:
         if self.model not in models.names():  # a class of one's own, which nothing finds by its name
             return dict(best.settings)
         first, kind = self.trials[0].point, models.get(self.model)
-        derived = {name for name, spec in declared(kind).items() if spec.default is None} - {*kind.HELD_IN_SEARCH}
+        derived = {name for name, spec in declared(kind).items() if spec.default is None} - {*kind._HELD_IN_SEARCH}
         kept = {name for name in derived & {*self.searched} if name in first and best.point.get(name) == first[name]}
         return {name: value for name, value in best.settings.items() if name not in kept}
 

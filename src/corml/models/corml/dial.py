@@ -55,7 +55,7 @@ class NoveltyDial(Recommender):
 
     V_ = learned(np.ndarray, "items", None)
     degrees_ = learned(np.ndarray, "items")
-    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
+    _link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
 
     item_norms: Sequence[float] = setting(
         (-0.2, -0.1, 0.0, 0.1, 0.2), NORMS, symbol="t", help="positions of the dial, novel to popular"
@@ -64,10 +64,10 @@ class NoveltyDial(Recommender):
         None, optional(SHARED, "the defaults"), help="CoRML settings that all positions share"
     )
 
-    def state(self) -> Mapping[str, LearnedArray[Any]]:
+    def _declared_arrays(self) -> Mapping[str, LearnedArray[Any]]:
         """One H for each position beside what they share."""
         norms = self.fitted_.settings.item_norms if "fitted_" in vars(self) else self.item_norms
-        return {**super().state(), **{f"H{position}": MATRIX for position in range(len(norms))}}
+        return {**super()._declared_arrays(), **{f"H{position}": MATRIX for position in range(len(norms))}}
 
     def _fit(self, call: FitCall) -> Outcome:
         if "item_norm" in (self.of or {}):
@@ -105,7 +105,7 @@ class NoveltyDial(Recommender):
 
     def at(self, novelty: float) -> Recommender:
         """The position for a novelty between 0 (popular) and 1 (novel), as a CoRML."""
-        self.check_fitted()
+        self._check_fitted()
         if isinstance(novelty, bool) or not isinstance(novelty, int | float) or not 0 <= novelty <= 1:
             raise UsageError(f"novelty must be a number from 0 (popular) to 1 (novel); got {ascii_line(novelty)}.")
         positions: list[Recommender] = self._derive(self._positions)
@@ -117,7 +117,7 @@ class NoveltyDial(Recommender):
         positions: list[Any] = []
         for position, t in enumerate(state.settings.item_norms):
             member = self._member(state.settings.of, t)
-            arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_, "link": self.link_}
+            arrays = {"H": state.arrays[f"H{position}"], "V": self.V_, "degrees": self.degrees_, "link": self._link_}
             member.fitted_ = replace(state, settings=Settings(values_of(member)), arrays=arrays)
             member._twin = positions[0] if positions else None  # whose filter it shares, prepared once
             positions.append(member)
@@ -155,40 +155,40 @@ class NoveltyDial(Recommender):
         """Why an item is not in the list of a position of the dial."""
         return self.at(novelty).why_not(history, item, k=k, lifts=lifts, **options)
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
         """As the middle position has it."""
-        return self.at(MIDDLE).block_shape(X)
+        return self.at(MIDDLE)._block_shape(X)
 
     def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of the middle position."""
         return self.at(MIDDLE).score_block(users, columns)
 
-    def best(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+    def _top_k(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists of the middle position."""
-        return self.at(MIDDLE).best(users, k, seen, allowed)
+        return self.at(MIDDLE)._top_k(users, k, seen, allowed)
 
-    def best_of_one(
+    def _top_k_of_one(
         self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
     ) -> Lists | None:
         """The list of one history at the middle position."""
-        return self.at(MIDDLE).best_of_one(history, k, seen, allowed)
+        return self.at(MIDDLE)._top_k_of_one(history, k, seen, allowed)
 
-    def closeness(self) -> Closeness:
+    def _closeness(self) -> Closeness:
         """The metric of the middle position."""
-        return self.at(MIDDLE).closeness()
+        return self.at(MIDDLE)._closeness()
 
-    def user_metric(self) -> csr_array | None:
+    def _user_metric(self) -> csr_array | None:
         """That of the middle position."""
-        return self.at(MIDDLE).user_metric()
+        return self.at(MIDDLE)._user_metric()
 
-    def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """Contributions at the middle position."""
-        return self.at(MIDDLE).contributions(history, target)
+        return self.at(MIDDLE)._contributions(history, target)
 
-    def check_state(self) -> None:
+    def _check_state(self) -> None:
         """Every position must be a sound CoRML."""
         for member in self._derive(self._positions):
-            member.check_state()
+            member._check_state()
 
     def _member(self, shared: Mapping[str, Any] | None, t: float) -> Any:
         return build(self.MEMBER, {**(shared or {}), "item_norm": float(t)})

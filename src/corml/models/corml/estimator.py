@@ -81,12 +81,12 @@ class CoRML(Recommender):
     CITATION: ClassVar[str] = "Wei, Ma, Chow: Collaborative Residual Metric Learning. SIGIR 2023"
     PLAN: ClassVar[type[fitted.Plan]] = Plan
     LEARNS_WEIGHTS: ClassVar[bool] = True
-    HELD_IN_SEARCH: ClassVar[tuple[str, ...]] = SELECTED
+    _HELD_IN_SEARCH: ClassVar[tuple[str, ...]] = SELECTED
 
     H_ = learned(csr_array, "items", "items")
     V_ = learned(np.ndarray, "items", None)
     degrees_ = learned(np.ndarray, "items")
-    link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
+    _link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
 
     mix: float = setting(
         0.75, above(0, 1), symbol="λ", search=linear(0.3, 0.95), help="weight of the learned H against the filter G"
@@ -230,12 +230,12 @@ class CoRML(Recommender):
         return self.fit(data, warm_start=earlier, progress=progress)
 
     @classmethod
-    def shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
+    def _shared_by_fits(cls, train: Interactions, searched: Mapping[str, Search]) -> dict[str, Any]:
         """A workspace with directions enough for every rank that is searched."""
         rank = searched.get("rank")
         return {"workspace": Workspace(train, rank=1 if rank is None else int(max(rank.values)))}
 
-    def held_in_search(self, searched: Collection[str]) -> dict[str, Any]:
+    def _held_in_search(self, searched: Collection[str]) -> dict[str, Any]:
         """The filter that was selected, except for what is searched; it is not selected again."""
         if not selects_filter(self.fitted_.settings):
             return {}
@@ -267,9 +267,9 @@ class CoRML(Recommender):
         arrays = {"H": H, "V": V, "degrees": column_degrees(R)}
         return Outcome(arrays=arrays, plan=plan, certificates=tuple(certificates))
 
-    def check_state(self) -> None:
+    def _check_state(self) -> None:
         """Refuse an H that is not symmetric, hollow and non-negative, and degrees that are not those of the data."""
-        known = slice(None) if self.link_ is None else np.diff(self.link_.indptr) == 0
+        known = slice(None) if self._link_ is None else np.diff(self._link_.indptr) == 0
         degrees, longest = self.degrees_[known], self.settings_.longest_history
         if not are_degrees(degrees, self.counts_[known], self.train_, longest) or (self.degrees_ < 1).any():
             raise ModelFileError("its degrees are not those of its data")
@@ -283,53 +283,53 @@ class CoRML(Recommender):
         return {"H": H, "V": vectors_with(self.V_, d, link, settings.filter_norm, lift), "degrees": d}
 
     @property
-    def scoring(self) -> Scoring:
+    def _scoring(self) -> Scoring:
         """H, V and degrees prepared for scoring with the settings of the fit; made once."""
         return self._derive(self._prepare)
 
     def _prepare(self) -> Scoring:
         settings = self.settings_
         twin: CoRML | None = vars(self).get("_twin")
-        like = None if twin is None else twin.scoring
+        like = None if twin is None else twin._scoring
         return Scoring.of(self.H_, self.V_, self.degrees_, Weights.of(settings), settings.filter, like=like)
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
         """Many histories: all of them for a band of items, so that each entry of G is made once."""
-        return self.scoring.block_shape(X)
+        return self._scoring.block_shape(X)
 
     def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of histories for a range of items."""
-        return self.scoring.block(users, columns)
+        return self._scoring.block(users, columns)
 
-    def best(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+    def _top_k(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists by bounds on the scores, which spare most of the items; None where that would not."""
-        return self.scoring.best(users, k, seen, allowed)
+        return self._scoring.top_k(users, k, seen, allowed)
 
-    def best_of_one(
+    def _top_k_of_one(
         self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
     ) -> Lists | None:
         """The list of one history, without matrices; None where G is clipped, which bounds do not know."""
-        return self.scoring.best_of_one(history, k, seen, allowed)
+        return self._scoring.top_k_of_one(history, k, seen, allowed)
 
-    def closeness(self) -> Closeness:
+    def _closeness(self) -> Closeness:
         """How close items are in the learned metric, that of H."""
-        return self.scoring.closeness
+        return self._scoring.closeness
 
-    def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to a score: the H and the G part."""
-        return dict(zip(("h", "g"), self.scoring.contributions(history, target), strict=True))
+        return dict(zip(("h", "g"), self._scoring.contributions(history, target), strict=True))
 
-    def user_metric(self) -> csr_array:
+    def _user_metric(self) -> csr_array:
         """The metric of H, in which histories are compared."""
-        return self.scoring.user_metric()
+        return self._scoring.user_metric()
 
     def distance(self, history: Sequence[Hashable] | str | int, item: Hashable, *, part: str = "h") -> float:
         """Distance of a user (a history, or a known user's id) to an item in the metric of H or of G."""
-        return self.scoring.distance(self.known_history(history)[0], row_of(self.items, item), part)
+        return self._scoring.distance(self._known_history(history)[0], row_of(self.items_, item), part)
 
     def metric_matrix(self, part: str = "h") -> NDArray[Any]:
         """W, the positive semi-definite matrix of the metric, as a dense array (for small catalogues)."""
-        return self.scoring.metric_matrix(part)
+        return self._scoring.metric_matrix(part)
 
 
 def _with_selected_filter(

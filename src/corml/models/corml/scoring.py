@@ -158,14 +158,14 @@ class Scoring:
         add_sparse_product(X, H, out, noise=NOISE if self.filters else 0)
         return out
 
-    def best(self, X: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
+    def top_k(self, X: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
         """Lists by bounds, where that takes less work than scoring every item."""
         if self.clips_entries or self.filter == "authors" or not self._bounds_pay(X, k, seen, allowed):
             return None
         columns, scores, _ = self._bounded.top_k(X, k, seen, allowed)
         return columns, scores
 
-    def best_of_one(self, history: Items, k: int, seen: Items, allowed: Items | None) -> Lists | None:
+    def top_k_of_one(self, history: Items, k: int, seen: Items, allowed: Items | None) -> Lists | None:
         """The list of one history by bounds, whatever that saves: here matrices would take most of the time."""
         if self.clips_entries or self.filter == "authors":
             return None

@@ -44,7 +44,7 @@ class ItemItem(Recommender):
     def _fit(self, call: FitCall) -> Outcome:
         """Learn W, with zeros on the diagonal."""
 
-    def check_state(self) -> None:
+    def _check_state(self) -> None:
         """Refuse a W with which items would recommend themselves."""
         if self.weights_.diagonal().any():
             raise ModelFileError("its weights are not zero on the diagonal")
@@ -64,7 +64,7 @@ class ItemItem(Recommender):
         both.sort_indices()
         return {"weights": both}
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
         """Bands of whole rows: each item of a history adds one row of W."""
         return band_of(*X.shape)
 
@@ -76,7 +76,7 @@ class ItemItem(Recommender):
         (add_sparse_product if issparse(W) else add_dense_product)(users, W, out)
         return out
 
-    def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """The weight of each history item for the target."""
         W = self.weights_
         column = W[:, [target]].toarray()[:, 0] if issparse(W) else W[:, target]

@@ -109,7 +109,7 @@ class GFCF(Recommender):
             arrays["pairs"] = over_pairs(narrow(N), progress=lambda done: call.progress("pairs", done, X.shape[1]))
         return Outcome(arrays=arrays, plan=plan)
 
-    def check_state(self) -> None:
+    def _check_state(self) -> None:
         """Refuse a model whose linear filter is gone."""
         if self.pairs_ is None and not len(self.fitted_.users):
             raise ModelFileError("it scores through the histories of its users, which it does not have")
@@ -118,12 +118,12 @@ class GFCF(Recommender):
         self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None
     ) -> None:
         """Write the model as one file, atomically; without its users only if it does not score through them."""
-        self.check_fitted()
+        self._check_fitted()
         if not history and self.pairs_ is None:
             raise UsageError("This GFCF scores through its training users: keep them, or fit with route='pairs'.")
         super().save(path, history=history, evaluation=evaluation)
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
         """Bands of whole rows."""
         return band_of(*X.shape)
 
@@ -143,7 +143,7 @@ class GFCF(Recommender):
         add_sparse_product(users, filters.last if whole else filters.last[:, columns], out)
         return out
 
-    def contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to a score: the linear and the low-pass part."""
         filters = self.filters
         column = filters.last[:, [target]]  # alone: rows of all pairs of a long history would be its square

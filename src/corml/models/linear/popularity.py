@@ -27,7 +27,7 @@ class Popularity(Recommender):
     def _fit(self, call: FitCall) -> Outcome:
         return Outcome(arrays={"degrees": call.fitted.counts.astype(np.float32)})
 
-    def check_state(self) -> None:
+    def _check_state(self) -> None:
         """Refuse degrees that are not those of the data."""
         if not np.array_equal(self.degrees_, self.counts_.astype(np.float32)):
             raise ModelFileError("its degrees are not those of its data")

@@ -68,9 +68,9 @@ class DPCML(EmbeddingModel):
     def _learner(self, X: csr_array, settings: Settings, device: "torch.device") -> EmbeddingLearner:
         return _Learner(settings, X, device)
 
-    def check_state(self) -> None:
+    def _check_state(self) -> None:
         """Refuse vectors of users that are not as wide as the vectors of items, or several of them."""
-        super().check_state()
+        super()._check_state()
         if "user" in self.fitted_.arrays and self.user_.shape[1] % self.item_.shape[1]:
             raise ModelFileError("its vectors of users and items have different widths")
 

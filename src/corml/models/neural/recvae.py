@@ -76,7 +76,7 @@ class RecVAE(GradientModel):
     def _learner(self, X: csr_array, settings: Settings, device: "torch.device") -> "_Learner":
         return _Learner(settings, X, device)
 
-    def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Array:
+    def _represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Array:
         """The mean vector of each history, of known and new users alike."""
         length = np.sqrt(np.maximum(np.diff(X.indptr), 1)).astype(np.float32)
         inner = (X.astype(np.float32) @ self.first_) / length[:, None]
@@ -88,12 +88,12 @@ class RecVAE(GradientModel):
             total += inner
         return np.asarray(inner @ self.means_[:-1] + self.means_[-1])
 
-    def check_state(self) -> None:
+    def _check_state(self) -> None:
         """Refuse an encoder whose last layer does not fit the one before."""
         if len(self.means_) != self.first_.shape[1] + 1:
             raise ModelFileError("its last layer does not fit the one before")
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
         """Whole rows."""
         return band_of(*X.shape)
 

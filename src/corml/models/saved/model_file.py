@@ -60,7 +60,7 @@ def save_model(
     where they are: beside the model it takes a few MiB, and four to eight bytes for each pair that has a time.
     """
     _writable(path)
-    model.check_fitted()
+    model._check_fitted()
     try:
         atomic.replace(path, *_parts(model, history=history, evaluation=evaluation))
     except DataError as fault:
@@ -72,7 +72,7 @@ def save_model(
 
 def _parts(model: "Recommender", *, history: bool, evaluation: Mapping[str, Any]) -> tuple[bytes | memoryview, ...]:
     """What a file consists of, once the model is known to be one that can be read back."""
-    model.check_state()
+    model._check_state()
     state: Fitted = model.fitted_
     check_learned(state.arrays, model.NAME)
     history = history and len(state.users) > 0
@@ -126,7 +126,7 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
     if state.titles:
         arrays |= encode_ids("titles", texts_of(state.titles, state.items))
     arrays |= arrays_of(state.attributes)
-    for name, array in model.state().items():
+    for name, array in model._declared_arrays().items():
         value = state.arrays.get(name)
         if value is None or ("users" in array.shape and not history):  # no histories, no vectors of users either
             continue
@@ -171,7 +171,7 @@ def restore(model: "Recommender", contents: Contents) -> "Recommender":
     try:
         check_recorded(contents.meta)
         model.fitted_ = _read(model, contents.arrays, contents.meta)
-        model.check_state()
+        model._check_state()
     except ModelFileError as fault:
         raise ModelFileError(f"{contents.name} cannot be trusted: {fault}. Fit again.") from None
     return model
@@ -187,7 +187,7 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
     used |= (_SEEN | others.NAMES) & set(arrays)
     sizes: dict[str | int | None, int | None] = {"users": n_users, "items": n_items, None: None}
     state: dict[str, Any] = {}
-    for name, array in {"counts": COUNTS, **model.state()}.items():
+    for name, array in {"counts": COUNTS, **model._declared_arrays()}.items():
         if "users" in array.shape and not len(users):
             continue
         value, parts = _array(arrays, name, array, [dim if type(dim) is int else sizes.get(dim) for dim in array.shape])

@@ -74,8 +74,8 @@ def recommend_to(
     and the store under the same path: the result is byte-identical.
     """
     refuse_after_fork()
-    model.check_fitted()
-    width, chosen = list_length(k, model.items), options_of(model, options)
+    model._check_fitted()
+    width, chosen = list_length(k, model.items_), options_of(model, options)
     if cluster is not None and users is not None:
         raise UsageError("Lists on a cluster are for everybody: all users of the model, or all in a store.")
     people = whose(model, users, data, {**chosen, "unknown": options.get("unknown")})

@@ -47,7 +47,7 @@ def why_not(
     own = request.matrix.indices.astype(np.int64)
     score = float(race.own[0, target])
     free = question.user is None and not barred  # the history is one that more can be put into
-    factors = question.rules.factors(model.items, model.attributes_)
+    factors = question.rules.factors(model.items_, model.attributes_)
     return WhyNot(
         item=question.item,
         verdict=barred or ("listed" if place is not None else "rules" if rules else "below"),
@@ -59,7 +59,7 @@ def why_not(
         boost=None if factors is None else float(factors[target]),
         rules=rules,
         full=full_values(question, listed),
-        popularity=float(model.popularity[target]),
+        popularity=float(model._popularity[target]),
         support=int(model.counts_[target]),
         lifts=lifts_of(question, own, score if personal else 0.0, lifts) if free else (),
         explanation=explanation,
@@ -76,7 +76,7 @@ def _barred(question: Question, request: Request) -> str:
     for_user = {name: value for name, value in vars(question.candidates).items() if name not in OF_ITEMS}
     alone = [replace(anything, **for_user)]
     alone += [replace(anything, **{name: getattr(question.candidates, name)}) for name in OF_ITEMS]
-    n, target = len(question.model.items), question.target
+    n, target = len(question.model.items_), question.target
     at = [may_be_listed(one.limits(question.model, request), 1, n)[0, target] for one in alone].index(False)
     if at:
         return list(OF_ITEMS.values())[at - 1]

@@ -39,7 +39,7 @@ def lifts_of(question: Question, history: Rows, base: float, most: int) -> tuple
 
 def _tried(question: Question, history: Rows, tried: Rows, base: float) -> list[Lift]:
     """What becomes of the item with each of some items in the history."""
-    items = question.model.items.labels
+    items = question.model.items_.labels
     own = items[history].tolist()
     histories = [[*own, items[item]] for item in tried]
     race, lifts = question.race(question.request(histories)), []
@@ -55,11 +55,11 @@ def _tried(question: Question, history: Rows, tried: Rows, base: float) -> list[
 
 def _contributions_of_all(question: Question, history: Rows) -> NDArray[np.float64]:
     """What each item would add to the score of the item; nothing where it is in the history or the item itself."""
-    n = len(question.model.items)
+    n = len(question.model.items_)
     adds = np.zeros(n)
     for start in range(0, n, AT_A_TIME):
         part = np.arange(start, min(start + AT_A_TIME, n))
-        parts = question.model.contributions(part, question.target)
+        parts = question.model._contributions(part, question.target)
         adds[part] = sum(parts.values(), np.zeros(len(part)))
     adds[history] = adds[question.target] = -np.inf
     return adds

@@ -64,12 +64,12 @@ class Question:
                 f"why_not has no option {ascii_line(name)}: it takes those of recommend that are about lists."
             )
         user, items = ([history], None) if is_one_id(history) else (None, history)
-        return cls(model, row_of(model.items, item), user, items, k, candidates, ListRules(**rules))
+        return cls(model, row_of(model.items_, item), user, items, k, candidates, ListRules(**rules))
 
     @property
     def item(self) -> str:
         """The id of the item."""
-        return str(self.model.items.labels[self.target])
+        return str(self.model.items_.labels[self.target])
 
     def request(self, histories: Sequence[Any] | None = None) -> Request:
         """Whose list it is; or other histories, for the same options."""
@@ -93,10 +93,10 @@ class Question:
         """Scores of all items as lists have them; where there is no history, items are ranked by popularity."""
         model, (rows, columns) = self.model, request.matrix.shape
         require_memory_of_scores(rows, columns)
-        scores = np.array(model.score_block(model.represent(request.matrix, request.users), slice(0, columns)))
-        scores[np.diff(request.matrix.indptr) == 0] = model.popularity
+        scores = np.array(model.score_block(model._represent(request.matrix, request.users), slice(0, columns)))
+        scores[np.diff(request.matrix.indptr) == 0] = model._popularity
         check_finite(scores, "These scores")
-        factors = self.rules.factors(model.items, model.attributes_)
+        factors = self.rules.factors(model.items_, model.attributes_)
         pushed = scores if factors is None else boosted(scores, factors)
         return Race(scores, pushed, may_be_listed(self.candidates.limits(model, request), rows, columns))
 

@@ -43,7 +43,7 @@ def needed_score(question: Question, listed: Recommendations, factors: NDArray[n
         return None
     scores = np.array(listed.scores[0, : len(items)], dtype=np.float32)
     if factors is not None:
-        scores = boosted(scores, factors[question.model.items.find(items)])
+        scores = boosted(scores, factors[question.model.items_.find(items)])
     full = [at for places in _by_value(question, listed).values() for at in places.values() if at is not None]
     needed = scores[[min([len(scores) - 1, *full])]]
     return float((needed if factors is None else unboosted(needed, factors[[question.target]]))[0])
@@ -52,7 +52,7 @@ def needed_score(question: Question, listed: Recommendations, factors: NDArray[n
 def _by_value(question: Question, listed: Recommendations) -> dict[str, dict[str, int | None]]:
     """For each value of the item the place (from 0) of the listed item that fills it; None where there is room."""
     table, target = question.model.attributes_, question.target
-    columns = question.model.items.find(listed.values()[0])
+    columns = question.model.items_.find(listed.values()[0])
     found: dict[str, dict[str, int | None]] = {}
     for name, most in (question.rules.max_per or {}).items():
         pattern, values = table.categories(name).tocsr(), table.values(name)

@@ -98,8 +98,8 @@ def export_model(
     A page (`to="html"`) has the whole model, under a `name`; that of the page if none is given.
     """
     chosen = target(to)
-    model.check_fitted()
-    list_length(k, model.items)
+    model._check_fitted()
+    list_length(k, model.items_)
     if pairs is not None and (isinstance(pairs, bool) or not isinstance(pairs, int) or pairs < 1):
         raise UsageError(f"pairs (--pairs) must be a whole number from 1, or all; got {ascii_line(pairs)}.")
     place = check_place(to, path, force=force)
@@ -154,7 +154,7 @@ def _facts(model: Recommender, what: str, query: str, digest: str | None) -> dic
         "model_digest": digest,
         "data_fingerprint": model.fitted_.fingerprint,
         "settings": dict(model.settings_),
-        "items": len(model.items),
+        "items": len(model.items_),
         "users": int(model.train_.shape[0]),
         "query": query,
     }

@@ -22,13 +22,13 @@ Facts = dict[str, Any]
 
 def items(model: Recommender) -> Table:
     """Every item with its number, id, title and popularity."""
-    count, labels, titles = len(model.items), model.items.labels.tolist(), model.titles_
+    count, labels, titles = len(model.items_), model.items_.labels.tolist(), model.titles_
     values: Part = {
         "number": np.arange(count, dtype=np.int32),
         "id": labels,
         "title": [titles.get(label) for label in labels],
         "users": model.counts_.astype(np.int64),
-        "popularity": model.popularity,
+        "popularity": model._popularity,
     }
     columns = {"number": "integer", "id": "text", "title": "text", "users": "integer", "popularity": "real"}
     return Table("items", columns, [values], key=("number",), indices=(("id",), ("popularity",)))
@@ -54,7 +54,7 @@ def _pair_parts(model: Recommender, keep: int | None, k: int, facts: Facts, prog
         }
         kept, not_zero = kept + rows.nnz, not_zero + band.not_zero
         size, total = size + float(np.abs(rows.data).sum(dtype=np.float64)), total + band.total
-        progress("pairs", band.first + rows.shape[0], len(model.items))
+        progress("pairs", band.first + rows.shape[0], len(model.items_))
     facts |= {"pairs": kept, "pairs_dropped": not_zero - kept, "weight_kept": round(size / total, 4) if total else 1.0}
     facts |= {} if overlap is None else overlap.facts()
 

@@ -35,9 +35,9 @@ def arrays_and_scoring(model: Recommender) -> tuple[Arrays, dict[str, Any]]:
     """Arrays by name, and what they mean: of CoRML its metric and its filter, of other models one matrix of weights."""
     if isinstance(model, Dial):
         last = len(model.fitted_.settings.item_norms) - 1
-        return _metric([model.at(1 - position / last).scoring for position in range(last + 1)])
+        return _metric([model.at(1 - position / last)._scoring for position in range(last + 1)])
     if isinstance(model, CoRML):
-        return _metric([model.scoring])
+        return _metric([model._scoring])
     weights = csr_array(vstack(list(rows_of_weights(model)), format="csr"))
     nothing = {"rank": 0, "filter_norm": 0, "score_factor": 0, "clips": False, "noise": 0}
     arrays: Arrays = {"degrees": np.zeros(0), "vectors": np.zeros(0, dtype=np.float32), **_packed(weights, 0)}
@@ -86,8 +86,8 @@ def contents(model: Recommender, name: str, digest: str) -> dict[str, Any]:
     return {
         "model": _about(model, name, digest),
         "items": {
-            "ids": model.items.labels.tolist(),
-            "titles": [model.titles_.get(label) for label in model.items.labels],
+            "ids": model.items_.labels.tolist(),
+            "titles": [model.titles_.get(label) for label in model.items_.labels],
             "people": model.counts_.tolist(),
         },
         "map": {"known": msgspec.to_builtins(how_known(model.counts_)), **_places(chart)},
@@ -102,7 +102,7 @@ def _about(model: Recommender, name: str, digest: str) -> dict[str, Any]:
         "version": digest[:16],
         "digest": digest,
         "kind": model.NAME,
-        "items": len(model.items),
+        "items": len(model.items_),
         "users": int(model.train_.shape[0]),
         "novelty": isinstance(model, Dial),
         "explains": True,

@@ -21,7 +21,7 @@ class Overlap:
     """Lists of a sample of users: the model's own, and those of the kept weights, which are summed as they pass."""
 
     def __init__(self, model: Recommender, histories: csr_array, k: int) -> None:
-        self.k = min(k, len(model.items))
+        self.k = min(k, len(model.items_))
         self.histories = histories
         self.columns = csc_array(histories)
         self.exact, _ = top_k(model, histories, self.k, seen=histories)

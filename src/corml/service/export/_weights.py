@@ -44,9 +44,9 @@ def check_adds_up(model: Recommender) -> None:
 
 def adds_up(model: Recommender) -> bool:
     """Whether scores are sums over the history; a model that says so is tried."""
-    if type(model).contributions is Recommender.contributions:
+    if type(model)._contributions is Recommender._contributions:
         return False
-    count = len(model.items)
+    count = len(model.items_)
     rng = np.random.default_rng(2026)
     for _ in range(TRIED):
         history = rng.choice(count, size=min(LENGTH, count), replace=False)
@@ -60,7 +60,7 @@ def adds_up(model: Recommender) -> bool:
 
 def bands(model: Recommender, keep: int | None) -> Iterator[Band]:
     """All weights that are kept: the `keep` of each item that are largest in size, negative ones too, or all."""
-    count = len(model.items)
+    count = len(model.items_)
     height, _ = band_of(count, count)
     starts = range(0, count, height)
     together = threads()  # made at once, so that those which wait to be written stay few
@@ -70,7 +70,7 @@ def bands(model: Recommender, keep: int | None) -> Iterator[Band]:
 
 
 def _band(model: Recommender, firsts: Sequence[int], height: int, keep: int | None, number: int) -> Band:
-    count, first = len(model.items), firsts[number]
+    count, first = len(model.items_), firsts[number]
     items = np.arange(first, min(first + height, count))
     W = _scores(model, _histories(items, count, rows=len(items)))
     W[items - first, items] = 0  # no item recommends itself
@@ -83,7 +83,7 @@ def _band(model: Recommender, firsts: Sequence[int], height: int, keep: int | No
 
 def rows_of_weights(model: Recommender) -> Iterator[csr_array]:
     """All weights, in bands of rows, and what an item adds to its own score."""
-    count = len(model.items)
+    count = len(model.items_)
     height, _ = band_of(count, count)
     for first in range(0, count, height):
         items = np.arange(first, min(first + height, count))
@@ -110,7 +110,7 @@ def _at_most(W: csr_array, keep: int | None) -> csr_array:
 
 def _scores(model: Recommender, histories: csr_array) -> NDArray[np.float32]:
     whole = slice(0, histories.shape[1])
-    return np.array(model.score_block(model.represent(histories, None), whole), dtype=np.float32)
+    return np.array(model.score_block(model._represent(histories, None), whole), dtype=np.float32)
 
 
 def _histories(items: NDArray[np.int64], count: int, *, rows: int) -> csr_array:

@@ -56,9 +56,9 @@ def write(job: Job, path: Path) -> None:
 
 
 def _check(model: Recommender) -> None:
-    if len(model.items) > MOST_ITEMS:
+    if len(model.items_) > MOST_ITEMS:
         raise UsageError(
-            f"A page can hold a model of up to {MOST_ITEMS:,} items, and this one has {len(model.items):,}: show it "
+            f"A page can hold a model of up to {MOST_ITEMS:,} items, and this one has {len(model.items_):,}: show it "
             "with corml studio or corml serve instead, or fit on fewer items, with a higher --k-core."
         )
     if not adds_up(model):

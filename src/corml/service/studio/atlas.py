@@ -120,15 +120,15 @@ def chart_of(model: Recommender) -> Chart | None:
 
 def _nearest(model: Recommender, rows: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each item its nearest ones, by position among `rows`; those that are not shown are left out."""
-    position = np.full(len(model.items) + 1, -1, dtype=np.int64)  # the last for −1
+    position = np.full(len(model.items_) + 1, -1, dtype=np.int64)  # the last for −1
     position[rows] = np.arange(len(rows))
-    k = min(NEAREST, len(model.items))
+    k = min(NEAREST, len(model.items_))
     nearest = np.full((len(rows), k), -1, dtype=np.int64)
-    labels = model.items.labels
+    labels = model.items_.labels
     for start in range(0, len(rows), AT_A_TIME):
         part = rows[start : start + AT_A_TIME]
         lists = model.recommend(history=[[labels[row]] for row in part], k=k)
-        found = [model.items.find([item for item in one if item is not None]) for one in lists.items]
+        found = [model.items_.find([item for item in one if item is not None]) for one in lists.items]
         for at, one in enumerate(found):
             if lists.sources[at] == PERSONAL:  # or it is the list for everybody
                 nearest[start + at, : len(one)] = position[one]

@@ -39,7 +39,7 @@ class EmbeddingModel(GradientModel):
         0.01, above(0, 100), search=log(1e-3, 0.2), help="standard deviation of the numbers in the first vectors"
     )
 
-    def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Vectors:
+    def _represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Vectors:
         """Vectors of known users; of new ones what their history gives, where the model folds in."""
         known = np.zeros(X.shape[0], dtype=bool) if users is None else self._learned_from(users)
         new = ~known & (np.diff(X.indptr) > 0)  # users without a history are given popular items, by any model
@@ -67,11 +67,11 @@ class EmbeddingModel(GradientModel):
         )
 
     @property
-    def folds_in(self) -> bool:
+    def _folds_in(self) -> bool:
         """Whether the model makes a vector of a history."""
         return type(self)._fold_in is not EmbeddingModel._fold_in
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
         """Whole rows."""
         return band_of(*X.shape)
 
@@ -81,10 +81,10 @@ class EmbeddingModel(GradientModel):
 
     def similar(self, items: Any, k: int = 10) -> SimilarItems:
         """Items whose vectors are most alike: nearest in distance, or in angle where scores are products."""
-        targets, _ = required(self.items, items, "similar")
-        width = requests.list_length(k, self.items, lists=len(targets))
-        request = requests.histories(self.items, [[item] for item in targets])
-        limits = requests.limits(self.items, request, None, None)
+        targets, _ = required(self.items_, items, "similar")
+        width = requests.list_length(k, self.items_, lists=len(targets))
+        request = requests.histories(self.items_, [[item] for item in targets])
+        limits = requests.limits(self.items_, request, None, None)
         ranked = top_k(_Neighbours(self), request.matrix, width, seen=limits.seen)
         return requests.similar_items(requests.answer(self, request, limits, *ranked, k=k), targets)
 
@@ -96,13 +96,13 @@ class _Neighbours:
         length = 1.0 if model.DISTANCE else np.maximum(np.linalg.norm(model.item_, axis=1, keepdims=True), 1e-12)
         self.item, self.distance = (model.item_ / length).astype(np.float32), model.DISTANCE
 
-    def block_shape(self, X: csr_array) -> tuple[int, int]:
+    def _block_shape(self, X: csr_array) -> tuple[int, int]:
         return band_of(*X.shape)
 
-    def represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Vectors:
+    def _represent(self, X: csr_array, users: NDArray[np.int64] | None) -> Vectors:
         return np.asarray(self.item[X.indices])  # a history of one item each
 
-    def best(self, users: Vectors, k: int, seen: csr_array | None, allowed: csr_array | None) -> None:
+    def _top_k(self, users: Vectors, k: int, seen: csr_array | None, allowed: csr_array | None) -> None:
         return None
 
     def score_block(self, users: Vectors, columns: slice) -> Vectors:

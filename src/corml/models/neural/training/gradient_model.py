@@ -101,9 +101,9 @@ class GradientModel(Recommender):
         how = {"valid_history": valid_history, "checkpoint": checkpoint, "after_epoch": after_epoch}
         return self._fit_and_keep(train, valid, progress, **how)
 
-    def user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> NDArray[np.float32]:
+    def _user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> NDArray[np.float32]:
         """Users are compared by their vectors; who has nothing to go by has none."""
-        vectors = np.array(self.represent(X, users), dtype=np.float32)
+        vectors = np.array(self._represent(X, users), dtype=np.float32)
         vectors[np.diff(X.indptr) == 0] = 0
         return vectors
 
@@ -180,7 +180,7 @@ class GradientModel(Recommender):
         if call.valid is None:
             return None
         scorer, name = partial(self._with, call.fitted), type(self).__name__
-        return validator(scorer, call.fitted, call.valid, history, name=name, folds_in=self.folds_in)
+        return validator(scorer, call.fitted, call.valid, history, name=name, folds_in=self._folds_in)
 
     def _with(self, fitted: Fitted, arrays: Arrays) -> Self:
         """The model as it would be with these arrays."""
