@@ -175,7 +175,7 @@ def test_the_order_of_the_pairs_does_not_matter(fitted):
     users, items = data.users.labels[data.user], data.items.labels[data.item]
     order = np.random.default_rng(0).permutation(len(users))
     other = fresh(fitted).fit(Interactions.from_pairs(users[order], items[order]))
-    rows, columns = other.users_.rows(data.users.labels), other.items.rows(data.items.labels)
+    rows, columns = other.users_.rows(data.users.labels), other.items_.rows(data.items.labels)
     scores, expected = (model.score_block(everyone(model), slice(0, len(model.items_))) for model in (other, fitted))
     np.testing.assert_allclose(scores[rows][:, columns], expected, rtol=1e-2, atol=1e-3)
 
