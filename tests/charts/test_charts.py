@@ -1,4 +1,4 @@
-"""Charts: well formed, the same every time, text as text, readable by everyone, nothing from elsewhere."""
+"""Charts: well formed, deterministic, text as text, readable by everyone, no external resources."""
 
 import math
 import re
@@ -9,8 +9,8 @@ import pytest
 
 from corml.errors import UsageError
 from corml.evaluation.charts import STYLE, Axis, Bars, Chart, Dots, Line, bars, dots, histogram, lines
-from corml.evaluation.charts._svg import clip, width_of
-from corml.evaluation.charts.axis import Scale, decades, fitted, nice_ticks, wording
+from corml.evaluation.charts._axes import Scale, decades, nice_ticks
+from corml.evaluation.charts._drawing import clip, width_of
 
 SVG = "{http://www.w3.org/2000/svg}"
 NAMES = ["CoRML", "a <b> & $x^2$", "千と千尋", *map("model {}".format, range(6))]
@@ -55,36 +55,29 @@ WITH_NAMES = KINDS[:-1]
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_each_is_a_drawing_that_says_in_words_what_it_shows(drawn, kind):
-    root = ElementTree.fromstring(drawn[kind].svg())
-    assert root.tag == f"{SVG}svg"
-    assert root.get("role") == "img"
-    assert root.get("viewBox") == f"0 0 460 {drawn[kind].height:g}"
-    assert root.find(f"{SVG}title").text == drawn[kind].title
+def test_a_chart_is_a_described_svg_without_external_resources(drawn, kind):
+    chart, text = drawn[kind], drawn[kind].svg()
+    root = ElementTree.fromstring(text)
+    assert (root.tag, root.get("role")) == (f"{SVG}svg", "img")
+    assert root.get("viewBox") == f"0 0 460 {chart.height:g}"
+    assert root.find(f"{SVG}title").text == chart.title
     assert len(root.find(f"{SVG}desc").text) > 25
+    assert re.findall(r"https?://[^\"]*", text) == ["http://www.w3.org/2000/svg"]
+    assert not re.search(r"<(script|metadata|image|a|foreignObject)\b|\bhref|\bon\w+=|url\(|@import", text)
 
 
 @pytest.mark.parametrize("kind", WITH_NAMES)
-def test_names_show_as_they_are(drawn, kind):
+def test_names_are_shown_as_text(drawn, kind):
     texts = {"".join(text.itertext()) for text in ElementTree.fromstring(drawn[kind].svg()).iter(f"{SVG}text")}
     assert set(NAMES) <= texts
     assert all(name in drawn[kind].description for name in NAMES)
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_nothing_comes_from_elsewhere_and_nothing_reaches_out(drawn, kind):
-    assert re.findall(r"https?://[^\"]*", drawn[kind].svg()) == ["http://www.w3.org/2000/svg"]
-    assert not re.search(r"<(script|metadata|image|a|foreignObject)\b|\bhref|\bon\w+=|url\(|@import", drawn[kind].svg())
-
-
-@pytest.mark.parametrize("kind", KINDS)
 def test_everything_lies_within_the_drawing(drawn, kind):
-    root = ElementTree.fromstring(drawn[kind].svg(style=False))
-    for element in root.iter():
-        for name in ("x", "x1", "x2", "cx"):
-            assert -1 <= float(element.get(name, 0)) <= drawn[kind].width + 1
-        for name in ("y", "y1", "y2", "cy"):
-            assert -1 <= float(element.get(name, 0)) <= drawn[kind].height
+    for element in ElementTree.fromstring(drawn[kind].svg(style=False)).iter():
+        for names, most in ((("x", "x1", "x2"), drawn[kind].width + 1), (("y", "y1", "y2"), drawn[kind].height)):
+            assert all(-1 <= float(element.get(name, 0)) <= most for name in names)
         if element.tag == f"{SVG}text":
             assert element.get("text-anchor") != "start" or float(element.get("x")) < drawn[kind].width - 10
 
@@ -93,12 +86,12 @@ def test_the_same_numbers_give_the_same_bytes(drawn):
     assert drawings() == drawn
 
 
-def test_a_drawing_alone_brings_its_style_and_one_in_a_page_does_not(drawn):
+def test_a_saved_chart_contains_its_style_and_one_in_a_page_does_not(drawn):
     assert STYLE in drawn["bars"].svg()
     assert "<style" not in drawn["bars"].svg(style=False)
     assert "prefers-color-scheme: dark" in STYLE
     selectors = [name.strip() for rule in re.findall(r"([^{}]+)\{[^{}]*\}", STYLE) for name in rule.split(",")]
-    assert all(name.startswith(".corml-chart") for name in selectors)  # none reaches into the page around
+    assert all(name.startswith(".corml-chart") for name in selectors)  # none applies to the page around
 
 
 def luminance(colour):
@@ -113,7 +106,7 @@ def contrast(one, other):
 
 
 @pytest.mark.parametrize("scheme", [0, 1, 2], ids=["light", "dark", "print"])
-def test_every_colour_stands_out_from_its_paper(scheme):
+def test_every_colour_has_enough_contrast(scheme):
     blocks = re.findall(r"\{([^{}]*--paper[^{}]*)\}", STYLE)
     colours = dict(re.findall(r"--(\w+): (#\w{6})", blocks[scheme]))
     for at in range(7):
@@ -138,6 +131,7 @@ def test_bars_are_as_long_as_their_values():
     chart = bars([Bars("a", [0.25, 0.5])], ["one", "two"], x=Axis("share", "percent"))
     short, long = (float(width) for width in re.findall(r'<rect [^>]*width="([\d.]+)"', chart.body))
     assert long == pytest.approx(2 * short, rel=0.01)
+    assert ">–</text>" in bars([Bars("a", [None])], ["one"], x=Axis("share")).body
 
 
 def test_dots_lie_inside_their_intervals():
@@ -147,7 +141,7 @@ def test_dots_lie_inside_their_intervals():
     assert middle == pytest.approx((low + high) / 2, abs=0.02)
 
 
-def test_names_beside_points_do_not_hide_each_other():
+def test_names_next_to_points_do_not_overlap():
     chart = lines([Line(f"model {n}", [(0.3, 0.3)]) for n in range(4)], x=Axis("x"), y=Axis("y"), named=True)
     boxes = [
         (float(x) - (width_of(words) if anchor == "end" else 0), float(y), width_of(words))
@@ -175,16 +169,30 @@ def test_powers_of_ten_are_few_enough_to_read():
 
 
 def test_ticks_have_equally_many_digits():
-    assert wording(Axis("x"), [0.1, 0.15, 0.2]) == ["0.10", "0.15", "0.20"]
-    assert wording(Axis("x", "percent"), [0, 0.5, 1]) == ["0 %", "50 %", "100 %"]
-    assert wording(Axis("x", "count", log=True), [1, 1000]) == ["1", "1,000"]
-    assert wording(Axis("x", "power", log=True), [0.001, 1]) == ["10⁻³", "10⁰"]
+    assert Axis("x").wording([0.1, 0.15, 0.2]) == ["0.10", "0.15", "0.20"]
+    assert Axis("x", "percent").wording([0, 0.5, 1]) == ["0 %", "50 %", "100 %"]
+    assert Axis("x", "count", log=True).wording([1, 1000]) == ["1", "1,000"]
+    assert Axis("x", "power", log=True).wording([0.001, 1]) == ["10⁻³", "10⁰"]
+
+
+@pytest.mark.parametrize(
+    ("value", "form", "written"),
+    [
+        (0.25, "percent", "25 %"),
+        (0.025, "percent", "2.5 %"),
+        (0.0025, "percent", "0.25 %"),
+        (0, "percent", "0 %"),
+        (1234, "count", "1,234"),
+        (0.25, "number", "0.250"),
+    ],
+)
+def test_a_value_is_written_as_its_axis_writes_it(value, form, written):
+    assert Axis("x", form).written(value) == written
 
 
 def test_a_scale_holds_all_values_in_their_order():
-    scale, ticks = fitted(Axis("x"), [0.13, 0.26], 10, 110)
-    assert scale(ticks[0]) == 10
-    assert scale(ticks[-1]) == 110
+    scale, ticks = Axis("x").fitted([0.13, 0.26], 10, 110)
+    assert (scale(ticks[0]), scale(ticks[-1])) == (10, 110)
     assert scale(0.13) < scale(0.2) < scale(0.26)
     assert Scale(1, 100, 0, 100, log=True)(10) == pytest.approx(50)
     assert Scale(1, 100, 0, 100)(1e9) == 100
@@ -214,7 +222,7 @@ def test_long_names_are_cut_and_end_in_dots():
     ],
     ids=range(11),
 )
-def test_the_smallest_and_oddest_numbers_can_be_drawn(chart):
+def test_extreme_values_can_be_drawn(chart):
     assert not re.search(r"\bnan\b|\binf\b", chart.body)
     assert ElementTree.fromstring(chart.svg()) is not None
 

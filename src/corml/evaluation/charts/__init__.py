@@ -4,15 +4,12 @@
     chart.save("quality.svg")
 
 The same numbers give the same bytes. Colours are distinct with any colour vision and follow the reader's preference
-for light or dark; text stays text; every chart says in words what it shows.
+for light or dark; text stays text; every chart has a description in words.
 """
 
-from corml.evaluation.charts.axis import Axis
-from corml.evaluation.charts.bars import Bars, bars
-from corml.evaluation.charts.chart import STYLE, Chart
-from corml.evaluation.charts.dots import Dots, dots
-from corml.evaluation.charts.histogram import histogram
-from corml.evaluation.charts.lines import Line, lines
-from corml.evaluation.charts.panels import panels
+from corml.evaluation.charts._axes import Axis
+from corml.evaluation.charts._drawing import STYLE, Chart, panels
+from corml.evaluation.charts._plane import Line, histogram, lines
+from corml.evaluation.charts._rows import Bars, Dots, bars, dots
 
 __all__ = ["STYLE", "Axis", "Bars", "Chart", "Dots", "Line", "bars", "dots", "histogram", "lines", "panels"]
