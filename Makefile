@@ -14,6 +14,9 @@ locked = grep -E 'hash=.* \# (.* )?($(1))( |$$)' requirements.lock | \
 demo: $(READY)
 	$(BIN)/corml demo
 
+# Python keeps what it compiled, or every program and worker of the tests would compile corml again.
+unexport PYTHONDONTWRITEBYTECODE
+
 # Checks and tests, in two processes: kernels compile once and are kept for both. Then the studio in a real browser, whose
 # driver keeps an event loop of its own and so stays away from the other tests.
 test: check
@@ -26,7 +29,7 @@ quick: $(NEURAL)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not thorough"
 
 test-long: $(NEURAL)
-	$(BIN)/python -m pytest -m "slow or not slow" --long
+	$(BIN)/python -m pytest --long
 
 # The journeys with the wheel, in an environment that has what a user installs, pytest and pandas, and no source.
 JOURNEYS := .venv-journeys

@@ -43,17 +43,19 @@ def pytest_addoption(parser):
     parser.addoption("--long", action="store_true", help="also run the tests that take minutes")
 
 
-def pytest_collection_modifyitems(config, items):
+def pytest_configure(config):
+    if not config.getoption("--long") and "slow" not in config.option.markexpr:
+        config.option.markexpr = " and ".join(filter(None, [config.option.markexpr, "not slow"]))
+
+
+def pytest_collection_modifyitems(items):
     large = pytest.mark.skip(reason="needs the large data sets: point CORML_DATA at their folder")
-    slow = pytest.mark.skip(reason="takes minutes: run with --long")
     here = Path(__file__).parent
     for item in items:
         if str(item.path.relative_to(here)).startswith(THOROUGH):
             item.add_marker(pytest.mark.thorough)
         if "large" in item.keywords and not os.environ.get("CORML_DATA"):
             item.add_marker(large)
-        if "slow" in item.keywords and not config.getoption("--long"):
-            item.add_marker(slow)
 
 
 @pytest.fixture(scope="session")

@@ -1,25 +1,27 @@
 """Fuzzing that follows what the code covers (python -m attack.fuzz TARGET [RUNS] [options of libFuzzer]).
 
-Starts from the corpus that is kept beside this file and adds nothing to it: what covers more is written into a folder
-aside, and `python -m attack.fuzz TARGET --keep FOLDER` adds to the corpus what of it covers more. Needs atheris, which
-`make fuzz` installs.
+Starts from the corpus, which stays as it is: what covers more is written into a temporary folder, and
+`python -m attack.fuzz TARGET --keep FOLDER` then adds it to the corpus. Needs atheris, which `make fuzz` installs.
 """
 
+import importlib
 import os
 import pkgutil
+import subprocess
 import sys
 import tempfile
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
-ROOMS = {  # whose branches are followed; compiled functions cannot be
-    "data_reader": ("corml.data", "corml.data.ids"),
+from attack import targets
+
+PACKAGES = {  # whose branches are followed; compiled functions cannot be
+    "data_reader": ("corml.data",),
     "model_loader": (
         "corml.persistence",
         "corml.models",
         "corml._runtime.settings",
         "corml.data.attributes",
-        "corml.data.ids",
     ),
     "request_decoder": (
         "corml.service",
@@ -36,43 +38,54 @@ MEGABYTES = 2048
 
 def main() -> None:
     """Fuzz one target; the process ends with the exit code of libFuzzer: 0 if nothing was found."""
-    import atheris
-
-    keep, again = "--keep" in sys.argv, "--again" in sys.argv
     target, *rest = [word for word in sys.argv[1:] if word not in ("--keep", "--again")]
+    if "--again" in sys.argv:
+        _fuzz(target, rest)
     runs = rest.pop(0) if rest and rest[0].isdigit() else "1000000"
-    with atheris.instrument_imports(include=["corml"], exclude=_others(ROOMS[target])):
-        from attack import targets
-    corpus = Path(__file__).parent / "corpus" / target
-    aside = tempfile.mkdtemp(prefix=f"fuzz-{target}-")
+    new, corpus = (Path(tempfile.mkdtemp(prefix=f"{what}-{target}-")) for what in ("fuzz", "corpus"))
+    for name, data in targets.corpus(target).items():
+        (corpus / name).write_bytes(data)
     words = [
         f"-max_len={LONGEST[target]}", f"-timeout={SECONDS}", f"-rss_limit_mb={MEGABYTES}", "-print_final_stats=1",
-        f"-artifact_prefix={aside}/found-",
+        f"-artifact_prefix={new}/found-",
     ]  # fmt: skip
-    words += ["-merge=1", str(corpus), *rest] if keep else [f"-runs={runs}", *rest, aside, str(corpus)]
-    words = rest if again else words
-    atheris.Setup([_itself(target, aside), *words], targets.TARGETS[target], **_mutator(target))
+    if "--keep" in sys.argv:  # libFuzzer ends its process, so it merges in another one
+        merge = [sys.executable, "-m", "attack.fuzz", target, "--again", *words, "-merge=1", str(corpus), *rest]
+        subprocess.run(merge, check=True)
+        targets.keep(target, {one.name: one.read_bytes() for one in corpus.iterdir()})
+        return
+    print(f"new inputs go to {new}", flush=True)
+    _fuzz(target, [*words, f"-runs={runs}", *rest, str(new), str(corpus)])
+
+
+def _fuzz(target: str, words: list[str]) -> NoReturn:
+    """Call libFuzzer, which ends the process."""
+    import atheris
+
+    with atheris.instrument_imports(include=["corml"], exclude=_others(PACKAGES[target])):
+        followed = importlib.reload(targets)
     os.environ["CORML_THREADS"] = "1"
-    print(f"new inputs go to {aside}", flush=True)
+    atheris.Setup([_itself(target), *words], followed.TARGETS[target], **_mutator(target))
     atheris.Fuzz()
+    raise SystemExit
 
 
-def _itself(target: str, folder: str) -> str:
-    """A program that goes on with this one: libFuzzer starts itself again to merge."""
-    path = Path(folder) / "again.sh"
+def _itself(target: str) -> str:
+    """A script that runs this file: libFuzzer starts itself again to merge."""
+    path = Path(tempfile.mkdtemp()) / "again.sh"
     path.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m attack.fuzz {target} --again "$@"\n')
     path.chmod(0o755)
     return str(path)
 
 
-def _others(rooms: tuple[str, ...]) -> list[str]:
-    """All modules that are not in these rooms."""
+def _others(packages: tuple[str, ...]) -> list[str]:
+    """All modules that are outside these packages."""
     import corml
 
     names = [one.name for one in pkgutil.walk_packages(corml.__path__, "corml.")]
     for name in [name for name in sys.modules if name == "corml" or name.startswith("corml.")]:
         del sys.modules[name]
-    return ["corml", *(name for name in names if not any(f"{name}.".startswith(f"{room}.") for room in rooms))]
+    return ["corml", *(name for name in names if not any(f"{name}.".startswith(f"{package}.") for package in packages))]
 
 
 def _mutator(target: str) -> dict[str, Any]:

@@ -10,21 +10,12 @@ from attack import data_files, http_requests, targets
 from attack.variants import fitted_models
 from support import random_interactions
 
-__all__ = ["CORPUS", "write"]
 
-CORPUS = Path(__file__).parent / "corpus"
-
-
-def write(folder: Path = CORPUS) -> None:
-    """Write them, each below the name of its target."""
-    for target, seeds in {
-        "data_reader": _tables(),
-        "model_loader": _models(),
-        "request_decoder": _requests(),
-    }.items():
-        (folder / target).mkdir(parents=True, exist_ok=True)
-        for name, data in seeds.items():
-            (folder / target / f"seed-{name}").write_bytes(data)
+def write() -> None:
+    """Put them into the corpus of each target, in place of the seeds there."""
+    for target, seeds in {"data_reader": _tables(), "model_loader": _models(), "request_decoder": _requests()}.items():
+        others = {name: data for name, data in targets.corpus(target).items() if not name.startswith("seed-")}
+        targets.keep(target, others | {f"seed-{name}": data for name, data in seeds.items()})
 
 
 def _tables() -> dict[str, bytes]:

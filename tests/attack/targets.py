@@ -5,6 +5,8 @@ A target takes any bytes. It ends with an answer or with a sentence; any other e
 
 import io
 import json
+import tempfile
+import zipfile
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
@@ -30,8 +32,7 @@ from corml.service.parsing import from_json, from_query
 from corml.service.problems import Refusal
 from corml.service.served import Shelf, load
 
-__all__ = ["TARGETS", "rehashed"]
-
+CORPUS = Path(__file__).parent / "corpus"
 KINDS = ("csv", "tsv", "inter", "dat", "txt", "jsonl", "json", "npz", "xlsx", "parquet", "csv.gz", "zip", "")
 OPTIONS: tuple[dict[str, Any], ...] = (
     {}, {"at_least": 3.0}, {"skip_bad_rows": True}, {"header": False}, {"separator": ";"}, {"weight": "rating"},
@@ -103,14 +104,30 @@ OPERATIONS = [one for one in TABLE if one.request is not None]
 @cache
 def _shelf() -> Shelf:
     """A model that was kept as a file, as the service has it."""
-    shelf, path = Shelf("m"), Path(__file__).parent / "corpus" / "model_loader" / "seed-attributes"
-    shelf.put(load("m", str(path)))
+    shelf = Shelf("m")
+    with tempfile.NamedTemporaryFile(suffix=".corml") as file:
+        file.write(corpus("model_loader")["seed-attributes"])
+        file.flush()
+        shelf.put(load("m", file.name))
     return shelf
 
 
 @cache
 def _decoder(kind: Any) -> msgspec.json.Decoder[Any]:
     return msgspec.json.Decoder(kind)
+
+
+def corpus(target: str) -> dict[str, bytes]:
+    """The inputs that cover most, by name: the regression tests of a target, and what its fuzzing begins with."""
+    with zipfile.ZipFile(CORPUS / f"{target}.zip") as archive:
+        return {name: archive.read(name) for name in archive.namelist()}
+
+
+def keep(target: str, inputs: dict[str, bytes]) -> None:
+    """Replace the corpus of a target."""
+    with zipfile.ZipFile(CORPUS / f"{target}.zip", "w", zipfile.ZIP_DEFLATED) as archive:
+        for name in sorted(inputs):
+            archive.writestr(zipfile.ZipInfo(name), inputs[name], zipfile.ZIP_DEFLATED)  # the same bytes each time
 
 
 def rehashed(data: bytes) -> bytes:

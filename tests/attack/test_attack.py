@@ -2,13 +2,11 @@
 
 import importlib
 import sys
-from pathlib import Path
 
 import pytest
 
 from attack import arena, targets
 
-CORPUS = Path(__file__).parent / "corpus"
 pytestmark = [
     pytest.mark.thorough,
     pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux tells it"),
@@ -24,10 +22,10 @@ def test_hostile_input_ends_with_an_answer_or_a_sentence(surface):
 
 @pytest.mark.parametrize("target", targets.TARGETS)
 def test_what_fuzzing_found_is_answered(target):
-    files = sorted((CORPUS / target).iterdir())
-    assert len(files) > 10
-    for file in files:
-        targets.TARGETS[target](file.read_bytes())
+    inputs = targets.corpus(target)
+    assert len(inputs) > 10
+    for data in inputs.values():
+        targets.TARGETS[target](data)
 
 
 def test_the_arena_notes_what_must_not_happen(monkeypatch):
