@@ -153,7 +153,7 @@ def test_a_split_with_a_deep_header_is_refused(tmp_path, monkeypatch):
     ids=["lists", "tables", "sections"],
 )
 def test_settings_that_are_nested_five_thousand_deep_are_refused(tmp_path, text):
-    from corml.cli._settings_file import read_settings
+    from corml.cli._inputs import read_settings
 
     (tmp_path / "deep.toml").write_text(text)
     with pytest.raises(SettingError, match=r"is nested too deeply|has no section 'a'"):
@@ -161,7 +161,7 @@ def test_settings_that_are_nested_five_thousand_deep_are_refused(tmp_path, text)
 
 
 def test_settings_without_an_end_are_refused(tmp_path):
-    from corml.cli._settings_file import read_settings
+    from corml.cli._inputs import read_settings
 
     (tmp_path / "long.toml").write_text("# settings\n" * 100_000)
     for path in (str(tmp_path / "long.toml"), "/dev/zero"):

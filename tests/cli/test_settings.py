@@ -12,8 +12,8 @@ import pytest
 import corml
 from cli.test_keep import full_disk
 from corml import models
+from corml.cli._inputs import read_settings
 from corml.cli._options import LOADING, with_loading
-from corml.cli._settings_file import read_settings
 from corml.data import load
 from corml.errors import SettingError
 from corml.experiments.tuning import space_of

@@ -5,7 +5,7 @@ import tomllib
 import pytest
 
 import corml
-from corml.cli._settings_file import read_settings
+from corml.cli._inputs import read_settings
 
 FEW = ("--model", "item-knn", "--trials", "3")
 

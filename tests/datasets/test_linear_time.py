@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 
 import corml
-from corml.cli._settings_file import read_settings
+from corml.cli._inputs import read_settings
 from corml.data import load, load_item_lists
 from corml.errors import CormlError
 

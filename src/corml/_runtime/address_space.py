@@ -16,8 +16,6 @@ from corml._runtime import environment, memory
 from corml._runtime.parallel import threads
 from corml.errors import ResourceError
 
-__all__ = ["prepare"]
-
 ALONE, A_THREAD = 928 << 20, 112 << 20  # bytes of addresses: all libraries and compiled code; and for each thread
 SPARE = 128 << 20  # bytes: threads, buffers and compiled code of a process that has its libraries
 M_ARENA_MAX = -8  # the name of a setting in the C library

@@ -17,8 +17,6 @@ from typing import Any
 
 from corml._runtime import environment
 
-__all__ = ["compilation", "inner", "njit", "numba"]
-
 
 def _load_numba() -> Any:
     environment.check("NUMBA")  # before Numba reads it

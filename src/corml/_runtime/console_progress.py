@@ -16,8 +16,6 @@ from corml._runtime.progress import Asked, Progress, silent
 from corml._runtime.version import VERSION
 from corml.errors import UsageError, ascii_line
 
-__all__ = ["bars", "remark", "shown"]
-
 LOG_SECONDS = 10.0  # between lines where standard error is a file
 COMPILE_SECONDS = 1.0  # of compiling before a log mentions it
 COMPILING = "note: compiling numerical code for this machine, which takes some seconds, once"

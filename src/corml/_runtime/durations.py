@@ -6,8 +6,6 @@ from datetime import UTC, date, datetime, timedelta
 from corml._runtime.values import is_number
 from corml.errors import UsageError, ascii_line
 
-__all__ = ["moment", "per_second", "seconds"]
-
 SECONDS = {"s": 1, "min": 60, "h": 3600, "d": 86_400, "w": 7 * 86_400, "y": 365 * 86_400}
 FINER = ((1e17, 1e9), (1e14, 1e6), (1e11, 1e3))  # a moment above the first is counted in this many units per second
 _LENGTH = re.compile(r"(\d+(?:\.\d+)?) *(" + "|".join(SECONDS) + ")")

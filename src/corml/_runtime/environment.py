@@ -11,8 +11,6 @@ from collections.abc import Callable
 from corml._runtime.values import whole_number
 from corml.errors import UsageError, ascii_line
 
-__all__ = ["check", "refuse_uncompiled"]
-
 MOST_THREADS = 4096
 
 _COUNT = (rf"a whole number from 1 to {MOST_THREADS}", lambda text: 1 <= (whole_number(text) or 0) <= MOST_THREADS)

@@ -13,8 +13,6 @@ from scipy.sparse import issparse
 
 from corml.errors import NumericalError
 
-__all__ = ["LARGEST", "check_finite", "check_learned", "check_lists", "check_moderate", "is_moderate"]
-
 LARGEST = 1e12  # that a learned number may be
 SLICE = 1 << 17  # numbers that are looked at together
 

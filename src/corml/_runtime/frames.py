@@ -9,8 +9,6 @@ if TYPE_CHECKING:
     import pandas
     import polars
 
-__all__ = ["Table"]
-
 
 class Table:
     """What has a table; a class says what is in it by `to_frame`."""

@@ -9,8 +9,6 @@ import unicodedata
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-__all__ = ["clean", "escaped", "number", "table"]
-
 # Marks that turn text around.
 _HIDDEN = frozenset("\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069\ufeff")
 

@@ -10,8 +10,6 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-__all__ = ["log", "timed"]
-
 log = logging.getLogger("corml")
 log.addHandler(logging.NullHandler())  # a library leaves it to the program where lines go
 

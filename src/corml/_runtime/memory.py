@@ -8,21 +8,6 @@ from pathlib import Path
 
 from corml.errors import ResourceError, UsageError, ascii_line
 
-__all__ = [
-    "GIB",
-    "SHORT",
-    "address_limit",
-    "addresses",
-    "budget",
-    "is_shortage",
-    "is_size",
-    "read_size",
-    "release",
-    "require",
-    "resident",
-    "size",
-]
-
 GIB = 1 << 30
 SHARE = 0.8  # of what is free: the rest is for the system and for what we did not count
 SHORT = "There was not enough memory. Free some, or give it a smaller piece of work."

@@ -17,8 +17,6 @@ from typing import Any, TypeVar
 
 from corml._runtime.values import whole_number
 
-__all__ = ["blas", "each", "over_rows", "threads"]
-
 SMALL = 1000  # rows and columns
 
 T = TypeVar("T")

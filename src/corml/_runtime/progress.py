@@ -3,8 +3,6 @@
 import math
 from collections.abc import Callable, Sequence
 
-__all__ = ["Asked", "Progress", "expected_steps", "silent"]
-
 Progress = Callable[[str, int, int], None]  # the stage, how much of it is done, and how much there is
 Asked = Progress | bool | None  # what callers may ask for: True shows bars, see `console_progress`
 

@@ -11,18 +11,6 @@ from typing import Any, TypeVar
 from corml._runtime.values import is_number, nearest
 from corml.errors import SettingError, ascii_line
 
-__all__ = [
-    "Declared",
-    "Rule",
-    "build",
-    "check",
-    "check_names",
-    "declared",
-    "described",
-    "setting",
-    "values_of",
-]
-
 T = TypeVar("T")
 
 

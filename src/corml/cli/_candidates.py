@@ -11,8 +11,6 @@ from corml.cli._work import ids
 from corml.models.recommender import Recommender
 from corml.recommend.candidates import Candidates
 
-__all__ = ["candidates_of", "with_candidates"]
-
 CANDIDATES: dict[str, Any] = {
     "exclude": (
         str | None,

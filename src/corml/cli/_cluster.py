@@ -9,8 +9,6 @@ import typer
 from corml.cli._options import with_options
 from corml.errors import UsageError
 
-__all__ = ["client_of", "named", "with_cluster"]
-
 CLUSTER: dict[str, Any] = {
     "workers": (
         int | None,

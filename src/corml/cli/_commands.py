@@ -11,8 +11,6 @@ from typer.core import TyperCommand, TyperGroup
 
 from corml import plugins
 
-__all__ = ["ORDER", "Commands", "short_help"]
-
 PACKAGE = "corml.cli"
 
 # As a newcomer would use them; a command that is not listed here comes after these.

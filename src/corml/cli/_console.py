@@ -12,23 +12,6 @@ from corml._runtime.progress import Progress, silent
 from corml._runtime.values import json_text
 from corml.errors import printable
 
-__all__ = [
-    "QUIET",
-    "STDOUT",
-    "VERBOSE",
-    "WORDS",
-    "Progress",
-    "command_line",
-    "in_flags",
-    "next_step",
-    "progress",
-    "say",
-    "show_json",
-    "show_table",
-    "tell",
-    "wrote",
-]
-
 WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # the program was called with
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether only results and errors are printed
 VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)  # whether details are printed too

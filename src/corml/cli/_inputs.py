@@ -1,19 +1,32 @@
-"""What a command works on: data, options of loading and a split, from the command line over a settings file."""
+"""What a command works on: data, options of loading and a split, from the command line over a settings file.
 
+[data]                          [split]                     [model]
+source = "events.csv"           how = "ratio"               name = "corml"
+event = "event"                 seed = 2026                 mix = 0.8
+weights = {view = 1, buy = 10}  shares = [0.8, 0.1, 0.1]    rank = "none"
+
+Every option of `load` can stand under [data]. TOML has no word for nothing: settings that may be none are written
+"none" (or "auto"), and a column that is not to be used is false. A path is meant from the folder the program runs in,
+as it is on the command line.
+"""
+
+import datetime
+import inspect
+import math
 import os
+import tomllib
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import typer
 
-from corml.cli._settings_file import read_settings
+from corml._runtime.values import nearest
 from corml.cli._work import load, make_split, over, split_alone, split_file
 from corml.data.interactions import Interactions
-from corml.errors import UsageError, ascii_line
+from corml.errors import SettingError, UsageError, ascii_line
 from corml.splits import Split, is_split_file
-
-__all__ = ["DATA", "Inputs", "inputs_of"]
-
 
 DATA = typer.Argument(None, metavar="DATA", help="A file of interactions, the name of a data set, or a split file.")
 
@@ -79,3 +92,98 @@ def inputs_of(
     model = sections["model"]
     name = str(model.pop("name", "corml")) if model else None
     return Inputs(given or None, loading, splitting, name, model)
+
+
+# --- settings files --------------------------------------------------------------------------------------------------
+
+LONGEST = 1 << 20  # bytes of a settings file
+SECTIONS = ("data", "split", "model")
+SETTINGS = typer.Option(
+    None,
+    "--settings",
+    metavar="FILE",
+    help="A TOML file with [data], [split] and [model]; options given here override it.",
+)
+SWITCHES = ("header", "trim", "skip_bad_rows", "allow_expansion", "item_lists", "rating_strength")
+COLUMNS = ("user", "item", "rating", "time", "weight", "event")
+
+
+def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
+    """The three sections of a settings file; all empty where there is no file."""
+    sections: dict[str, dict[str, Any]] = {name: {} for name in SECTIONS}
+    if path is None:
+        return sections
+    name = ascii_line(path, 200)
+    try:
+        given = tomllib.loads(_text(path, name))
+    except OSError as fault:
+        raise SettingError(f"Cannot read the settings file {name}: {fault.strerror}.") from None
+    except RecursionError:
+        raise SettingError(
+            f"The settings file {name} is nested too deeply: it has sections with values, no more."
+        ) from None
+    except ValueError as fault:  # no TOML, no UTF-8, or a number of thousands of digits
+        raise SettingError(f"The settings file {name} is not TOML: {fault}.") from None
+    _known(given, SECTIONS, f"{name} has no section")
+    for section, values in given.items():
+        if not isinstance(values, dict):
+            raise SettingError(f"{name}: {section} must be a section, written [{section}].")
+        for key, value in values.items():
+            if key == "now" and isinstance(value, datetime.date):  # a moment as TOML writes it, without quotes
+                values[key] = value.isoformat()
+            _check_plain(values[key], f"{name}, [{section}]: {ascii_line(key)}")
+        sections[section] = values
+    _known(sections["data"], _loading_keys(), f"{name}, [data]: there is no option")
+    for key, value in sections["data"].items():
+        _check_kind(key, value, f"{name}, [data]: {key} must be")
+    if isinstance(sections["data"].get("source"), dict):
+        from corml.data import in_words
+
+        sections["data"] = {**sections["data"], "source": in_words(sections["data"]["source"])}
+    return sections
+
+
+def _text(path: str, name: str) -> str:
+    """What a file says, if it is as long as settings are: a device has no end, and a pipe may never begin."""
+    if Path(path).is_fifo():
+        raise SettingError(f"The settings file {name} is a pipe: give the name of a file.")
+    with Path(path).open("rb") as file:
+        data = file.read(LONGEST + 1)
+    if len(data) > LONGEST:
+        raise SettingError(f"The settings file {name} has more than {LONGEST:,} bytes: it is something else.")
+    return data.decode("utf-8")
+
+
+def _known(given: Iterable[str], valid: Iterable[str], sentence: str) -> None:
+    names = list(valid)
+    for key in given:
+        if key not in names:
+            raise SettingError(f"{sentence} {ascii_line(key)}{nearest(key, names)}")
+
+
+def _check_plain(value: Any, what: str) -> None:
+    """Refuse what options cannot be, and model files cannot keep: TOML knows dates, and numbers that are not finite."""
+    if isinstance(value, dict | list):
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_plain(inner, what)
+    elif not isinstance(value, str | int | float):
+        raise SettingError(f"{what}: write dates and times in quotes; got {ascii_line(value)}.")
+    elif isinstance(value, float) and not math.isfinite(value):
+        raise SettingError(f"{what} must be a finite number; got {ascii_line(value)}.")
+
+
+def _check_kind(key: str, value: Any, sentence: str) -> None:
+    """Numbers are checked by the loader; here it is about what TOML makes of a missing or needless quote."""
+    by_kind = key == "source" and isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
+    if key in ("source", "titles", "items") and not isinstance(value, str) and not by_kind:
+        raise SettingError(f"{sentence} the name of a file, in quotes; got {ascii_line(value)}.")
+    if key in SWITCHES and not isinstance(value, bool):
+        raise SettingError(f"{sentence} true or false, without quotes; got {ascii_line(value)}.")
+    if key in COLUMNS and value is not False and (isinstance(value, bool) or not isinstance(value, str | int)):
+        raise SettingError(f"{sentence} a column's name in quotes, or its number from 0; got {ascii_line(value)}.")
+
+
+def _loading_keys() -> list[str]:
+    from corml.data import load
+
+    return [name for name in inspect.signature(load).parameters if name not in ("notify", "as_update")]

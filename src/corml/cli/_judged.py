@@ -7,8 +7,6 @@ from corml.errors import quoted, warn
 from corml.evaluation.task import Rows
 from corml.splits import Split
 
-__all__ = ["judged_by", "judged_in", "tell_judged"]
-
 FEW = 100  # users, below which a mean is mostly chance
 
 

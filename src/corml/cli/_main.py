@@ -13,7 +13,7 @@ import corml
 from corml._runtime import address_space, memory
 from corml.cli._commands import Commands
 from corml.cli._console import QUIET, VERBOSE, WORDS, in_flags, say
-from corml.cli._holding import holding
+from corml.cli._files import holding
 from corml.cli._stopping import STOPPED, is_stopping
 from corml.errors import (
     INTERRUPTED,
@@ -24,8 +24,6 @@ from corml.errors import (
     WeightsWarning,
     printable,
 )
-
-__all__ = ["app", "main"]
 
 TYPER_INTERRUPTED = 130  # what typer makes of Ctrl-C
 UNEXPECTED = 1

@@ -11,8 +11,6 @@ from corml.models.corml.estimator import CoRML
 from corml.models.recommender import Recommender
 from corml.persistence.folders import writable_folder
 
-__all__ = ["check_options", "store_of"]
-
 
 def store_of(source: str, recommender: Recommender, loading: dict[str, Any], splitting: dict[str, Any]) -> Store | None:
     """The store to fit on in files; None where data are loaded into memory, which options of loading ask for."""

@@ -10,8 +10,6 @@ import typer
 from corml._runtime.values import whole_number
 from corml.errors import UsageError
 
-__all__ = ["pairs", "with_loading", "with_options", "with_splitting"]
-
 Option = tuple[Any, Any]
 
 

@@ -14,8 +14,6 @@ from corml.outofcore import plan_store
 from corml.outofcore.fit.estimate import Estimate, StorePlan, words
 from corml.outofcore.fit.stages import Stage
 
-__all__ = ["chart_of", "show_estimate", "show_plan", "tell_plan"]
-
 WIDTH = 40  # characters of the longest bar
 BYTES = ("predicted bytes", "worker bytes")
 

@@ -19,8 +19,6 @@ from corml.models.fitted import Fitted
 from corml.models.recommender import Recommender
 from corml.splits import Split
 
-__all__ = ["fit_measured_again", "is_refitted", "measurable", "record_with_settings", "refit"]
-
 
 def record_with_settings(result: Result, measured: Recommender) -> dict[str, Any]:
     """The record of a result for the file of a refitted model: with what it takes to repeat the fit it is about."""

@@ -10,7 +10,8 @@ from typing import Any
 
 import corml
 from corml import data as datasets
-from corml.cli._console import Progress, command_line, tell
+from corml._runtime.progress import Progress
+from corml.cli._console import command_line, tell
 from corml.cli._work import split_again
 from corml.data.interactions import Interactions
 from corml.errors import DataError, UsageError
@@ -20,17 +21,6 @@ from corml.models.recommender import Recommender
 from corml.models.saved.model_file import environment
 from corml.report import METRICS, Card, Cost, Subject, build_page, of_study, sample_users, samples, write_report
 from corml.splits import Split
-
-__all__ = [
-    "Evaluated",
-    "curve_of",
-    "evaluated",
-    "list_seconds",
-    "study_subject",
-    "subject",
-    "today",
-    "write_study_page",
-]
 
 Evaluated = dict[str, tuple[Recommender, Result]]
 TIMED_USERS = 2000

@@ -12,8 +12,6 @@ from corml.errors import UsageError, ascii_line
 from corml.models.recommender import Recommender
 from corml.recommend.rules import ListRules
 
-__all__ = ["rules_of", "with_rules"]
-
 RULES: dict[str, Any] = {
     "diversity": (
         float | None,

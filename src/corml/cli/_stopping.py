@@ -18,8 +18,6 @@ from typing import Any, NoReturn
 from corml.errors import INTERRUPTED
 from corml.persistence import unfinished
 
-__all__ = ["STOPPED", "end_at_once", "is_stopping", "stoppable"]
-
 GRACE = 0.8  # seconds to end politely: with a sentence of its own, and everything closed
 STOPPED = "Stopped before the end; every file is whole or as it was. Run it again."
 SHOW_CURSOR = b"\x1b[?25h\n"  # progress bars hide it

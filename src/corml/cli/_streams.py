@@ -13,8 +13,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, TextIO
 
-__all__ = ["Streams", "dependable_streams"]
-
 LOST = 3  # exit code: a file, here standard output, cannot be written
 WRONG_WAY = (os.O_WRONLY, os.O_RDONLY, os.O_RDONLY)  # how closed ones are opened: using them stays an error
 

@@ -8,8 +8,6 @@ from corml.cli._work import ids
 from corml.data.attributes import Attributes
 from corml.errors import UsageError, ascii_line
 
-__all__ = ["excluded", "only_these"]
-
 FORM = re.compile(r"\s*([^=<>]+?)\s*(<=|>=|=)\s*(.*?)\s*", re.DOTALL)
 
 

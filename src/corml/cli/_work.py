@@ -10,37 +10,12 @@ from typing import Any
 import corml
 from corml import data as datasets
 from corml import plugins, splits
-from corml.cli._console import STDOUT, in_flags, progress, tell
-from corml.cli._holding import hold
+from corml.cli._console import in_flags, progress, tell
 from corml.data.interactions import Interactions
 from corml.errors import DataError, UsageError, ascii_line
 from corml.models.corml.estimator import Dial
-from corml.models.neural.training.checkpoint import UNFINISHED
 from corml.models.recommender import Recommender
-from corml.persistence import atomic, container
 from corml.splits import Split
-
-__all__ = [
-    "check_split",
-    "fetch",
-    "ids",
-    "joined_split",
-    "load",
-    "make_split",
-    "note",
-    "over",
-    "recorded_data_and_split",
-    "recorded_split",
-    "refuse_to_replace",
-    "shared_target",
-    "split_again",
-    "split_alone",
-    "split_file",
-    "target",
-    "tell_unknown",
-    "text_target",
-    "turned",
-]
 
 # --- data ------------------------------------------------------------------------------------------------------------
 
@@ -68,39 +43,6 @@ def _fetch_if_missing(source: str) -> None:
 def note(text: str) -> None:
     """Pass on a remark of the loader."""
     tell(f"note: {in_flags(text)}")
-
-
-def target(out: str, *inputs: object) -> None:
-    """Check, before any long work, that a file can be written, and keep other commands from writing it meanwhile."""
-    shared_target(out, *inputs)
-    hold(out)
-
-
-def shared_target(out: str, *inputs: object) -> None:
-    """The same for a file that several commands may change at once: it can be written, and is not one of the inputs."""
-    if out == STDOUT:
-        raise UsageError("What this command writes is a file, not text for standard output: give it a name.")
-    atomic.writable(out)
-    for path in (one for given in inputs for one in (datasets.files_by_kind(given) or {"": given}).values()):
-        if isinstance(path, str) and os.path.exists(path) and os.path.exists(out) and os.path.samefile(path, out):
-            raise UsageError(f"{ascii_line(out, 200)} is the file to read: choose another name for what is written.")
-
-
-def text_target(out: str, *inputs: object) -> None:
-    """`target` for text, which standard output takes as well."""
-    if out != STDOUT:
-        target(out, *inputs)
-
-
-def refuse_to_replace(out: str, *, force: bool) -> None:
-    """Refuse to write a model over what is none, such as the data it learns from; over nothing it may be written."""
-    if force or not os.path.exists(out) or not os.path.getsize(out):
-        return
-    model = (container.peek(out) or {}).get("model", UNFINISHED)
-    if str(model).endswith(UNFINISHED):
-        raise UsageError(
-            f"{ascii_line(out, 200)} exists and is not a model file: choose another name, or replace it with --force."
-        )
 
 
 def turned(model: Recommender, novelty: float | None) -> Recommender:

@@ -9,11 +9,10 @@ import corml
 from corml._runtime.values import no_such
 from corml.cli import _reporting as reporting
 from corml.cli._console import VERBOSE, command_line, progress, say, tell
-from corml.cli._holding import hold
-from corml.cli._inputs import DATA, Inputs, inputs_of
+from corml.cli._files import hold
+from corml.cli._inputs import DATA, SETTINGS, Inputs, inputs_of
 from corml.cli._judged import judged_in, tell_judged
 from corml.cli._options import with_loading, with_splitting
-from corml.cli._settings_file import SETTINGS
 from corml.cli._work import check_split, joined_split, judging, make_split, over, split_file
 from corml.errors import StudyError, UsageError, ascii_line, printable
 from corml.experiments.contestants import contestants

@@ -10,10 +10,10 @@ import typer
 import corml
 from corml import data as datasets
 from corml.cli._console import STDOUT, in_flags, progress, say, show_json, show_table, tell, wrote
+from corml.cli._files import ending, put, target, text_target
 from corml.cli._judged import judged_in, tell_judged
 from corml.cli._options import with_loading, with_splitting
-from corml.cli._tables import ending, put
-from corml.cli._work import check_split, load, make_split, note, split_file, target, text_target
+from corml.cli._work import check_split, load, make_split, note, split_file
 from corml.cli._work import fetch as fetch_files
 from corml.data.interactions import Interactions
 from corml.data.store import is_store

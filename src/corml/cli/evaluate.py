@@ -7,13 +7,13 @@ import typer
 import corml
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import STDOUT, progress, say, show_json, tell
+from corml.cli._files import ending, put, table_bytes, text_target
 from corml.cli._inputs import inputs_of
 from corml.cli._judged import tell_judged
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._refit import measurable
 from corml.cli._rules import rules_of, with_rules
-from corml.cli._tables import ending, put, table_bytes
-from corml.cli._work import joined_split, judging, recorded_split, text_target, turned
+from corml.cli._work import joined_split, judging, recorded_split, turned
 from corml.data.store import is_split
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.metrics import parse_all

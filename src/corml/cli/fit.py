@@ -15,14 +15,14 @@ import corml
 from corml import models
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import progress, say, show_json, tell, wrote
-from corml.cli._inputs import DATA, Inputs, inputs_of
+from corml.cli._files import refuse_to_replace, target
+from corml.cli._inputs import DATA, SETTINGS, Inputs, inputs_of
 from corml.cli._judged import tell_judged
 from corml.cli._on_store import check_options, store_of
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._plans import show_plan, tell_plan
 from corml.cli._refit import record_with_settings, refit
-from corml.cli._settings_file import SETTINGS
-from corml.cli._work import check_split, make_split, refuse_to_replace, target
+from corml.cli._work import check_split, make_split
 from corml.data.interactions import Interactions
 from corml.data.store import Store
 from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line

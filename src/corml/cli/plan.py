@@ -8,9 +8,9 @@ import typer
 import corml
 from corml import models
 from corml.cli._console import show_json, tell, wrote
+from corml.cli._files import target
 from corml.cli._options import pairs
 from corml.cli._plans import chart_of, show_estimate
-from corml.cli._work import target
 from corml.errors import UsageError, ascii_line
 from corml.outofcore import Shape
 

@@ -12,9 +12,9 @@ from corml._runtime.values import counted, json_text
 from corml.cli._candidates import candidates_of, with_candidates
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import STDOUT, progress, show_json, show_table, tell, wrote
+from corml.cli._files import ending, put, table_bytes, text_target
 from corml.cli._rules import rules_of, with_rules
-from corml.cli._tables import ending, put, table_bytes
-from corml.cli._work import ids, tell_unknown, text_target, turned
+from corml.cli._work import ids, tell_unknown, turned
 from corml.errors import UsageError, ascii_line, quoted
 from corml.models.recommender import Recommender
 from corml.outofcore.lists import ListParts, check_folder, users_at_a_time

@@ -8,10 +8,10 @@ import typer
 import corml
 from corml.cli import _reporting as reporting
 from corml.cli._console import STDOUT, progress, tell
+from corml.cli._files import put, text_target
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._refit import measurable
-from corml.cli._tables import put
-from corml.cli._work import joined_split, recorded_data_and_split, text_target
+from corml.cli._work import joined_split, recorded_data_and_split
 from corml.data.interactions import Interactions
 from corml.errors import UsageError, ascii_line
 from corml.models.recommender import Recommender

@@ -6,7 +6,7 @@ import typer
 
 from corml._runtime.values import no_such
 from corml.cli._console import command_line, progress, say, show_json, tell
-from corml.cli._holding import hold
+from corml.cli._files import hold
 from corml.errors import DataError, StudyError, printable
 from corml.experiments.reproduce import EXPERIMENTS, Outcome
 from corml.experiments.reproduce import reproduce as run_experiment

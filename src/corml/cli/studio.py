@@ -18,8 +18,9 @@ from corml import data as datasets
 from corml import models
 from corml._runtime.progress import Progress
 from corml.cli._console import in_flags, say
+from corml.cli._files import refuse_to_replace, target
 from corml.cli._options import pairs, with_loading
-from corml.cli._work import fetch, refuse_to_replace, target
+from corml.cli._work import fetch
 from corml.data.interactions import Interactions
 from corml.errors import UsageError
 from corml.persistence import container, unfinished

@@ -9,12 +9,11 @@ import corml
 from corml import models
 from corml._runtime.settings import build
 from corml.cli._console import STDOUT, VERBOSE, next_step, progress, say, show_json, tell, wrote
-from corml.cli._inputs import DATA, Inputs, inputs_of
+from corml.cli._files import put, shared_target, text_target
+from corml.cli._inputs import DATA, SETTINGS, Inputs, inputs_of
 from corml.cli._judged import judged_in, tell_judged
 from corml.cli._options import pairs, with_loading, with_splitting
-from corml.cli._settings_file import SETTINGS
-from corml.cli._tables import put
-from corml.cli._work import check_split, shared_target, text_target
+from corml.cli._work import check_split
 from corml.errors import UsageError
 from corml.evaluation import metrics
 from corml.experiments.tuning import PLOTS, Tuned, lazy_optuna, space_of

@@ -11,8 +11,9 @@ import typer
 import corml
 from corml import data as datasets
 from corml.cli._console import progress, show_json, tell, wrote
+from corml.cli._files import refuse_to_replace, shared_target
 from corml.cli._options import with_loading
-from corml.cli._work import load, refuse_to_replace, shared_target
+from corml.cli._work import load
 from corml.errors import UsageError
 from corml.models.fitted import Fitted, present
 from corml.models.neural.training.embedding_model import EmbeddingModel
