@@ -16,9 +16,9 @@ from _machine import load_split
 from _record import begin, write
 
 import corml
-from corml.evaluation import task
 from corml.evaluation.measure import lists_of, measured
 from corml.evaluation.metrics import parse_all
+from corml.evaluation.task import Task, Training
 from corml.models.recommender import Recommender
 from corml.recommend.rerank import Ranking, ranked
 from corml.recommend.rules import ListRules
@@ -54,7 +54,7 @@ def speed(model: Recommender, users: list[str]) -> dict[str, dict[str, float]]:
 
 def shares(model: Recommender, split: corml.Split, tried: tuple[float, ...]) -> list[dict[str, Any]]:
     """Relevance that is kept, and NDCG@10, by deferred acceptance and by the order of the file."""
-    job = task.make(split, "test", model.items_)
+    job, training = Task.of(split, "test", model.items_), Training.of(split.train, model.items_)
     known = model.users_.find(job.users)
     columns, scores = top_k(model, job.history, DEEP, users=known, seen=job.mask)
     total = scores[:, :K].sum(axis=1)
@@ -71,7 +71,7 @@ def shares(model: Recommender, split: corml.Split, tried: tuple[float, ...]) -> 
             "order of the file": (theirs, np.take_along_axis(scores, places, axis=1)),
         }
         for name, (items, values) in kept.items():
-            means, _ = measured(lists_of(job, items), parse_all("ndcg@10,coverage@10"))
+            means, _ = measured(lists_of(job, training, items), parse_all("ndcg@10,coverage@10"))
             figures.append(
                 {"share": share, "by": name, "kept": round(float(np.mean(values.sum(axis=1) / total)), 4)}
                 | {metric: round(mean, 4) for metric, mean in means.items()}

@@ -7,7 +7,7 @@ import pytest
 
 import corml
 from corml.errors import DataError, LeakageWarning, UsageError
-from corml.evaluation import in_pieces
+from corml.evaluation import sharded
 from corml.evaluation.metrics import Metric
 
 METRICS = ["ndcg@10", "mrr@5", "recall@20", "novelty@10", "diversity@5", "coverage@10", "gini@10", "coverage@20"]
@@ -46,7 +46,7 @@ def assert_same(one, other):
 @pytest.mark.parametrize("how", ["ratio", "new-users", "temporal"])
 @pytest.mark.parametrize("name", MODELS)
 def test_figures_are_those_of_the_split_in_memory(fitted, parts_of, monkeypatch, name, how, at_once):
-    monkeypatch.setattr(in_pieces, "AT_ONCE", at_once)
+    monkeypatch.setattr(sharded, "AT_ONCE", at_once)
     model, split = fitted(name, how), parts_of(how)
     whole = split.interactions()
     for part in ("test", "valid"):
@@ -80,12 +80,12 @@ def test_users_are_ranked_in_the_blocks_of_all_together(fitted, parts_of, monkey
     """Scores may differ in their last bits if a product has another number of rows."""
     model, split, heights = fitted("ease", "ratio"), parts_of("ratio"), {}
     monkeypatch.setenv("CORML_THREADS", "1")  # blocks in their order
-    monkeypatch.setattr(in_pieces, "AT_ONCE", 100)
+    monkeypatch.setattr(sharded, "AT_ONCE", 100)
     monkeypatch.setattr(type(model), "_block_shape", lambda self, X: (X.shape[0] // 40, X.shape[1]))
     for name, one in (("store", split), ("memory", split.interactions())):
         seen = heights.setdefault(name, [])
         monkeypatch.setattr(
-            type(model), "represent", lambda self, X, users, seen=seen: seen.append(X.indices.tolist()) or X
+            type(model), "_represent", lambda self, X, users, seen=seen: seen.append(X.indices.tolist()) or X
         )
         corml.evaluate(model, one, "ndcg@10")
     assert heights["store"] == heights["memory"]
@@ -109,7 +109,7 @@ def test_no_python_object_is_kept_for_a_user(fitted, parts_of):
 
 
 def test_progress_counts_users(fitted, parts_of, monkeypatch):
-    monkeypatch.setattr(in_pieces, "AT_ONCE", 100)
+    monkeypatch.setattr(sharded, "AT_ONCE", 100)
     told = []
     made = corml.evaluate(
         fitted("ease", "ratio"), parts_of("ratio"), "ndcg@10", progress=lambda *step: told.append(step)
@@ -130,7 +130,7 @@ def test_what_needs_all_lists_at_once_is_refused(fitted, parts_of, monkeypatch):
         corml.evaluate(model, split, "ndcg@10", rules=corml.ListRules(max_share=0.5))
     longest = Metric("longest", 5, lambda lists, k: float((lists.items >= 0).sum()))
     monkeypatch.setattr("corml.evaluation.run.parse_all", lambda texts: (longest,))
-    with pytest.raises(UsageError, match="asks for the items of all lists together"):
+    with pytest.raises(UsageError, match="needs the items of all lists together"):
         corml.evaluate(model, split, "longest@5")
 
 

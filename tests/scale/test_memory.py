@@ -17,11 +17,11 @@ BUDGET = 4 << 20
 WATCHED = """
 import contextlib, ctypes, sys, threading
 import corml
-from corml.evaluation import in_pieces
+from corml.evaluation import sharded
 from corml.outofcore.lists import sizes
 from corml.splits import _ranks
 
-in_pieces.AT_ONCE, sizes.PIECE, sizes.PIECES, _ranks.HELD = 1000, 1000, 2, 10_000
+sharded.AT_ONCE, sizes.PIECE, sizes.PIECES, _ranks.HELD = 1000, 1000, 2, 10_000
 corml.Popularity._block_shape = lambda self, X: (500, X.shape[1])
 
 def anonymous():

@@ -11,7 +11,7 @@ import pytest
 
 import corml
 from corml.errors import UsageError
-from corml.evaluation import in_pieces, on_cluster
+from corml.evaluation import sharded
 from corml.outofcore.lists import sizes
 
 pytest.importorskip("distributed")
@@ -27,8 +27,8 @@ METRICS = ["ndcg@10", "mrr@5", "novelty@10", "diversity@5", "coverage@10", "gini
 def _small_parts(monkeypatch):
     monkeypatch.setattr(sizes, "PIECE", 50)
     monkeypatch.setattr(sizes, "PIECES", 2)
-    monkeypatch.setattr(in_pieces, "AT_ONCE", 60)
-    monkeypatch.setattr(on_cluster, "A_TASK", 100)
+    monkeypatch.setattr(sharded, "AT_ONCE", 60)
+    monkeypatch.setattr(sharded, "A_TASK", 100)
 
 
 @pytest.fixture(scope="module")

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from corml.cli._console import tell
 from corml.errors import quoted, warn
-from corml.evaluation.task import Rows
+from corml.evaluation.task import Task
 from corml.splits import Split
 
 FEW = 100  # users, below which a mean is mostly chance
@@ -12,8 +12,8 @@ FEW = 100  # users, below which a mean is mostly chance
 
 def judged_in(split: Split, part: str) -> dict[str, int]:
     """How many targets a part has, and how many users have one."""
-    rows = Rows.of(split, part, split.train.items)
-    return {"targets": int(rows.targets.nnz), "users": len(rows)}
+    task = Task.of(split, part, split.train.items)
+    return {"targets": int(task.targets.nnz), "users": len(task)}
 
 
 def judged_by(users: int, part: str, targets: Sequence[str]) -> str:

@@ -14,7 +14,7 @@ from corml.cli._console import tell
 from corml.data.interactions import Interactions
 from corml.errors import ModelFileError
 from corml.evaluation import Result
-from corml.evaluation.early_stopping import early_stopping
+from corml.evaluation.task import early_stopping
 from corml.models.fitted import Fitted
 from corml.models.recommender import Recommender
 from corml.splits import Split

@@ -26,8 +26,7 @@ from corml.cli._work import check_split, make_split
 from corml.data.interactions import Interactions
 from corml.data.store import Store
 from corml.errors import INTERRUPTED, CormlError, UsageError, ascii_line
-from corml.evaluation import task
-from corml.evaluation.early_stopping import early_stopping
+from corml.evaluation.task import Task, early_stopping
 from corml.models.neural.training import lazy_torch
 from corml.models.neural.training.checkpoint import epochs_in
 from corml.models.neural.training.embedding_model import EmbeddingModel
@@ -195,9 +194,9 @@ def _learn(
             _tell_training(recommender)
             return recommender, {}
         split = make_split(data, splitting)
-        job = task.make(split, "test", split.train.items)
-        _check_can_evaluate(recommender, split, job)
-        tell_judged(len(job.users), "test", split.targets)
+        task = Task.of(split, "test", split.train.items).checked("test")
+        _check_can_evaluate(recommender, split, task)
+        tell_judged(len(task), "test", split.targets)
         train = split.train.with_seen(data)
         recommender.fit(train, progress=show, **_validation(recommender, split), **how)
         _tell_training(recommender)
@@ -209,8 +208,8 @@ def _learn(
             return refit(recommender, data, show), record_with_settings(result, recommender)
 
 
-def _check_can_evaluate(recommender: Recommender, split: Split, job: task.Task) -> None:
-    learned = split.train.user_degrees[split.train.users.rows(job.users)] > 0
+def _check_can_evaluate(recommender: Recommender, split: Split, task: Task) -> None:
+    learned = split.train.user_degrees[split.train.users.rows(task.users)] > 0
     if isinstance(recommender, EmbeddingModel) and not recommender._folds_in and not learned.all():
         raise UsageError(
             f"{recommender.NAME} has no vector for {np.sum(~learned):,} users of the test part, because they are not "

@@ -12,7 +12,7 @@ from corml._runtime import durations, memory
 from corml._runtime.settings import declared
 from corml.cli._console import VERBOSE, say, show_json, show_table, tell
 from corml.errors import CormlError, ModelFileError, printable, quoted
-from corml.evaluation.table import lay_out
+from corml.evaluation.result import lay_out
 from corml.models.saved.recorded import check_recorded
 from corml.persistence import container
 

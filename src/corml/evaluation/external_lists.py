@@ -1,4 +1,4 @@
-"""Lists of another program: a mapping, a frame, a file or Recommendations, brought to the users and items of a task."""
+"""Lists of another program: a mapping, a frame, a file or Recommendations, matched to the users and items of a task."""
 
 import os
 from collections.abc import Hashable, Iterable, Mapping, Sequence
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.data.ids import canonical
+from corml.data.ids import Ids, canonical
 from corml.errors import DataError, UsageError, ascii_line
 from corml.evaluation.list_files import read_lists
 from corml.evaluation.task import Task
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
     ExternalLists = Mapping[Hashable, Sequence[Hashable]] | Recommendations | str | os.PathLike[str] | IntoDataFrame
 
-__all__ = ["by_user", "ranked"]
-
 
 def by_user(lists: "ExternalLists") -> dict[str, list[str]]:
     """Ranked item ids of each user, as text."""
@@ -28,48 +26,35 @@ def by_user(lists: "ExternalLists") -> dict[str, list[str]]:
         return _unique(zip(lists.users, lists.values(), strict=True))
     if isinstance(lists, Mapping):
         return _unique(lists.items())
-    if isinstance(lists, str | os.PathLike):
-        return _from_frame(read_lists(lists))
-    return _from_frame(lists)
+    return _from_frame(read_lists(lists) if isinstance(lists, str | os.PathLike) else lists)
 
 
 def ranked(
-    task: Task, lists: Mapping[str, Sequence[str]], longest: int, *, mask: bool = False
+    task: Task, items: Ids, lists: Mapping[str, Sequence[str]], longest: int, *, mask: bool = False
 ) -> tuple[NDArray[np.int64], dict[str, int]]:
-    """Item numbers of each user of the task, −1 where a list is short, and counts of what does not fit the task.
+    """Item numbers of each user of the task, −1 where a list is short, and counts of what does not match the task.
 
-    With `mask` items already seen are taken out before a list is cut, as they are for a model.
+    With `mask`, items already seen are taken out before a list is cut, as they are for a model.
     """
-    if mask:
-        lists, removed = _without_seen(task, lists)
-        cut, counts = ranked(task, lists, longest)
-        return cut, counts | ({"recommended items already seen, taken out": removed} if removed else {})
-    ranked_items = np.full((len(task.users), longest), -1, dtype=np.int64)
+    best, removed = np.full((len(task), longest), -1, dtype=np.int64), 0
     for row, user in enumerate(task.users):
-        items = lists.get(user, ())[:longest]
-        if len(set(items)) < len(items):
+        listed = lists.get(user, ())
+        if mask:
+            first, last = task.mask.indptr[row : row + 2]
+            seen = set(items.labels[task.mask.indices[first:last]])
+            fresh = [item for item in listed if item not in seen]
+            listed, removed = fresh, removed + len(listed) - len(fresh)
+        listed = listed[:longest]
+        if len(set(listed)) < len(listed):
             raise DataError(f"The list of user {ascii_line(user)} names an item twice: give each item once.")
-        ranked_items[row, : len(items)] = task.items.rows(items)
-    seen = filled(task.mask, np.arange(len(ranked_items))[:, None], ranked_items)
+        best[row, : len(listed)] = items.rows(listed)
     counts = {
-        "users without a list, who count as 0": int((ranked_items < 0).all(axis=1).sum()),
+        "users without a list, who count as 0": int((best < 0).all(axis=1).sum()),
         "lists of users who do not count": len(lists.keys() - set(task.users)),
-        "recommended items already seen": int(seen.sum()),
+        "recommended items already seen": int(filled(task.mask, np.arange(len(best))[:, None], best).sum()),
+        "recommended items already seen, taken out": removed,
     }
-    return ranked_items, {what: count for what, count in counts.items() if count}
-
-
-def _without_seen(task: Task, lists: Mapping[str, Sequence[str]]) -> tuple[dict[str, list[str]], int]:
-    """Lists without the items of each user's mask, and how many were taken out; other users' lists stay."""
-    kept, removed = {user: list(items) for user, items in lists.items()}, 0
-    for row, user in enumerate(task.users):
-        if user in kept:
-            first, last = task.mask.indptr[row], task.mask.indptr[row + 1]
-            seen = set(task.items.labels[task.mask.indices[first:last]])
-            fresh = [item for item in kept[user] if item not in seen]
-            removed += len(kept[user]) - len(fresh)
-            kept[user] = fresh
-    return kept, removed
+    return best, {what: count for what, count in counts.items() if count}
 
 
 def _unique(lists: Iterable[tuple[Hashable, Iterable[Hashable]]]) -> dict[str, list[str]]:

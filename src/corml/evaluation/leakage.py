@@ -1,4 +1,4 @@
-"""Leakage: a model that is evaluated on pairs it was fitted on. Such figures flatter it, so a warning says so."""
+"""Leakage: a warning for a model that is evaluated on pairs it was fitted on, which makes its figures optimistic."""
 
 import warnings
 from typing import TYPE_CHECKING
@@ -13,11 +13,9 @@ from corml.splits import Split, StoreSplit
 if TYPE_CHECKING:
     from corml.models.recommender import Recommender
 
-__all__ = ["leakage", "warn_of_leakage"]
-
 
 def leakage(model: "Recommender", split: Split | StoreSplit, part: str) -> str | None:
-    """What the model may have seen of the held-out pairs of a part, in one sentence; None where it saw nothing."""
+    """How many held-out pairs of a part the model learned from, in a sentence; None if none."""
     if _fitted_on_train(model, split):
         return None
     if not len(model.users_):  # saved without its users: their pairs cannot be looked up

@@ -15,12 +15,9 @@ from corml.evaluation import charts
 from corml.evaluation.metrics import parse
 from corml.evaluation.resampling import Bootstrap
 from corml.evaluation.significance import Comparison, compare
-from corml.evaluation.table import lay_out
 
 if TYPE_CHECKING:
     import polars
-
-__all__ = ["Result"]
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -29,8 +26,8 @@ class Result(Table):
 
     `per_user` has an array in the order of `users` for each metric that is about single lists, and `intervals` a
     (low, high) for it; coverage and gini are about all lists together and are in neither. `notes` counts what was
-    left out and why; `split` and `procedure` say which split it was and how to reproduce it. `rules` says in words what
-    the lists had to obey, if anything.
+    left out and why; `split` and `procedure` identify the split and how to reproduce it. `rules` describes the
+    constraints on the lists, if there were any.
     """
 
     means: Mapping[str, float]
@@ -67,8 +64,8 @@ class Result(Table):
         return self.table()
 
     def table(self) -> str:
-        """Aligned text: a row for each metric, a column for each length, then how it was done."""
-        return "\n".join([lay_out(self.means, self.intervals), "", *self._remarks()])
+        """Aligned text: a row for each metric, a column for each length, then the number of users and the notes."""
+        return "\n".join([lay_out(self.means, self.intervals), "", *self._notes()])
 
     def _repr_html_(self) -> str:
         rows = [
@@ -76,7 +73,7 @@ class Result(Table):
             for label, mean in self.means.items()
         ]
         heads = ["metric", "mean", *(["low", "high"] if self.intervals else [])]
-        return html.table(heads, rows, caption=self.model, note="; ".join(self._remarks()))
+        return html.table(heads, rows, caption=self.model, note="; ".join(self._notes()))
 
     def plot(self, metrics: Sequence[str] | None = None) -> charts.Chart:
         """A dot and its interval for each metric, or for some of them."""
@@ -110,7 +107,7 @@ class Result(Table):
         return compare(self._paired(other), Bootstrap(confidence, resamples, seed))
 
     def record(self) -> dict[str, Any]:
-        """Everything but the users' values, ready for JSON: what a model file keeps."""
+        """Everything but the users' values, ready for JSON; model files store it."""
         return {
             "model": self.model,
             "part": self.part,
@@ -125,7 +122,7 @@ class Result(Table):
         }
 
     def _label(self, metric: str) -> str:
-        """A measured metric as it is written here; a function is no metric that others know."""
+        """The label of a measured metric; a function is known by its label only."""
         label = metric if metric in self.means else parse(metric).label
         if label not in self.means:
             raise UsageError(f"{ascii_line(metric)} was not measured{nearest(label, self.means)}")
@@ -147,7 +144,7 @@ class Result(Table):
             raise UsageError("These results have no user or no metric in common: evaluate both models alike.")
         return {label: (self.per_user[label][rows], other.per_user[label][other_rows]) for label in shared}
 
-    def _remarks(self) -> list[str]:
+    def _notes(self) -> list[str]:
         certainty = f"; [low, high]: {self.confidence:.0%} interval over users" if self.intervals else ""
         head = f"{len(self.users):,} users of the {self.part} part{certainty}"
         rules = [f"lists with {self.rules}"] if self.rules else []
@@ -157,3 +154,21 @@ class Result(Table):
 def _ends(interval: tuple[float, float] | None) -> list[float | str]:
     """The columns of an interval; empty where a metric has none."""
     return ["", ""] if interval is None else list(interval)
+
+
+def lay_out(means: Mapping[str, float], intervals: Mapping[str, tuple[float, float]]) -> str:
+    """One row for each metric, in the order they were requested, and one column for each length."""
+    names = list(dict.fromkeys(label.partition("@")[0] for label in means))
+    lengths = sorted({int(label.partition("@")[2]) for label in means})
+    rows = [["", *(f"@{k}" for k in lengths)]]
+    rows += [[name, *(_cell(f"{name}@{k}", means, intervals) for k in lengths)] for name in names]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    padded = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)) for row in rows]
+    return "\n".join(line.rstrip() for line in padded)
+
+
+def _cell(label: str, means: Mapping[str, float], intervals: Mapping[str, tuple[float, float]]) -> str:
+    if label not in means:
+        return ""
+    interval = "" if label not in intervals else " [{:.4f}, {:.4f}]".format(*intervals[label])
+    return f"{means[label]:.4f}{interval}"

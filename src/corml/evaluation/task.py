@@ -1,18 +1,18 @@
-"""An evaluation task on one catalogue: which users, and for each a history, a mask and targets.
+"""An evaluation task: which users of a split, and for each a history, a mask and targets.
 
     history     what the model scores: the history of the part (train, unless the split says otherwise), with weights,
-                and with negative entries for what was said no to
-    mask        what the split says was already seen, and is not recommended: for test that is train and valid
+                and with negative entries for negative feedback
+    mask        known items, which are not recommended: for "test" those of train and valid
     targets     the held-out pairs of the part; where the split judges some event types, those with such an event
 
-Users with targets are evaluated. Excluded, and counted in `notes`, are: targets the catalogue does not have; targets
-in the mask; users with nothing left to recommend; users without a remaining target; and users without an item the
-model knows. Items without a training pair stay: a model is free to rank them, at its own risk.
+Users with targets are evaluated. Excluded, and counted in `notes`, are: targets outside the catalogue; targets in the
+mask; users with nothing left to recommend; users without a remaining target; and users without an item the model knows.
+Items without a training pair stay: a model is free to rank them, at its own risk.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
-from typing import Any, Self
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,113 +23,116 @@ from corml.data.interactions import Interactions
 from corml.data.strength import only_positive, with_values
 from corml.errors import DataError
 from corml.linalg.sparse import filled
-from corml.splits import Split, StoreSplit
+from corml.splits import Split
 
-__all__ = ["About", "Rows", "Task", "check_some", "counted", "make", "on_items"]
+if TYPE_CHECKING:
+    from corml.linalg.closeness import Closeness
+    from corml.models.recommender import Recommender
+
+
+@dataclass(frozen=True, eq=False)
+class Training:
+    """What metrics know of the training data; the matrix is a function where it is needed rarely."""
+
+    matrix: csr_array | Callable[[], csr_array]
+    degrees: NDArray[np.int64]
+    n_users: int
+    shared: dict[str, "Closeness"] = field(default_factory=dict)  # what metrics compute once: see `Lists`
+
+    @classmethod
+    def of(cls, train: Interactions, items: Ids) -> Self:
+        """The training interactions of a split on a catalogue."""
+        pairs = on_items(train, items)
+        return cls(pairs.matrix, pairs.item_degrees, int((train.user_degrees > 0).sum()))
 
 
 @dataclass(frozen=True, eq=False)
 class Task:
-    """One row per evaluated user; columns are the items of the catalogue.
-
-    `train` may be a function, which is called where the pairs themselves are needed.
-    """
+    """The evaluated users of a split on a catalogue, with history, mask and targets; `notes` counts exclusions."""
 
     users: NDArray[np.object_]
-    items: Ids
-    split: Split | StoreSplit
-    part: str
     history: csr_array
     mask: csr_array
     targets: csr_array
-    train: csr_array | Callable[[], csr_array]
-    degrees: NDArray[np.int64]
-    n_users: int
-    notes: dict[str, int] = field(default_factory=dict)
-    shared: dict[str, Any] = field(default_factory=dict)  # what metrics make once: see `Lists`
-
-
-@dataclass(frozen=True, eq=False)
-class About:
-    """What a result tells of its task: who was evaluated on what, and how much was left out."""
-
-    users: NDArray[Any]
-    split: Split | StoreSplit
-    part: str
     notes: Mapping[str, int]
 
     @classmethod
-    def of(cls, job: Task) -> Self:
-        """The facts of a task."""
-        return cls(job.users, job.split, job.part, job.notes)
-
-
-@dataclass(frozen=True, eq=False)
-class Rows:
-    """The evaluated users of a split, with history, mask and targets, and how much was left out for each reason."""
-
-    users: NDArray[np.object_]
-    history: csr_array
-    mask: csr_array
-    targets: csr_array
-    notes: dict[str, int]
-
-    @classmethod
     def of(cls, split: Split, part: str, items: Ids) -> Self:
-        """Those of a part on a catalogue; users and items are matched by id."""
+        """A part of a split on a catalogue; users and items are matched by id."""
         parts = split.part(part)
         history, mask, targets = (on_items(data, items) for data in parts)
         held_out = parts[2]
         judged = _judged(targets, split.targets)
         possible = judged.where(~filled(mask.matrix, judged.user, judged.item))
-        rows, excluded = _evaluated((held_out, _judged(held_out, split.targets)), history, mask, possible)
+        reasons = {
+            "users without targets": held_out.user_degrees == 0,
+            "users without a target of these event types": _judged(held_out, split.targets).user_degrees == 0,
+            "users with nothing left to recommend": mask.user_degrees == len(items),
+            "users whose targets are all left out": possible.user_degrees == 0,
+            "users without a known history": history.user_degrees == 0,
+        }
         notes = {
             "targets left out by the split": sum(split.dropped.get(part, {}).values()),
             "targets not in the catalogue": len(held_out) - len(targets),
             "held-out pairs of other event types, not counted as targets": len(targets) - len(judged),
             "targets already seen": len(judged) - len(possible),
-            **excluded,
         }
-        scored, seen, wanted = (_rows(one, rows) for one in (history.histories, mask.matrix, possible.matrix))
+        evaluated = np.ones(len(held_out.users), dtype=bool)
+        for reason, excluded in reasons.items():  # users are counted by their first reason
+            notes[reason] = int((evaluated & excluded).sum())
+            evaluated &= ~excluded
+        rows = np.flatnonzero(evaluated)
+        scored, seen, wanted = (one[rows] for one in (history.histories, mask.matrix, possible.matrix))
+        for matrix in (scored, seen, wanted):
+            matrix.sort_indices()
         return cls(held_out.users.labels[rows], scored, seen, wanted, notes)
 
     def __len__(self) -> int:
         return len(self.users)
 
+    def __getitem__(self, rows: slice) -> Self:
+        """Some of the users."""
+        matrices = {name: getattr(self, name)[rows] for name in ("history", "mask", "targets")}
+        return replace(self, users=self.users[rows], **matrices)
 
-def make(split: Split, part: str, items: Ids) -> Task:
-    """Put a part of a split as a task on a catalogue."""
-    rows = Rows.of(split, part, items)
-    check_some(len(rows), part, rows.notes)
-    train = on_items(split.train, items)
-    return Task(
-        users=rows.users,
-        items=items,
-        split=split,
-        part=part,
-        history=rows.history,
-        mask=rows.mask,
-        targets=rows.targets,
-        train=train.matrix,
-        degrees=train.item_degrees,
-        n_users=int((split.train.user_degrees > 0).sum()),
-        notes={what: count for what, count in rows.notes.items() if count},
-    )
+    def checked(self, part: str) -> Self:
+        """The task with the reasons that occur; a task without a user is refused."""
+        check_some(len(self), part, self.notes)
+        return replace(self, notes={what: count for what, count in self.notes.items() if count})
 
 
 def check_some(users: int, part: str, notes: Mapping[str, int]) -> None:
-    """Refuse a task without a user."""
+    """Refuse a part without a user to evaluate."""
     if not users:
+        listed = ", ".join(f"{count:,} {what}" for what, count in notes.items() if count)
         raise DataError(
-            f"No user can be evaluated on the {part} part: {_listed(notes)}. "
+            f"No user can be evaluated on the {part} part: {listed or 'it has no users'}. "
             f"Check that the {part} part is not empty and that model and split come from the same data."
         )
 
 
-def counted(history: csr_array) -> csr_array:
-    """Histories without weights and negative entries, for a model that only counts."""
+def scored(history: csr_array, model: "Recommender") -> csr_array:
+    """Histories as a model scores them: without weights and negative entries if it only counts."""
+    if model.LEARNS_WEIGHTS:
+        return history
     history = only_positive(history)
     return with_values(history, np.ones(history.nnz, dtype=np.float32))
+
+
+def on_items(data: Interactions, items: Ids) -> Interactions:
+    """The same pairs on a catalogue."""
+    return data if data.items == items else data.on(data.users, items)
+
+
+def early_stopping(model: "Recommender", split: Split) -> dict[str, Interactions]:
+    """What to give to `fit` besides the train part: the valid part, unless the model can score none of its users."""
+    from corml.models.neural.training.gradient_model import GradientModel  # with kernels that evaluation does without
+
+    history = split.valid_history if isinstance(model, GradientModel) and model._folds_in else None
+    known = split.train if history is None else history
+    if not (known.user_degrees[split.valid.user] > 0).any():
+        return {}
+    return {"valid": split.valid} | ({} if history is None else {"valid_history": history})
 
 
 def _judged(held_out: Interactions, names: tuple[str, ...]) -> Interactions:
@@ -138,41 +141,3 @@ def _judged(held_out: Interactions, names: tuple[str, ...]) -> Interactions:
         return held_out
     none = np.zeros(len(held_out), dtype=bool)
     return held_out.where(none if held_out.kinds is None else held_out.kinds.having(names))
-
-
-def _evaluated(
-    held_out: tuple[Interactions, Interactions], history: Interactions, mask: Interactions, targets: Interactions
-) -> tuple[NDArray[np.intp], dict[str, int]]:
-    """Rows of the users to evaluate, and how many are excluded for each reason, counted by their first one.
-
-    `held_out` are all held-out pairs, and those that count as targets.
-    """
-    reasons = {
-        "users without targets": held_out[0].user_degrees == 0,
-        "users without a target of these event types": held_out[1].user_degrees == 0,
-        "users with nothing left to recommend": mask.user_degrees == len(mask.items),
-        "users whose targets are all left out": targets.user_degrees == 0,
-        "users without a known history": history.user_degrees == 0,
-    }
-    evaluated = np.ones(len(held_out[0].users), dtype=bool)
-    notes = {}
-    for reason, excluded in reasons.items():
-        notes[reason] = int((evaluated & excluded).sum())
-        evaluated &= ~excluded
-    return np.flatnonzero(evaluated), notes
-
-
-def on_items(data: Interactions, items: Ids) -> Interactions:
-    """The same pairs on a catalogue."""
-    return data if data.items == items else data.on(data.users, items)
-
-
-def _rows(matrix: csr_array, rows: NDArray[np.intp]) -> csr_array:
-    matrix = matrix[rows]
-    matrix.sort_indices()
-    return matrix
-
-
-def _listed(counted: Mapping[str, int]) -> str:
-    listed = [f"{count:,} {what}" for what, count in counted.items() if count]
-    return ", ".join(listed) or "it has no users"

@@ -11,7 +11,7 @@ from corml._runtime import memory
 from corml._runtime.progress import Progress
 from corml.errors import CormlError, ascii_line
 from corml.evaluation import Result, evaluate, evaluate_lists
-from corml.evaluation.early_stopping import early_stopping
+from corml.evaluation.task import early_stopping
 from corml.experiments.cell import Cell, Cost
 from corml.experiments.clock import measured
 from corml.experiments.design import Design

@@ -9,8 +9,8 @@ from numpy.typing import NDArray
 from corml._runtime import memory
 from corml._runtime.settings import build
 from corml.evaluation import evaluate
-from corml.evaluation.early_stopping import early_stopping
 from corml.evaluation.resampling import Bootstrap, intervals
+from corml.evaluation.task import early_stopping
 from corml.experiments.tuning.space import Space
 from corml.models.fitted import Epoch
 from corml.models.neural.training.gradient_model import GradientModel
