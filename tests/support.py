@@ -7,6 +7,7 @@ import numpy as np
 
 from corml import Interactions, models
 from corml._runtime.settings import values_of
+from corml.persistence import container
 
 
 def random_interactions(seed, users=40, items=25, mean=6):
@@ -67,3 +68,18 @@ def propagate(table, X, layers):
         users, items = tables[-1][: len(R)], tables[-1][len(R) :]
         tables.append(np.vstack([N @ items, N.T @ users]))
     return tables
+
+
+ODD_TEXTS = [
+    "a", "NA", "é", "e\u0301", "☕🧑‍🚀", "line\nbreak", "tab\t", "\u202eabc", '"', '"quoted"', "\\", "007", "7", "7.0",
+    " 7", "None", "\udc80", "../x", "x" * 300,
+]  # fmt: skip
+
+
+def forge(path, arrays=None, without=(), **facts):
+    """Change a model file: other arrays (a function makes one of the old one), none of some names, other facts."""
+    contents = container.read(path)
+    made = {name: array for name, array in contents.arrays.items() if name not in without}
+    for name, array in (arrays or {}).items():
+        made[name] = array(made[name]) if callable(array) else array
+    path.write_bytes(container.pack(made, {**contents.meta, **facts}))

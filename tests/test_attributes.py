@@ -11,7 +11,7 @@ import corml
 from corml.data.attributes import Attributes, indicators
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
-from corml.data.saved import labels as saved_labels
+from corml.data.saved.pairs import encode_ids
 from corml.errors import DataError, ModelFileError, UsageError
 from corml.persistence import container
 
@@ -219,7 +219,6 @@ def test_a_split_file_keeps_the_table(data, tmp_path):
 def _forged(path, change):
     contents = container.read(path)
     arrays, meta = dict(contents.arrays), {**contents.meta}
-    meta.pop("format")
     change(arrays, meta)
     path.write_bytes(container.pack(arrays, meta))
     return path
@@ -235,8 +234,8 @@ def _forged(path, change):
         (lambda a, m: a.update({"attribute.0.indices": a["attribute.0.indices"] + 99}), "does not add up"),
         (lambda a, m: a.pop("attribute.0.labels.bytes"), "missing or unreadable"),
         (lambda a, m: a.update({"attribute.1": a["attribute.1"][:1]}), "one number for each item"),
-        (lambda a, m: a.update(saved_labels.encode_ids("attribute.3", ["x"])), "1 texts for 3 items"),
-        (lambda a, m: a.update(saved_labels.encode_ids("attribute.4.labels", ["Zed", "Acme"])), "ascending order"),
+        (lambda a, m: a.update(encode_ids("attribute.3", ["x"])), "1 texts for 3 items"),
+        (lambda a, m: a.update(encode_ids("attribute.4.labels", ["Zed", "Acme"])), "ascending order"),
         (lambda a, m: m["attributes"]["columns"].pop(), "arrays that no popularity model has"),
     ],
 )

@@ -9,8 +9,7 @@ import corml
 from corml import Interactions, models
 from corml.data.kinds import Kinds
 from corml.errors import DataError, ModelFileError, UsageError, WeightsWarning
-from corml.persistence import container
-from support import random_interactions, with_weights
+from support import forge, random_interactions, with_weights
 
 LINEAR = ["corml", "corml-dial", "ease", "item-knn", "slim", "admm-slim", "gf-cf"]
 
@@ -117,22 +116,18 @@ def test_the_file_keeps_it(name, data, tmp_path):
 @pytest.mark.parametrize(
     ("name", "change", "sentence"),
     [
-        ("negative.data", lambda a: -a, "how strongly users said no is not one positive number"),
-        ("negative.kinds", lambda a: a + 9, "event types of negative are not some for each pair"),
-        ("negative.kinds", lambda a: a[1:], "event types of negative are not some for each pair"),
-        ("seen.indptr", None, "users said no to pairs that they have not seen"),
+        ("weights", lambda a: -a, "weights of train.negative are not one positive number"),
+        ("kinds", lambda a: a + 9, "event types of train.negative are not at least one for each pair"),
+        ("kinds", lambda a: a[1:], "event types of train.negative are not at least one for each pair"),
+        ("", None, "disliked pairs of its train are not among those that are excluded"),
     ],
 )
 def test_a_file_with_an_odd_no_is_refused(name, change, sentence, data, tmp_path):
     made("item-knn").fit(data).save(tmp_path / "m.corml")
-    contents = container.read(tmp_path / "m.corml")
-    facts = {fact: value for fact, value in contents.meta.items() if fact != "format"}
-    arrays = dict(contents.arrays)
     if change is None:
-        del arrays["seen.indptr"], arrays["seen.indices"]
+        forge(tmp_path / "m.corml", without=("train.seen.indptr",))
     else:
-        arrays[name] = change(arrays[name])
-    (tmp_path / "m.corml").write_bytes(container.pack(arrays, facts))
+        forge(tmp_path / "m.corml", {f"train.negative.{name}": change})
     with pytest.raises(ModelFileError, match=sentence):
         corml.read_model(tmp_path / "m.corml")
 
@@ -195,8 +190,8 @@ def test_a_split_file_keeps_it(data, tmp_path):
     split.save(tmp_path / "a.split")
     train = corml.read_split(tmp_path / "a.split").train
     np.testing.assert_array_equal(train.histories.toarray(), split.train.histories.toarray())
-    assert train.negative.kinds.words() == split.train.negative.kinds.words()
-    assert train.kinds.words() == split.train.kinds.words()
+    assert train.negative.kinds_by_row.words() == split.train.negative.kinds_by_row.words()
+    assert train.kinds_by_row.words() == split.train.kinds_by_row.words()
 
 
 # --- loading ---------------------------------------------------------------------------------------------------------

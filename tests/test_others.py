@@ -13,10 +13,10 @@ from corml import Interactions, models
 from corml.data import examine
 from corml.data.histories import Histories
 from corml.data.ids import Ids
-from corml.data.saved import labels as saved_labels
+from corml.data.saved.pairs import encode_ids
 from corml.errors import DataError, ModelFileError
 from corml.models.cited import cite
-from corml.persistence import container
+from support import forge
 
 DAY = 86_400
 
@@ -199,14 +199,15 @@ def test_with_items_nobody_has_they_are_still_known(data, model):
 
 def same(first, second):
     """Whether two know the same of the same people."""
-    one, other = (Histories.of(replace(data, others=None), learned=0) for data in (first, second))
     assert first.users == second.users
-    for name in ("times", "weights", "seen_times"):
-        np.testing.assert_array_equal(getattr(one, name), getattr(other, name))
-    assert (one.pairs != other.pairs).nnz == 0
-    assert (one.seen is None and other.seen is None) or (one.seen != other.seen).nnz == 0
-    assert (one.kinds is None and other.kinds is None) or one.kinds.words() == other.kinds.words()
-    assert (one.negative is None and other.negative is None) or (one.negative.matrix != other.negative.matrix).nnz == 0
+    for one, other in ((first, second), (first.seen, second.seen), (first.negative, second.negative)):
+        if one is None or other is None:
+            assert one is other
+            continue
+        assert (one.weighted != other.weighted).nnz == 0
+        np.testing.assert_array_equal(one.times_by_row, other.times_by_row)
+        words = [None if part.kinds is None else part.kinds_by_row.words() for part in (one, other)]
+        assert words[0] == words[1]
 
 
 def test_a_model_file_keeps_all_that_is_known_of_them(weighted, tmp_path):
@@ -235,9 +236,7 @@ def test_a_split_file_keeps_them(weighted, tmp_path):
 def test_a_file_in_which_somebody_is_also_a_user_is_refused(data, model, tmp_path):
     path = tmp_path / "m.corml"
     model.save(path)
-    contents = container.read(path)
-    arrays = {**contents.arrays, **saved_labels.encode_ids("others.users", [data.users[0], *data.others.users[1:]])}
-    path.write_bytes(container.pack(arrays, {name: fact for name, fact in contents.meta.items() if name != "format"}))
+    forge(path, encode_ids("others.users", [data.users[0], *data.others.users[1:]]))
     with pytest.raises(ModelFileError, match="also among its users"):
         corml.read_model(path)
 
@@ -282,17 +281,15 @@ def test_a_refit_keeps_them_apart(model, data):
 
 def rows_of(histories, first, last, catalogue):
     """Everything that is known of some users, pair by pair."""
-    pairs, seen, no = histories.pairs, histories.seen, histories.negative
-    kinds = histories.kinds.words()
     return {
-        (user - first, "liked", catalogue[pairs.indices[at]]): (histories.times[at], histories.weights[at], kinds[at])
+        (user - first, name, catalogue[part.pattern.indices[at]]): (
+            part.times[at],
+            part.weighted.data[at],
+            part.kinds.where([at]).words(),
+        )
+        for name, part in (("liked", histories.pairs), ("seen", histories.seen), ("no", histories.negative))
         for user in range(first, last)
-        for at in range(pairs.indptr[user], pairs.indptr[user + 1])
-    } | {
-        (user - first, name, catalogue[matrix.indices[at]]): (times[at], matrix.data[at])
-        for name, matrix, times in (("seen", seen, histories.seen_times), ("no", no.matrix, no.times))
-        for user in range(first, last)
-        for at in range(matrix.indptr[user], matrix.indptr[user + 1])
+        for at in range(part.pattern.indptr[user], part.pattern.indptr[user + 1])
     }
 
 
@@ -317,12 +314,12 @@ def test_what_only_one_of_both_knows_is_blank_for_the_other(data, bare):
     both = Histories.of(replace(own, others=others), learned=0)
     first = slice(0, len(data)) if bare == "users" else slice(len(data), None)
     rest = slice(len(data), None) if bare == "users" else slice(0, len(data))
-    assert np.isnan(both.times[first]).all()
-    assert not np.isnan(both.times[rest]).any()
-    assert (both.weights[first] == 1).all()
-    assert (both.weights[rest] == 2).all()
-    assert both.seen.shape == both.pairs.shape
-    assert both.seen.nnz == len((rich[1] if bare == "users" else rich[0]).seen)
+    assert np.isnan(both.pairs.times[first]).all()
+    assert not np.isnan(both.pairs.times[rest]).any()
+    assert (both.pairs.weights[first] == 1).all()
+    assert (both.pairs.weights[rest] == 2).all()
+    assert both.seen.pattern.shape == both.pairs.pattern.shape
+    assert both.seen.pattern.nnz == len((rich[1] if bare == "users" else rich[0]).seen)
 
 
 def test_somebody_with_strengths_and_noes_is_scored_by_them(weighted):
@@ -442,8 +439,6 @@ def test_a_split_file_keeps_what_is_elsewhere(data, tmp_path):
 def test_a_file_in_which_an_item_is_inside_and_outside_is_refused(tmp_path):
     model = known(BASE, LOW)
     model.save(path := tmp_path / "m.corml")
-    contents = container.read(path)
-    arrays = {**contents.arrays, **saved_labels.encode_ids("elsewhere.items", ["x"])}
-    path.write_bytes(container.pack(arrays, {name: fact for name, fact in contents.meta.items() if name != "format"}))
-    with pytest.raises(ModelFileError, match="not in its catalogue"):
+    forge(path, encode_ids("elsewhere.items", ["x"]))
+    with pytest.raises(ModelFileError, match="out of its catalogue"):
         corml.read_model(path)

@@ -190,7 +190,7 @@ def test_a_file_keeps_what_was_seen_and_when(tmp_path):
     read = corml.read_model(tmp_path / "m.corml")
     np.testing.assert_array_equal(read.seen_.toarray(), model.seen_.toarray())
     np.testing.assert_array_equal(read.fitted_.times, model.fitted_.times)
-    np.testing.assert_array_equal(read.fitted_.seen_times, model.fitted_.seen_times)
+    np.testing.assert_array_equal(read.fitted_.seen.times, model.fitted_.seen.times)
     assert read.fitted_.histories.latest == 40 * DAY
     assert first(read.recommend(["b"], seen="only", exclude_recent="1y")) == []
     read.save(tmp_path / "again.corml")
@@ -215,18 +215,20 @@ def test_a_file_without_histories_says_nothing_of_what_was_seen(tmp_path):
     ("change", "sentence"),
     [
         ({"train.times": np.zeros(2)}, "times of train are not one number for each pair"),
-        ({"seen.times": np.zeros(1, dtype=np.float32)}, "times of seen are not one number for each pair"),
-        ({"seen.indices": np.array([0], dtype=np.int32)}, "learned from are also among those that were only seen"),
-        ({"seen.indices": np.array([9], dtype=np.int32)}, "matrix seen does not add up"),
-        ({"users.bytes": None, "users.offsets": None, "train.indptr": None, "train.indices": None}, "not who they are"),
+        ({"train.seen.times": np.zeros(1, dtype=np.float32)}, "times of train.seen are not one number for each pair"),
+        ({"train.seen.indices": np.array([0], dtype=np.int32)}, "are also among those that are only excluded"),
+        ({"train.seen.indices": np.array([9], dtype=np.int32)}, "matrix train.seen does not add up"),
+        (
+            {"users.bytes": None, "users.offsets": None, "train.indptr": None, "train.indices": None},
+            "arrays that no popularity model has",
+        ),
     ],
 )
 def test_a_file_that_cannot_be_is_refused(tmp_path, change, sentence):
     corml.Popularity().fit(timed()).save(tmp_path / "m.corml")
     contents = container.read(tmp_path / "m.corml")
     arrays = {name: array for name, array in {**contents.arrays, **change}.items() if array is not None}
-    facts = {name: fact for name, fact in contents.meta.items() if name != "format"}
-    (tmp_path / "forged.corml").write_bytes(container.pack(arrays, facts))
+    (tmp_path / "forged.corml").write_bytes(container.pack(arrays, contents.meta))
     with pytest.raises(ModelFileError, match=sentence):
         corml.read_model(tmp_path / "forged.corml")
 

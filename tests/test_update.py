@@ -6,7 +6,7 @@ import pytest
 
 import corml
 from corml import Interactions, models
-from corml.data.saved import labels as saved_labels
+from corml.data.saved.pairs import encode_ids
 from corml.errors import DataWarning, ModelFileError, UsageError
 from corml.models.fitted import present
 from corml.persistence import container
@@ -327,15 +327,15 @@ def test_without_histories_there_is_nothing_to_add_to(model, updated, new, tmp_p
         (lambda arrays, meta: meta["now"].pop("source"), "does not say where its histories came from"),
         (lambda arrays, meta: arrays.pop("now.indices"), "its matrix now is incomplete"),
         (lambda arrays, meta: arrays.update({"now.times": np.zeros(3)}), "its times of now are not one number"),
-        (lambda arrays, meta: arrays.update(saved_labels.encode_ids("now.users", ["u1"])), "user ids that were added"),
+        (lambda arrays, meta: arrays.update(encode_ids("now.users", ["u1"])), "user ids that were added"),
         (lambda arrays, meta: arrays.update({"now.odd": np.zeros(3)}), "holds arrays that no corml model has"),
-        (lambda arrays, meta: arrays.update(saved_labels.encode_ids("now.titles", ["a", "b"])), "2 titles for 1 new"),
+        (lambda arrays, meta: arrays.update(encode_ids("now.titles", ["a", "b"])), "2 titles for 1 new"),
     ],
 )
 def test_a_file_whose_additions_do_not_fit_is_refused(updated, tmp_path, change, sentence):
     updated.save(tmp_path / "m.corml")
     contents = container.read(tmp_path / "m.corml")
-    arrays, meta = dict(contents.arrays), {name: value for name, value in contents.meta.items() if name != "format"}
+    arrays, meta = dict(contents.arrays), dict(contents.meta)
     change(arrays, meta)
     (tmp_path / "bad.corml").write_bytes(container.pack(arrays, meta))
     with pytest.raises(ModelFileError, match=sentence):

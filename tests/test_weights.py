@@ -10,8 +10,7 @@ from corml import Interactions, models
 from corml.data.strength import of_mean_square_one
 from corml.errors import DataError, ModelFileError, UsageError, WeightsWarning
 from corml.models.corml import estimator
-from corml.persistence import container
-from support import random_interactions
+from support import forge, random_interactions
 
 LEARN = ["corml", "corml-dial", "ease", "item-knn", "slim", "admm-slim", "gf-cf"]
 CANNOT = ["popularity"]
@@ -172,7 +171,7 @@ def test_weights_go_with_their_pairs_and_into_the_fingerprint(tmp_path):
     split.save(tmp_path / "a.split")
     read = corml.read_split(tmp_path / "a.split")
     assert read.fingerprint == split.fingerprint
-    np.testing.assert_array_equal(read.test.weights, split.test.weights)
+    np.testing.assert_array_equal(read.test.weights_by_row, split.test.weights_by_row)
 
 
 def test_weights_of_repeated_pairs_add_up():
@@ -190,11 +189,8 @@ def test_weights_must_be_above_zero(weights):
 
 def test_a_file_with_odd_weights_is_refused(tmp_path):
     models.make("item-knn").fit(weighted()).save(tmp_path / "m.corml")
-    contents = container.read(tmp_path / "m.corml")
-    facts = {name: fact for name, fact in contents.meta.items() if name != "format"}
-    arrays = {**contents.arrays, "train.weights": -contents.arrays["train.weights"]}
-    (tmp_path / "m.corml").write_bytes(container.pack(arrays, facts))
-    with pytest.raises(ModelFileError, match="weights are not one positive number for each pair"):
+    forge(tmp_path / "m.corml", {"train.weights": np.negative})
+    with pytest.raises(ModelFileError, match="weights of train are not one positive number for each pair"):
         corml.read_model(tmp_path / "m.corml")
 
 

@@ -13,7 +13,7 @@ from attack.arena import Unsound
 from attack.targets import rehashed
 from attack.variants import fitted_models
 from corml import models
-from corml.persistence import container, tensors
+from corml.persistence import container
 from support import random_interactions
 
 FULL, SHORT = 5_000, 60
@@ -77,7 +77,7 @@ def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
 def damaged(rng: np.random.Generator, good: bytes, other: bytes) -> bytes:
     """A file with one to three faults, whose digest is right."""
     ours, theirs = (container.unpack(one) for one in (good, other))
-    arrays, meta = dict(ours.arrays), {key: value for key, value in ours.meta.items() if key != "format"}
+    arrays, meta = dict(ours.arrays), dict(ours.meta)
     kind = int(rng.integers(10))
     if kind == 0:
         return mutate.raw(rng, good)  # and a digest that is wrong
@@ -123,18 +123,15 @@ def _elsewhere(rng: np.random.Generator, arrays: dict[str, Any], theirs: dict[st
         other = mutate.choose(rng, arrays)
         arrays[at], arrays[other] = arrays[other], arrays[at]
     else:
-        arrays[mutate.choose(rng, ["x", "H.data", "seen.indptr", "users.bytes", "link.data", "titles.bytes"])] = arrays[
-            at
-        ]
+        arrays[mutate.choose(rng, ["x", "H.data", "train.seen.indptr", "users.bytes", "link.data", "titles.bytes"])] = (
+            arrays[at]
+        )
 
 
 def packed(arrays: dict[str, Any], meta: Any) -> bytes:
     """Bytes of a file that nobody has checked."""
     text = json.dumps(meta, sort_keys=True)
-    text = f'{{"format": {container.FORMAT}, "digest": "{container.BLANK}", "facts": {text}}}'
-    ordered = tensors.in_order(arrays)
-    body = b"".join(array.tobytes() for array in ordered.values())
-    return rehashed(tensors.header(ordered, {"corml": text}) + body)
+    return b"".join(container.sealed(arrays, f'{{"format": {container.FORMAT}, "facts": {text}}}'))
 
 
 def _header(rng: np.random.Generator, data: bytes) -> bytes:

@@ -3,6 +3,7 @@
 A target takes any bytes. It ends with an answer or with a sentence; any other exception is a finding.
 """
 
+import hashlib
 import io
 import json
 import tempfile
@@ -131,13 +132,8 @@ def keep(target: str, inputs: dict[str, bytes]) -> None:
 
 
 def rehashed(data: bytes) -> bytes:
-    """The same bytes with the right digest, where there is a place for one."""
-    beginning = container._BEGINNING.match(data)
-    if beginning is None or not beginning["digest"]:
-        return data
-    start, stop = beginning.span("digest")
-    digest = container._digest(memoryview(data), start, stop)
-    return data[:start] + digest.encode() + data[stop:]
+    """The same bytes with the right digest."""
+    return data[: -container.SIZE] + hashlib.sha256(data[: -container.SIZE]).digest()
 
 
 def _check_sentence(refusal: CormlError) -> None:

@@ -101,7 +101,7 @@ def test_a_mistake_is_one_sentence(run, here, events, words, code, sentence):
 def test_what_was_returned_is_explained_with_kind_and_age(run, here, events):
     assert run("fit", events, *FLAGS, "--model", "ease", "-o", "m.corml").code == 0
     model = corml.read_model("m.corml")
-    row = int(model.fitted_.negative.matrix.indptr.searchsorted(0, "right")) - 1
+    row = int(model.fitted_.negative.pattern.indptr.searchsorted(0, "right")) - 1
     user = model.users_[row]
     item = model.recommend([user], k=1).items[0][0]
     rows = run("explain", "m.corml", item, "--user", user, "--json").json["contributions"]
@@ -124,7 +124,7 @@ def test_ratings_as_strength(run, here, how):
     assert "push down what is like them" in outcome.err
     fitted = corml.read_model("m.corml").fitted_
     assert set(fitted.weights) == {1.0, 2.0}
-    assert set(fitted.negative.matrix.data) == {1.0, 2.0, 3.0}
+    assert set(fitted.negative.weights) == {1.0, 2.0, 3.0}
 
 
 @pytest.mark.parametrize("how", ["flags", "settings"])

@@ -209,7 +209,7 @@ def on_islands(request):
 def without_order(model, user, options):
     """Whether the model scores all that the user may get alike, or none above zero: by all scores."""
     state, number = model.fitted_, model.users_.find([user])
-    X = state.histories.pairs[number]
+    X = state.histories.pairs.pattern[number]
     scores = model.score_block(model._represent(X, number), slice(0, len(model.items_)))[0]
     if options.get("boost"):
         assert options["boost"] == {"bi1": 2}  # which keeps a zero and equal scores of all others as they are

@@ -107,8 +107,7 @@ def test_every_array_swapped_for_that_of_another_model_is_refused(good, content,
 )
 def test_arrays_swapped_by_someone_who_corrects_the_digest_no_longer_fit_together(good, content, other, path, name):
     ours, theirs = container.unpack(good), container.unpack(content(other))
-    facts = {key: value for key, value in ours.meta.items() if key != "format"}
-    path.write_bytes(container.pack({**ours.arrays, name: theirs.arrays[name]}, facts))
+    path.write_bytes(container.pack({**ours.arrays, name: theirs.arrays[name]}, ours.meta))
     with pytest.raises(ModelFileError, match="cannot be trusted"):
         corml.read_model(path)
 

@@ -3,6 +3,7 @@
 import json
 import os
 import socket
+from hashlib import sha256
 from pathlib import Path
 
 import numpy as np
@@ -13,27 +14,19 @@ from hypothesis.extra import numpy as hnp
 from safetensors.numpy import load, save
 from scipy.sparse import csr_array
 
-from corml.data.saved import labels as saved_labels
+from corml.data.saved.pairs import decode_labels, encode_ids
 from corml.errors import DataError, ModelFileError, ResourceError, UsageError
 from corml.persistence import container
+from support import ODD_TEXTS
 
 FACTS = {"model": "m", "settings": {}, "shape": [1, 1], "data": {}, "notes": {}, "evaluation": {}, "made_with": {}}
-TEXTS = [
-    "a",
-    "NA",
-    "é",
-    "e\u0301",
-    "☕🧑‍🚀",
-    "line\nbreak",
-    "tab\t",
-    "\u202e",
-    '"quoted"',
-    "\\",
-    "\udc80",
-    "x" * 300,
-    "007",
-    "7",
-]
+NAMES = st.text(max_size=5).map(lambda text: "a" + text)
+FINITE = {"allow_nan": False, "allow_infinity": False}
+
+
+def arrays(dtype):
+    shapes = hnp.array_shapes(min_dims=0, min_side=0, max_side=4)
+    return hnp.arrays(dtype, shapes, elements=FINITE if dtype[0] == "f" else None)
 
 
 def packed(**arrays):
@@ -43,189 +36,157 @@ def packed(**arrays):
 # --- whole files -----------------------------------------------------------------------------------------------------
 
 
-@given(
-    st.dictionaries(
-        st.text(max_size=5).map(lambda text: "a" + text),
-        st.sampled_from(sorted(container.DTYPES)).flatmap(
-            lambda dtype: hnp.arrays(
-                dtype,
-                hnp.array_shapes(min_dims=0, min_side=0, max_side=4),
-                elements={"allow_nan": False, "allow_infinity": False} if dtype[0] == "f" else None,
-            )
-        ),
-        max_size=4,
-    )
-)
-def test_every_array_comes_back_equal(arrays):
-    back = container.unpack(container.pack(arrays, FACTS)).arrays
+@given(st.dictionaries(NAMES, st.sampled_from(sorted(container.CODES)).flatmap(arrays), max_size=4))
+def test_every_array_comes_back_equal_as_a_view_of_the_bytes(arrays):
+    data = np.frombuffer(bytearray(container.pack(arrays, FACTS)), dtype=np.uint8)
+    back = container.unpack(data).arrays
     assert back.keys() == arrays.keys()
     for name, array in arrays.items():
-        assert back[name].dtype == array.dtype
-        assert back[name].shape == array.shape
+        assert (back[name].dtype, back[name].shape) == (array.dtype, array.shape)
         np.testing.assert_array_equal(back[name], array)
+        assert back[name].flags.writeable  # or kernels are compiled once more
+        assert not array.size or np.shares_memory(back[name], data)
 
 
-def test_strided_arrays_come_back_equal():
-    numbers = np.arange(24.0).reshape(4, 6)
-    back = container.unpack(packed(turned=numbers.T, skipped=numbers[:, ::2])).arrays
-    np.testing.assert_array_equal(back["turned"], numbers.T)
-    np.testing.assert_array_equal(back["skipped"], numbers[:, ::2])
+def test_the_library_reads_our_files_and_writes_the_same_bytes():
+    given = {"b": np.arange(5), "a": np.ones(2, np.float32), "c": np.arange(24.0).reshape(4, 6).T[::2]}
+    data = packed(**given)
+    there = load(data)
+    for name, array in given.items():
+        np.testing.assert_array_equal(there[name], array)
+    text = f'{{"format": {container.FORMAT}, "facts": {json.dumps(FACTS, sort_keys=True)}}}'
+    assert save(there, metadata={"corml": text}) == data
 
 
 @given(
     st.recursive(
-        st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.text(),
+        st.none() | st.booleans() | st.integers() | st.floats(**FINITE) | st.text(),
         lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(), inner, max_size=3),
     )
 )
 def test_every_fact_comes_back_equal(fact):
     contents = container.unpack(container.pack({}, {**FACTS, "notes": {"fact": fact}}))
     assert contents.meta["notes"] == {"fact": fact}
-    assert contents.meta["format"] == container.FORMAT
 
 
 def test_facts_of_numpy_and_paths_become_plain():
-    data = container.pack(
-        {}, {**FACTS, "notes": {"a": np.float32(0.5), "b": np.arange(2), "c": Path("x"), "d": np.True_}}
-    )
-    assert container.unpack(data).meta["notes"] == {"a": 0.5, "b": [0, 1], "c": "x", "d": True}
+    notes = {"a": np.float32(0.5), "b": np.arange(2), "c": Path("x"), "d": np.True_}
+    back = container.unpack(container.pack({}, {**FACTS, "notes": notes})).meta["notes"]
+    assert back == {"a": 0.5, "b": [0, 1], "c": "x", "d": True}
 
 
 @pytest.mark.parametrize("fact", [float("nan"), np.float32("inf"), object(), {1, 2}, b"bytes", {1: 2, "a": 3}])
-def test_facts_that_json_cannot_hold_are_one_sentence(fact):
+def test_facts_that_json_cannot_hold_are_an_error(fact):
     with pytest.raises(UsageError, match="only plain facts"):
         container.pack({}, {**FACTS, "notes": {"fact": fact}})
 
 
-def test_a_fact_that_looks_like_the_digest_is_just_a_fact():
-    lure = {"digest": container.BLANK, "text": f'"digest": "{container.BLANK}"', "format": 99}
-    assert container.unpack(container.pack({}, {**FACTS, "data": lure})).meta["data"] == lure
-
-
-def test_other_programs_can_read_the_arrays():
-    np.testing.assert_array_equal(load(packed(a=np.arange(5)))["a"], np.arange(5))
-
-
-def test_equal_contents_make_equal_bytes_whatever_their_order():
+def test_equal_contents_make_equal_bytes_and_others_another_digest():
     one, two = np.arange(3), np.ones(2)
     first = container.pack({"a": one, "b": two}, {**FACTS, "notes": {"x": 1, "y": 2}})
     second = container.pack({"b": two, "a": one}, {**dict(reversed(FACTS.items())), "notes": {"y": 2, "x": 1}})
     assert first == second
-
-
-def test_the_digest_tells_contents_apart():
-    digests = {container.unpack(packed(a=np.array([value]))).digest for value in range(10)}
-    assert len(digests) == 10
-
-
-@pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])
-def test_numbers_that_are_not_finite_are_neither_written_nor_read(value, monkeypatch):
-    array = np.zeros(3 * container.SLICE // 2, dtype=np.float32)
-    array[-1] = value
-    with pytest.raises(ModelFileError, match="in 'a' that are not finite"):
-        packed(a=array)
-    with monkeypatch.context() as unchecked:
-        unchecked.setattr(container, "_check_arrays", lambda *_: None)
-        data = packed(a=array)
-    with pytest.raises(ModelFileError, match="in 'a' that are not finite"):
-        container.unpack(data)
-
-
-@pytest.mark.parametrize("dtype", ["float16", "int8", "uint64", "bool", "complex64"])
-def test_types_no_model_uses_are_neither_written_nor_read(dtype, monkeypatch):
-    array = np.zeros(2, dtype=dtype)
-    with pytest.raises(ModelFileError, match=f"holds 'a' as {dtype}"):
-        packed(a=array)
-    with monkeypatch.context() as unchecked:
-        unchecked.setattr(container, "_check_arrays", lambda *_: None)
-        data = packed(a=array)
-    with pytest.raises(ModelFileError, match=f"holds 'a' as {dtype}"):
-        container.unpack(data)
-
-
-def test_a_newer_format_names_both_versions(monkeypatch):
-    with monkeypatch.context() as later:
-        later.setattr(container, "FORMAT", 12)
-        data = packed()
-    with pytest.raises(ModelFileError, match="has format 12, newer than the 4 this corml reads: upgrade"):
-        container.unpack(data)
-
-
-def test_a_newer_format_is_recognised_even_if_only_its_number_is_familiar():
-    data = save({}, metadata={"corml": '{"format": 5, "seal": "another way to be sure"}'})
-    with pytest.raises(ModelFileError, match="has format 5, newer than the 4"):
-        container.unpack(data)
-
-
-@pytest.mark.parametrize("number", ["0", "-1", "1.0", "true", "1" * 50, '"1"'])
-def test_a_format_must_be_a_counting_number(number):
-    text = f'{{"format": {number}, "digest": "{container.BLANK}", "facts": {{}}}}'
-    with pytest.raises(ModelFileError):
-        container.unpack(save({}, metadata={"corml": text}))
-
-
-def test_a_file_of_our_format_without_a_digest_is_refused():
-    with pytest.raises(ModelFileError, match="no digest"):
-        container.unpack(save({}, metadata={"corml": '{"format": 4, "facts": {}}'}))
-
-
-@pytest.mark.parametrize("fact", sorted(container.FACTS))
-def test_every_fact_a_model_needs_must_be_there_and_of_its_kind(fact):
-    lacking = {name: value for name, value in FACTS.items() if name != fact}
-    for facts in (lacking, {**FACTS, fact: None}, {**FACTS, fact: 7}):
-        with pytest.raises(ModelFileError, match=f"does not say its {fact}"):
-            container.unpack(container.pack({}, facts))
-
-
-def sealed(body):
-    """A file with a header of our own making and a digest that is right."""
-    start = body.index(container.BLANK.encode())
-    digest = container._digest(body, start, start + 64).encode()
-    return body[:start] + digest + body[start + 64 :]
-
-
-def header(tensors, *, facts=None, data=b"", length=None):
-    text = f'{{"format": {container.FORMAT}, "digest": "{container.BLANK}", "facts": {facts or json.dumps(FACTS)}}}'
-    head = json.dumps({"__metadata__": {"corml": text}, **tensors}, separators=(",", ":")).encode()
-    head += b" " * (-len(head) % 8)
-    return sealed((len(head) if length is None else length).to_bytes(8, "little") + head + data)
-
-
-def test_our_own_header_is_accepted_so_that_the_next_test_means_something():
-    tensors = {"a": {"dtype": "F32", "shape": [2], "data_offsets": [0, 8]}}
-    assert container.unpack(header(tensors, data=bytes(8))).arrays["a"].tolist() == [0, 0]
+    assert len({container.unpack(packed(a=np.array([value]))).digest for value in range(10)}) == 10
 
 
 @pytest.mark.parametrize(
-    "spec",
+    ("array", "fault"),
+    [(np.append(np.zeros(container.SLICE, np.float32), value), "in 'a' that are not finite")
+     for value in (np.nan, np.inf, -np.inf)]
+    + [(np.zeros(2, dtype), f"holds 'a' as {dtype}") for dtype in ("float16", "int8", "uint64", "bool", "complex64")],
+)  # fmt: skip
+def test_numbers_that_are_not_finite_and_unused_types_are_refused(array, fault):
+    with pytest.raises(ModelFileError, match=fault):
+        packed(a=array)
+    if str(array.dtype) in container.CODES:
+        text = f'{{"format": {container.FORMAT}, "facts": {json.dumps(FACTS)}}}'
+        with pytest.raises(ModelFileError, match=fault):
+            container.unpack(b"".join(container.sealed({"a": array}, text)))
+
+
+@pytest.mark.parametrize(("number", "remedy"), [(12, "newer than the 5 .* upgrade"), (4, "older than the 5 .* fit")])
+def test_another_format_names_both_versions(number, remedy):
+    data = save({}, metadata={"corml": f'{{"format": {number}, "seal": "another way to be sure"}}'})
+    with pytest.raises(ModelFileError, match=f"has format {number}, {remedy}"):
+        container.unpack(data)
+
+
+@pytest.mark.parametrize("number", ["0", "-1", "1.0", "true", "1" * 5000, '"1"'])
+def test_a_format_must_be_a_counting_number(number):
+    with pytest.raises(ModelFileError, match="is not a corml model file"):
+        container.unpack(save({}, metadata={"corml": f'{{"format": {number}, "facts": {{}}}}'}))
+
+
+@pytest.mark.parametrize("fact", sorted(container.FACTS))
+def test_every_fact_of_a_model_must_be_there_and_of_its_type(fact):
+    lacking = {name: value for name, value in FACTS.items() if name != fact}
+    for facts in (lacking, {**FACTS, fact: None}, {**FACTS, fact: 7}):
+        with pytest.raises(ModelFileError, match=f"has no valid {fact}"):
+            container.unpack(container.pack({}, facts))
+
+
+def test_any_changed_byte_is_noticed():
+    data = packed(a=np.arange(3))
+    for at in range(len(data)):
+        changed = bytearray(data)
+        changed[at] ^= 1
+        with pytest.raises(ModelFileError):
+            container.unpack(bytes(changed))
+
+
+# --- headers that lie, with a right digest ---------------------------------------------------------------------------
+
+TEXT = f'{{"format": {container.FORMAT}, "facts": {json.dumps(FACTS)}}}'
+
+
+def forged(entries=None, *, body=bytes(8), text=TEXT, length=None, end=None, digest=True, blanks=0):
+    """A file with a header of our own making and a digest that is right."""
+    end = len(body) if end is None else end
+    seal = {"~sha256": {"dtype": "U8", "shape": [32], "data_offsets": [end, end + 32]}} if digest else {}
+    head = entries if isinstance(entries, bytes) else json.dumps(
+        {"__metadata__": {"corml": text}, **(entries or {}), **seal}
+    ).encode()  # fmt: skip
+    head += b" " * (-len(head) % 8 + blanks)
+    data = (len(head) if length is None else length).to_bytes(8, "little") + head + body
+    return data + sha256(data).digest()
+
+
+def entry(name="a", **changes):
+    return {name: {"dtype": "I32", "shape": [2], "data_offsets": [0, 8], **changes}}
+
+
+def test_the_header_that_the_others_are_made_of_is_sound():
+    assert container.unpack(forged(entry())).arrays["a"].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize(
+    "data",
     [
-        {"dtype": "F32", "shape": [2], "data_offsets": [0, 80]},
-        {"dtype": "F32", "shape": [1], "data_offsets": [4, 8]},
-        {"dtype": "F32", "shape": [2**40, 2**40], "data_offsets": [0, 8]},
-        {"dtype": "F32", "shape": [-2], "data_offsets": [0, 8]},
-        {"dtype": "F32", "shape": [2], "data_offsets": [8, 0]},
-        {"dtype": "F99", "shape": [2], "data_offsets": [0, 8]},
-        {"dtype": "BF16", "shape": [4], "data_offsets": [0, 8]},
-        {"dtype": "O", "shape": [1], "data_offsets": [0, 8]},
-        {"shape": [2], "data_offsets": [0, 8]},
-        [],
+        *(forged(entry(shape=shape)) for shape in ([3], [-2], [True, 2], [2.0], 2, [2**62, 4])),
+        *(forged(entry(data_offsets=at)) for at in ([0, 9], [4, 12], [8, 0], [-8, 0], [0], [0, 8, 8], [0, 80])),
+        *(forged(entry(dtype=dtype)) for dtype in ("F4", "F99", "BF16", "BOOL", "O", ["I32"])),
+        forged({"a": {"shape": [2], "data_offsets": [0, 8]}}),
+        forged({"a": []}),
+        forged({"a": 1}),
+        forged(entry(), body=b"1234567"),
+        forged(entry(), body=b"123456789"),
+        forged(entry(), body=b"12345678x", end=8),
+        forged(entry() | entry("b", shape=[1], data_offsets=[4, 8])),  # bytes of another
+        forged(entry() | entry("b")),
+        forged(entry() | entry("b", shape=[1], data_offsets=[12, 16]), body=b"1" * 16),  # a gap
+        forged(json.dumps({"__metadata__": {"corml": TEXT}, **entry()}).encode()[:-1] + b', "a": {}}'),
+        forged(entry(), digest=False),
+        forged(entry(), blanks=1),  # numbers at odd places would be copied
+        *(forged({}, body=b"", length=length) for length in (0, 1, 2**31, 2**63, 2**64 - 1)),
+        *(forged(head) for head in (b"[]", b"\xff", b"{}", b'{"__metadata__": 1}')),
+        *(forged({}, body=b"", text=text) for text in ("[" * 100_000 + "]" * 100_000, "1" * 5000, "x", "[]", "null")),
+        b"\x01",
+        b"",
     ],
-)
-def test_headers_that_lie_about_their_arrays_are_refused_although_the_digest_is_right(spec):
+)  # fmt: skip
+def test_a_header_that_does_not_add_up_is_refused_although_the_digest_is_right(data):
     with pytest.raises(ModelFileError, match="is damaged"):
-        container.unpack(header({"a": spec}, data=bytes(8)))
-
-
-@pytest.mark.parametrize("length", [0, 1, 2**31, 2**63, 2**64 - 1])
-def test_headers_that_lie_about_their_length_are_refused_although_the_digest_is_right(length):
-    with pytest.raises(ModelFileError, match="is damaged"):
-        container.unpack(header({}, length=length))
-
-
-@pytest.mark.parametrize("facts", ["[" * 100_000 + "]" * 100_000, "1" * 5000, "nonsense", "[]", "null", '"text"'])
-def test_facts_that_are_not_facts_are_refused_although_the_digest_is_right(facts):
-    with pytest.raises(ModelFileError):
-        container.unpack(header({}, facts=facts))
+        container.unpack(data)
 
 
 # --- reading from disk -----------------------------------------------------------------------------------------------
@@ -235,9 +196,7 @@ def test_read_tells_digest_size_and_name(tmp_path):
     path = tmp_path / "m.corml"
     path.write_bytes(packed(a=np.arange(3)))
     found = container.read(path)
-    assert found.bytes == path.stat().st_size
-    assert len(found.digest) == 64
-    assert found.name == f"'{path}'"
+    assert (found.bytes, len(found.digest), found.name) == (path.stat().st_size, 64, f"'{path}'")
 
 
 @pytest.mark.parametrize(
@@ -248,18 +207,15 @@ def test_other_files_are_refused(tmp_path, content):
     path.write_bytes(content)
     with pytest.raises(ModelFileError, match="is not a corml model file"):
         container.read(path)
+    assert container.peek(path) is None
 
 
-def test_a_large_file_of_another_kind_is_refused_without_being_read(tmp_path):
+def test_large_files_are_refused_before_they_are_read(tmp_path):
     path = tmp_path / "huge"
     with path.open("wb") as file:
         file.truncate(1 << 42)  # takes no room on the disk, and would take 4 TiB in memory
     with pytest.raises(ModelFileError, match="is not a corml model file"):
         container.read(path)
-
-
-def test_a_model_larger_than_memory_is_refused_before_it_is_read(tmp_path):
-    path = tmp_path / "huge.corml"
     path.write_bytes(packed())
     os.truncate(path, 1 << 42)
     with pytest.raises(ResourceError, match=r"Reading the model .* needs 10240"):
@@ -268,14 +224,10 @@ def test_a_model_larger_than_memory_is_refused_before_it_is_read(tmp_path):
         container.read(path, mapped=True)
 
 
-def test_a_missing_file_is_a_sentence(tmp_path):
-    with pytest.raises(DataError, match=r"Cannot read the model .*nowhere.*: No such file"):
-        container.read(tmp_path / "nowhere")
-
-
-def test_a_name_with_nul_is_a_sentence(tmp_path):
-    with pytest.raises(DataError, match=r"Cannot read the model .*null"):
-        container.read(f"{tmp_path}/a\0b")
+@pytest.mark.parametrize(("name", "fault"), [("nowhere", ": No such file"), ("a\0b", "null")])
+def test_a_missing_file_and_an_impossible_name_are_errors(tmp_path, name, fault):
+    with pytest.raises(DataError, match=f"Cannot read the model .*{fault}"):
+        container.read(f"{tmp_path}/{name}")
 
 
 @pytest.mark.parametrize("kind", ["folder", "pipe", "socket", "device", "loop"])
@@ -295,7 +247,7 @@ def test_what_is_not_a_file_is_refused_at_once(tmp_path, monkeypatch, kind):
 
 
 @pytest.mark.skipif(os.getuid() == 0, reason="root may read everything")
-def test_a_file_without_permission_is_a_sentence(tmp_path):
+def test_a_file_without_permission_is_an_error(tmp_path):
     path = tmp_path / "m.corml"
     path.write_bytes(packed())
     path.chmod(0)
@@ -303,12 +255,12 @@ def test_a_file_without_permission_is_a_sentence(tmp_path):
         container.read(path)
 
 
-# --- ids -------------------------------------------------------------------------------------------------------------
+# --- texts -----------------------------------------------------------------------------------------------------------
 
 
-@given(st.lists(st.text(st.characters(codec=None), max_size=8)) | st.permutations(TEXTS))
+@given(st.lists(st.text(st.characters(codec=None), max_size=8)) | st.permutations(ODD_TEXTS))
 def test_every_text_comes_back_equal(texts):
-    assert saved_labels.decode_ids(saved_labels.encode_ids("x", texts), "x") == list(texts)
+    assert decode_labels(encode_ids("x", texts), "x").tolist() == list(texts)
 
 
 def ids(raw, offsets, dtype=np.int64):
@@ -319,15 +271,11 @@ def ids(raw, offsets, dtype=np.int64):
     "arrays",
     [
         {},
-        ids(b"ab", []),
-        ids(b"ab", [0, 1]),
-        ids(b"ab", [1, 2]),
-        ids(b"ab", [0, 3]),
-        ids(b"ab", [0, 2, 1, 2]),
-        ids(b"ab", [0, 2**63 - 1, -(2**63), 2]),
+        *(
+            ids(b"ab", at)
+            for at in ([], [0, 1], [1, 2], [0, 3], [0, 2, 1, 2], [0, 2**63 - 1, -(2**63), 2], [[0, 2]], 2)
+        ),
         ids(b"ab", [0, 1, 2], dtype=np.int32),
-        ids(b"ab", [[0, 2]]),
-        ids(b"ab", 2),
         ids(b"\xff\xfe", [0, 1, 2]),
         ids("é".encode(), [0, 1, 2]),
         {"x.bytes": np.zeros(2), "x.offsets": np.array([0, 2])},
@@ -337,7 +285,7 @@ def ids(raw, offsets, dtype=np.int64):
 )
 def test_texts_that_do_not_add_up_are_refused(arrays):
     with pytest.raises(ModelFileError, match="its x "):
-        saved_labels.decode_ids(arrays, "x")
+        decode_labels(arrays, "x")
 
 
 # --- matrices --------------------------------------------------------------------------------------------------------
@@ -369,41 +317,28 @@ def matrix(indptr, indices, data=None, index=np.int32):
     return {"x.indptr": np.array(indptr, dtype=index), "x.indices": np.array(indices, dtype=index), "x.data": data}
 
 
-HUGE = 2**31 - 1
-
-
 @pytest.mark.parametrize(
     "arrays",
     [
-        matrix([0, 1, 2], [0, 1], np.ones(2, dtype=np.int64)),
-        matrix([0, 1, 2], [0, 1], np.ones(3, dtype=np.float32)),
-        matrix([0, 1, 2], [0, 1], np.ones((2, 1), dtype=np.float32)),
-        matrix([0, 1, 2], [0, 1], index=np.float32),
-        matrix([0, 1, 2], [0, 1], index=np.uint8),
-        matrix([0, 1], [0]),
-        matrix([0, 1, 1, 2], [0, 1]),
-        matrix([[0, 1, 2]], [0, 1]),
-        matrix([0, 1, 3], [0, 1]),
-        matrix([0, 1, 1], [0, 1]),
-        matrix([1, 1, 2], [0, 1]),
-        matrix([0, 2, 1], [0]),
-        matrix([0, 3, 2], [0, 1]),
-        matrix([0, -1, 2], [0, 1]),
-        matrix([0, 1, 2], [0, 3]),
-        matrix([0, 1, 2], [-1, 1]),
-        matrix([0, 2, 2], [1, 0]),
-        matrix([0, 2, 2], [1, 1]),
+        *(matrix([0, 1, 2], [0, 1], values) for values in
+          (np.ones(2, dtype=np.int64), np.ones(3, dtype=np.float32), np.ones((2, 1), dtype=np.float32))),
+        *(matrix([0, 1, 2], [0, 1], index=index) for index in (np.float32, np.uint8)),
+        *(matrix(starts, [0, 1]) for starts in
+          ([0, 1, 1, 2], [[0, 1, 2]], [0, 1, 3], [0, 1, 1], [1, 1, 2], [0, 3, 2], [0, -1, 2])),
+        *(matrix(starts, [0]) for starts in ([0, 1], [0, 2, 1])),
+        *(matrix([0, 1, 2], columns) for columns in ([0, 3], [-1, 1])),
+        *(matrix([0, 2, 2], columns) for columns in ([1, 0], [1, 1])),
         {"x.indptr": np.zeros(3, dtype=np.int32)},
         {},
     ],
-)
+)  # fmt: skip
 def test_matrices_that_do_not_add_up_are_refused(arrays):
     with pytest.raises(ModelFileError, match="its matrix x "):
         container.decode_sparse(arrays, "x", (2, 3))
 
 
 def test_row_starts_whose_differences_overflow_are_refused():
-    arrays = matrix([0, HUGE, -HUGE - 1, -1, 2], [0, 1])
+    arrays = matrix([0, 2**31 - 1, -(2**31), -1, 2], [0, 1])
     assert (np.diff(arrays["x.indptr"]) >= 0).all()  # as an innocent check would see it
     with pytest.raises(ModelFileError):
         container.decode_sparse(arrays, "x", (4, 3))
@@ -415,3 +350,11 @@ def test_a_matrix_with_values_is_not_complete_without_them():
     assert container.decode_sparse(arrays, "x", (2, 3), values=False).nnz == 2
     with pytest.raises(ModelFileError, match="incomplete"):
         container.decode_sparse(arrays, "x", (2, 3))
+
+
+def test_rows_that_fall_at_the_border_of_a_slice_are_noticed(monkeypatch):
+    monkeypatch.setattr(container, "SLICE", 2)
+    indptr = np.array([0, 4])
+    assert container.is_ascending(indptr, np.array([0, 1, 2, 3]))
+    assert not container.is_ascending(indptr, np.array([0, 2, 1, 3]))
+    assert container.is_ascending(np.array([0, 2, 4]), np.array([0, 2, 1, 3]))

@@ -14,9 +14,8 @@ from corml.data.ids import Ids
 from corml.data.kinds import Kinds
 from corml.data.labels import Labels
 from corml.data.labels.repeats import repeated
-from corml.data.saved import labels as saved_labels
-from corml.data.saved.kinds import decode_kinds, encode_kinds
-from corml.data.saved.moments import NO_TIME, decode_times
+from corml.data.saved import pairs as saved
+from corml.data.saved.pairs import NO_TIME, encode_ids
 from corml.errors import DataError, ModelFileError, UsageError
 from corml.persistence import container
 from support import random_interactions
@@ -55,11 +54,9 @@ def large(small, path, more, *, attributes=None, ids=None):
     contents = container.read(small)
     arrays = {name: np.zeros(ITEMS, dtype=array.dtype) for name, array in contents.arrays.items()}
     arrays = {name: array for name, array in arrays.items() if not name.startswith("items.")}
-    arrays |= saved_labels.encode_ids("items", ids or (f"i{row}" for row in range(ITEMS)))
-    arrays |= {
-        name: array for texts, made in more.items() for name, array in saved_labels.encode_ids(texts, made).items()
-    }
-    facts = {key: value for key, value in contents.meta.items() if key != "format"}
+    arrays |= encode_ids("items", ids or (f"i{row}" for row in range(ITEMS)))
+    arrays |= {name: array for texts, made in more.items() for name, array in encode_ids(texts, made).items()}
+    facts = dict(contents.meta)
     facts |= {"shape": [30, ITEMS]} | ({} if attributes is None else {"attributes": attributes})
     path.write_bytes(container.pack(arrays, facts))
     return path
@@ -83,7 +80,7 @@ def test_a_load_keeps_texts_as_bytes(what, small, tmp_path):
         large(small, path, {"attribute.0": texts()}, attributes={"title": "t", "columns": [["t", "text"]]})
     elif what == "labels":
         contents = container.read(large(small, path, {"attribute.0.labels": sorted(texts())}))
-        meta = {key: value for key, value in contents.meta.items() if key != "format"}
+        meta = dict(contents.meta)
         of_all = {"attribute.0.indptr": np.arange(ITEMS + 1), "attribute.0.indices": np.arange(ITEMS)}
         about = {"title": "", "columns": [["genre", "category"]]}
         path.write_bytes(container.pack({**contents.arrays, **of_all}, {**meta, "attributes": about}))
@@ -107,10 +104,8 @@ def test_few_long_ids_are_not_made_four_times_as_large(small, tmp_path):
     path = large(small, tmp_path / "m.corml", {})
     contents = container.read(path)
     ids = (f"{row} \N{GRINNING FACE}{'x' * 1000}" for row in range(40_000))
-    arrays = {name: np.array(array[:40_000]) for name, array in contents.arrays.items()} | saved_labels.encode_ids(
-        "items", ids
-    )
-    meta = {key: value for key, value in contents.meta.items() if key != "format"}
+    arrays = {name: np.array(array[:40_000]) for name, array in contents.arrays.items()} | encode_ids("items", ids)
+    meta = dict(contents.meta)
     path.write_bytes(container.pack(arrays, {**meta, "shape": [30, 40_000]}))
     taken, said = taken_by_a_load(small, path)
     assert not said
@@ -148,10 +143,9 @@ def peak_of(call):
 @pytest.mark.parametrize("kind", [np.int32, np.float64])
 def test_times_take_the_bytes_of_times_alone(kind):
     """A copy beside them made a load of 462 MB take 1,091."""
-    pattern = csr_array((np.ones(400_000), np.arange(400_000), [0, 400_000]))
     stored = np.arange(400_000, dtype=kind)
     stored[5] = NO_TIME[stored.dtype.kind]
-    times, taken = peak_of(lambda: decode_times({"a.times": stored}, "a", pattern))
+    times, taken = peak_of(lambda: saved._decode_times({"a.times": stored}, "a", 400_000))
     assert np.flatnonzero(np.isnan(times)).tolist() == [5]
     assert times[:5].tolist() == [0, 1, 2, 3, 4]
     assert taken < 1.2 * times.nbytes
@@ -172,11 +166,11 @@ def test_pairs_that_two_matrices_share_are_counted_some_rows_at_a_time(monkeypat
 @pytest.mark.parametrize("names", [[f"{n}" for n in range(20_000)], ["x" * 2_000_000]], ids=["many", "long"])
 def test_kinds_without_number_are_refused_before_they_are_objects(names):
     """105 MB of names took 721, each an object of Python."""
-    arrays = {"train.kinds": np.zeros(3, np.int32), **saved_labels.encode_ids("train.kind_names", names)}
+    arrays = {"train.kinds": np.zeros(3, np.int32), **encode_ids("train.kind_names", names)}
     with pytest.raises(ModelFileError, match="event types, more than there can be"):
-        decode_kinds(arrays, "train", 3)
-    with pytest.raises(UsageError, match="event types: put them into groups first"):
-        encode_kinds("train", Kinds(tuple(names), np.arange(4), np.zeros(3, np.int32)))
+        saved._decode_kinds(arrays, "train", 3)
+    with pytest.raises(UsageError, match="event types: group them first"):
+        saved._encode_kinds("train", Kinds(tuple(names), np.arange(4), np.zeros(3, np.int32)))
     events = {"user": names, "item": names, "event": names} if len(names) > 1 else {}
     if events:
         with pytest.raises(DataError, match=r"20,000 kinds of events: name the right column as event= \(--event\)"):

@@ -5,7 +5,8 @@ import tracemalloc
 import numpy as np
 
 from corml.data.interactions import Interactions
-from corml.data.saved.moments import NO_TIME, SLICE, encode_times
+from corml.data.saved.pairs import NO_TIME, SLICE
+from corml.data.saved.pairs import _encode_times as encode_times
 from corml.models.linear.ease import EASE
 
 MIB = 1 << 20
@@ -28,7 +29,7 @@ def test_a_save_takes_no_copy_of_the_model(tmp_path):
 def test_times_are_encoded_alike_however_many_there_are(monkeypatch):
     times = np.array([1.0, np.nan, 3.0, 4.0, np.nan])
     whole, halves = encode_times(times), encode_times(times + 0.5)
-    monkeypatch.setattr("corml.data.saved.moments.SLICE", 2)
+    monkeypatch.setattr("corml.data.saved.pairs.SLICE", 2)
     for found, expected, kind in ((encode_times(times), whole, "i"), (encode_times(times + 0.5), halves, "f")):
         assert found.dtype == expected.dtype
         assert found.dtype.kind == kind

@@ -49,10 +49,12 @@ def inspect(
     meta, arrays = contents.meta, contents.arrays
     if as_json:
         shapes = {name: [str(array.dtype), *array.shape] for name, array in arrays.items()}
-        show_json({**meta, "digest": contents.digest, "bytes": contents.bytes, "arrays": shapes})
+        show_json(
+            {**meta, "format": container.FORMAT, "digest": contents.digest, "bytes": contents.bytes, "arrays": shapes}
+        )
         return
     size, users = memory.size(contents.bytes), "with" if "users.bytes" in arrays else "without"
-    say(f"{printable(meta['model'])} model, format {meta['format']}, {size}, {users} the histories of its users")
+    say(f"{printable(meta['model'])} model, format {container.FORMAT}, {size}, {users} the histories of its users")
     sizes = (f"{number:,} {what}" for number, what in zip(meta["shape"], ("users", "items"), strict=False))
     sizes = (f"{number:,} {what}" for number, what in zip(meta["shape"], ("users", "items"), strict=False))
     say(f"fitted on {' x '.join(sizes)}{_from(meta['data'])}")

@@ -100,7 +100,7 @@ def _ending(name: str) -> str:
 def _tell(model: Recommender, record: Mapping[str, Any], refit: bool) -> None:
     again, withdrawn, unknown = (record.get(name, 0) for name in ("known_before", "withdrawn", "unknown_items"))
     if again:
-        weighted = model.fitted_.histories.weights is not None
+        weighted = model.fitted_.histories.pairs.weights is not None
         tell(f"note: {again:,} pairs were known before; " + ("their weights add up" if weighted else "they count once"))
     if withdrawn:
         tell(f"note: {withdrawn:,} pairs are not learned from any more: the new data take them back")

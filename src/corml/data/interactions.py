@@ -4,7 +4,7 @@ import hashlib
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, cast
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,8 +14,9 @@ from corml._runtime import html
 from corml.data.ids import Ids, canonical, numbered, those_used
 from corml.data.kinds import Kinds
 from corml.data.merging import cells, each_once, events_of, once, together
-from corml.data.strength import distinct, moments, scored, summed, with_values
+from corml.data.strength import Rows, distinct, moments, scored, summed, with_values
 from corml.errors import DataError, as_utf8
+from corml.linalg.sparse import rows_of
 
 if TYPE_CHECKING:
     import polars
@@ -27,7 +28,7 @@ __all__ = ["Interactions"]
 SHOWN = 5  # pairs that a notebook shows
 LARGEST_INT32_NNZ = 2**31 - 1  # above this many interactions the matrix is indexed with 64-bit integers
 
-Rows = NDArray[np.integer[Any]]
+Numbers = NDArray[np.integer[Any]]
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,8 +47,8 @@ class Interactions:
 
     users: Ids
     items: Ids
-    user: Rows
-    item: Rows
+    user: Numbers
+    item: Numbers
     times: NDArray[np.float64] | None = None
     titles: Mapping[str, str] = field(default_factory=dict)
     source: Mapping[str, Any] = field(default_factory=dict)
@@ -136,7 +137,7 @@ class Interactions:
         return matrix
 
     @property
-    def _by_row(self) -> Rows:
+    def _by_row(self) -> Numbers:
         """The order of the pairs in `matrix`."""
         return _by_cell(self.user, self.item, len(self.items))
 
@@ -164,6 +165,25 @@ class Interactions:
     def kinds_by_row(self) -> Kinds | None:
         """The event types of the pairs in the order of `matrix`, where they are known."""
         return None if self.kinds is None else self.kinds.where(self._by_row)
+
+    @property
+    def rows(self) -> Rows:
+        """The pairs row by row, with everything that is known of each."""
+        return Rows(self.matrix, self.times_by_row, self.kinds_by_row, self.weights_by_row)
+
+    @classmethod
+    def of_rows(
+        cls, users: Ids, items: Ids, pairs: Rows, seen: Rows | None = None, negative: Rows | None = None, **about: Any
+    ) -> Self:
+        """Build from rows; `about` are titles and the like."""
+
+        def made(part: Rows | None, **more: Any) -> Any:
+            if part is None:
+                return None
+            user, item = rows_of(part.pattern).astype(np.int32), part.pattern.indices.astype(np.int32)
+            return cls(users, items, user, item, part.times, weights=part.weights, kinds=part.kinds, **more)
+
+        return cast(Self, made(pairs, seen=made(seen), negative=made(negative), **about))
 
     @property
     def event_types(self) -> tuple[str, ...]:
@@ -234,7 +254,7 @@ class Interactions:
         """What is known of people who are not among these users, on these items; None if that is nothing."""
         return self.on(self.users.without(users), items)._of_known_people()
 
-    def _moved(self, users: Ids, items: Ids, user_row: Rows, item_row: Rows) -> Self:
+    def _moved(self, users: Ids, items: Ids, user_row: Numbers, item_row: Numbers) -> Self:
         """The pairs where users and items have these rows; −1 leaves out."""
         user, item = user_row[self.user], item_row[self.item]
         keep = (user >= 0) & (item >= 0)
@@ -328,7 +348,7 @@ class Interactions:
         """
         from corml._runtime.lazy_polars import polars
 
-        def text(labels: Iterable[str], rows: Rows) -> polars.Series:
+        def text(labels: Iterable[str], rows: Numbers) -> polars.Series:
             return polars.Series(list(labels), dtype=polars.String).gather(rows)
 
         columns: dict[str, Any] = {"user": text(self.users, self.user), "item": text(self.items, self.item)}
@@ -352,6 +372,6 @@ def _nothing(users: Ids, items: Ids) -> Interactions:
     return Interactions(users, items, *np.zeros((2, 0), dtype=np.int32))
 
 
-def _by_cell(user: Rows, item: Rows, items: int) -> Rows:
+def _by_cell(user: Numbers, item: Numbers, items: int) -> Numbers:
     """The order of pairs by user and then item: one key sorts in half the time of two."""
     return np.argsort(user.astype(np.int64) * items + item, kind="stable")

@@ -1,31 +1,16 @@
-"""Weights and moments of pairs: how they are kept, and what a model makes of them."""
+"""Weights and times of pairs: how they are kept, and what a model makes of them."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, vstack
 
 from corml.data.clock import Clock
 from corml.data.kinds import Kinds
 from corml.errors import DataError
-
-__all__ = [
-    "Cap",
-    "Negative",
-    "capped",
-    "distinct",
-    "known_weights",
-    "latest_of",
-    "moments",
-    "of_mean_square_one",
-    "only_positive",
-    "relative",
-    "scored",
-    "summed",
-    "with_values",
-]
 
 Floats = NDArray[np.float64]
 
@@ -34,12 +19,38 @@ LARGEST_NO = 1e6  # times the strongest item of a history: more says no more, an
 
 
 @dataclass(frozen=True, eq=False)
-class Negative:
-    """What users said no to: how strongly, as a users × items matrix, and when and by which event types."""
+class Rows:
+    """Pairs as a users × items matrix of ones, with the time, event types and weight of each entry where given."""
 
-    matrix: csr_array
+    pattern: csr_array
     times: Floats | None = None
     kinds: Kinds | None = None
+    weights: NDArray[np.float32] | None = None
+
+    @property
+    def weighted(self) -> csr_array:
+        """The matrix with the weights as its values."""
+        return with_values(self.pattern, self.weights)
+
+    @classmethod
+    def stacked(cls, parts: "Sequence[Rows | None]", shapes: Sequence[tuple[int, int]]) -> "Rows | None":
+        """Parts of these shapes one below the other; None if there are none at all."""
+        if all(part is None for part in parts):
+            return None
+        given = zip(parts, shapes, strict=True)
+        every = [cls(csr_array(shape, dtype=np.float32)) if part is None else part for part, shape in given]
+        counts = [part.pattern.nnz for part in every]
+
+        def column(name: str, blank: float) -> Any:
+            values = [getattr(part, name) for part in every]
+            if all(value is None for value in values):
+                return None
+            pairs = zip(values, counts, strict=True)
+            return np.concatenate([np.full(n, blank, np.float32) if one is None else one for one, n in pairs])
+
+        pattern = vstack([part.pattern for part in every], format="csr")
+        kinds = Kinds.joined([part.kinds for part in every], counts)
+        return cls(pattern, column("times", np.nan), kinds, column("weights", 1))
 
 
 def with_values(pattern: csr_array, values: NDArray[np.float32] | None) -> csr_array:

@@ -50,18 +50,20 @@ def cite(state: "Fitted", history: Any, *, weighted: bool) -> Cited:
     if not is_one_id(history):
         return Cited(items, unknown)
     row = known_user(now, history)
-    here = slice(now.pairs.indptr[row], now.pairs.indptr[row + 1])
-    strengths = np.ones(len(items)) if now.weights is None else now.weights[here].astype(np.float64)
-    kinds, times = _words(now.kinds, here, len(items)), _times(now.times, here, len(items))
+    pairs = now.pairs
+    here = slice(pairs.pattern.indptr[row], pairs.pattern.indptr[row + 1])
+    strengths = np.ones(len(items)) if pairs.weights is None else pairs.weights[here].astype(np.float64)
+    kinds, times = _words(pairs.kinds, here, len(items)), _times(pairs.times, here, len(items))
     no, refused = now.negative if weighted else None, np.zeros(0, dtype=np.int64)
     if no is not None and len(items):  # who said nothing but no is ranked by what is popular
-        there = slice(no.matrix.indptr[row], no.matrix.indptr[row + 1])
-        refused = no.matrix.indices[there].astype(np.int64)
+        disliked = no.weighted
+        there = slice(disliked.indptr[row], disliked.indptr[row + 1])
+        refused = disliked.indices[there].astype(np.int64)
         items = np.concatenate([items, refused])
-        strengths = np.concatenate([strengths, -no.matrix.data[there].astype(np.float64)])
+        strengths = np.concatenate([strengths, -disliked.data[there].astype(np.float64)])
         kinds += _words(no.kinds, there, len(refused))
         times = np.concatenate([times, _times(no.times, there, len(refused))])
-    alike = not len(refused) and (now.weights is None or bool((now.weights[here] == 1).all()))
+    alike = not len(refused) and (pairs.weights is None or bool((pairs.weights[here] == 1).all()))
     ages = _ages(times, now.latest)
     return Cited(
         items,

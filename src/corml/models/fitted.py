@@ -21,11 +21,11 @@ from scipy.sparse import csr_array
 
 from corml._runtime import html, memory
 from corml.data.attributes import Attributes
-from corml.data.histories import Added, Histories, refused
+from corml.data.histories import Added, Histories
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.kinds import Kinds
-from corml.data.strength import Negative, known_weights, with_values
+from corml.data.strength import Rows, with_values
 from corml.data.titles import Titles, texts_of
 from corml.errors import UsageError
 from corml.linalg.sparse import rows_of
@@ -226,13 +226,11 @@ class Fitted:
     certificates: tuple[Certificate, ...] = ()
     training: Training | None = None
     evaluation: Mapping[str, Any] = field(default_factory=dict)
-    seen: csr_array | None = None  # pairs that are known and were not learned from
     times: NDArray[np.float64] | None = None  # of the pairs learned from, in the order of train
-    seen_times: NDArray[np.float64] | None = None
     weights: NDArray[np.float32] | None = None  # of the pairs learned from, in the order of train
     kinds: Kinds | None = None  # event types of the pairs learned from, in the order of train
-    seen_kinds: Kinds | None = None
-    negative: Negative | None = None  # what users said no to: seen, and subtracted from their histories
+    seen: Rows | None = None  # pairs that are only excluded from lists
+    negative: Rows | None = None  # those of them that were disliked: subtracted from histories
     attributes: Attributes | None = None  # what is known of the items, row by row
     others: Interactions | None = None  # people that nothing was learned from, on the same items
     elsewhere: Interactions | None = None  # pairs of anybody with items that the model does not know
@@ -250,17 +248,20 @@ class Fitted:
             fingerprint=train.fingerprint,
             source=dict(train.source),
             settings=Settings(settings),
-            seen=None if train.seen is None else train.seen.matrix,
             times=train.times_by_row,
-            seen_times=None if train.seen is None else train.seen.times_by_row,
             weights=train.weights_by_row,
             kinds=train.kinds_by_row,
-            seen_kinds=None if train.seen is None else train.seen.kinds_by_row,
-            negative=refused(train.negative),
+            seen=None if train.seen is None else train.seen.rows,
+            negative=None if train.negative is None else train.negative.rows,
             attributes=None if train.attributes is None else train.attributes.on(train.items),
             others=train.others,
             elsewhere=train.elsewhere,
         )
+
+    @property
+    def rows(self) -> Rows:
+        """The training pairs with everything that is known of each."""
+        return Rows(self.train, self.times, self.kinds, self.weights)
 
     @property
     def weighted(self) -> csr_array:
@@ -272,9 +273,10 @@ class Fitted:
         """What is known of users now: as it was at the fit, and what was added since."""
         if self.added is not None:
             return self.added.histories(self.items, learned=len(self.users))
-        kept = ("users", "times", "weights", "seen", "seen_times", "kinds", "seen_kinds", "negative")
-        about = {name: getattr(self, name) for name in kept}
-        return Histories(pairs=self.train, learned=len(self.users), **about).followed_by(self.others)
+        known = Histories(
+            users=self.users, learned=len(self.users), pairs=self.rows, seen=self.seen, negative=self.negative
+        )
+        return known.followed_by(self.others)
 
     @cached_property
     def closeness_by_users(self) -> "Closeness":
@@ -323,18 +325,9 @@ def present(state: Fitted) -> Interactions:
             "This model was saved without the histories of its users, so nothing can be added to them: fit again, and "
             "save it with them (without --no-history)."
         )
-
-    def pairs(matrix: Any, times: NDArray[np.float64] | None, **more: Any) -> Interactions:
-        user, item = rows_of(matrix).astype(np.int32), matrix.indices.astype(np.int32)
-        return Interactions(state.users, state.items, user, item, times, **more)
-
-    seen = None if state.seen is None else pairs(state.seen, state.seen_times, kinds=state.seen_kinds)
-    no = state.negative
-    negative = None if no is None else pairs(no.matrix, no.times, weights=known_weights(no.matrix.data), kinds=no.kinds)
     about: dict[str, Any] = {"titles": state.titles, "source": state.source, "attributes": state.attributes}
-    strength: dict[str, Any] = {"weights": state.weights, "kinds": state.kinds, "negative": negative}
     about |= {"others": state.others, "elsewhere": state.elsewhere}
-    return pairs(state.train, state.times, seen=seen, **about, **strength)
+    return Interactions.of_rows(state.users, state.items, state.rows, state.seen, state.negative, **about)
 
 
 # --- arrays ----------------------------------------------------------------------------------------------------------

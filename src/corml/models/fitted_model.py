@@ -86,7 +86,7 @@ class FittedModel:
         """Pairs that are known of the users and were not learned from, as a binary users × items matrix."""
         state = self._state()
         if state.seen is not None:
-            return state.seen
+            return state.seen.pattern
         nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), state.train.shape[0] + 1)
         return csr_array((nothing.astype(np.float32), nothing, starts), shape=state.train.shape)
 

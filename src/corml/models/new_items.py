@@ -12,10 +12,10 @@ from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from corml.data.attributes import Attributes
-from corml.data.histories import refused
 from corml.data.ids import Ids
 from corml.data.labels import Labels
 from corml.data.likeness import likeness
+from corml.data.strength import Rows
 from corml.data.titles import merged
 from corml.errors import ModelFileError, UsageError, ascii_line, quoted
 from corml.models.fitted import Fitted, present
@@ -34,10 +34,8 @@ def widened(state: Fitted, table: Attributes | None) -> Fitted:
         state,
         items=items,
         train=_of_shape(state.train, (users, len(items))),
-        seen=None if state.seen is None else _of_shape(state.seen, (users, len(items))),
-        negative=None
-        if state.negative is None
-        else replace(state.negative, matrix=_of_shape(state.negative.matrix, (users, len(items)))),
+        seen=_wider(state.seen, (users, len(items))),
+        negative=_wider(state.negative, (users, len(items))),
         counts=np.append(state.counts, np.zeros(len(new), dtype=state.counts.dtype)),
         attributes=about.on(items),
         titles=merged(items, state.titles, about.titles if table is None else table.titles),
@@ -49,11 +47,12 @@ def widened(state: Fitted, table: Attributes | None) -> Fitted:
         return wider
     data = present(replace(state, added=None)).on(state.users, items)  # what is back in the catalogue has been seen
     known: dict[str, Any] = {"others": data.others, "elsewhere": data.elsewhere}
-    if data.seen is not None:
-        seen = data.seen
-        known |= {"seen": seen.matrix, "seen_times": seen.times_by_row, "seen_kinds": seen.kinds_by_row}
-        known["negative"] = refused(data.negative)
+    known |= {name: one.rows for name, one in (("seen", data.seen), ("negative", data.negative)) if one is not None}
     return replace(wider, **known)
+
+
+def _wider(rows: Rows | None, shape: tuple[int, int]) -> Rows | None:
+    return None if rows is None else replace(rows, pattern=_of_shape(rows.pattern, shape))
 
 
 def checked_lift(lift: Any) -> float:

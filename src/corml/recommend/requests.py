@@ -140,7 +140,7 @@ def scored_by(
     """
     now = state.histories
     learned = np.where(numbers < now.learned, numbers, -1)
-    rows = now.scored(numbers) if weighted else rows_or_none(now.pairs, numbers)
+    rows = now.scored(numbers) if weighted else rows_or_none(now.pairs.pattern, numbers)
     if folds_in:
         return rows, learned, np.zeros(len(numbers), dtype=bool)
     new = (np.diff(rows.indptr) > 0) & (np.diff(rows_or_none(state.train, learned).indptr) == 0)
@@ -194,7 +194,8 @@ def history_of(items: Ids, now: "Histories", history: Any) -> tuple[NDArray[np.i
     """Known item numbers, each once, and unknown ids: of a known user (one id), or of a list of items."""
     if is_one_id(history):
         row = known_user(now, history)
-        return now.pairs.indices[now.pairs.indptr[row] : now.pairs.indptr[row + 1]].astype(np.int64), ()
+        pairs = now.pairs.pattern
+        return pairs.indices[pairs.indptr[row] : pairs.indptr[row + 1]].astype(np.int64), ()
     row_of = dict(zip(*ids_and_rows(items, history, "history"), strict=True))
     rows = np.fromiter((row for row in row_of.values() if row >= 0), dtype=np.int64)
     return rows, tuple(label for label, row in row_of.items() if row < 0)

@@ -165,16 +165,15 @@ def known_of_users(
     Ages count from `latest`, or else from the latest moment that is known of anybody.
     """
     latest = histories.latest if latest is None and rule.recent is not None else latest
-    parts = [(histories.pairs, histories.times, histories.kinds)]
-    if histories.seen is not None:
-        parts.append((histories.seen, histories.seen_times, histories.seen_kinds))
     known = []
-    for pairs, times, kinds in parts:
-        at = entries_of(pairs, rows)
-        about = None if times is None else times[at], None if kinds is None or not rule.by_type else kinds.where(at)
-        known.append(marked(rows_or_none(pairs, rows), rule.stays_out(len(at), *about, latest)))
-    no = histories.negative
-    return _all_of(known, None if no is None else rows_or_none(no.matrix, rows))
+    for part in (histories.pairs, histories.seen):
+        if part is not None:
+            at = entries_of(part.pattern, rows)
+            times = None if part.times is None else part.times[at]
+            kinds = None if part.kinds is None or not rule.by_type else part.kinds.where(at)
+            known.append(marked(rows_or_none(part.pattern, rows), rule.stays_out(len(at), times, kinds, latest)))
+    negative = histories.negative
+    return _all_of(known, None if negative is None else rows_or_none(negative.pattern, rows))
 
 
 def known_of_both(

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.data.ids import Ids
-from corml.data.interactions import Interactions, Rows
+from corml.data.interactions import Interactions
 from corml.splits._parts import PARTS
 from corml.splits._pieces import AnySplit, Data, Decide, Pieces
 from corml.splits._split import Split
@@ -67,7 +67,7 @@ def random_ranks(items: Ids, seed: int) -> Callable[[Interactions], Whole]:
     return drawn
 
 
-def ranks(user: Rows, key: NDArray[Any]) -> Whole:
+def ranks(user: NDArray[np.integer[Any]], key: NDArray[Any]) -> Whole:
     """Rank of each pair among the pairs of its user, from 0, in the order of the keys (of equal keys, of the rows)."""
     order = np.lexsort((key, user))
     grouped = user[order]

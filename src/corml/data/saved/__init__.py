@@ -1,1 +1,1 @@
-"""How interactions are written into files."""
+"""How interactions and attributes are written into files: arrays and facts out, checked arrays and facts back in."""

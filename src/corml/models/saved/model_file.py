@@ -16,20 +16,25 @@ from corml._runtime.finite import LARGEST, check_learned, is_moderate
 from corml._runtime.parallel import threads
 from corml._runtime.settings import values_of
 from corml.data.ids import Ids
-from corml.data.labels import Labels
-from corml.data.saved import added, others
+from corml.data.interactions import Interactions
+from corml.data.saved.added import decode_added, encode_added, facts_of_added
 from corml.data.saved.attributes import arrays_of, facts_of, read_attributes
-from corml.data.saved.kinds import arrays_of_kinds, decode_kinds, encode_kinds
-from corml.data.saved.labels import decode_labels, encode_ids
-from corml.data.saved.moments import decode_times, decode_weights, encode_times
-from corml.data.saved.negative import arrays_of_negative, decode_negative, encode_negative
+from corml.data.saved.pairs import (
+    decode_beside,
+    decode_ids,
+    decode_known,
+    decode_labels,
+    encode_beside,
+    encode_ids,
+    encode_known,
+)
 from corml.data.titles import Titles, texts_of
 from corml.errors import DataError, ModelFileError, ResourceError, ascii_line, quoted
 from corml.models.fitted import Certificate, Fitted, LearnedArray, Plan, Settings, Training
 from corml.models.new_items import check_link
 from corml.models.saved.recorded import check_recorded
 from corml.persistence import atomic
-from corml.persistence.container import Contents, decode_sparse, encode_sparse, in_both, pieces
+from corml.persistence.container import Arrays, Contents, decode_sparse, encode_sparse, pieces
 from corml.persistence.facts import from_plain, to_plain
 
 if TYPE_CHECKING:
@@ -40,11 +45,8 @@ SLICE = 1 << 20  # numbers that are gone through at a time
 TIMES = ("seconds", "cpu_seconds")  # of a fit: equal fits have equal files
 STILL_HERE = " The model is still in memory and can be saved in another place."
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
-_SEEN = {"seen.indptr", "seen.indices", "seen.times", "train.times", "train.weights"}
-_SEEN |= arrays_of_kinds("train") | arrays_of_kinds("seen") | arrays_of_negative("negative")
 COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
 
-Arrays = Mapping[str, NDArray[Any]]
 T = TypeVar("T")
 
 
@@ -112,17 +114,15 @@ def _updates(state: Fitted, *, history: bool) -> dict[str, Any]:
     """What was added after the fit, update by update, and the hash of all that is known now."""
     if state.added is None or not history:
         return {}
-    return {"now": added.facts_of_added(state.added, state.items)}
+    return {"now": facts_of_added(state.added, state.items)}
 
 
 def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, NDArray[Any]]:
     arrays = encode_ids("items", state.items) | {"counts": state.counts}
     if history:
-        arrays |= encode_ids("users", state.users) | encode_sparse("train", state.train, values=False)
-        arrays |= _seen_arrays(state)
-        arrays |= others.encode_others(state.others)
-        arrays |= others.encode_elsewhere(state.elsewhere_now)
-        arrays |= {} if state.added is None else added.encode_added(state.added, state.users, state.items)
+        arrays |= encode_ids("users", state.users) | encode_known("train", state.rows, state.seen, state.negative)
+        arrays |= encode_beside(state.others, state.elsewhere_now)
+        arrays |= {} if state.added is None else encode_added(state.added, state.users, state.items)
     if state.titles:
         arrays |= encode_ids("titles", texts_of(state.titles, state.items))
     arrays |= arrays_of(state.attributes)
@@ -132,17 +132,6 @@ def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, 
             continue
         arrays |= encode_sparse(name, value) if issparse(value) else {name: value}
     return arrays
-
-
-def _seen_arrays(state: Fitted) -> dict[str, NDArray[Any]]:
-    """What else is known of the users: when, how strong, and what they only saw."""
-    arrays = {} if state.seen is None else encode_sparse("seen", state.seen, values=False)
-    if state.weights is not None:
-        arrays["train.weights"] = state.weights
-    timed = {"train.times": state.times, "seen.times": state.seen_times}
-    arrays |= encode_kinds("train", state.kinds) | encode_kinds("seen", state.seen_kinds)
-    arrays |= encode_negative("negative", state.negative)
-    return arrays | {name: encode_times(times) for name, times in timed.items() if times is not None}
 
 
 def _notes(state: Fitted) -> dict[str, Any]:
@@ -182,53 +171,46 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
     labels = decode_labels(arrays, "items")
     if len(labels) != n_items:
         raise ModelFileError(f"it names {len(labels):,} items and says {n_items:,}")
-    users, train, used = _history(arrays, n_users, n_items)
-    seen = _seen(arrays, train, history=len(users) > 0)
-    used |= (_SEEN | others.NAMES) & set(arrays)
+    items = decode_ids(arrays, "items", "item")
+    histories = _histories(arrays, n_users, n_items)
+    users, train = histories["users"], histories["train"]
     sizes: dict[str | int | None, int | None] = {"users": n_users, "items": n_items, None: None}
-    state: dict[str, Any] = {}
+    learned: dict[str, Any] = {}
     for name, array in {"counts": COUNTS, **model._declared_arrays()}.items():
         if "users" in array.shape and not len(users):
             continue
-        value, parts = _array(arrays, name, array, [dim if type(dim) is int else sizes.get(dim) for dim in array.shape])
-        used |= parts
-        if parts:
-            state[name] = value
+        value = _array(arrays, name, array, [dim if type(dim) is int else sizes.get(dim) for dim in array.shape])
+        if value is not None:
+            learned[name] = value
             sizes = {**dict(zip(array.shape, value.shape, strict=True)), **sizes}  # a width that arrays share
-    items = _ids(labels, "item")
-    attributes, parts = read_attributes(arrays, meta.get("attributes"), items)
-    used |= {"items.bytes", "items.offsets", "titles.bytes", "titles.offsets"} | parts
-    titles, apart = _titles(arrays, items), others.decode_others(arrays, users, items)
-    away, since = others.decode_elsewhere(arrays, items), None
-    if added.NAMES & set(arrays):
-        since, parts = added.decode_added(arrays, users, items, meta.get("now"), titles, attributes, apart, away)
-        used |= parts
-    if set(arrays) - used:
-        raise ModelFileError(f"it holds arrays that no {model.NAME} model has: {quoted(sorted(set(arrays) - used))}")
-    counts = state.pop("counts")
-    if "link" in state:
-        check_link(state["link"], counts)
+    about: dict[str, Any] = {
+        "titles": _titles(arrays, items),
+        "attributes": read_attributes(arrays, meta.get("attributes"), items),
+        **decode_beside(arrays, users, items),
+    }
+    nothing = np.zeros(0, dtype=np.int32)
+    added = decode_added(arrays, Interactions(users, items, nothing, nothing, **about), meta.get("now"))
+    if arrays.unread:
+        raise ModelFileError(f"it holds arrays that no {model.NAME} model has: {quoted(arrays.unread)}")
+    counts = learned.pop("counts")
+    if "link" in learned:
+        check_link(learned["link"], counts)
     _check_counts(counts, train, n_users, history=len(users) > 0)
     notes, data = meta["notes"], meta["data"]
     return Fitted(
-        users=users,
         items=items,
-        train=train,
         counts=counts,
-        titles=titles,
         fingerprint=str(data.get("fingerprint", "")),
         source=_mapping(data.get("source", {}), "source"),
         settings=Settings(values_of(model)),
-        arrays=state,
+        arrays=learned,
         plan=_plan(model, notes.get("plan")),
         certificates=_certificates(notes.get("certificates", [])),
         training=_optional(Training, notes.get("training")),
         evaluation=meta["evaluation"],
-        attributes=attributes,
-        others=apart,
-        elsewhere=away,
-        added=since,
-        **seen,
+        added=added,
+        **about,
+        **histories,
     )
 
 
@@ -263,13 +245,6 @@ def _shape(shape: list[Any]) -> tuple[int, int]:
     return shape[0], shape[1]
 
 
-def _ids(labels: Labels, kind: str) -> Ids:
-    try:
-        return Ids(labels, kind=kind)
-    except DataError:
-        raise ModelFileError(f"some of its {kind} ids occur twice") from None
-
-
 def _titles(arrays: Arrays, items: Ids) -> Mapping[str, str]:
     if not {"titles.bytes", "titles.offsets"} & set(arrays):
         return {}
@@ -279,45 +254,29 @@ def _titles(arrays: Arrays, items: Ids) -> Mapping[str, str]:
     return Titles(items, titles)
 
 
-def _history(arrays: Arrays, n_users: int, n_items: int) -> tuple[Ids, csr_array, set[str]]:
-    """Users and their items, if the file has them, and the names of the arrays they were in."""
+def _histories(arrays: Arrays, n_users: int, n_items: int) -> dict[str, Any]:
+    """Users and what is known of them, if the file has them, as fields of the state."""
     if "users.bytes" in arrays:
-        users = _ids(decode_labels(arrays, "users"), "user")
+        users = decode_ids(arrays, "users", "user")
         if len(users) != n_users:
             raise ModelFileError(f"it names {len(users):,} users and says {n_users:,}")
-        train = decode_sparse(arrays, "train", (n_users, n_items), values=False)
-        return users, train, {"users.bytes", "users.offsets", "train.indptr", "train.indices"}
+        pairs, seen, negative = decode_known(arrays, "train", (n_users, n_items))
+        about = {"times": pairs.times, "weights": pairs.weights, "kinds": pairs.kinds}
+        return {"users": users, "train": pairs.pattern, **about, "seen": seen, "negative": negative}
     nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), n_users + 1)  # one zero, seen as many
     empty = csr_array((nothing.astype(np.float32), nothing, starts), shape=(n_users, n_items))
-    return Ids([], kind="user"), empty, set()
+    return {"users": Ids([], kind="user"), "train": empty}
 
 
-def _seen(arrays: Arrays, train: csr_array, *, history: bool) -> dict[str, Any]:
-    """What else is known of the users, and when, as fields of the state."""
-    if not history:
-        if (_SEEN | added.NAMES) & set(arrays):
-            raise ModelFileError("it says what users saw, and not who they are")
-        return {}
-    seen = decode_sparse(arrays, "seen", train.shape, values=False) if "seen.indptr" in arrays else None
-    if seen is not None and in_both(seen, train):
-        raise ModelFileError("pairs that it learned from are also among those that were only seen")
-    times = decode_times(arrays, "train", train)
-    seen_times = None if seen is None else decode_times(arrays, "seen", seen)
-    known = {"seen": seen, "times": times, "seen_times": seen_times, "weights": decode_weights(arrays, "train", train)}
-    negative = decode_negative(arrays, "negative", train.shape, seen)
-    known["seen_kinds"] = None if seen is None else decode_kinds(arrays, "seen", seen.nnz)
-    return {**known, "kinds": decode_kinds(arrays, "train", train.nnz), "negative": negative}
-
-
-def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[int | None]) -> tuple[Any, set[str]]:
-    """One array or matrix of a model, and the names of the arrays it was in."""
+def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[int | None]) -> Any:
+    """One array or matrix of a model; None if it may be missing and is."""
     if f"{name}.indptr" in arrays and len(shape) == 2:
         matrix = decode_sparse(arrays, name, (int(shape[0] or 0), int(shape[1] or 0)))
         _check_size(matrix.data, name)
-        return matrix, {f"{name}.{part}" for part in ("indptr", "indices", "data")}
+        return matrix
     if name not in arrays:
         if declared.optional:
-            return None, set()
+            return None
         raise ModelFileError(f"its array {name} is missing")
     array = arrays[name]
     if array.ndim != len(shape) or any(want not in (None, got) for want, got in zip(shape, array.shape, strict=True)):
@@ -326,7 +285,7 @@ def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[i
         raise ModelFileError(f"its array {name} has the wrong type {array.dtype}")
     if array.dtype.kind == "f":
         _check_size(array.reshape(-1), name)
-    return array, {name}
+    return array
 
 
 def _check_size(numbers: NDArray[Any], name: str) -> None:
