@@ -25,7 +25,7 @@ def store(tmp_path):
     return str(tmp_path / "shop.store")
 
 
-def test_a_table_bars_and_a_sentence_are_printed(run, tmp_path):
+def test_a_table_and_a_sentence_are_printed(run, tmp_path):
     outcome = run("plan", *SHAPE, "--nodes", "32", "--cores", "16")
     assert outcome.code == 0
     assert "assumed: user skew 2, distinct 0.5" in outcome.out
@@ -39,7 +39,7 @@ def test_a_table_bars_and_a_sentence_are_printed(run, tmp_path):
         "pricing",
         "lists for all users",
     ):
-        assert sum(line.strip().startswith(f"{stage}  ") for line in outcome.out.splitlines()) == 2  # table and bars
+        assert sum(line.strip().startswith(f"{stage}  ") for line in outcome.out.splitlines()) == 1
     last = outcome.out.strip().splitlines()[-1]
     assert last.startswith("About ")
     assert "on 32 nodes of 16 cores" in last

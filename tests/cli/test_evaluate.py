@@ -112,7 +112,7 @@ def test_verify_notices_figures_that_were_changed(run, here, shop):
 
 
 def test_there_must_be_something_to_verify_and_something_to_evaluate_on(run, here, shop, data):
-    assert "holds no figures to verify" in run("verify", shop / "all.corml").err
+    assert "has no metrics to verify" in run("verify", shop / "all.corml").err
     assert "say how to split" in run("evaluate", shop / "all.corml").err
     corml.Popularity().fit(data).save("frame.corml")
     assert "does not say which data" in run("evaluate", "frame.corml", "--split", "ratio").err
@@ -127,7 +127,7 @@ def test_parts_made_elsewhere_cannot_be_reproduced(run, here, data):
     model.save("m.corml", evaluation=corml.evaluate(model, joined).record())
     outcome = run("verify", "m.corml")
     assert outcome.code == 2
-    assert "parts made elsewhere" in outcome.err
+    assert "a precomputed split" in outcome.err
 
 
 def test_a_model_fitted_on_held_out_pairs_gets_a_warning(run, shop):

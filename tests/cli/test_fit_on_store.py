@@ -50,7 +50,7 @@ def test_options_of_loading_and_splits_load_the_store(run, store, tmp_path):
         (["--workers", 2, "--split", "ratio"], "--workers is for a fit of corml on a store"),
         (["--workers", 2, "--model", "ease"], "--workers is for a fit of corml on a store"),
         (["--work", "w", "--k-core", 2], "--work is for a fit of corml on a store"),
-        (["--insecure-cluster"], "says something of --cluster ADDRESS"),
+        (["--insecure-cluster"], "--insecure-cluster requires --cluster ADDRESS."),
         (["--workers", 0], "at least 1; got 0"),
         (["--workers", 1, "--cluster", "tcp://127.0.0.1:1"], "give one of them"),
         (["--cluster", "tcp://10.0.0.1:8786"], "without TLS"),

@@ -19,7 +19,7 @@ def test_the_plan_is_printed_and_nothing_written(run, ratings, tmp_path):
     assert outcome.code == 0
     for word in ("solver", "rank", "ridge", "predicted bytes", "predicted seconds"):
         assert word in outcome.out
-    assert "with --split a second fit (on all data) and the evaluation" in outcome.err  # are not predicted
+    assert "with --split, a second fit (on all data) and the evaluation" in outcome.err  # are not predicted
     assert sorted(tmp_path.iterdir()) == before
 
 
@@ -65,4 +65,4 @@ def test_a_dial_is_fitted_saved_and_turned(run, ratings, tmp_path):
     run("fit", ratings, "--out", plain)
     refused = run("recommend", plain, "--user", "u1", "--novelty", "1")
     assert refused.code == 2
-    assert "has no dial" in refused.err
+    assert "has no novelty trade-off" in refused.err

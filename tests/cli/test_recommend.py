@@ -234,7 +234,7 @@ def test_inspect_shows_what_a_person_needs_first_and_no_setting_twice(run, shop)
     assert len(shown.splitlines()) < 15
     assert f"fitted on 40 users x 25 items, from {shop / 'ratings.csv'}\n" in shown
     assert "settings: " in shown
-    assert "measured on the test part of a ratio split, 40 users:" in shown
+    assert "measured on the test set of a ratio split, 40 users:" in shown
     assert "ndcg" in shown
     every = run("inspect", "-v", shop / "all.corml").out
     assert " → " in every  # a setting that was left to the fit, and what it chose

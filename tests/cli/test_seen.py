@@ -52,21 +52,21 @@ def test_neither_held_out_items_nor_low_ratings_are_listed(run, here, shop, spli
 def test_the_file_is_the_one_of_a_fit_on_all_data_and_its_figures_are_labelled(run, here, shop):
     data = shop / "ratings.csv"
     outcome = run("fit", data, "-o", "m.corml", "--split", "ratio", "--at-least", "3")
-    assert "note: measured on the test part after a fit on the train part, and then fitted on all data" in outcome.err
+    assert "note: measured on the test set after a fit on the train set, and then fitted on all data" in outcome.err
     assert run("fit", data, "-o", "whole.corml", "--at-least", "3").code == 0
     one, other = read(here / "m.corml"), read(here / "whole.corml")
     assert {name: array.tobytes() for name, array in one.arrays.items()} == {
         name: array.tobytes() for name, array in other.arrays.items()
     }
     facts = run("fit", data, "-o", "m.corml", "--split", "ratio", "--json").json
-    assert facts["measured_on"] == "test part, after a fit on the train part"
+    assert facts["measured_on"] == "test set, after a fit on the train set"
     assert facts["fitted_on"] == "all data"
 
 
 def test_without_a_refit_the_file_is_the_model_that_was_measured(run, here, shop):
     data = shop / "ratings.csv"
     outcome = run("fit", data, "-o", "m.corml", "--split", "ratio", "--at-least", "3", "--no-refit")
-    assert "note: measured on the test part after a fit on the train part, and written as it was" in outcome.err
+    assert "note: measured on the test set after a fit on the train set, and written as it was" in outcome.err
     model = corml.read_model("m.corml")
     split = corml.split(corml.load(data, at_least=3), "ratio")
     assert model.fitted_.fingerprint == split.train.fingerprint
@@ -81,7 +81,7 @@ def test_the_figures_of_a_refitted_file_are_proved_by_repeating_the_measured_fit
     fitted = run("fit", "ratings.csv", "-o", "m.corml", "--split", "ratio", "--model", model, "--json").json
     verified = run("verify", "m.corml", "--json")
     assert verified.json == {"same": True, "differs": [], "metrics": fitted["metrics"]}
-    assert "the measured fit, on train, is repeated" in verified.err
+    assert "the measured fit on the train set is repeated" in verified.err
     evaluated = run("evaluate", "m.corml", "--json")
     assert evaluated.json["metrics"] == fitted["metrics"]
     assert "warning: the model" not in evaluated.err

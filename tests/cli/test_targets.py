@@ -40,4 +40,4 @@ def test_commands_that_judge_say_how_many_users_and_warn_of_few(tmp_path, run, m
     assert few in run("compare", "a.split", "--models", "popularity").err
     searched = run("tune", "a.split", "--model", "ease", "--trials", "1")
     assert few.replace("test", "valid") in searched.err
-    assert "split, 10 users, by events of type 'purchase' alone:" in run("inspect", "m.corml").out
+    assert "split, 10 users, only events of type 'purchase':" in run("inspect", "m.corml").out

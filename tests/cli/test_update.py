@@ -24,10 +24,7 @@ def mine(here, shop):
 def test_new_interactions_count_at_once(run, mine):
     outcome = run("update", "mine.corml", "new.csv")
     assert outcome.out == "wrote mine.corml: 3 interactions of 3 users added, 1 of them new\n"
-    assert (
-        "note: items the model does not know: 1, in 1 interactions; they are kept, and --refit learns them"
-        in outcome.err
-    )
+    assert "note: items the model does not know: 1, in 1 interactions; they are kept for --refit" in outcome.err
     lists = run("recommend", "mine.corml", "--user", "u1", "--user", "ann", "--user", "u2", "-k", "25", "--json").json
     items = {one["user"]: {item["item"] for item in one["items"]} for one in lists}
     assert "i24" not in items["u1"]
@@ -62,10 +59,7 @@ def test_inspect_and_verify_tell_the_fit_from_what_was_added(run, mine, shop):
     assert "updates new_users" in " ".join(shown.split())
     verified = run("verify", "-v", "mine.corml")
     assert verified.code == 0
-    assert (
-        "note: the figures are those of the fit: nothing was learned from what was added since (updates: 1)"
-        in verified.err
-    )
+    assert "note: the metrics are those of the fit, before later updates (updates: 1)" in verified.err
     assert "histories now" in verified.out
     assert (
         run("evaluate", "mine.corml", "-m", "ndcg@10", "--json").json
@@ -89,7 +83,7 @@ def test_a_refit_learns_from_everything_with_the_same_settings(run, mine):
     outcome = run("update", "mine.corml", "--refit")
     assert outcome.code == 0
     assert "fitted again on 41 users x 26 items" in outcome.out
-    assert "note: the metrics of the earlier fit are not those of this one" in outcome.err
+    assert "note: the metrics of the earlier fit do not apply to this one" in outcome.err
     model = corml.read_model("mine.corml")
     assert "pot" in model.items_
     assert model.fitted_.added is None
@@ -116,7 +110,7 @@ def test_columns_threshold_and_weights_of_the_first_load_are_used_again(run, her
     (here / "next.csv").write_text("who;what;kind;amount\nu1;i4;buy;2,5\nu0;i0;view;1,0\n")
     outcome = run("update", "m.corml", "next.csv")
     assert outcome.code == 0
-    assert "pairs were known before; their weights add up" in outcome.err
+    assert "pairs are already in the model; their weights add up" in outcome.err
     first, now = (corml.read_model("m.corml").fitted_ for _ in range(2))
     weights = now.added.data.weighted.toarray() - first.weighted.toarray()
     rows, columns = now.users.rows(["u1", "u0"]), now.items.rows(["i4", "i0"])
@@ -152,7 +146,7 @@ def test_a_gradient_model_says_what_becomes_of_its_vectors(run, mine, shop):
     quick = ["--set", "epochs=1", "--set", "size=4", "--at-least", "2"]
     run("fit", shop / "ratings.csv", "--model", "bpr-mf", *quick, "-o", "bpr.corml")
     outcome = run("update", "bpr.corml", "new.csv")
-    assert "the vectors that bpr-mf has of its users stay as they were until --refit" in outcome.err
+    assert "the user embeddings of bpr-mf do not change until --refit" in outcome.err
     assert "new users get the most popular items" in outcome.err
     (one,) = run("recommend", "bpr.corml", "--user", "ann", "-k", "25", "--json").json
     assert one["source"] == "fallback"

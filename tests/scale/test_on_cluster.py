@@ -235,7 +235,7 @@ def test_pieces_of_a_split_do_not_depend_on_how_the_store_is_cut(parts_of, monke
         (["recommend", "m.corml", "--all", "--out", "l.csv", "--workers", "2"], "in a folder: --all --out lists/"),
         (["recommend", "m.corml", "--all", "--out", "l/", "--workers", "0"], "at least 1; got 0"),
         (["evaluate", "m.corml", "data.csv", "--workers", "2"], "Workers evaluate on the split of a store"),
-        (["evaluate", "m.corml", "data.csv", "--work", "w"], "--work says something of --workers or --cluster"),
+        (["evaluate", "m.corml", "data.csv", "--work", "w"], "--work requires --workers or --cluster."),
         (["evaluate", "m.corml", "p/", "--cluster", "tcp://127.0.0.1:1", "--workers", "1"], "give one of them"),
         (["evaluate", "m.corml", "p/", "--insecure-cluster"], "give it, or leave both out"),
     ],

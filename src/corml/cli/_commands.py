@@ -1,4 +1,4 @@
-"""The commands of this room: a file each, listed without importing any, imported when its command runs."""
+"""The commands: one file each, listed without importing any, imported when its command runs."""
 
 import ast
 import importlib.util
@@ -15,26 +15,13 @@ PACKAGE = "corml.cli"
 
 # As a newcomer would use them; a command that is not listed here comes after these.
 ORDER = (
-    *(
-        "demo",
-        "data",
-        "plan",
-        "fit",
-        "update",
-        "recommend",
-        "similar",
-        "explain",
-        "why-not",
-        "evaluate",
-        "compare",
-        "tune",
-    ),
-    *("reproduce", "report", "studio", "serve", "export", "verify", "inspect", "models", "metrics"),
-)
+    "demo data plan fit update recommend similar explain why-not evaluate compare tune "
+    "reproduce report studio serve export verify inspect models metrics"
+).split()
 
 
 class Commands(TyperGroup):
-    """The root command: names and short help come from the files' text, so that showing them is fast."""
+    """The root command: names and short help come from the text of the files, so that showing them is fast."""
 
     def __init__(self, **settings: Any) -> None:
         super().__init__(**settings)
@@ -59,43 +46,30 @@ class Files(Mapping[str, Any]):
     """The commands by name; looking one up imports its file."""
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self:
+        if name not in list(self):
             raise KeyError(name)
-        return _load(name)
-
-    def __contains__(self, name: object) -> bool:
-        return name in list(self)
+        command = plugins.get(PACKAGE, name)
+        group = typer.Typer(add_completion=False, rich_markup_mode=None)
+        group.callback()(lambda: None)  # makes a group of a single command
+        if isinstance(command, typer.Typer):
+            group.add_typer(command, name=name)
+        else:
+            group.command(name)(command)
+        return cast(TyperGroup, typer.main.get_command(group)).commands[name]
 
     def __iter__(self) -> Iterator[str]:
-        position = {name: at for at, name in enumerate(ORDER)}
         names = (name.replace("_", "-") for name in plugins.names(PACKAGE))
-        return iter(sorted(names, key=lambda name: (position.get(name, len(ORDER)), name)))
+        return iter(sorted(names, key=lambda name: (ORDER.index(name) if name in ORDER else len(ORDER), name)))
 
     def __len__(self) -> int:
         return len(plugins.names(PACKAGE))
 
 
 def short_help(name: str) -> str:
-    """First line of a command's help, without importing its file: it is that of the first function there."""
+    """First line of a command's help, which is that of the first function in its file."""
     module = f"{PACKAGE}.{name.replace('-', '_')}"
     spec = importlib.util.find_spec(module)
     assert spec is not None
     source = cast(InspectLoader, spec.loader).get_source(module)
     functions = (node for node in ast.parse(source or "").body if isinstance(node, ast.FunctionDef))
     return (ast.get_docstring(next(functions)) or "").partition("\n")[0]
-
-
-def _load(name: str) -> Any:
-    """The command of a file, built as part of a group: a function becomes a command, a Typer a group of its own."""
-    command = plugins.get(PACKAGE, name)
-    group = typer.Typer(add_completion=False, rich_markup_mode=None)
-    group.callback()(_no_options)
-    if isinstance(command, typer.Typer):
-        group.add_typer(command, name=name)
-    else:
-        group.command(name)(command)
-    return cast(TyperGroup, typer.main.get_command(group)).commands[name]
-
-
-def _no_options() -> None:
-    """What a group needs to be one, even of a single command."""

@@ -4,7 +4,7 @@ import re
 import shlex
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from contextvars import ContextVar
 from typing import Any
 
@@ -15,6 +15,7 @@ from corml.errors import printable
 WORDS: ContextVar[tuple[str, ...]] = ContextVar("words", default=())  # the program was called with
 QUIET: ContextVar[bool] = ContextVar("quiet", default=False)  # whether only results and errors are printed
 VERBOSE: ContextVar[bool] = ContextVar("verbose", default=False)  # whether details are printed too
+HELD: ContextVar[ExitStack] = ContextVar("held")  # locks that the command releases at its end
 STDOUT = "-"  # a file of this name is standard output
 _OPTION = re.compile(r"\b[a-z]\w*(?:=\S*)? \((--[a-z][^()]*)\)")
 UNLIMITED = 100_000  # columns where standard output is not a terminal: a row stays one line

@@ -3,13 +3,11 @@
 import io
 import os
 import sys
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from contextvars import ContextVar
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from corml import data as datasets
-from corml.cli._console import STDOUT
+from corml.cli._console import HELD, STDOUT
 from corml.errors import UsageError, ascii_line
 from corml.models.neural.training.checkpoint import UNFINISHED
 from corml.models.saved.keep import put_or_keep
@@ -19,23 +17,10 @@ from corml.persistence.locks import held
 if TYPE_CHECKING:
     import polars
 
-_held: ContextVar[ExitStack] = ContextVar("held")
-
-
-@contextmanager
-def holding() -> Iterator[None]:
-    """Release at the end of a command what it held."""
-    with ExitStack() as stack:
-        token = _held.set(stack)
-        try:
-            yield
-        finally:
-            _held.reset(token)
-
 
 def hold(path: str | os.PathLike[str], *, folder: bool = False) -> None:
     """Refuse other commands that would write this file, or folder, until this command ends."""
-    _held.get().enter_context(held(path, folder=folder))
+    HELD.get().enter_context(held(path, folder=folder))
 
 
 def target(out: str, *inputs: object) -> None:

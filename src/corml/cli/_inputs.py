@@ -15,14 +15,16 @@ import inspect
 import math
 import os
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import typer
 
+from corml import data as datasets
 from corml._runtime.values import nearest
+from corml.cli._options import LOADING
 from corml.cli._work import load, make_split, over, split_alone, split_file
 from corml.data.interactions import Interactions
 from corml.errors import SettingError, UsageError, ascii_line
@@ -94,8 +96,6 @@ def inputs_of(
     return Inputs(given or None, loading, splitting, name, model)
 
 
-# --- settings files --------------------------------------------------------------------------------------------------
-
 LONGEST = 1 << 20  # bytes of a settings file
 SECTIONS = ("data", "split", "model")
 SETTINGS = typer.Option(
@@ -104,8 +104,8 @@ SETTINGS = typer.Option(
     metavar="FILE",
     help="A TOML file with [data], [split] and [model]; options given here override it.",
 )
-SWITCHES = ("header", "trim", "skip_bad_rows", "allow_expansion", "item_lists", "rating_strength")
-COLUMNS = ("user", "item", "rating", "time", "weight", "event")
+SWITCHES = ("header", *(name for name, (kind, _) in LOADING.items() if kind is bool and not name.startswith("no_")))
+COLUMNS = tuple(name for name, (_, option) in LOADING.items() if option.metavar == "COLUMN")
 
 
 def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
@@ -114,55 +114,54 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
     if path is None:
         return sections
     name = ascii_line(path, 200)
-    try:
-        given = tomllib.loads(_text(path, name))
-    except OSError as fault:
-        raise SettingError(f"Cannot read the settings file {name}: {fault.strerror}.") from None
-    except RecursionError:
-        raise SettingError(
-            f"The settings file {name} is nested too deeply: it has sections with values, no more."
-        ) from None
-    except ValueError as fault:  # no TOML, no UTF-8, or a number of thousands of digits
-        raise SettingError(f"The settings file {name} is not TOML: {fault}.") from None
-    _known(given, SECTIONS, f"{name} has no section")
+    given = _parsed(path, name)
+    _check_names(given, SECTIONS, f"{name} has no section")
     for section, values in given.items():
         if not isinstance(values, dict):
             raise SettingError(f"{name}: {section} must be a section, written [{section}].")
+        if isinstance(values.get("now"), datetime.date):  # as TOML writes it, without quotes
+            values["now"] = values["now"].isoformat()
         for key, value in values.items():
-            if key == "now" and isinstance(value, datetime.date):  # a moment as TOML writes it, without quotes
-                values[key] = value.isoformat()
-            _check_plain(values[key], f"{name}, [{section}]: {ascii_line(key)}")
+            _check_plain(value, f"{name}, [{section}]: {ascii_line(key)}")
         sections[section] = values
-    _known(sections["data"], _loading_keys(), f"{name}, [data]: there is no option")
-    for key, value in sections["data"].items():
+    data = sections["data"]
+    options = [name for name in inspect.signature(datasets.load).parameters if name not in ("notify", "as_update")]
+    _check_names(data, options, f"{name}, [data]: there is no option")
+    for key, value in data.items():
         _check_kind(key, value, f"{name}, [data]: {key} must be")
-    if isinstance(sections["data"].get("source"), dict):
-        from corml.data import in_words
-
-        sections["data"] = {**sections["data"], "source": in_words(sections["data"]["source"])}
+    if isinstance(data.get("source"), dict):
+        data["source"] = datasets.in_words(data["source"])
     return sections
 
 
-def _text(path: str, name: str) -> str:
-    """What a file says, if it is as long as settings are: a device has no end, and a pipe may never begin."""
-    if Path(path).is_fifo():
-        raise SettingError(f"The settings file {name} is a pipe: give the name of a file.")
-    with Path(path).open("rb") as file:
-        data = file.read(LONGEST + 1)
-    if len(data) > LONGEST:
-        raise SettingError(f"The settings file {name} has more than {LONGEST:,} bytes: it is something else.")
-    return data.decode("utf-8")
+def _parsed(path: str, name: str) -> dict[str, Any]:
+    """Parse a file that is as short as settings are: a device has no end, and a pipe may never begin."""
+    try:
+        if Path(path).is_fifo():
+            raise SettingError(f"The settings file {name} is a pipe: give the name of a file.")
+        with Path(path).open("rb") as file:
+            data = file.read(LONGEST + 1)
+        if len(data) > LONGEST:
+            raise SettingError(f"The settings file {name} has more than {LONGEST:,} bytes: it is something else.")
+        return tomllib.loads(data.decode("utf-8"))
+    except SettingError:
+        raise
+    except OSError as fault:
+        raise SettingError(f"Cannot read the settings file {name}: {fault.strerror}.") from None
+    except RecursionError:
+        raise SettingError(f"The settings file {name} is nested too deeply: use sections with values.") from None
+    except ValueError as fault:  # no TOML, no UTF-8, or a number of thousands of digits
+        raise SettingError(f"The settings file {name} is not TOML: {fault}.") from None
 
 
-def _known(given: Iterable[str], valid: Iterable[str], sentence: str) -> None:
-    names = list(valid)
+def _check_names(given: Iterable[str], valid: Sequence[str], sentence: str) -> None:
     for key in given:
-        if key not in names:
-            raise SettingError(f"{sentence} {ascii_line(key)}{nearest(key, names)}")
+        if key not in valid:
+            raise SettingError(f"{sentence} {ascii_line(key)}{nearest(key, valid)}")
 
 
-def _check_plain(value: Any, what: str) -> None:
-    """Refuse what options cannot be, and model files cannot keep: TOML knows dates, and numbers that are not finite."""
+def _check_plain(value: object, what: str) -> None:
+    """Refuse what options cannot be and model files cannot keep: dates, and numbers that are not finite."""
     if isinstance(value, dict | list):
         for inner in value.values() if isinstance(value, dict) else value:
             _check_plain(inner, what)
@@ -172,18 +171,12 @@ def _check_plain(value: Any, what: str) -> None:
         raise SettingError(f"{what} must be a finite number; got {ascii_line(value)}.")
 
 
-def _check_kind(key: str, value: Any, sentence: str) -> None:
-    """Numbers are checked by the loader; here it is about what TOML makes of a missing or needless quote."""
-    by_kind = key == "source" and isinstance(value, dict) and all(isinstance(one, str) for one in value.values())
-    if key in ("source", "titles", "items") and not isinstance(value, str) and not by_kind:
+def _check_kind(key: str, value: object, sentence: str) -> None:
+    """Refuse a value of the wrong type where TOML has a missing or needless quote; the loader checks numbers."""
+    files = value.values() if key == "source" and isinstance(value, dict) else [value]
+    if key in ("source", "titles", "items") and not all(isinstance(one, str) for one in files):
         raise SettingError(f"{sentence} the name of a file, in quotes; got {ascii_line(value)}.")
     if key in SWITCHES and not isinstance(value, bool):
         raise SettingError(f"{sentence} true or false, without quotes; got {ascii_line(value)}.")
     if key in COLUMNS and value is not False and (isinstance(value, bool) or not isinstance(value, str | int)):
         raise SettingError(f"{sentence} a column's name in quotes, or its number from 0; got {ascii_line(value)}.")
-
-
-def _loading_keys() -> list[str]:
-    from corml.data import load
-
-    return [name for name in inspect.signature(load).parameters if name not in ("notify", "as_update")]

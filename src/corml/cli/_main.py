@@ -12,8 +12,7 @@ import typer
 import corml
 from corml._runtime import address_space, memory
 from corml.cli._commands import Commands
-from corml.cli._console import QUIET, VERBOSE, WORDS, in_flags, say
-from corml.cli._files import holding
+from corml.cli._console import HELD, QUIET, VERBOSE, WORDS, in_flags, say
 from corml.cli._stopping import STOPPED, is_stopping
 from corml.errors import (
     INTERRUPTED,
@@ -29,6 +28,7 @@ TYPER_INTERRUPTED = 130  # what typer makes of Ctrl-C
 UNEXPECTED = 1
 QUIETLY = ("-q", "--quiet")
 VERBOSELY = ("-v", "--verbose")
+SWITCHES = ("--debug", *QUIETLY, *VERBOSELY)
 
 
 def app() -> typer.Typer:
@@ -49,16 +49,20 @@ def app() -> typer.Typer:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Entry point of the program `corml`."""
     given = list(sys.argv[1:] if arguments is None else arguments)
-    words, switches = _switches(given)
+    end = given.index("--") if "--" in given else len(given)
+    switches = {word for word in given[:end] if word in SWITCHES}  # which may stand anywhere before a `--`
+    words = [word for at, word in enumerate(given) if at >= end or word not in SWITCHES]
     WORDS.set(tuple(given))
     QUIET.set(bool(switches & set(QUIETLY)))
     VERBOSE.set(bool(switches & set(VERBOSELY)))
-    with holding(), warnings.catch_warnings():
+    with contextlib.ExitStack() as held, warnings.catch_warnings():
+        HELD.set(held)
         for category in (ConvergenceWarning, LeakageWarning, WeightsWarning):
             warnings.simplefilter("always", category)
         warnings.simplefilter("once", DataWarning)  # many lists may be made of one request
         warnings.showwarning = _warn
-        _print_anything()
+        if hasattr(sys.stdout, "reconfigure"):
+            sys.stdout.reconfigure(errors="backslashreplace")  # escape what the terminal's encoding does not have
         sys.exit(_run(words, "--debug" in switches))
 
 
@@ -69,13 +73,6 @@ def _root(
     debug: bool = typer.Option(False, "--debug", help="Show the full traceback when something fails."),
 ) -> None:
     """Options of the program itself, declared here for its help: all take effect before typer reads a word."""
-
-
-def _switches(given: list[str]) -> tuple[list[str], set[str]]:
-    """Words without the switches of the program, which may stand anywhere before a `--`; and those."""
-    end = given.index("--") if "--" in given else len(given)
-    switches = {"--debug", *QUIETLY, *VERBOSELY}
-    return [word for at, word in enumerate(given) if at >= end or word not in switches], switches & set(given[:end])
 
 
 def _dispatch(arguments: list[str]) -> Any:
@@ -99,7 +96,8 @@ def _run(arguments: list[str], debug: bool) -> int:
     except (KeyboardInterrupt, typer.Abort):
         code = TYPER_INTERRUPTED
     except BaseException as fault:
-        if debug or not (isinstance(fault, Exception) or _is_panic(fault)):
+        panic = type(fault).__name__ == "PanicException"  # a library in Rust gave up; not an Exception
+        if debug or not (isinstance(fault, Exception) or panic):
             raise
         if not is_stopping() or getattr(fault, "exit_code", None) == INTERRUPTED:
             return _explain(fault)
@@ -126,20 +124,9 @@ def _explain(fault: BaseException) -> int:
     return _fail("unexpected", f"{type(fault).__name__}: {fault}. {advice}", UNEXPECTED)
 
 
-def _is_panic(fault: BaseException) -> bool:
-    """Whether a library in Rust gave up, which no handler of exceptions sees."""
-    return type(fault).__name__ == "PanicException"
-
-
 def _fail(code: str, sentence: str, exit_code: int) -> int:
     print(f"error[{code}]: {printable(' '.join(sentence.splitlines()))}", file=sys.stderr)
     return exit_code
-
-
-def _print_anything() -> None:
-    """Escape what the terminal's encoding has no character for, rather than fail."""
-    if hasattr(sys.stdout, "reconfigure"):
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def _discard_output() -> None:

@@ -2,7 +2,7 @@
 
 import functools
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 import typer
@@ -10,60 +10,65 @@ import typer
 from corml._runtime.values import whole_number
 from corml.errors import UsageError
 
-Option = tuple[Any, Any]
+Option = tuple[Any, Any]  # its type, and what typer needs to know
 
 
-def _value(kind: Any, flag: str, shown: str, words: str) -> Option:
-    return kind | None, typer.Option(None, flag, metavar=shown, help=words)
+def option(kind: Any, flag: str, metavar: str, text: str) -> Option:
+    """Declare an option with a value."""
+    return kind | None, typer.Option(None, flag, metavar=metavar, help=text)
 
 
-def _switch(flag: str, words: str) -> Option:
-    return bool, typer.Option(False, flag, help=words)
+def switch(flag: str, text: str) -> Option:
+    """Declare an option without a value."""
+    return bool, typer.Option(False, flag, help=text)
 
 
 LOADING: dict[str, Option] = {
-    "user": _value(str, "--user", "COLUMN", "Column of user ids (default: recognised by its name)."),
-    "item": _value(str, "--item", "COLUMN", "Column of item ids (default: recognised by its name)."),
-    "rating": _value(str, "--rating", "COLUMN", "Column of ratings or weights (default: recognised by its name)."),
-    "no_rating": _switch("--no-rating", "Ignore ratings: every row is an interaction."),
-    "time": _value(str, "--time", "COLUMN", "Column of times (default: recognised by its name)."),
-    "no_time": _switch("--no-time", "Ignore times."),
-    "at_least": _value(float, "--at-least", "NUMBER", "Keep only ratings of at least this value."),
-    "k_core": _value(int, "--k-core", "N", "Keep the N-core: users and items with at least N interactions each."),
-    "min_user": _value(int, "--min-user", "N", "Drop users with fewer than N interactions."),
-    "min_item": _value(int, "--min-item", "N", "Drop items with fewer than N interactions."),
-    "weight": _value(str, "--weight", "COLUMN", "Column of quantities: how strong an interaction is."),
-    "transform": _value(str, "--transform", "NAME", "Of the sum of a pair's weights: none, log1p or sqrt."),
-    "event": _value(str, "--event", "COLUMN", "Column of kinds of events."),
-    "weights": _value(str, "--weights", "KIND=NUMBER,…", "The weight of each kind of event: view=1,cart=3,buy=10."),
-    "negative": _value(str, "--negative", "KINDS", "Kinds of events that say no: return,dislike."),
-    "half_life": _value(str, "--half-life", "TIME", "After this time an interaction counts half: 90d."),
-    "rating_strength": _switch("--rating-strength", "A pair weighs its rating - at least + 1; needs --at-least."),
-    "low_ratings": _value(
-        str, "--low-ratings", "seen|negative", "Ratings below --at-least: only seen, or push down what is like them."
+    "user": option(str, "--user", "COLUMN", "Column of user ids (default: recognised by its name)."),
+    "item": option(str, "--item", "COLUMN", "Column of item ids (default: recognised by its name)."),
+    "rating": option(str, "--rating", "COLUMN", "Column of ratings or weights (default: recognised by its name)."),
+    "no_rating": switch("--no-rating", "Ignore ratings: every row is an interaction."),
+    "time": option(str, "--time", "COLUMN", "Column of times (default: recognised by its name)."),
+    "no_time": switch("--no-time", "Ignore times."),
+    "at_least": option(float, "--at-least", "NUMBER", "Keep only ratings of at least this value."),
+    "k_core": option(int, "--k-core", "N", "Keep the N-core: users and items with at least N interactions each."),
+    "min_user": option(int, "--min-user", "N", "Drop users with fewer than N interactions."),
+    "min_item": option(int, "--min-item", "N", "Drop items with fewer than N interactions."),
+    "weight": option(str, "--weight", "COLUMN", "Column of weights, such as quantities."),
+    "transform": option(str, "--transform", "NAME", "Transform of a pair's summed weight: none, log1p or sqrt."),
+    "event": option(str, "--event", "COLUMN", "Column of event types."),
+    "weights": option(str, "--weights", "TYPE=NUMBER,…", "Weight of each event type: view=1,cart=3,buy=10."),
+    "negative": option(str, "--negative", "TYPES", "Event types that are negative feedback: return,dislike."),
+    "half_life": option(str, "--half-life", "TIME", "Half-life of an interaction's weight: 90d."),
+    "rating_strength": switch("--rating-strength", "Weight of a pair: rating - at least + 1; needs --at-least."),
+    "low_ratings": option(
+        str,
+        "--low-ratings",
+        "seen|negative",
+        "Ratings below --at-least: exclude-only (seen) or negative feedback.",
     ),
-    "titles": _value(str, "--titles", "FILE", "A second file with item ids and titles."),
-    "items": _value(str, "--items", "FILE", "A table of items: ids and attributes, such as genre, price and title."),
-    "separator": _value(str, "--separator", "TEXT", "Column separator (default: detected)."),
-    "no_header": _switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),
-    "trim": _switch("--trim", "Strip whitespace around ids."),
-    "skip_bad_rows": _switch("--skip-bad-rows", "Drop malformed rows (up to 1 %) and count them."),
-    "max_bad_rows": _value(float, "--max-bad-rows", "SHARE", "Drop malformed rows up to this share, such as 0.05."),
-    "null_ids": _value(
+    "titles": option(str, "--titles", "FILE", "A second file with item ids and titles."),
+    "items": option(str, "--items", "FILE", "A table of items: ids and attributes, such as genre, price and title."),
+    "separator": option(str, "--separator", "TEXT", "Column separator (default: detected)."),
+    "no_header": switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),
+    "trim": switch("--trim", "Strip whitespace around ids."),
+    "skip_bad_rows": switch("--skip-bad-rows", "Drop malformed rows (up to 1 %) and count them."),
+    "max_bad_rows": option(float, "--max-bad-rows", "SHARE", "Drop malformed rows up to this share, such as 0.05."),
+    "null_ids": option(
         str, "--null-ids", "drop|keep", "Rows without a user or item: drop them, or keep them as 'null'."
     ),
-    "encoding": _value(str, "--encoding", "NAME", "Encoding of text that is not UTF-8, such as cp1252."),
-    "decimal": _value(str, "--decimal", "CHARACTER", "Decimal character of numbers: . or , (default: .)."),
-    "time_format": _value(str, "--time-format", "FORMAT", "How times are written, such as '%d.%m.%Y %H:%M'."),
-    "now": _value(str, "--now", "TIME", "Times more than a day after this are bad rows (default: now)."),
-    "item_lists": _switch("--item-lists", "Each line is a user and then all their items."),
-    "sheet": _value(str, "--sheet", "NAME", "Sheet of an Excel workbook (default: the first)."),
-    "query": _value(str, "--query", "SQL", "What to read from a SQLite or DuckDB file."),
-    "allow_expansion": _switch("--allow-expansion", "Allow extreme compression ratios."),
+    "encoding": option(str, "--encoding", "NAME", "Encoding of text that is not UTF-8, such as cp1252."),
+    "decimal": option(str, "--decimal", "CHARACTER", "Decimal character of numbers: . or , (default: .)."),
+    "time_format": option(str, "--time-format", "FORMAT", "How times are written, such as '%d.%m.%Y %H:%M'."),
+    "now": option(str, "--now", "TIME", "Times more than a day after this are bad rows (default: now)."),
+    "item_lists": switch("--item-lists", "Each line is a user and then all their items."),
+    "sheet": option(str, "--sheet", "NAME", "Sheet of an Excel workbook (default: the first)."),
+    "query": option(str, "--query", "SQL", "What to read from a SQLite or DuckDB file."),
+    "allow_expansion": switch("--allow-expansion", "Allow extreme compression ratios."),
 }
 
 SPLITTING: dict[str, Option] = {
-    "how": _value(
+    "how": option(
         str,
         "--split",
         "HOW",
@@ -81,7 +86,7 @@ SPLITTING: dict[str, Option] = {
             "moments=T1,T2 (temporal).",
         ),
     ),
-    "targets": _value(
+    "targets": option(
         str,
         "--targets",
         "TYPES",
@@ -94,22 +99,22 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of loading; it receives those that were used as `loading`."""
 
     def gather(values: dict[str, Any]) -> dict[str, Any]:
-        used = {name: value for name, value in values.items() if value is not None and value is not False}
+        given = used(values)
         for name in ("rating", "time"):
-            if used.pop(f"no_{name}", False):
-                if name in used:
+            if given.pop(f"no_{name}", False):
+                if name in given:
                     raise UsageError(f"--{name} and --no-{name} contradict each other: leave one out.")
-                used[name] = False
-        if "weights" in used:
-            used["weights"] = {kind: _number(kind, text) for kind, text in _kinds(used["weights"]).items()}
-        if "negative" in used:
-            used["negative"] = [kind.strip() for kind in used["negative"].split(",") if kind.strip()]
-        if used.pop("no_header", False):
-            used["header"] = False
+                given[name] = False
+        if "weights" in given:
+            given["weights"] = _weights(given["weights"])
+        if "negative" in given:
+            given["negative"] = [event.strip() for event in given["negative"].split(",") if event.strip()]
+        if given.pop("no_header", False):
+            given["header"] = False
             for name in ("user", "item", "rating", "time", "weight", "event"):
-                number = whole_number(str(used.get(name, "")))
-                used |= {} if number is None else {name: number}  # without names, columns are counted from 0
-        return used
+                number = whole_number(str(given.get(name, "")))
+                given |= {} if number is None else {name: number}  # without names, columns are counted from 0
+        return given
 
     return with_options(command, "loading", LOADING, gather)
 
@@ -118,10 +123,14 @@ def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
     """Give a command the options of splitting; it receives those that were used as `splitting`, as text."""
 
     def gather(values: dict[str, Any]) -> dict[str, Any]:
-        given = {name: values[name] for name in ("how", "targets") if values[name]}
-        return given | pairs(values["options"] or [])
+        return {name: values[name] for name in ("how", "targets") if values[name]} | pairs(values["options"] or [])
 
     return with_options(command, "splitting", SPLITTING, gather)
+
+
+def used(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The options that were given on the command line."""
+    return {name: value for name, value in values.items() if value is not None and value is not False and value != []}
 
 
 def pairs(texts: list[str]) -> dict[str, str]:
@@ -135,26 +144,27 @@ def pairs(texts: list[str]) -> dict[str, str]:
     return values
 
 
-def _kinds(text: str) -> dict[str, str]:
-    """Read view=1,cart=3; a kind keeps its dashes."""
-    split = [part.partition("=") for part in text.split(",") if part.strip()]
-    return {kind.strip(): number for kind, _, number in split}
-
-
-def _number(kind: str, text: str) -> float:
-    try:
-        return float(text)
-    except ValueError:
-        raise UsageError(f"--weights needs a number for '{kind}': write, for example, view=1,cart=3,buy=10.") from None
+def _weights(text: str) -> dict[str, float]:
+    """Read view=1,cart=3."""
+    weights = {}
+    for part in filter(str.strip, text.split(",")):
+        event, _, number = part.partition("=")
+        try:
+            weights[event.strip()] = float(number)
+        except ValueError:
+            raise UsageError(
+                f"--weights needs a number for '{event.strip()}': write, for example, view=1,cart=3,buy=10."
+            ) from None
+    return weights
 
 
 def with_options(
     command: Callable[..., Any],
     receives: str,
-    options: dict[str, Option],
+    options: Mapping[str, Option],
     gather: Callable[[dict[str, Any]], dict[str, Any]],
 ) -> Callable[..., Any]:
-    """Replace one parameter of a command by options, as typer sees it."""
+    """Replace one parameter of a command by options, as typer sees it; it receives what `gather` makes of them."""
 
     @functools.wraps(command)
     def wrapped(**given: Any) -> Any:
@@ -163,10 +173,10 @@ def with_options(
 
     own = [p for name, p in inspect.signature(command).parameters.items() if name != receives]
     added = [
-        inspect.Parameter(f"{receives}_{name}", inspect.Parameter.KEYWORD_ONLY, default=option, annotation=kind)
-        for name, (kind, option) in options.items()
+        inspect.Parameter(f"{receives}_{name}", inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
+        for name, (kind, default) in options.items()
     ]
-    keyword = [p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own]
-    wrapped.__signature__ = inspect.Signature([*keyword, *added])  # type: ignore[attr-defined]
-    wrapped.__annotations__ = {p.name: p.annotation for p in [*keyword, *added]}
+    parameters = [*(p.replace(kind=inspect.Parameter.KEYWORD_ONLY) for p in own), *added]
+    wrapped.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+    wrapped.__annotations__ = {p.name: p.annotation for p in parameters}
     return wrapped

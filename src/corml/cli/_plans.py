@@ -1,6 +1,5 @@
-"""The plan of a fit and the estimate of one, as tables and bars."""
+"""The plan of a fit and the estimate of one, as tables and a chart."""
 
-import sys
 from dataclasses import asdict
 from typing import Any
 
@@ -14,12 +13,11 @@ from corml.outofcore import plan_store
 from corml.outofcore.fit.estimate import Estimate, StorePlan, words
 from corml.outofcore.fit.stages import Stage
 
-WIDTH = 40  # characters of the longest bar
 BYTES = ("predicted bytes", "worker bytes")
 
 
 def show_plan(plan: Plan, as_json: bool) -> None:
-    """The plan of a fit; of one on a store its stages too."""
+    """The plan of a fit, with its stages if it is on a store."""
     stages = plan.stages if isinstance(plan, StorePlan) else ()
     if as_json:
         show_json(plan.report() | ({"stages": [asdict(stage) for stage in stages]} if stages else {}))
@@ -31,13 +29,13 @@ def show_plan(plan: Plan, as_json: bool) -> None:
         show_table(*_table_of(stages))
     elif "predicted seconds" in plan.report():
         tell(
-            "note: predicted are the seconds of one fit, with the choice of the filter, on threads that are free; "
-            "loading comes on top, and with --split a second fit (on all data) and the evaluation"
+            "note: predicted seconds are those of one fit with its filter selection, on idle threads; loading is "
+            "extra, and so are, with --split, a second fit (on all data) and the evaluation"
         )
 
 
 def tell_plan(recommender: Recommender, store: Store | None) -> None:
-    """Before a fit on a store: what it is about to do, stage by stage, as remarks."""
+    """Before a fit on a store: its stages, on standard error."""
     if store is None or QUIET.get():
         return
     plan = plan_store(recommender, store)
@@ -48,17 +46,10 @@ def tell_plan(recommender: Recommender, store: Store | None) -> None:
 
 def _table_of(stages: tuple[Stage, ...]) -> tuple[list[str], list[list[Any]]]:
     columns = ["stage", "rounds", "tasks", "work", "read", "written", "worker"]
+    sizes = ((stage.read, stage.written, stage.worker_bytes + stage.thread_bytes) for stage in stages)
     return columns, [
-        [
-            stage.name,
-            stage.runs,
-            stage.all_tasks,
-            _work(stage),
-            memory.size(stage.read),
-            memory.size(stage.written),
-            memory.size(stage.worker_bytes + stage.thread_bytes),
-        ]
-        for stage in stages
+        [stage.name, stage.runs, stage.all_tasks, _work(stage), *map(memory.size, bytes_of)]
+        for stage, bytes_of in zip(stages, sizes, strict=True)
     ]
 
 
@@ -81,11 +72,8 @@ UNITS = {
 }
 
 
-# --- an estimate -----------------------------------------------------------------------------------------------------
-
-
 def show_estimate(estimated: Estimate) -> None:
-    """The assumptions, a row for each stage, bars, and a sentence."""
+    """The assumptions, a row for each stage, and a sentence."""
     c = estimated.counts
     say(
         f"{c.interactions:,} interactions of {c.users:,} users with {c.items:,} items; rank {c.rank}, "
@@ -98,27 +86,16 @@ def show_estimate(estimated: Estimate) -> None:
         f"{1e6 * estimated.rates['row_encoded']:.2f} µs a row\n"
     )
     columns = ["stage", "tasks", "work", "read", "written", "worker needs", "core time", "time", "driver alone"]
-    rows = []
-    for cost in estimated.stages:
-        stage = cost.stage
-        row = [stage.name, stage.all_tasks, _work(stage), memory.size(stage.read), memory.size(stage.written)]
-        times = [words(value) for value in (cost.core_seconds, cost.seconds, cost.driver_seconds)]
-        rows.append([*row, memory.size(cost.worker_bytes), *times])
+    rows = [
+        [
+            *(cost.stage.name, cost.stage.all_tasks, _work(cost.stage)),
+            *(memory.size(count) for count in (cost.stage.read, cost.stage.written, cost.worker_bytes)),
+            *(words(seconds) for seconds in (cost.core_seconds, cost.seconds, cost.driver_seconds)),
+        ]
+        for cost in estimated.stages
+    ]
     show_table(columns, rows)
-    say(_bars(estimated))
     say(estimated.sentence())
-
-
-def _bars(estimated: Estimate) -> str:
-    """The time of each stage as a line of blocks."""
-    block = "█" if "utf" in (getattr(sys.stdout, "encoding", None) or "").lower() else "#"
-    longest = max(cost.seconds for cost in estimated.stages)
-    lines = ["estimated time"]
-    for cost in estimated.stages:
-        length = round(WIDTH * cost.seconds / max(longest, 1e-9))
-        bar = block * max(length, 1 if cost.seconds > 0 else 0)
-        lines.append(f"{cost.stage.name:>26}  {bar} {words(cost.seconds)}")
-    return "\n".join(lines) + "\n"
 
 
 def chart_of(estimated: Estimate) -> Chart:

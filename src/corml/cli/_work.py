@@ -1,4 +1,4 @@
-"""Steps several commands share: load with remarks, split, and rebuild the split a model file was evaluated on."""
+"""Steps several commands share: load data with notes, split them, and repeat the split a model file recorded."""
 
 import glob
 import os
@@ -21,13 +21,13 @@ from corml.splits import Split
 
 
 def load(source: str, loading: dict[str, Any]) -> Interactions:
-    """Load interactions, fetching a known data set first, and pass on the remarks of the loader."""
+    """Load interactions, download a known data set first, and pass on the loader's notes."""
     _fetch_if_missing(source)
     return corml.load(source, **loading, notify=note)
 
 
 def fetch(name: str) -> list[Path]:
-    """Fetch a known data set with progress."""
+    """Download a known data set with progress."""
     with progress() as show:
         return datasets.fetch(name, progress=lambda done, total: show("fetch", done, total or done), notify=note)
 
@@ -41,16 +41,18 @@ def _fetch_if_missing(source: str) -> None:
 
 
 def note(text: str) -> None:
-    """Pass on a remark of the loader."""
+    """Pass on a note of the loader."""
     tell(f"note: {in_flags(text)}")
 
 
 def turned(model: Recommender, novelty: float | None) -> Recommender:
-    """A dial at the given position; any model where none is given."""
+    """A corml-dial model at the given point of its trade-off; any model without a point."""
     if novelty is None:
         return model
     if not isinstance(model, Dial):
-        raise UsageError(f"A {model.NAME} model has no dial: fit one with --model corml-dial, or leave --novelty out.")
+        raise UsageError(
+            f"A {model.NAME} model has no novelty trade-off: fit one with --model corml-dial, or leave --novelty out."
+        )
     return model.at(novelty)
 
 
@@ -58,7 +60,7 @@ def turned(model: Recommender, novelty: float | None) -> Recommender:
 
 
 def ids(text: str | None) -> list[str] | None:
-    """Ids between commas, without blanks around them; a file after @ is read line by line, for ids with commas."""
+    """Ids between commas, without whitespace around them; @FILE has one id per line, for ids with commas."""
     if text is None:
         return None
     if not text.startswith("@"):
@@ -79,7 +81,7 @@ def tell_unknown(labels: Iterable[str], where: str) -> None:
 
 
 def split_file(options: Mapping[str, Any]) -> str | None:
-    """The split file that stands where the name of a kind of split may stand, if one does."""
+    """The split file that options of splitting name in place of a kind of split, if they do."""
     how = str(options.get("how", ""))
     if how.replace("-", "_") in plugins.names("corml.splits"):
         return None
@@ -87,40 +89,31 @@ def split_file(options: Mapping[str, Any]) -> str | None:
 
 
 def split_alone(options: Mapping[str, Any], loading: Mapping[str, Any]) -> Split:
-    """A split file without other data; its pairs were loaded and filtered before."""
+    """A split file without other data; its pairs were loaded and filtered when it was made."""
     file = str(options["how"])
     if loading:
+        flag = "--" + next(iter(loading)).replace("_", "-")
         raise UsageError(
-            f"The pairs of {ascii_line(file, 200)} were loaded before: leave out {_flag(next(iter(loading)))}, "
-            "or name the data too."
+            f"The pairs of {ascii_line(file, 200)} were loaded before: leave out {flag}, or name the data too."
         )
-    return judging(_split_in(file), options)
+    return judging(_read(file), options)
 
 
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
-def _split_in(file: str) -> Split:
+def _read(file: str) -> Split:
     try:
         about = os.stat(file)
     except (OSError, ValueError):
-        return _one_file(file)  # says what is wrong
+        return _read_once(file)  # which raises the error
     return _read_once(file, about.st_ino, about.st_mtime_ns)
 
 
 @cache
-def _read_once(file: str, number: int, changed: int) -> Split:
-    return _one_file(file)
-
-
-def _one_file(file: str) -> Split:
+def _read_once(file: str, *version: int) -> Split:
     split = corml.read_split(file)
     if not isinstance(split, Split):
-        name = ascii_line(file, 200)
         raise UsageError(
-            f"{name} is a split of a store, not a split file: fit on its folder train, and measure with "
-            "corml evaluate MODEL FOLDER."
+            f"{ascii_line(file, 200)} is a split of a store, not a split file: fit on its folder train, and measure "
+            "with corml evaluate MODEL FOLDER."
         )
     return split
 
@@ -129,7 +122,7 @@ def make_split(data: Interactions, options: dict[str, Any]) -> Split:
     """Split by options that came from flags, a settings file or a model file; a split file must be of these data."""
     file = split_file(options)
     if file:
-        split = _split_in(file)
+        split = _read(file)
         if data.fingerprint != split.whole().fingerprint:
             split.verify(data)
         return judging(split, options)
@@ -139,12 +132,12 @@ def make_split(data: Interactions, options: dict[str, Any]) -> Split:
 
 
 def judging(split: Split, options: Mapping[str, Any]) -> Split:
-    """The split with the targets that options of splitting name, if they do."""
+    """The split with only the event types as targets that options of splitting name, if they do."""
     return split.judging(options["targets"]) if options.get("targets") else split
 
 
 def over(base: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
-    """Options of a split with flags over them; those of another kind of split do not carry over."""
+    """Options of a split overridden by flags; those of another kind of split do not carry over."""
     how = flags.get("how", base.get("how"))
     same = str(how).replace("_", "-") == str(base.get("how")).replace("_", "-")
     return {**(base if same else {}), **flags}
@@ -155,7 +148,10 @@ def check_split(options: dict[str, Any]) -> None:
     if "how" not in options:
         raise UsageError("Say how to split as well: --split, or how = … under [split].")
     if split_file(options):
-        _check_split_file(options)
+        others = [name for name in options if name not in ("how", "targets")]
+        if others:
+            raise UsageError(f"A split file has its pairs already: leave out {others[0]} (--split-set).")
+        _read(str(options["how"]))
         return
     try:
         plain = {name: value for name, value in options.items() if name != "targets"}
@@ -164,31 +160,17 @@ def check_split(options: dict[str, Any]) -> None:
         pass
 
 
-def _check_split_file(options: Mapping[str, Any]) -> None:
-    others = [name for name in options if name not in ("how", "targets")]
-    if others:
-        raise UsageError(f"A split file has its pairs already: leave out {others[0]} (--split-set).")
-    _split_in(str(options["how"]))
-
-
 def joined_split(train: str | None, valid: str | None, test: str | None, loading: dict[str, Any]) -> Split:
-    """A split of parts that were made elsewhere, a file each."""
+    """A precomputed split, a file for each set."""
     if not train or not test:
-        raise UsageError("A ready-made split needs at least --train and --test.")
+        raise UsageError("A precomputed split needs at least --train and --test.")
     return splits.ready_made(load(train, loading), load(valid, loading) if valid else None, load(test, loading))
-
-
-def recorded_split(
-    model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
-) -> Split:
-    """The split to evaluate a model on: as the model file recorded it, unless given otherwise."""
-    return recorded_data_and_split(model, path, source, loading, splitting)[1]
 
 
 def recorded_data_and_split(
     model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
 ) -> tuple[Interactions, Split]:
-    """The data a model file names, and their split."""
+    """The data that a model file names, and their split as recorded there, unless given otherwise."""
     origin, procedure = model.fitted_.source, model.fitted_.evaluation.get("procedure", {})
     return split_again(origin, procedure, path, source, loading, splitting)
 
@@ -204,8 +186,7 @@ def split_again(
     """Data as a file at `path` recorded their origin, and split by the recorded procedure, unless given otherwise."""
     if recorded.get("name") == "ready-made" and not splitting:
         raise UsageError(
-            f"{ascii_line(path, 200)} was evaluated on parts made elsewhere: give --train and --test, or a split file, "
-            "again."
+            f"{ascii_line(path, 200)} was evaluated on a precomputed split: give --train and --test, or a split file."
         )
     options = over(_recorded_options(recorded), splitting)
     if not options:
@@ -219,18 +200,18 @@ def split_again(
     if split_file(options) and not source:
         split = split_alone(options, loading)
         return split.whole(), split
-    about_items = ("titles", "items")  # not evaluated, and perhaps no longer there
+    about_items = ("titles", "items")  # not evaluated, and these files may be gone
     reading = {name: value for name, value in origin.get("options", {}).items() if name not in about_items}
     data = load(source or _data_of(origin.get("from"), path), {**reading, **loading})
     return data, make_split(data, options)
 
 
 def _recorded_options(recorded: Mapping[str, Any]) -> dict[str, Any]:
-    """Of what a split recorded, the options that reproduce it."""
+    """The options that reproduce a recorded split."""
     if "name" not in recorded:
         return {}
-    known = [*splits.options(str(recorded["name"])), "targets"]
-    return {"how": recorded["name"], **{name: recorded[name] for name in known if name in recorded}}
+    names = [*splits.options(str(recorded["name"])), "targets"]
+    return {"how": recorded["name"], **{name: recorded[name] for name in names if name in recorded}}
 
 
 def _data_of(name: object, model: str) -> str:

@@ -17,7 +17,6 @@ from corml.cli._refit import record_with_settings, refit
 from corml.data.interactions import Interactions
 from corml.errors import DataError, ascii_line
 from corml.models.recommender import Recommender
-from corml.persistence import atomic
 from corml.persistence.folders import writable_folder
 from corml.report import Cost, build_page, comparison, sample_users, write_report
 from corml.splits import Split
@@ -51,14 +50,14 @@ def demo(
     for finding in doctor.findings:
         say(f"{finding.severity}: {finding.what}; {finding.advice}")
     split = corml.split(data, "ratio", seed=2026)
-    _heading("2. Split 60/20/20 per user, fit, and evaluate on the test part")
+    _heading("2. Split 60/20/20 per user, fit, and evaluate on the test set")
     evaluated, seconds = _evaluate(split)
     say(comparison({name: result for name, (_, result) in evaluated.items()}, metrics=list(METRICS)).text())
     say("\n" + "  ".join(f"{name} fitted in {spent:.1f} s" for name, spent in seconds.items()))
     _heading("3. Fit on all the data: recommendations, and why")
     model, result = evaluated["corml"]
     users = sample_users(split.train, split.test)
-    served = refit(model, data)  # for lists, everything is learned from, and nothing of it comes back
+    served = refit(model, data)  # fitted on everything, and nothing of it is recommended
     _show_lists(served, users, data)
     served.save(str(folder / MODEL), evaluation=record_with_settings(result, model))
     with progress() as show:
@@ -71,13 +70,11 @@ def demo(
 
 
 def _folder(out: str) -> Path:
-    folder = writable_folder(out)
+    folder = writable_folder(out, MODEL, REPORT)
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as fault:
         raise DataError(f"Cannot make the folder {ascii_line(out, 200)}: {fault.strerror}.") from None
-    for name in (MODEL, REPORT):
-        atomic.writable(folder / name)
     return folder
 
 
@@ -127,5 +124,5 @@ def _next_steps(folder: Path, user: str) -> None:
     say(f"    corml recommend {model} --user {user}")
     say(f"    corml recommend {model} --history 318,858 -k 5")
     say(f"    corml inspect {model}")
-    say("\nAnd play with it in the browser, what if somebody liked this and that:")
+    say("\nTry it in the browser with histories of your own:")
     say(f"    corml studio {model}")

@@ -13,7 +13,7 @@ from corml.cli._judged import tell_judged
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._refit import measurable
 from corml.cli._rules import rules_of, with_rules
-from corml.cli._work import joined_split, judging, recorded_split, turned
+from corml.cli._work import joined_split, judging, recorded_data_and_split, turned
 from corml.data.store import is_split
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.metrics import parse_all
@@ -35,15 +35,15 @@ def evaluate(
         metavar="DATA",
         help="The data to split (default: as recorded), a split file, or the folder of a split of a store.",
     ),
-    train: str = typer.Option(None, "--train", metavar="FILE", help="A ready-made train part, instead of splitting."),
-    valid: str = typer.Option(None, "--valid", metavar="FILE", help="A ready-made valid part."),
-    test: str = typer.Option(None, "--test", metavar="FILE", help="A ready-made test part."),
+    train: str = typer.Option(None, "--train", metavar="FILE", help="Train set of a precomputed split."),
+    valid: str = typer.Option(None, "--valid", metavar="FILE", help="Validation set of a precomputed split."),
+    test: str = typer.Option(None, "--test", metavar="FILE", help="Test set of a precomputed split."),
     metrics: str = typer.Option(
         None, "--metrics", "-m", metavar="NAMES", help="Metrics to compute, such as ndcg@10,mrr@10."
     ),
-    part: str = typer.Option("test", metavar="PART", help="Part to evaluate on: test or valid."),
+    part: str = typer.Option("test", metavar="PART", help="Set to evaluate on: test or valid."),
     novelty: float = typer.Option(
-        None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
+        None, metavar="NUMBER", help="Operating point of a corml-dial model: from 0 (popular) to 1 (novel)."
     ),
     per_user: str = typer.Option(
         None,
@@ -55,7 +55,10 @@ def evaluate(
         None, "--settings", metavar="FILE", help="A TOML file with [data] and [split]; options given here override it."
     ),
     work: str = typer.Option(
-        None, "--work", metavar="DIR", help="With workers: the folder for what is finished (default: in the split)."
+        None,
+        "--work",
+        metavar="DIR",
+        help="Folder for finished work, with --workers or --cluster.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
@@ -65,10 +68,10 @@ def evaluate(
 ) -> None:
     """Evaluate a model on held-out interactions.
 
-    With confidence intervals over users. Data, loading options and split are as recorded in the model file, with the
-    event types that were judged, unless given; --targets all judges every event type. A file that was fitted on all
-    data after it was measured is fitted on the train part again first, because it knows the held-out pairs. corml
-    metrics explains the metrics. With rules of lists, such as --diversity, the lists that obey them are measured.
+    With confidence intervals over users. Data, loading options, split and target event types are as recorded in the
+    model file unless given; --targets all counts every event type. A model that was fitted on all data after it was
+    measured is first fitted on the train set again, because it has seen the held-out pairs. corml metrics explains the
+    metrics. Re-ranking options, such as --diversity, apply to the lists that are measured.
 
     \b
     Examples:
@@ -81,51 +84,52 @@ def evaluate(
       corml evaluate dial.corml --split ratio --novelty 0.8
       corml evaluate movies.corml --diversity 0.3 -m ndcg@10,diversity@10
     """
-    kind = ending(per_user, (".parquet", ".csv", ".tsv")) if per_user else ""
+    suffix = ending(per_user, (".parquet", ".csv", ".tsv")) if per_user else ""
     if per_user:
         text_target(per_user, model, source, train, valid, test, settings)
     names = [name.strip() for name in metrics.split(",")] if metrics else DEFAULT_METRICS
     parse_all(names)
     if part not in ("test", "valid"):
         raise UsageError(f"--part must be test or valid; got {ascii_line(part)}.")
-    files_given = train or valid or test
-    if is_split(source):
+    if work is not None and not cluster:
+        raise UsageError("--work requires --workers or --cluster.")
+    in_store = is_split(source)
+    if in_store:
+        _refuse_options(source, loading, splitting, settings)
         if "targets" in splitting:
             judged(corml.read_split(source), splitting["targets"])
-        _refuse_options(source, loading, splitting, settings)
-    given = inputs_of(source, settings, loading, splitting)
-    if files_given and (given.source or given.splitting.keys() - {"targets"}):
-        raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
-    if cluster and not is_split(source):
+    elif cluster:
         raise UsageError("Workers evaluate on the split of a store: make one with corml data split STORE FOLDER/.")
-    if work is not None and not cluster:
-        raise UsageError("--work says something of --workers or --cluster: give one of them, or leave it out.")
+    given = inputs_of(source, settings, loading, splitting)
+    if (train or valid or test) and (given.source or given.splitting.keys() - {"targets"}):
+        raise UsageError("Give either a precomputed split (--train, --test) or data to split, not both.")
     if work is not None:
         writable_folder(work)
     loaded = corml.read_model(model)
-    turned(loaded, novelty)  # refused, where there is no dial, before anything is fitted
-    obeyed = rules_of(rules, loaded)
+    turned(loaded, novelty)  # a model without a trade-off is refused before anything is fitted
+    list_rules = rules_of(rules, loaded)
     split: Split | StoreSplit
-    if is_split(source):
+    if in_store:
         split = corml.read_split(source)
-    elif files_given:
+    elif train or valid or test:
         split = judging(joined_split(train, valid, test, given.loading), given.splitting)
     else:
-        split = recorded_split(loaded, model, given.source, given.loading, given.splitting)
+        _, split = recorded_data_and_split(loaded, model, given.source, given.loading, given.splitting)
         if split.targets and "targets" not in given.splitting:
-            tell("note: the event types that are judged are those recorded with the split; --targets all counts all")
+            tell("note: only the event types recorded with the split count as targets; --targets all counts all")
     with client_of(cluster) as client, progress() as show:
         measured = measurable(loaded, split, show) if isinstance(split, Split) else loaded
         if measured is not loaded:
-            measured = measured.with_items(loaded.attributes_)  # which rules may ask for
+            measured = measured.with_items(loaded.attributes_)  # which rules may use
         how: dict[str, Any] = {"cluster": client, "work": work} if cluster else {}
-        dialled = turned(measured, novelty)
-        result = corml.evaluate(dialled, split, names, part=part, rules=obeyed, progress=show, **how)
+        result = corml.evaluate(
+            turned(measured, novelty), split, names, part=part, rules=list_rules, progress=show, **how
+        )
     tell_judged(len(result.users), part, result.procedure.get("targets", ()))
     if per_user != STDOUT:
         show_json(result.record()) if as_json else say(result.table())
     if per_user:
-        put(per_user, table_bytes(result.to_frame(), kind))
+        put(per_user, table_bytes(result.to_frame(), suffix))
         if per_user != STDOUT:
             tell(f"wrote {per_user}: {len(result.users):,} users")
 

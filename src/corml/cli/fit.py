@@ -1,7 +1,6 @@
 """corml fit: from a file of interactions to a model file."""
 
 import os
-import shlex
 import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
@@ -14,7 +13,7 @@ import typer
 import corml
 from corml import models
 from corml.cli._cluster import client_of, with_cluster
-from corml.cli._console import progress, say, show_json, tell, wrote
+from corml.cli._console import next_step, progress, say, show_json, tell, wrote
 from corml.cli._files import refuse_to_replace, target
 from corml.cli._inputs import DATA, SETTINGS, Inputs, inputs_of
 from corml.cli._judged import tell_judged
@@ -66,10 +65,10 @@ def fit(
     ),
     force: bool = typer.Option(False, "--force", help="Write over a file that is not a model."),
     no_refit: bool = typer.Option(
-        False, "--no-refit", help="With --split: write the model that was measured, fitted on the train part alone."
+        False, "--no-refit", help="With --split: write the model that was measured, fitted on the train set alone."
     ),
     work: str = typer.Option(
-        None, "--work", metavar="DIR", help="Of a store: the folder for what is finished (default: in the store)."
+        None, "--work", metavar="DIR", help="Folder for finished work of a fit on a store (default: in the store)."
     ),
     plan: bool = typer.Option(False, "--plan", help="Only show the plan of the fit: solver, memory, time."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
@@ -79,10 +78,10 @@ def fit(
 ) -> None:
     """Fit a model and write it as one file.
 
-    Without --split the model is fitted on all interactions. With --split it is fitted on the train part and
-    evaluated on the test part; then it is fitted again on all interactions, and the file records the metrics and how
-    to reproduce them. --no-refit writes the model of the train part. A model trained by gradient descent stops early,
-    when it no longer improves on the valid part. corml models lists all settings.
+    Without --split the model is fitted on all interactions. With --split it is fitted on the train set and
+    evaluated on the test set; then it is fitted again on all interactions, and the file records the metrics and how
+    to reproduce them. --no-refit writes the model of the train set. A model trained by gradient descent stops early,
+    when it no longer improves on the validation set. corml models lists all settings.
 
     \b
     Examples:
@@ -101,7 +100,6 @@ def fit(
         target(out, settings)
     needed = "Say what to learn from: a file, the name of a data set, or source = … under [data]."
     given = inputs_of(source, settings, loading, splitting, needed=needed)
-    loading, splitting = given.loading, given.splitting
     if out:
         target(out, *given.files)
         refuse_to_replace(out, force=force)
@@ -110,14 +108,14 @@ def fit(
         lazy_torch.require(type(recommender).__name__)
     if checkpoint:
         _check_checkpoint(recommender, checkpoint, out, *given.files, settings)
-    if splitting:
-        check_split(splitting)
-    store = store_of(given.source or "", recommender, loading, splitting)
+    if given.splitting:
+        check_split(given.splitting)
+    store = store_of(given.source or "", recommender, given.loading, given.splitting)
     check_options(store, work, cluster)
     data: Any = store or given.data()
     if plan:
-        learned = make_split(data, splitting).train if splitting else data
-        show_plan(recommender.plan(learned) if store is None else corml.plan_store(recommender, store), as_json)
+        train = make_split(data, given.splitting).train if given.splitting else data
+        show_plan(recommender.plan(train) if store is None else corml.plan_store(recommender, store), as_json)
         return
     tell_plan(recommender, store)
     begun = time.perf_counter()
@@ -125,14 +123,19 @@ def fit(
         how: dict[str, Any] = {"checkpoint": checkpoint} if checkpoint else {}
         how |= {} if store is None else {"work": work, "cluster": client}
         keeping = partial(kept_if_this_fails, out=out, history=not no_history)
-        recommender, record = _learn(recommender, data, splitting, how, refitting=not no_refit, keeping=keeping)
+        if given.splitting:
+            split = make_split(data, given.splitting)
+            recommender, record = _fit_and_measure(recommender, data, split, how, no_refit=no_refit, keeping=keeping)
+        else:
+            recommender, record = _fit(recommender, data, how), {}
         save_or_keep(recommender, out, history=not no_history, evaluation=record)
     seconds = time.perf_counter() - begun
     if as_json:
         show_json(_facts(recommender, out, record, seconds))
         return
     _report(recommender, out, record, seconds)
-    tell(f"next: corml recommend {shlex.quote(out)} {_example(recommender, no_history)}")
+    ids, flag = (recommender.items_, "--history") if no_history else (recommender.users_, "--user")
+    next_step("recommend", out, flag, str(ids.labels[0]))
 
 
 def _model(given: Inputs, name: str | None, values: list[str]) -> Recommender:
@@ -161,7 +164,7 @@ class Stopped(CormlError):
 
 @contextmanager
 def _resumable(recommender: Recommender, checkpoint: str | None) -> Iterator[None]:
-    """If training is interrupted, say where it will continue."""
+    """If training is interrupted, name the epoch from which the same command continues."""
     try:
         yield
     except KeyboardInterrupt:
@@ -173,36 +176,38 @@ def _resumable(recommender: Recommender, checkpoint: str | None) -> Iterator[Non
         raise Stopped(f"Stopped after epoch {done}, saved in {name}. The same command continues from there.") from None
 
 
-def _learn(
+def _fit(recommender: Recommender, data: Any, how: dict[str, Any]) -> Recommender:
+    """Fit on everything."""
+    with progress() as show:
+        fitting = corml.fit_store if isinstance(data, Store) else type(recommender).fit
+        fitting(recommender, data, progress=show, **how)
+    _tell_training(recommender)
+    return recommender
+
+
+def _fit_and_measure(
     recommender: Recommender,
-    data: Any,
-    splitting: dict[str, Any],
+    data: Interactions,
+    split: Split,
     how: dict[str, Any],
     *,
-    refitting: bool,
+    no_refit: bool,
     keeping: Callable[..., AbstractContextManager[None]],
 ) -> tuple[Recommender, dict[str, Any]]:
-    """Fit, and if there is a split, evaluate and fit on all; that it can be evaluated is checked before the long work.
+    """Fit on the train set, evaluate, and fit on all data; whether it can be evaluated is checked before long work.
 
-    A model that learned from the train part alone still keeps out what is in the other parts. `keeping` keeps it if
-    what follows its fit fails.
+    A model of the train set alone still excludes what is in the other sets. `keeping` saves it if a later step fails.
     """
+    task = Task.of(split, "test", split.train.items).checked("test")
+    _check_can_evaluate(recommender, split, task)
+    tell_judged(len(task), "test", split.targets)
     with progress() as show:
-        if not splitting:
-            fitting = corml.fit_store if isinstance(data, Store) else type(recommender).fit
-            fitting(recommender, data, progress=show, **how)
-            _tell_training(recommender)
-            return recommender, {}
-        split = make_split(data, splitting)
-        task = Task.of(split, "test", split.train.items).checked("test")
-        _check_can_evaluate(recommender, split, task)
-        tell_judged(len(task), "test", split.targets)
         train = split.train.with_seen(data)
         recommender.fit(train, progress=show, **_validation(recommender, split), **how)
         _tell_training(recommender)
         with keeping(recommender):
             result = corml.evaluate(recommender, split, progress=show)
-        if not refitting:
+        if no_refit:
             return recommender, result.record()
         with keeping(recommender, evaluation=result.record()):
             return refit(recommender, data, show), record_with_settings(result, recommender)
@@ -212,16 +217,16 @@ def _check_can_evaluate(recommender: Recommender, split: Split, task: Task) -> N
     learned = split.train.user_degrees[split.train.users.rows(task.users)] > 0
     if isinstance(recommender, EmbeddingModel) and not recommender._folds_in and not learned.all():
         raise UsageError(
-            f"{recommender.NAME} has no vector for {np.sum(~learned):,} users of the test part, because they are not "
-            "in the train part: choose another split, or a model that scores histories."
+            f"{recommender.NAME} has no vector for {np.sum(~learned):,} users of the test set, because they are not "
+            "in the train set: choose another split, or a model that scores histories."
         )
 
 
 def _validation(recommender: Recommender, split: Split) -> dict[str, Interactions]:
-    """What early stopping evaluates."""
+    """The sets that early stopping evaluates."""
     held_out = early_stopping(recommender, split)
     if not held_out and isinstance(recommender, GradientModel):
-        tell(f"note: no user of the valid part can be scored, so all {recommender.epochs} epochs are run")
+        tell(f"note: no user of the validation set can be scored, so all {recommender.epochs} epochs are run")
     return held_out
 
 
@@ -236,8 +241,8 @@ def _facts(recommender: Recommender, out: str, record: dict[str, Any], seconds: 
     users, items = recommender.train_.shape
     facts = {"model": recommender.NAME, "file": out, "seconds": round(seconds, 3), "users": users, "items": items}
     if record:
-        facts["measured_on"] = f"{record['part']} part, after a fit on the train part"
-        facts["fitted_on"] = "all data" if "refit" in record else "train part"
+        facts["measured_on"] = f"{record['part']} set, after a fit on the train set"
+        facts["fitted_on"] = "all data" if "refit" in record else "train set"
     return {**facts, "fit": recommender.fitted_.report(), "metrics": record.get("metrics", {})}
 
 
@@ -251,11 +256,6 @@ def _report(recommender: Recommender, out: str, record: dict[str, Any], seconds:
         tell(f"note: {candidates} candidate pairs per item were used; candidates= changes that")
     if record:
         after = "and then fitted on all data" if "refit" in record else "and written as it was measured"
-        tell(f"note: measured on the {record['part']} part after a fit on the train part, {after}")
+        tell(f"note: measured on the {record['part']} set after a fit on the train set, {after}")
     users, items = recommender.train_.shape
     wrote(out, f"{recommender.NAME} on {users:,} users x {items:,} items in {seconds:.1f} s")
-
-
-def _example(recommender: Recommender, no_history: bool) -> str:
-    ids, option = (recommender.items_, "--history") if no_history else (recommender.users_, "--user")
-    return f"{option} {shlex.quote(str(ids.labels[0]))}"

@@ -30,26 +30,33 @@ def models(
     listed = {name: _about(name)} if name else {key: _about_or_fault(key) for key in registry.names()}
     if as_json:
         show_json(listed)
-        return
-    if not name and not VERBOSE.get():
+    elif not name and not VERBOSE.get():
         width = max(map(len, listed))
         for key, about in listed.items():
-            needs = " (fitting needs PyTorch)" if about["extra"] else ""
-            say(f"{key:{width}}  {about['about']}{needs}")
+            say(f"{key:{width}}  {about['about']}{' (fitting needs PyTorch)' if about['extra'] else ''}")
         tell("note: corml models NAME shows its paper and all its settings")
-        return
-    for key, about in listed.items():
-        say(f"{key}: {about['about']}")
-        if about["citation"]:
-            say(f"  {about['citation']}")
-        if about["extra"]:
-            say(f"  fitting needs PyTorch: pip install 'corml[{about['extra']}]'")
+    else:
+        for key, about in listed.items():
+            _show(key, about, with_rules=bool(name))
+
+
+def _show(name: str, about: dict[str, Any], *, with_rules: bool) -> None:
+    """The paper of a model, and its settings in aligned columns."""
+    say(f"{name}: {about['about']}")
+    if about["citation"]:
+        say(f"  {about['citation']}")
+    if about["extra"]:
+        say(f"  fitting needs PyTorch: pip install 'corml[{about['extra']}]'")
+    say()
+    rows = about["settings"]
+    widths = [max(len(row[column]) for row in rows) for column in rows[0]] if rows else []
+    for row in rows:
+        *words, rule = row.values()
+        say("    " + "  ".join(map(str.ljust, words, widths)).rstrip())
+        if with_rules:
+            say(f"        must be {rule}")
+    if rows:
         say()
-        rows = about["settings"]
-        for row, line in zip(rows, _aligned([list(row.values())[:-1] for row in rows]), strict=True):
-            say(f"    {line}" + (f"\n        must be {row['must be']}" if name else ""))
-        if rows:
-            say()
 
 
 def _about(name: str) -> dict[str, Any]:
@@ -63,7 +70,7 @@ def _about(name: str) -> dict[str, Any]:
 
 
 def _about_or_fault(name: str) -> dict[str, Any]:
-    """What there is to say of a model; of one that another package adds and that cannot be loaded, why."""
+    """A model in words; of one that another package adds and that cannot be loaded, the reason."""
     try:
         return _about(name)
     except UsageError as fault:
@@ -72,11 +79,10 @@ def _about_or_fault(name: str) -> dict[str, Any]:
 
 def _row(spec: Declared) -> dict[str, str]:
     default = "none" if spec.default is None else str(spec.default)
-    words = (spec.name, spec.symbol, default, spec.help, spec.rule.phrase)
-    return dict(zip(("setting", "symbol", "default", "meaning", "must be"), words, strict=True))
-
-
-def _aligned(rows: list[list[str]]) -> list[str]:
-    """Rows as lines, each column as wide as its longest word."""
-    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-    return ["  ".join(word.ljust(width) for word, width in zip(row, widths, strict=True)).rstrip() for row in rows]
+    return {
+        "setting": spec.name,
+        "symbol": spec.symbol,
+        "default": default,
+        "meaning": spec.help,
+        "must be": spec.rule.phrase,
+    }

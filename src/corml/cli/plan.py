@@ -1,4 +1,4 @@
-"""corml plan: what a fit on a store will take, before there is one."""
+"""corml plan: an estimate of a fit on a store, before there is one."""
 
 import math
 from typing import Any
@@ -20,31 +20,31 @@ LARGEST = 1e15
 
 
 def plan(
-    store: str = typer.Argument(None, metavar="STORE", help="A store; without one, the numbers below are given."),
-    interactions: str = typer.Option(None, "--interactions", metavar="N", help="Pairs of user and item, e.g. 1e9."),
-    items: str = typer.Option(None, "--items", metavar="N", help="Items of the catalogue."),
-    users: str = typer.Option(None, "--users", metavar="N", help="Users."),
-    nodes: int = typer.Option(1, "--nodes", metavar="N", help="Machines, with one worker each."),
-    cores: int = typer.Option(None, "--cores", metavar="N", help="Cores of a machine (default: of this one)."),
-    rank: str = typer.Option(None, "--rank", metavar="N", help="Singular vectors (default: from the size)."),
-    candidates: str = typer.Option(None, "--candidates", metavar="N", help="Pairs of an item to begin with."),
+    store: str = typer.Argument(None, metavar="STORE", help="A store; without one, give the numbers below."),
+    interactions: str = typer.Option(None, "--interactions", metavar="N", help="Number of interactions, e.g. 1e9."),
+    items: str = typer.Option(None, "--items", metavar="N", help="Number of items."),
+    users: str = typer.Option(None, "--users", metavar="N", help="Number of users."),
+    nodes: int = typer.Option(1, "--nodes", metavar="N", help="Number of machines, with one worker each."),
+    cores: int = typer.Option(None, "--cores", metavar="N", help="Cores per machine (default: those of this one)."),
+    rank: str = typer.Option(None, "--rank", metavar="N", help="Number of singular vectors (default: from the size)."),
+    candidates: str = typer.Option(None, "--candidates", metavar="N", help="Candidate pairs per item at the start."),
     values: list[str] = typer.Option(
         [], "--set", metavar="NAME=VALUE", help="A setting of CoRML, e.g. adapt=false; may be repeated."
     ),
     user_skew: float = typer.Option(
-        None, "--user-skew", metavar="X", help="Mean square of users' numbers of items over the square of the mean."
+        None, "--user-skew", metavar="X", help="Skew of history lengths: mean square over squared mean."
     ),
     distinct: float = typer.Option(
-        None, "--distinct", metavar="X", help="Co-occurring pairs over visits in which they are met, up to 1."
+        None, "--distinct", metavar="X", help="Share of distinct pairs among all co-occurrences, up to 1."
     ),
     chart: str = typer.Option(None, "--chart", metavar="FILE", help="Write the times as a chart, .svg."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
 ) -> None:
     """Estimate tasks, bytes, memory and time of a fit on a store.
 
-    For each stage of making a store, a fit on it and lists for all users. Two kernels are timed on this machine for a
-    moment; the work is counted in a store, or follows from numbers and from assumptions that are printed. Nothing is
-    fitted. Waiting for the network is not in the estimate.
+    For each stage of making a store, a fit on it and lists for all users. Two kernels are timed briefly on this
+    machine; the work is counted in the store, or follows from the numbers given and from assumptions that are printed.
+    Nothing is fitted. Network delays are not included.
 
     \b
     Examples:
@@ -67,7 +67,7 @@ def plan(
     settings |= {name: text for name, text in (("rank", rank), ("candidates", candidates)) if text is not None}
     model = models.make("corml", settings)
     data: corml.Store | Shape = corml.Store(store) if store else Shape(**numbers, **assumed)
-    tell("note: two kernels are timed on this machine for a moment")
+    tell("note: timing two kernels on this machine")
     estimated = corml.estimate(model, data, nodes=nodes, cores=cores)
     if chart:
         chart_of(estimated).save(chart)

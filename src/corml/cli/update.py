@@ -1,4 +1,4 @@
-"""corml update: new interactions for a model file, at once or with a new fit."""
+"""corml update: add new interactions to a model file, with or without a new fit."""
 
 import os
 import time
@@ -23,7 +23,7 @@ from corml.persistence.locks import exclusive
 
 __all__ = ["update"]
 
-OF_FIRST_LOAD = ("k_core", "min_user", "min_item", "titles", "now")  # they chose what the first fit learned from
+FIRST_LOAD_ONLY = ("k_core", "min_user", "min_item", "titles", "now")  # they selected the data of the first fit
 LAYOUT = ("separator", "header", "encoding", "decimal", "time_format", "item_lists", "sheet", "query")
 
 
@@ -32,16 +32,16 @@ def update(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file with the histories of its users."),
     source: str = typer.Argument(None, metavar="DATA", help="New interactions; with --refit they may be left out."),
     out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="Write here (default: MODEL itself)."),
-    refit: bool = typer.Option(False, "--refit", help="Fit again on everything, with the same settings."),
+    refit: bool = typer.Option(False, "--refit", help="Fit again on all data, with the same settings."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is not a model."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
 ) -> None:
     """Add new interactions to a model file.
 
-    They count at once, without a fit: histories grow, new users are known, and what they have is not recommended. Items
-    the model does not know are kept for the next --refit, which learns from everything known. Loading options that are
-    not given are those of the first load.
+    They count at once, without a fit: histories grow, new users get personal lists, and items they already have are not
+    recommended. Interactions with unknown items are kept for the next --refit, which fits on all data. Loading options
+    that are not given are those of the first load.
 
     \b
     Examples:
@@ -75,21 +75,21 @@ def update(
     _tell(new, record, refit)
     if refit and loaded.fitted_.evaluation:
         tell(
-            "note: the metrics of the earlier fit are not those of this one, and left out. This fit held out nothing: "
-            "to measure, fit all files together with a split: corml fit FOLDER --split HOW --out FILE"
+            "note: the metrics of the earlier fit do not apply to this one and are left out. To measure, fit all files "
+            "together with a split: corml fit FOLDER --split HOW --out FILE"
         )
     wrote(written, _summary(new, record, refit, time.perf_counter() - begun))
 
 
 def _as_before(state: Fitted, source: str) -> dict[str, Any]:
-    """The options of the first load that mean the same for other files; a layout is that of files of its kind."""
+    """The options of the first load that suit another file; a layout only suits files of the same type."""
     recorded = state.source
     first = recorded.get("from")
     names = [str(name) for name in (first if isinstance(first, list) else [first])]
     known = datasets.get(names[0]).rules if names[0].replace("_", "-") in datasets.known() else {}
     options: Mapping[str, Any] = {**known, **recorded.get("options", {})}
     alike = any(_ending(name) == _ending(source) for name in names)
-    left_out = OF_FIRST_LOAD if alike else (*OF_FIRST_LOAD, *LAYOUT)
+    left_out = FIRST_LOAD_ONLY if alike else (*FIRST_LOAD_ONLY, *LAYOUT)
     return {name: value for name, value in options.items() if name not in left_out}
 
 
@@ -98,23 +98,20 @@ def _ending(name: str) -> str:
 
 
 def _tell(model: Recommender, record: Mapping[str, Any], refit: bool) -> None:
-    again, withdrawn, unknown = (record.get(name, 0) for name in ("known_before", "withdrawn", "unknown_items"))
-    if again:
-        weighted = model.fitted_.histories.pairs.weights is not None
-        tell(f"note: {again:,} pairs were known before; " + ("their weights add up" if weighted else "they count once"))
+    repeated, withdrawn, unknown = (record.get(name, 0) for name in ("known_before", "withdrawn", "unknown_items"))
+    if repeated:
+        effect = "they count once" if model.fitted_.histories.pairs.weights is None else "their weights add up"
+        tell(f"note: {repeated:,} pairs are already in the model; {effect}")
     if withdrawn:
-        tell(f"note: {withdrawn:,} pairs are not learned from any more: the new data take them back")
+        tell(f"note: {withdrawn:,} pairs no longer count: the new data withdraw them")
     if unknown and not refit:
         pairs = record["with_unknown_items"]
-        tell(
-            f"note: items the model does not know: {unknown:,}, in {pairs:,} interactions; they are kept, and --refit "
-            "learns them"
-        )
+        tell(f"note: items the model does not know: {unknown:,}, in {pairs:,} interactions; they are kept for --refit")
     if isinstance(model, EmbeddingModel) and not refit:
         new = "are scored by their histories" if model._folds_in else "get the most popular items"
         tell(
-            f"note: the vectors that {model.NAME} has of its users stay as they were until --refit: what is added only "
-            f"stays out of their lists, and new users {new}"
+            f"note: the user embeddings of {model.NAME} do not change until --refit: added items are only excluded "
+            f"from lists, and new users {new}"
         )
 
 

@@ -32,9 +32,9 @@ def verify(
 ) -> None:
     """Evaluate a model again and compare with its recorded metrics.
 
-    Hashes of data and split first, then every metric. A file that was fitted on all data after it was measured is
-    measured as it was then: its model is fitted on the train part again. Loading options that are not given are as
-    recorded. The exit code is 3 if the data or the split differ, 5 if they are the same and a metric differs.
+    Compares hashes of data and split first, then every metric. For a model that was fitted on all data after it was
+    measured, the measured fit on the train set is repeated. Loading options that are not given are as recorded.
+    The exit code is 3 if the data or the split differ, 5 if they are the same and a metric differs.
 
     \b
     Examples:
@@ -44,11 +44,11 @@ def verify(
     loaded = corml.read_model(model)
     recorded = loaded.fitted_.evaluation
     if not recorded.get("metrics"):
-        raise UsageError(f"{ascii_line(model, 200)} holds no figures to verify: it was fitted without --split.")
+        raise UsageError(f"{ascii_line(model, 200)} has no metrics to verify: it was fitted without --split.")
     data, split = recorded_data_and_split(loaded, model, source, loading, {})
     refitted = is_refitted(loaded.fitted_)
     checks = [
-        ("data", loaded.fitted_.fingerprint, _learned_from(loaded, data, split, refitted)),
+        ("data", loaded.fitted_.fingerprint, _fitted_on(loaded, data, split, refitted)),
         ("split", str(recorded.get("split")), split.fingerprint),
     ]
     checks += _added(loaded, model)
@@ -65,18 +65,18 @@ def verify(
 
 
 def _added(model: Recommender, path: str) -> Checks:
-    """What was added after the fit changes no figure; that the histories are those that were written can be checked."""
+    """Updates after the fit change no metric; the updated histories are compared with their recorded hash."""
     added = model.fitted_.added
     if added is None:
         return []
     since = f"(updates: {len(added.records):,})"
-    tell(f"note: the figures are those of the fit: nothing was learned from what was added since {since}")
+    tell(f"note: the metrics are those of the fit, before later updates {since}")
     recorded = container.read(path).meta["now"].get("fingerprint")
     return [("histories now", str(recorded), added.data.fingerprint)]
 
 
-def _learned_from(model: Recommender, data: Interactions, split: Split, refitted: bool) -> str:
-    """The hash of what the file learned from: train, or all of it, which a split file has in an order of its own."""
+def _fitted_on(model: Recommender, data: Interactions, split: Split, refitted: bool) -> str:
+    """The hash of the data the model was fitted on: the train set, or all data, whose order a split file may change."""
     if not refitted:
         return split.train.fingerprint
     whole = split.whole().fingerprint
