@@ -212,7 +212,7 @@ def test_popularity_has_nothing_to_explain(run, here, shop):
 def test_inspect_shows_settings_split_metrics_and_versions(run, shop):
     shown = run("inspect", "-v", shop / "split.corml").out
     for fragment in (
-        "corml model, format 4",
+        "corml model, format 5",
         "evaluation",
         "versions",
         "40 users x 25 items",
