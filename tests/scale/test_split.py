@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 import corml
 from corml.data.store import writing
 from corml.errors import DataError, SettingError, UsageError
-from corml.splits import _ranks
+from corml.splits import _draw
 
 WAYS = [
     ("ratio", {}),
@@ -111,7 +111,7 @@ def test_a_store_without_times_is_split_at_random_and_by_users(shop_rows, tmp_pa
     split = corml.split(store, "new-users", out=tmp_path / "parts")
     assert split.interactions().fingerprint == corml.split(store.interactions(), "new-users").fingerprint
     for how in ("temporal", "leave-last"):
-        with pytest.raises(DataError, match="needs the moment of each pair, and these data have none"):
+        with pytest.raises(DataError, match="needs the time of each pair, and these data have none"):
             corml.split(store, how, out=tmp_path / "none")
     assert not (tmp_path / "none").exists()
 
@@ -145,19 +145,19 @@ def test_numbers_at_ranks_are_found_without_holding_them(values, cut, data):
 
     def walk():
         counted.append(1)
-        return (_ranks.ordered(array[at : at + cut]) for at in range(0, len(array), cut))
+        return (_draw.ordered(array[at : at + cut]) for at in range(0, len(array), cut))
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_ranks, "HELD", 0)
-        found = [_ranks.value_of(number) for number in _ranks.at_ranks(walk, ranks)]
+        patch.setattr(_draw, "HELD", 0)
+        found = [_draw.value_of(number) for number in _draw.at_ranks(walk, ranks)]
     assert found == [np.sort(array)[rank] for rank in ranks]
     assert len(counted) == 5
-    assert [_ranks.value_of(number) for number in _ranks.at_ranks(walk, ranks)] == found
+    assert [_draw.value_of(number) for number in _draw.at_ranks(walk, ranks)] == found
 
 
 @pytest.mark.parametrize("how", ["temporal", "new-users"])
 def test_cuts_are_the_same_where_numbers_are_not_held(shop, parts_of, tmp_path, monkeypatch, how):
-    monkeypatch.setattr(_ranks, "HELD", 100)
+    monkeypatch.setattr(_draw, "HELD", 100)
     assert corml.split(shop, how, out=tmp_path / "parts").fingerprint == parts_of(how).fingerprint
 
 
@@ -183,7 +183,7 @@ def test_stopped_after_any_step_it_goes_on_and_nothing_done_is_done_again(shop, 
             corml.split(shop, how, out=out, progress=stopping)
         except Stop:
             stops += 1
-            with pytest.raises(DataError, match="is a split that is not finished: run the same corml data split again"):
+            with pytest.raises(DataError, match="is an unfinished split: run the same corml data split again"):
                 corml.read_split(out)
             assert {path.stat().st_ino for path in out.rglob("*.*") if path.is_file()} >= before
         else:
@@ -227,7 +227,7 @@ def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(shop, parts_of, tmp_p
 
 def test_what_cannot_be_split_says_why(shop, in_memory, tmp_path):
     out = tmp_path / "parts"
-    with pytest.raises(UsageError, match="The split of a store is a folder: say which, out='folder'"):
+    with pytest.raises(UsageError, match="The split of a store is a folder: name it with out='folder'"):
         corml.split(shop, "ratio")
     with pytest.raises(UsageError, match=r"out is for the split of a Store: save one of Interactions with \.save"):
         corml.split(in_memory, "ratio", out=out)
@@ -281,7 +281,7 @@ def test_a_part_that_is_another_store_or_damaged_is_an_error(shop, tmp_path):
     shutil.rmtree(split.path / "valid")
     os.rename(split.path / "test", split.path / "valid")
     shutil.copytree(split.path / "valid", split.path / "test")
-    with pytest.raises(DataError, match=r"valid of .* is not the part that was written"):
+    with pytest.raises(DataError, match=r"valid of .* is not the set that was written"):
         corml.read_split(split.path)
     with pytest.raises(DataError, match="is a split of a store: name a part of it, such as its folder train"):
         corml.load(split.path)

@@ -23,7 +23,7 @@ def test_other_data_are_named(sample):
 
 
 def test_another_seed_in_the_record_is_noticed_in_the_parts(sample):
-    with pytest.raises(DataError, match="The parts train, valid, test are not what the recorded procedure makes"):
+    with pytest.raises(DataError, match="The sets train, valid, test are not what the recorded procedure makes"):
         with_record(split(sample), seed=1).verify(sample)
 
 
@@ -31,13 +31,13 @@ def test_a_moved_pair_is_noticed_and_its_parts_named(sample):
     parts = split(sample)
     n = len(parts.test)
     thinner = dataclasses.replace(parts, test=parts.test.where(np.arange(n) > 0))
-    with pytest.raises(DataError, match="The parts test are not"):
+    with pytest.raises(DataError, match="The sets test are not"):
         thinner.verify(sample)
 
 
 def test_a_part_too_many_is_named(sample):
     parts = split(sample)
-    with pytest.raises(DataError, match="The parts history are not"):
+    with pytest.raises(DataError, match="The sets history are not"):
         dataclasses.replace(parts, history=parts.train).verify(sample)
 
 

@@ -126,9 +126,9 @@ def make_split(data: Interactions, options: dict[str, Any]) -> Split:
         if data.fingerprint != split.whole().fingerprint:
             split.verify(data)
         return judging(split, options)
-    given = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
+    given: Any = {name: tuple(value) if isinstance(value, list) else value for name, value in options.items()}
     given.pop("targets", None)
-    return judging(corml.split(data, str(given.pop("how", "ratio")), **given), options)
+    return judging(corml.split(data, given.pop("how", "ratio"), **given), options)
 
 
 def judging(split: Split, options: Mapping[str, Any]) -> Split:

@@ -62,6 +62,16 @@ def events_of(data: "Interactions", parts: "Sequence[Interactions]") -> Kinds | 
     return None if kinds is None else kinds.onto(pair[there], len(data))
 
 
+def union(first: "Interactions", second: "Interactions") -> "Interactions":
+    """Pairs that are in either; a pair in both counts once, as the first has it."""
+    if not len(second):
+        return first
+    every = together([first, second])
+    some = every.where(np.unique(cells(every), return_index=True)[1])
+    about: dict[str, Any] = {name: getattr(some, name) for name in ("user", "item", "times", "weights", "kinds")}
+    return replace(first, **about)
+
+
 def once(parts: "Sequence[Interactions]", within: NDArray[np.int64]) -> "Interactions | None":
     """The pairs of several parts that are in some cells, each as the first part has it."""
     if not parts:

@@ -25,7 +25,8 @@ from corml.data.saved.pairs import (
 from corml.errors import DataError, ascii_line
 from corml.persistence import atomic, container
 from corml.persistence.container import SPLIT
-from corml.splits._parts import PARTS
+
+PARTS = ("train", "valid", "test", "history", "valid_history")
 
 
 def save_parts(path: str | os.PathLike[str], parts: Mapping[str, Interactions], facts: Mapping[str, Any]) -> None:

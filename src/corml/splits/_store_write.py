@@ -8,7 +8,7 @@ What the parts have in common with the store, ids and what was only seen, is the
 import json
 import os
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from pathlib import Path
@@ -26,21 +26,23 @@ from corml.data.store.turning import Turned, write_item_blocks
 from corml.data.store.writing import FOLDERS, hashed, put_arrays, put_copy
 from corml.errors import UsageError, ascii_line
 from corml.persistence import atomic
-from corml.splits._parts import PARTS
-from corml.splits._store_split import StoreSplit, read_store_split, split_text
-
-__all__ = ["write_split"]
+from corml.splits._file import PARTS
+from corml.splits._split import Decide
+from corml.splits._store import StoreSplit, read_store_split, split_text
 
 VERSION = 1  # of the way parts are written: those of another version are not continued
 COMMON = ("users", "seen", "others", ITEMS)  # files that all parts have as the store has them
 ALWAYS = 3  # train, valid and test are there even without a pair
 ORDER = (3, 4, 0, 1, 2)  # in which the parts of some users are written: when the last is there, all are
 
-Decide = Callable[[Interactions], NDArray[Any]]
-
 
 def write_split(
-    store: Store, people: People, folder: Path, decide: Decide, procedure: Mapping[str, Any], progress: Progress
+    store: Store,
+    people: People,
+    folder: Path,
+    decide: Decide,
+    procedure: Mapping[str, Any],
+    progress: Progress,
 ) -> StoreSplit:
     """Write the parts into a folder, or finish what a stopped call began; `decide` numbers the part of a pair."""
     procedure = json.loads(json.dumps(procedure))

@@ -7,9 +7,8 @@ import numpy as np
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.errors import DataError
-from corml.splits._draw import Whole, assemble, by_counts, ranks
-from corml.splits._pieces import AnySplit
-from corml.splits._procedure import SEED, Shares, option, record, three_shares
+from corml.splits._draw import AnySplit, Whole, assemble, by_counts, ranks
+from corml.splits._options import SEED, Shares, option, record, three_shares
 
 __all__ = ["authors"]
 

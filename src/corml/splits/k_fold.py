@@ -5,9 +5,8 @@ import numpy as np
 from corml._runtime.settings import optional, whole
 from corml.data.interactions import Interactions
 from corml.errors import SettingError
-from corml.splits._draw import Whole, assemble, label_numbers, random_ranks
-from corml.splits._pieces import AnySplit, Data
-from corml.splits._procedure import SEED, option, record
+from corml.splits._draw import AnySplit, Data, Whole, assemble, label_numbers, random_ranks
+from corml.splits._options import SEED, option, record
 
 __all__ = ["k_fold"]
 

@@ -5,9 +5,8 @@ from numpy.typing import NDArray
 
 from corml._runtime.settings import whole
 from corml.data.interactions import Interactions
-from corml.splits._draw import Whole, assemble, by_counts, ranks
-from corml.splits._pieces import AnySplit, Data, check_times
-from corml.splits._procedure import option, record
+from corml.splits._draw import AnySplit, Data, Whole, assemble, by_counts, check_times, ranks
+from corml.splits._options import option, record
 
 __all__ = ["leave_last"]
 

@@ -5,9 +5,8 @@ import numpy as np
 from corml._runtime.settings import Rule
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
-from corml.splits._draw import Whole, assemble, label_numbers, random_ranks, whole_counts
-from corml.splits._pieces import AnySplit, Data
-from corml.splits._procedure import SEED, Shares, option, record, three_shares
+from corml.splits._draw import AnySplit, Data, Whole, assemble, label_numbers, random_ranks, whole_counts
+from corml.splits._options import SEED, Shares, option, record, three_shares
 
 __all__ = ["new_items"]
 

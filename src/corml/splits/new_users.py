@@ -8,10 +8,18 @@ from numpy.typing import NDArray
 
 from corml._runtime.settings import Rule
 from corml.data.interactions import Interactions
-from corml.splits._draw import Whole, assemble, label_numbers, random_ranks, whole_counts
-from corml.splits._pieces import AnySplit, Data, pieces
-from corml.splits._procedure import SEED, Shares, option, record, three_shares
-from corml.splits._ranks import at_ranks
+from corml.splits._draw import (
+    AnySplit,
+    Data,
+    Whole,
+    assemble,
+    at_ranks,
+    label_numbers,
+    pieces,
+    random_ranks,
+    whole_counts,
+)
+from corml.splits._options import SEED, Shares, option, record, three_shares
 
 __all__ = ["new_users"]
 

@@ -3,9 +3,8 @@
 import numpy as np
 
 from corml.data.interactions import Interactions
-from corml.splits._draw import Whole, assemble, by_counts, random_ranks, whole_counts
-from corml.splits._pieces import AnySplit, Data
-from corml.splits._procedure import SEED, Shares, option, record, three_shares
+from corml.splits._draw import AnySplit, Data, Whole, assemble, by_counts, random_ranks, whole_counts
+from corml.splits._options import SEED, Shares, option, record, three_shares
 
 __all__ = ["ratio"]
 

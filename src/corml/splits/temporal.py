@@ -8,10 +8,8 @@ import numpy as np
 from corml._runtime.settings import Rule
 from corml.data.interactions import Interactions
 from corml.errors import DataError, SettingError
-from corml.splits._draw import Whole, assemble
-from corml.splits._pieces import AnySplit, Data, check_times, times_of
-from corml.splits._procedure import Shares, numbers, option, read_numbers, record, three_shares
-from corml.splits._ranks import at_ranks, ordered, value_of
+from corml.splits._draw import AnySplit, Data, Whole, assemble, at_ranks, check_times, ordered, times_of, value_of
+from corml.splits._options import Shares, numbers, option, read_numbers, record, three_shares
 
 __all__ = ["temporal"]
 

@@ -1,7 +1,4 @@
-"""How a split is made: a procedure by name, its options, and a record from which it can be run again.
-
-Options are checked in a sentence, and read from text where a command line brings text.
-"""
+"""How a split is made: a procedure by name, its options, and a record from which it can be run again."""
 
 import inspect
 import math
@@ -16,26 +13,10 @@ from corml._runtime.values import nearest
 from corml.data.interactions import Interactions
 from corml.errors import DataError, SettingError, UsageError, ascii_line
 
-__all__ = [
-    "SEED",
-    "Shares",
-    "numbers",
-    "option",
-    "options",
-    "read_numbers",
-    "record",
-    "run",
-    "run_again",
-    "three_shares",
-]
-
 GROUP = "corml.splits"
 SEED = whole(0, 2**32 - 1)
 
 Shares = Sequence[float]
-
-
-# --- by name ---------------------------------------------------------------------------------------------------------
 
 
 def options(how: str) -> tuple[str, ...]:
@@ -60,19 +41,16 @@ def record(name: str, data: Any, **options: Any) -> dict[str, Any]:
 
 
 def run_again(recorded: Mapping[str, Any], data: Interactions) -> Any:
-    """Follow a record."""
-    name = recorded.get("name")
+    """Make a split from its record."""
+    name = str(recorded.get("name"))
     try:
-        return run(data, str(name), {key: recorded[key] for key in options(str(name)) if key in recorded})
+        return run(data, name, {key: recorded[key] for key in options(name) if key in recorded})
     except UsageError as fault:
         raise DataError(f"The recorded procedure cannot be run: {fault}") from fault
 
 
-# --- options ---------------------------------------------------------------------------------------------------------
-
-
-def option(how: str, name: str, value: Any, rule: Rule) -> Any:
-    """Read the value of an option; it must keep the rule."""
+def option(how: str, name: str, value: object, rule: Rule) -> Any:
+    """Read the value of an option, from text if need be, and check it."""
     plain = value.item() if isinstance(value, np.generic) else value
     try:
         read = rule.read(plain) if isinstance(plain, str) else plain
@@ -84,8 +62,8 @@ def option(how: str, name: str, value: Any, rule: Rule) -> Any:
     return read
 
 
-def three_shares(how: str, value: Any) -> tuple[float, float, float]:
-    """Shares of train, valid and test; of two shares the second is that of test."""
+def three_shares(how: str, value: object) -> tuple[float, float, float]:
+    """Shares of the train, validation and test set; the second of two shares is for the test set."""
     train, *valid, test = option(how, "shares", numbers(value), _SHARES)
     return train, (valid[0] if valid else 0.0), test
 
