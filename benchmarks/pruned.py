@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 from _machine import load_split
 from _record import begin, write
+from corml.experiments.reproduce.rows import row
 from scipy.sparse import csr_array
 
 import corml
 from corml.experiments.reproduce.published import read_published
-from corml.experiments.reproduce.rows import row
 from corml.models.recommender import Recommender
 
 MODELS, SIZE, METRIC = ("ease", "slim"), 64, "ndcg@10"

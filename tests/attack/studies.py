@@ -1,4 +1,4 @@
-"""Folders of studies and journals of searches with damaged records, read, and gone on with."""
+"""Folders of studies and journals of searches with damaged records, read and resumed."""
 
 import json
 import shutil
@@ -33,45 +33,47 @@ def warm(valid: dict[str, Any], folder: Path) -> None:
     corml.tune("item-knn", valid["split"], journal=folder / "valid.journal", **SEARCH)
 
 
+def _damage(rng: np.random.Generator, path: Path) -> None:
+    """A file with other facts, or with other bytes."""
+    try:
+        facts = json.loads(path.read_text())
+    except ValueError:  # damaged already
+        return
+    if rng.random() < 0.7:
+        path.write_text(json.dumps(mutate.facts(rng, facts)))
+    else:
+        path.write_bytes(mutate.raw(rng, path.read_bytes(), most=2))
+
+
 def case(valid: dict[str, Any], rng: np.random.Generator, folder: Path) -> int:
-    """One damaged folder or journal, used."""
+    """One damaged study or journal, used."""
     if rng.random() < 0.3:
-        path = folder / "s.journal"
-        path.write_bytes(_journal(rng, (valid["folder"] / "valid.journal").read_bytes()))
+        path = shutil.copytree(valid["folder"] / "valid.journal", folder / "s.journal")
+        _damage(rng, mutate.choose(rng, sorted(path.rglob("*.json"))))
         print(corml.tune("item-knn", valid["split"], journal=path, **{**SEARCH, "trials": 4}))
         return 0
     path = shutil.copytree(valid["folder"] / "valid", folder / "study")
-    files = sorted(one for one in path.rglob("*") if one.suffix in (".json", ".journal"))
     for _ in range(int(rng.integers(1, 3))):
-        chosen = mutate.choose(rng, files)
-        if chosen.suffix == ".journal":
-            chosen.write_bytes(_journal(rng, chosen.read_bytes()))
-            break
-        elif rng.random() < 0.7:
-            chosen.write_text(json.dumps(mutate.facts(rng, json.loads(chosen.read_text()))))
-        else:
-            chosen.write_bytes(mutate.raw(rng, chosen.read_bytes(), most=2))
-            break
+        _damage(rng, mutate.choose(rng, sorted(path.rglob("*.json"))))
     if rng.random() < 0.3:
-        mutate.choose(rng, sorted((path / "cells").iterdir())).unlink()  # work that is left to do
+        mutate.choose(rng, sorted((path / "runs").iterdir())).unlink()  # work that is left to do
     _use(path, int(rng.integers(KINDS)), valid["split"])
     return 0
 
 
-def _journal(rng: np.random.Generator, data: bytes) -> bytes:
-    """A journal with one of its records changed, repeated or gone; or with other bytes."""
-    if rng.random() < 0.2:
-        return mutate.raw(rng, data, most=2)
-    lines = data.splitlines()
-    at = int(rng.integers(len(lines)))
-    kind = int(rng.integers(6))
-    if kind == 0:
-        del lines[at]
-    elif kind == 1:
-        lines.insert(int(rng.integers(len(lines))), lines[at])
-    else:
-        lines[at] = json.dumps(mutate.facts(rng, json.loads(lines[at]))).encode()
-    return b"\n".join(lines) + b"\n"
+def _use(path: Path, kind: int, split: Any) -> Any:
+    if kind == 1:
+        return program.corml("report", str(path), "--out", str(path / "page.html"))
+    if kind == 2:
+        return print(_compared(path, split))
+    study = corml.read_study(path)
+    print(study)
+    return study
+
+
+def _compared(path: Path, split: Any) -> Any:
+    """A study, made or gone on with."""
+    return corml.compare(["popularity", "item-knn"], split, folder=path, trials=2, **HOW)
 
 
 KINDS = 5
@@ -88,5 +90,5 @@ def _use(path: Path, kind: int, split: Any) -> Any:
 
 
 def _compared(path: Path, split: Any) -> Any:
-    """A study, made or gone on with."""
+    """A study, made or resumed."""
     return corml.compare(["popularity", "item-knn"], split, folder=path, trials=2, **HOW)

@@ -27,12 +27,12 @@ main({words!r})
 """
 COMMANDS = {
     "compare": (
-        ("corml.experiments.run", "run_cells"),
+        ("corml.experiments.run", "evaluate"),
         ["compare", "{r}", "--models", "popularity,item-knn", "-m", "ndcg@10", "--out", "out"],
         ["compare", "{r}", "--models", "ease", "-m", "ndcg@10", "--out", "out"],
     ),
     "reproduce": (
-        ("corml.experiments.reproduce.bench", "run_cells"),
+        ("corml.experiments.run", "evaluate"),
         ["reproduce", "table", "--quick", "--models", "popularity", "--out", "out"],
         ["reproduce", "table", "--quick", "--models", "item-knn", "--out", "out"],
     ),

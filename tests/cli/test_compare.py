@@ -35,14 +35,14 @@ def test_the_figures_are_those_of_evaluate(run, here, shop):
     compared = run("compare", shop / "ratings.csv", "--models", "popularity", "-m", "ndcg@10", "--json").json
     run("fit", shop / "ratings.csv", "--model", "popularity", "--split", "ratio", "-o", "m.corml")
     evaluated = run("evaluate", "m.corml", "-m", "ndcg@10", "--json").json
-    assert compared["entries"][0]["means"] == evaluated["metrics"]
-    assert compared["entries"][0]["intervals"]["ndcg@10"] == pytest.approx(evaluated["intervals"]["ndcg@10"], rel=1e-12)
+    assert compared["models"][0]["means"] == evaluated["metrics"]
+    assert compared["models"][0]["intervals"]["ndcg@10"] == pytest.approx(evaluated["intervals"]["ndcg@10"], rel=1e-12)
     assert compared["splits"][0]["fingerprint"] == evaluated["split"]
 
 
 @pytest.mark.parametrize(
     ("shape", "start"),
-    [("text", "model"), ("markdown", "| model"), ("latex", r"\begin{tabular}"), ("csv", "entry,"), ("json", "{")],
+    [("text", "model"), ("markdown", "| model"), ("latex", r"\begin{tabular}"), ("csv", "label,"), ("json", "{")],
 )
 def test_every_format_is_printed(run, here, shop, shape, start):
     assert run("compare", shop / "ratings.csv", *MODELS, "--format", shape).out.startswith(start)
@@ -52,7 +52,7 @@ def test_lists_of_another_program_take_part(run, here, shop):
     run("fit", shop / "ratings.csv", "--split", "ratio", "--no-refit", "--model", "ease", "-o", "m.corml")
     run("recommend", "m.corml", "--all", "--seen", "learned", "-k", "25", "--out", "lists.csv")
     outcome = run("compare", shop / "ratings.csv", *MODELS, "--lists", "theirs=lists.csv", "--json").json
-    means = {entry["label"]: entry["means"] for entry in outcome["entries"]}
+    means = {entry["label"]: entry["means"] for entry in outcome["models"]}
     assert means["theirs"] == means["ease"]
 
 
@@ -64,12 +64,12 @@ def test_ready_made_parts_and_several_splits(run, here, shop):
     files = ["--train", "train.csv", "--valid", "valid.csv", "--test", "test.csv"]
     parts = run("compare", *files, *MODELS, "--json").json
     seeds = run("compare", shop / "ratings.csv", *MODELS, "--split-set", "seed=3", "--json").json
-    assert parts["entries"][0]["means"] == pytest.approx(seeds["entries"][0]["means"])
+    assert parts["models"][0]["means"] == pytest.approx(seeds["models"][0]["means"])
     several = run(
         "compare", shop / "ratings.csv", *MODELS, "--split-set", "seed=3", "--split-seeds", "2", "--json"
     ).json
     assert [one["procedure"]["seed"] for one in several["splits"]] == [3, 4]
-    assert several["entries"][0]["runs"][0]["means"] == seeds["entries"][0]["means"]
+    assert several["models"][0]["runs"][0]["means"] == seeds["models"][0]["means"]
 
 
 def test_a_model_that_fails_is_named_with_exit_code_6_and_the_others_finish(run, here, shop, monkeypatch):
@@ -80,7 +80,7 @@ def test_a_model_that_fails_is_named_with_exit_code_6_and_the_others_finish(run,
     outcome = run("compare", shop / "ratings.csv", *MODELS, "--out", "study")
     assert outcome.code == 6
     assert (
-        "error[study]: 1 of 2 entries failed, the others are finished; ease: There was not enough memory" in outcome.err
+        "error[study]: 1 of 2 models failed, the others are finished; ease: There was not enough memory" in outcome.err
     )
     assert "popularity" in outcome.out
     monkeypatch.undo()
@@ -93,7 +93,7 @@ def test_a_model_that_fails_is_named_with_exit_code_6_and_the_others_finish(run,
     [
         (["--models", "corml,eese"], 2, "did you mean 'ease'"),
         (["--models", "ease:l3=1"], 2, "did you mean 'l2'"),
-        (["--models", ","], 2, "Nobody takes part"),
+        (["--models", ","], 2, "There is nothing to compare"),
         (["-m", "ndgc@10"], 2, "did you mean 'ndcg'"),
         (["--primary", "gini@10"], 2, "cannot decide which model is best"),
         (["--format", "html"], 2, "no format 'html'"),

@@ -15,7 +15,7 @@ def test_one_experiment_shows_a_table_and_writes_files(run, here):
     assert "four data sets" not in done.out
     assert "not published" not in done.out
     folder = here / "corml-reproduce-quick"
-    assert {"table.md", "table.csv", "table.json", "cells"} <= {path.name for path in folder.iterdir()}
+    assert {"table.md", "table.csv", "table.json", "runs"} <= {path.name for path in folder.iterdir()}
     again = run("reproduce", "table", "--quick", "--models", "popularity,item-knn", "--json")
     assert again.json == json.loads((folder / "table.json").read_text("utf-8"))
     assert again.json["provenance"]["command"].endswith("--models popularity,item-knn --json")
@@ -37,7 +37,7 @@ def test_mistakes_have_one_line(run, here, monkeypatch):
     assert run("reproduce", "table", "--data", "gowalla").code == 3
     nothing = run("reproduce", "all", "--data", "gowalla", "--models", "corml")
     assert nothing.code == 3
-    assert "not run: table: None of the data are at hand." in nothing.err
+    assert "not run: table: None of the data are available." in nothing.err
 
 
 def test_a_failed_fit_has_the_exit_code_of_studies(run, here, monkeypatch):
@@ -52,7 +52,14 @@ def test_a_failed_fit_has_the_exit_code_of_studies(run, here, monkeypatch):
     assert "1 fits failed" in done.err
 
 
-@pytest.mark.thorough
+def test_all_experiments_run_one_after_the_other(run, here):
+    done = run("reproduce", "all", "--quick", "--models", "popularity,corml-untouched", "--json")
+    assert done.code == 0
+    assert len(done.json) == 8
+    assert len(list((here / "corml-reproduce-quick").glob("*.svg"))) == 3 + 2 + 2 + 1
+
+
+@pytest.mark.slow
 def test_everything_quick_takes_less_than_three_minutes(run, here):
     begun = time.process_time()
     done = run("reproduce", "all", "--quick", "--json")

@@ -123,11 +123,11 @@ def test_a_search_on_weighted_data_is_written_and_read_by_every_command(run, eve
     assert a.fitted_.fingerprint == b.fitted_.fingerprint
     assert a.fitted_.source["options"] == b.fitted_.source["options"]
     compared = run("compare", "--settings", "best.toml", "--models", "popularity", "-m", "ndcg@10", "--json").json
-    label = compared["entries"][-1]["label"]
+    label = compared["models"][-1]["label"]
     assert label.startswith("item-knn")
     evaluated = run("evaluate", "a.corml", "--settings", "best.toml", "-m", "ndcg@10", "--json").json
     assert evaluated["split"] == compared["splits"][0]["fingerprint"]
-    means = {entry["label"]: entry["means"]["ndcg@10"] for entry in compared["entries"]}
+    means = {entry["label"]: entry["means"]["ndcg@10"] for entry in compared["models"]}
     assert evaluated["metrics"]["ndcg@10"] == means[label]
     again = run("tune", "--settings", "best.toml", "--search", "neighbours", "--trials", 2, "--json")
     assert again.json["model"] == "item-knn"
@@ -138,8 +138,8 @@ def test_the_model_of_a_settings_file_takes_part_once(run, events):
     (events / "same.toml").write_text('[data]\nsource = "e.csv"\n[model]\nname = "popularity"\n')
     data = [*ALL[:10], "--separator", ";", "--decimal", ",", "--time-format", "%d.%m.%Y", "--null-ids", "drop"]
     words = ["compare", "e.csv", *data, "--models", "popularity", "-m", "ndcg@10", "--json", "--settings"]
-    assert [entry["label"] for entry in run(*words, "s.toml").json["entries"]] == ["popularity", "ease:l2=9.0"]
-    assert [entry["label"] for entry in run(*words, "same.toml").json["entries"]] == ["popularity"]
+    assert [entry["label"] for entry in run(*words, "s.toml").json["models"]] == ["popularity", "ease:l2=9.0"]
+    assert [entry["label"] for entry in run(*words, "same.toml").json["models"]] == ["popularity"]
 
 
 def test_settings_of_the_model_are_fixed_in_a_search_unless_they_are_searched(run, shop, here):
@@ -256,9 +256,9 @@ def test_every_command_takes_a_split_file(run, here, split_file, words):
     evaluated = run("evaluate", "m.corml", *words, "-m", "ndcg@10", "--json").json
     compared = run("compare", *words, "--models", "ease", "-m", "ndcg@10", "--json").json
     assert evaluated["split"] == compared["splits"][0]["fingerprint"] == expected
-    assert evaluated["metrics"]["ndcg@10"] == compared["entries"][0]["means"]["ndcg@10"]
+    assert evaluated["metrics"]["ndcg@10"] == compared["models"][0]["means"]["ndcg@10"]
     tuned = run("tune", *words, "--model", "ease", "--trials", 2, "--out", "best.toml", "--json").json
-    assert tuned["scored on"] == "the valid part"
+    assert tuned["scored on"] == "the validation set"
     assert tomllib.loads((here / "best.toml").read_text())["split"] == {"how": "s.split"}
     assert run("fit", "--settings", "best.toml", "--out", "again.corml").code == 0
 

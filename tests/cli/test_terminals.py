@@ -79,7 +79,7 @@ def test_a_study_is_shown_escaped_and_its_json_reads_back_the_same(study, capsys
     say(study.to_json().rstrip())
     printed = capsys.readouterr().out
     assert not raw(printed + "".join(map(repr, [study, *study])) + str(study))
-    assert json.loads(printed)["entries"][0]["label"] == "a\xa0\x9b\u202e"
+    assert json.loads(printed)["models"][0]["label"] == "a\xa0\x9b\u202e"
 
 
 def test_an_error_has_no_control_in_a_traceback_of_python(tmp_path):

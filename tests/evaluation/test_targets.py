@@ -6,6 +6,7 @@ import pytest
 import corml
 from corml.errors import UsageError
 from corml.evaluation import evaluate_lists
+from corml.experiments.tuning.objective import validation_of
 
 TRAIN = [("a", "x", "view"), ("b", "y", "purchase"), ("c", "z", "view"), ("d", "w", "view"), ("d", "v", "purchase")]
 TEST = [
@@ -47,7 +48,7 @@ def test_evaluate_and_compare_judge_alike_and_name_the_targets(split):
     assert result.record()["procedure"]["targets"] == ["purchase"]
     study = corml.compare(["popularity"], split, metrics=["ndcg@2"], primary="ndcg@2", targets="purchase")
     assert study["popularity"].means["ndcg@2"] == pytest.approx(result.means["ndcg@2"])
-    assert study.splits[0]["procedure"]["targets"] == ["purchase"]
+    assert study.splits[0].procedure["targets"] == ["purchase"]
 
 
 def test_a_split_file_keeps_what_it_judges(split, tmp_path):
@@ -71,7 +72,7 @@ def test_event_types_that_nobody_has_are_refused(split, targets):
 
 def test_tuning_on_the_valid_part_judges_the_same_and_folds_refuse(split):
     parts = corml.splits.ready_made(load(TRAIN), load(TEST), load([("b", "z", "purchase")])).judging("purchase")
-    (one,) = corml.experiments.tuning.parts.parts_of(parts).splits
+    (one,) = validation_of(parts).splits
     assert one.targets == ("purchase",)
     with pytest.raises(UsageError, match="Folds count all held-out pairs"):
-        corml.experiments.tuning.parts.parts_of(parts, 2)
+        validation_of(parts, 2)

@@ -33,13 +33,13 @@ def test_figures_are_those_of_evaluate(study, split):
 def test_seeds_are_averaged_user_by_user_and_their_spread_is_told_apart(study, split, kinds):
     entry = study["dice"]
     alone = [corml.evaluate(kinds["dice"](seed=seed).fit(split.train), split, METRICS) for seed in range(3)]
-    assert [cell.seed for cell in entry.cells] == [0, 1, 2]
+    assert [cell.seed for cell in entry.runs] == [0, 1, 2]
     expected = np.mean([result.per_user["ndcg@10"] for result in alone], axis=0)
     np.testing.assert_allclose(entry.per_user["ndcg@10"], expected)
     assert entry.means["coverage@10"] == pytest.approx(np.mean([result["coverage@10"] for result in alone]))
     assert entry.run_deviation["ndcg@10"] == pytest.approx(np.std([r["ndcg@10"] for r in alone], ddof=1))
     assert study["ease"].run_deviation == {}
-    assert len(study["ease"].cells) == 1
+    assert len(study["ease"].runs) == 1
 
 
 def test_everyone_is_tested_against_the_best_over_the_same_users(study):
@@ -82,14 +82,14 @@ def test_a_study_in_which_everyone_fails_says_so(split, kinds, tmp_path):
         study.save(tmp_path / f"a.{ending}")
         assert "broken" in (tmp_path / f"a.{ending}").read_text("utf-8")
     assert "broken" in study._repr_html_()
-    assert repr(study) == "Study(1 entries, 0 users)"
+    assert repr(study) == "Study(1 models, 0 users)"
 
 
 def test_a_baseline_takes_the_place_of_the_best(split, kinds):
     study = corml.compare(["ease", "popularity"], split, metrics="ndcg@10", baseline="popularity")
     assert study.reference == "popularity"
     assert set(study.comparisons) == {"ease"}
-    with pytest.raises(UsageError, match="baseline 'popular' does not take part; did you mean 'popularity'"):
+    with pytest.raises(UsageError, match="baseline 'popular' is not among the models; did you mean 'popularity'"):
         corml.compare(["ease", "popularity"], split, baseline="popular")
 
 
@@ -117,7 +117,7 @@ def test_several_splits_are_averaged_and_lists_belong_to_one(data, tmp_path):
     expected = [np.mean([one[user] for one in values]) for user in study.users]
     np.testing.assert_allclose(entry.per_user["ndcg@10"], expected)
     (tmp_path / "a.csv").write_text("user,item\n1,2\n")
-    with pytest.raises(UsageError, match="Lists are made for one split"):
+    with pytest.raises(UsageError, match="Lists belong to one split"):
         corml.compare(["popularity", f"a={tmp_path}/a.csv"], splits)
     with pytest.raises(UsageError, match="Two of the splits are the same"):
         corml.compare(["popularity"], [splits[0], splits[0]])
@@ -125,8 +125,8 @@ def test_several_splits_are_averaged_and_lists_belong_to_one(data, tmp_path):
 
 def test_interactions_are_split_by_ratio(data):
     study = corml.compare("popularity", data, metrics="ndcg@10")
-    assert study.splits[0]["fingerprint"] == corml.split(data).fingerprint
-    assert study.splits[0]["procedure"]["name"] == "ratio"
+    assert study.splits[0].fingerprint == corml.split(data).fingerprint
+    assert study.splits[0].procedure["name"] == "ratio"
     assert study.comparisons == {}
     assert study.runner_up is None
 
@@ -162,7 +162,7 @@ def test_the_primary_metric_is_measured_even_if_it_is_not_listed(split):
 def figures(study):
     """Everything that is not about cost or time."""
     record = study.record()
-    return [{**entry, "cost": None} for entry in record["entries"]], record["best"], record["tests"], record["users"]
+    return [{**entry, "cost": None} for entry in record["models"]], record["best"], record["tests"], record["users"]
 
 
 def test_a_finished_cell_is_not_run_again_and_gives_the_same_numbers(split, kinds, tmp_path):
@@ -181,7 +181,7 @@ def test_a_finished_cell_is_not_run_again_and_gives_the_same_numbers(split, kind
 
 def test_every_users_values_are_in_the_files(split, tmp_path):
     study = corml.compare(["popularity"], split, metrics=METRICS, folder=tmp_path, command="corml compare …")
-    (path,) = (tmp_path / "cells").iterdir()
+    (path,) = (tmp_path / "runs").iterdir()
     cell = json.loads(path.read_text("utf-8"))
     assert cell["per_user"]["ndcg@10"] == study["popularity"].per_user["ndcg@10"].tolist()
     assert cell["users"] == list(study.users)
@@ -219,26 +219,26 @@ def test_other_settings_metrics_and_lists_are_other_cells(split, tmp_path):
     ):
         corml.compare(models, split, metrics=metrics, folder=tmp_path / "study")
         count += len(models)
-        assert len(list((tmp_path / "study/cells").iterdir())) == count
+        assert len(list((tmp_path / "study/runs").iterdir())) == count
     (tmp_path / "a.csv").write_text("user,item\nu1,i2\n")
     corml.compare([theirs], split, metrics="ndcg@10", folder=tmp_path / "study")
-    assert len(list((tmp_path / "study/cells").iterdir())) == count + 1
+    assert len(list((tmp_path / "study/runs").iterdir())) == count + 1
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"format": 99}', b"\xff"])
 def test_a_damaged_cell_is_named_and_never_taken_for_a_result(split, tmp_path, content):
     corml.compare("popularity", split, folder=tmp_path)
-    (path,) = (tmp_path / "cells").iterdir()
+    (path,) = (tmp_path / "runs").iterdir()
     path.write_bytes(content)
-    with pytest.raises(DataError, match=r"is not a cell of a study: delete it"):
+    with pytest.raises(DataError, match=r"is damaged: delete it"):
         corml.compare("popularity", split, folder=tmp_path)
 
 
 def test_a_cell_under_a_false_name_is_refused(split, tmp_path):
     corml.compare(["popularity", "ease"], split, folder=tmp_path)
-    one, other = sorted((tmp_path / "cells").iterdir())
+    one, other = sorted((tmp_path / "runs").iterdir())
     one.write_bytes(other.read_bytes())
-    with pytest.raises(DataError, match="another cell under a false name"):
+    with pytest.raises(DataError, match="is damaged: delete it"):
         corml.compare(["popularity", "ease"], split, folder=tmp_path)
 
 
@@ -258,7 +258,7 @@ def test_a_folder_that_is_no_study_is_named(split, tmp_path):
 
 def test_what_is_not_finished_is_said(split, tmp_path):
     corml.compare(["popularity", "ease"], split, folder=tmp_path)
-    next((tmp_path / "cells").glob("ease-*")).unlink()
+    next((tmp_path / "runs").glob("ease-*")).unlink()
     study = corml.read_study(tmp_path)
     assert study["popularity"].done
     assert "not finished" in study["ease"].error
@@ -266,5 +266,5 @@ def test_what_is_not_finished_is_said(split, tmp_path):
 
 def test_warnings_of_a_fit_are_kept_with_its_cell(split, tmp_path):
     study = corml.compare([corml.CoRML(rank=4, max_steps=1)], split, metrics="ndcg@10", folder=tmp_path)
-    assert any("ConvergenceWarning" in note for note in study.entries[0].notes)
+    assert any("ConvergenceWarning" in note for note in study.models[0].notes)
     assert "ConvergenceWarning" in corml.read_study(tmp_path).to_text()

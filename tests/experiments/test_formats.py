@@ -25,16 +25,16 @@ def study(split, kinds):
 def test_the_frame_has_a_row_for_each_entry_and_metric(study):
     frame = study.to_frame()
     assert len(frame) == len(study) * 3
-    row = frame.row(by_predicate=(polars.col("entry") == "dice") & (polars.col("metric") == "ndcg@10"), named=True)
+    row = frame.row(by_predicate=(polars.col("label") == "dice") & (polars.col("metric") == "ndcg@10"), named=True)
     one = study.comparisons["dice"]["ndcg@10"]
     assert row["mean"] == study["dice"].means["ndcg@10"]
     assert (row["low"], row["high"]) == study["dice"].intervals["ndcg@10"]
     assert row["reference"] == study.reference
     assert (row["p_wilcoxon"], row["holm_permutation"]) == (one.tests.wilcoxon, one.holm.permutation)
     assert (row["d_z"], row["runs"]) == (one.effect.d_z, 2)
-    best = frame.filter((polars.col("entry") == study.reference) & (polars.col("metric") == "ndcg@10"))
+    best = frame.filter((polars.col("label") == study.reference) & (polars.col("metric") == "ndcg@10"))
     assert best["difference"].to_list() == [None]
-    failed = frame.filter(polars.col("entry") == "broken")
+    failed = frame.filter(polars.col("label") == "broken")
     assert failed["mean"].null_count() == 3
     assert failed["error"][0].startswith("RuntimeError")
 
@@ -48,12 +48,12 @@ def test_csv_is_the_frame(study, tmp_path):
 
 def test_labels_with_controls_read_back_from_csv(study, tmp_path):
     odd = ["\x1b[2J", "\r", "\r\n", 'a"b,c', "\x00", "\x85\u2028\u202e", "\x0b\x1c", ""]
-    entries = [replace(entry, label=label) for entry, label in zip(study.entries * 2, odd, strict=True)]
-    replace(study, entries=tuple(entries)).save(tmp_path / "a.csv")
+    entries = [replace(entry, label=label) for entry, label in zip(study.models * 2, odd, strict=True)]
+    replace(study, models=tuple(entries)).save(tmp_path / "a.csv")
     with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
-        assert {row["entry"] for row in csv.DictReader(file)} == set(odd)
+        assert {row["label"] for row in csv.DictReader(file)} == set(odd)
     read = polars.read_csv(tmp_path / "a.csv", infer_schema=False)
-    assert set(read["entry"]) == set(odd)
+    assert set(read["label"]) == set(odd)
 
 
 def test_json_holds_everything_but_the_users_values(study, tmp_path):
@@ -62,7 +62,7 @@ def test_json_holds_everything_but_the_users_values(study, tmp_path):
     assert record["primary"] == "ndcg@10"
     assert record["best"] == study.best.label
     assert record["tests"]["family"] == study.family
-    entry = next(entry for entry in record["entries"] if entry["label"] == "dice")
+    entry = next(entry for entry in record["models"] if entry["label"] == "dice")
     assert entry["means"] == dict(study["dice"].means)
     assert [run["seed"] for run in entry["runs"]] == [0, 1]
     assert entry["comparisons"]["ndcg@10"]["p_t"] == study.comparisons["dice"]["ndcg@10"].tests.t
@@ -95,9 +95,9 @@ def test_in_short_there_are_scores_and_who_is_best_and_no_tests(study):
 def test_what_is_true_of_several_entries_is_said_once(study):
     entries = [entry for entry in study if entry.done]
     cells = [
-        replace(entry.cells[0], warnings=("slow", *(["own"] if at == 0 else []))) for at, entry in enumerate(entries)
+        replace(entry.runs[0], warnings=("slow", *(["own"] if at == 0 else []))) for at, entry in enumerate(entries)
     ]
-    noted = replace(study, entries=tuple(replace(one, cells=(cell,)) for one, cell in zip(entries, cells, strict=True)))
+    noted = replace(study, models=tuple(replace(one, runs=(cell,)) for one, cell in zip(entries, cells, strict=True)))
     for text in (noted.brief(), noted.to_text()):
         assert text.count("slow") == 1
         assert "all models: slow" in text
@@ -130,7 +130,7 @@ def test_every_ending_has_a_format_and_others_are_refused(study, tmp_path):
     for name, start in (("a.txt", "model"), ("a.md", "| model"), ("a.tex", r"\begin"), ("A.JSON", "{")):
         study.save(tmp_path / name)
         assert (tmp_path / name).read_text("utf-8").startswith(start)
-    with pytest.raises(UsageError, match=r"must end in \.txt, \.md, \.tex, \.csv, \.json"):
+    with pytest.raises(UsageError, match=r"its name must end in \.txt, \.md, \.tex, \.csv, \.json"):
         study.save(tmp_path / "a.xls")
     with pytest.raises(UsageError, match="no format 'latx'; did you mean 'latex'"):
         study.write("latx")
@@ -138,9 +138,9 @@ def test_every_ending_has_a_format_and_others_are_refused(study, tmp_path):
 
 def test_entries_are_found_by_their_label(study):
     assert study["dice"].label == "dice"
-    assert repr(study).startswith("Study(4 entries")
+    assert repr(study).startswith("Study(4 models")
     assert "runs" in repr(study["dice"])
-    with pytest.raises(UsageError, match="No entry is called 'dise'; did you mean 'dice'"):
+    with pytest.raises(UsageError, match="No model is called 'dise'; did you mean 'dice'"):
         study["dise"]
 
 

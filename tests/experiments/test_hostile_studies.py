@@ -53,8 +53,8 @@ def test_an_unchanged_study_is_read_so_that_the_others_mean_something(study):
     [
         (("design", "trials"), {}), (("design", "seconds"), "long"), (("design", "metrics"), [1]),
         (("design", "metrics"), []), (("design", "primary"), "ndcg"), (("design", "confidence"), 2), (("design",), 1),
-        (("entries",), {}), (("entries", 0, "label"), None), (("entries", 0, "settings"), 3),
-        (("entries", 0, "cells"), ["../../x"]), (("entries", 0, "cells"), []), (("entries", 0, "label"), "item-knn"),
+        (("models",), {}), (("models", 0, "label"), None), (("models", 0, "settings"), 3),
+        (("models", 0, "runs"), ["../../x"]), (("models", 0, "runs"), []), (("models", 0, "label"), "item-knn"),
         (("splits",), 5), (("splits", 0, "procedure"), "ratio"), (("splits", 0, "fingerprint"), []),
         (("provenance",), []), (("provenance", "environment"), DEEP),
     ],
@@ -77,7 +77,7 @@ def test_a_plan_of_another_form_is_refused(study, place, value):
     ids=str,
 )  # fmt: skip
 def test_a_cell_of_another_form_is_refused(study, place, value):
-    cell = min((study / "cells").glob("*.json"))
+    cell = min((study / "runs").glob("*.json"))
     changed(cell, *place, value=value)
     with pytest.raises(DataError, match=r"run again|run the study again"):
         str(corml.read_study(study))
@@ -103,21 +103,18 @@ def test_a_plan_of_another_form_is_not_gone_on_with(study, place, value):
 
 
 def test_a_finished_cell_without_a_metric_of_its_study_is_named(study):
-    cell = min((study / "cells").glob("*.json"))
+    cell = min((study / "runs").glob("*.json"))
     changed(cell, "means", value={"recall@5": 1.0})
-    with pytest.raises(DataError, match=f"The cell {cell.stem} of the study lacks a metric: delete it, and run again"):
+    with pytest.raises(DataError, match=f"{cell.name}' is damaged: delete it, and run again"):
         again(study)
 
 
-@pytest.mark.parametrize(
-    ("fact", "value"), [("settings", 7), ("settings", None), ("trials", "x"), ("seconds", {}), ("seconds", None)]
-)
-def test_an_outcome_of_a_search_of_another_form_is_not_used(study, fact, value):
+@pytest.mark.parametrize(("fact", "value"), [("settings", 7), ("seconds", {}), ("score", None), ("state", "odd")])
+def test_a_search_with_a_damaged_trial_is_not_used(study, fact, value):
     again(study, trials=2)
-    (outcome,) = (study / "tuning").glob("*.json")
-    changed(outcome, fact, value=value)
-    for cell in (study / "cells").glob("*tuned*.json"):
-        cell.unlink()
+    changed(next((study / "searches").glob("*/runs/trial-0001.json")), fact, value=value)
+    for run in (study / "runs").glob("*tuned*.json"):
+        run.unlink()
     assert "is damaged: delete it, and run again" in str(again(study, trials=2))
 
 

@@ -33,13 +33,14 @@ def test_trials_and_processor_seconds_are_those_of_the_search(study):
 
 def test_the_search_is_made_once_and_kept(study, split, kinds):
     before, folder = study
-    (kept,) = (folder / "tuning").glob("*.json")
-    content = kept.read_bytes()
-    for path in (folder / "cells").glob("dial-tuned-*"):
+    (search,) = (folder / "searches").iterdir()
+    content = {path: path.read_bytes() for path in search.rglob("*.json")}
+    assert len(content) == 8 + 1
+    for path in (folder / "runs").glob("dial-tuned-*"):
         path.unlink()
     models = [kinds["dial"](), "popularity"]
     again = corml.compare(models, split, metrics="ndcg@10", trials=8, seeds=2, folder=folder)
-    assert kept.read_bytes() == content
+    assert {path: path.read_bytes() for path in search.rglob("*.json")} == content
     assert again["dial (tuned)"].means == before["dial (tuned)"].means
 
 
@@ -58,7 +59,7 @@ def test_seconds_alone_are_a_budget_too(split, kinds):
     study = corml.compare([kinds["dial"]()], split, metrics="ndcg@10", seconds=0.05)
     cost = study["dial (tuned)"].cost
     assert cost.tuning_processor >= 0.05  # the trial that passes the limit is finished
-    assert "at most 0.05 processor seconds for every model" in study.to_text()
+    assert "at most 0.05 CPU seconds for every model" in study.to_text()
 
 
 def test_without_optuna_a_sentence_says_so_before_anything_is_fitted(split, kinds, monkeypatch):

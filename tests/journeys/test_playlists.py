@@ -62,7 +62,7 @@ def test_playlists_in_json_lines_are_continued_from_hits_to_finds(shop, playlist
 
     # a dial from hits to finds, which is better than hits alone
     study = ["compare", "playlists.jsonl", *READING, "--models", "corml,item-knn,popularity", "-m", "ndcg@10", "--json"]
-    means = {entry["label"]: entry["means"]["ndcg@10"] for entry in shell.corml(*study).json["entries"]}
+    means = {entry["label"]: entry["means"]["ndcg@10"] for entry in shell.corml(*study).json["models"]}
     assert means["corml"] > 1.2 * means["popularity"]
     shell.corml("fit", "playlists.jsonl", *READING, "--model", "corml-dial", "--split", "ratio", "--out", "p.corml")
     users = old.group_by("track").len()

@@ -106,7 +106,7 @@ def test_a_researcher_compares_an_own_model_with_another_program_and_gets_a_tabl
     study = ["compare", "events.csv", *reading, "--split", "paper.split", "--models", "ease,my-votes:sharpness=0.8"]
     study += ["--models", "popularity", "--lists", "their_run=theirs.run.gz", "-m", ",".join(METRICS), "--out", "study"]
     result = lab.corml(*study, "--baseline", "ease", "--json").json
-    means = {entry["label"]: entry["means"] for entry in result["entries"]}
+    means = {entry["label"]: entry["means"] for entry in result["models"]}
     for label, values in means.items():
         assert values["hits_only@10"] == pytest.approx(values["precision@10"], rel=1e-9), label
     assert any(label.startswith("my-votes") for label in means)

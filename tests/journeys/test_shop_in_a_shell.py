@@ -87,7 +87,7 @@ def the_best_settings_are_found(shell):
     study = ["compare", "shop.split", "--models", "corml,ease,item-knn,popularity", "-m", METRICS, "--out", "study"]
     table = shell.corml(*study).out
     results = json.loads((shell / "study/results.json").read_text())
-    means = {entry["label"]: entry["means"] for entry in results["entries"]}
+    means = {entry["label"]: entry["means"] for entry in results["models"]}
     assert results["best"] == max(means, key=lambda label: means[label]["ndcg@10"]) != "popularity"
     for row in csv.DictReader((shell / "study/results.csv").read_text().splitlines()):
         assert float(row["mean"]) == means[row["entry"]][row["metric"]]
@@ -95,7 +95,7 @@ def the_best_settings_are_found(shell):
         (line,) = (line for line in table.splitlines() if line.startswith(f"{label} ") and "±" in line)
         assert f"{values['ndcg@10']:.4f}" in line
     again = shell.corml(*study, "--json").json
-    assert [entry["means"] for entry in again["entries"]] == [entry["means"] for entry in results["entries"]]
+    assert [entry["means"] for entry in again["models"]] == [entry["means"] for entry in results["models"]]
     bought = shell.corml("compare", "shop.split", "--models", "corml", "--targets", "purchase", "--json").json
     assert 0 < bought["users"] < results["users"]
 
@@ -131,7 +131,7 @@ def reports_show_the_same_figures(shell, measured):
     results = json.loads((shell / "study/results.json").read_text())
     shell.corml("report", "study", "--out", "study.html", warns=LEFT_OUT)
     page = (shell / "study.html").read_text()
-    for entry in results["entries"]:
+    for entry in results["models"]:
         assert entry["label"] in page
         assert f"{entry['means']['ndcg@10']:.4g}" in page
 

@@ -18,7 +18,7 @@ import pytest
 pytest.importorskip("optuna")
 
 KILLS = int(os.environ.get("CORML_KILLS", "20"))
-CELLS = 6  # corml, ease and item-knn, each with its defaults and tuned
+RUNS = 6  # corml, ease and item-knn, each with its defaults and tuned
 
 # Imports everything once, then forks a child for each folder it is told: the child runs a study there.
 WORKER = """
@@ -75,8 +75,8 @@ class Worker:
         self.busy, self.child = True, self._number("began")
         return self
 
-    def cells_run(self):
-        """Wait for the end; how many cells this process ran."""
+    def runs_made(self):
+        """Wait for the end; how many runs this process made."""
         self.busy = False
         return self._number("ran")
 
@@ -97,18 +97,18 @@ def figures(folder):
     """All numbers that do not depend on the clock, from the files alone."""
     import corml
 
-    entries = corml.read_study(folder).record()["entries"]
+    entries = corml.read_study(folder).record()["models"]
     return json.dumps([{**entry, "cost": entry["cost"]["trials"]} for entry in entries], sort_keys=True)
 
 
 def finished(folder):
-    return {path.name: path.read_bytes() for path in (folder / "cells").glob("*.json")}
+    return {path.name: path.read_bytes() for path in (folder / "runs").glob("*.json")}
 
 
 def test_after_any_kill_a_study_goes_on_to_the_same_numbers(tmp_path, start):
-    assert start(tmp_path / "whole").cells_run() == CELLS
+    assert start(tmp_path / "whole").runs_made() == RUNS
     begun = time.monotonic()
-    assert start(tmp_path / "warm").cells_run() == CELLS
+    assert start(tmp_path / "warm").runs_made() == RUNS
     longest = time.monotonic() - begun
     expected, moments, landed = figures(tmp_path / "whole"), random.Random(2026), 0
     assert figures(tmp_path / "warm") == expected
@@ -120,13 +120,13 @@ def test_after_any_kill_a_study_goes_on_to_the_same_numbers(tmp_path, start):
         study.kill()
         after = finished(folder)
         assert before.items() <= after.items()  # what is finished stays as it is
-        landed += 0 < len(after) < CELLS
-        if len(after) == CELLS:
-            assert start(folder).cells_run() == 0
+        landed += 0 < len(after) < RUNS
+        if len(after) == RUNS:
+            assert start(folder).runs_made() == 0
             assert figures(folder) == expected
             shutil.rmtree(folder)
-    left = CELLS - len(finished(folder))
-    assert start(folder).cells_run() == left
+    left = RUNS - len(finished(folder))
+    assert start(folder).runs_made() == left
     assert figures(folder) == expected
     print(f"{landed} of {KILLS} kills landed between the first cell and the last")
     assert landed  # or the test would say nothing
@@ -134,8 +134,8 @@ def test_after_any_kill_a_study_goes_on_to_the_same_numbers(tmp_path, start):
 
 def test_two_processes_in_one_folder_leave_one_whole_study(tmp_path, start):
     """The second is refused or, where it comes so late that the first is through, finds all done."""
-    assert start(tmp_path / "alone").cells_run() == CELLS
+    assert start(tmp_path / "alone").runs_made() == RUNS
     studies = [start(tmp_path / "shared") for _ in range(2)]
-    assert sorted(study.cells_run() for study in studies) == [0, CELLS]
+    assert sorted(study.runs_made() for study in studies) == [0, RUNS]
     assert figures(tmp_path / "shared") == figures(tmp_path / "alone")
     assert not [path for path in (tmp_path / "shared").rglob("*.tmp")]

@@ -94,7 +94,7 @@ def test_settings_command_and_design_are_in_the_appendix(study):
         "Settings of ease",
         "primary metric",
         "ndcg@10",
-        study.splits[0]["fingerprint"][:16],
+        study.splits[0].fingerprint[:16],
     ):
         assert expected in text
 

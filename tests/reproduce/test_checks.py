@@ -2,7 +2,7 @@
 
 import pytest
 
-from corml.experiments.reproduce.checks import Series, checked
+from corml.experiments.reproduce.figure import Series, checked
 
 RISES = ((-0.2, 0.4), (0.0, 0.5), (0.2, 0.45))
 FALLS = ((-0.2, 0.6), (0.0, 0.5), (0.2, 0.45))
@@ -19,25 +19,25 @@ def claim(kind, **more):
 def test_a_curve_falls_only_if_it_never_rises():
     (check,) = checked([claim("falls")], "gowalla", [series(FALLS)], "t")
     assert check.holds
-    assert check.found == "0.6000 to 0.4500"
+    assert check.measured == "0.6000 to 0.4500"
     (check,) = checked([claim("falls")], "gowalla", [series(RISES)], "t")
     assert not check.holds
-    assert "rises from t = -0.2 to 0" in check.found
-    assert check.sentence().startswith("does not hold: so it is (gowalla, CoRML, ndcg@10)")
+    assert "rises from t = -0.2 to 0" in check.measured
+    assert check.line().startswith("does not hold: so it is (gowalla, CoRML, ndcg@10)")
 
 
 @pytest.mark.parametrize(("between", "holds"), [([0.0, 0.0], True), ([-0.1, 0.1], True), ([0.1, 0.2], False)])
 def test_a_peak_lies_between_the_ends_or_not(between, holds):
     (check,) = checked([claim("peak", between=between)], "gowalla", [series(RISES)], "t")
     assert check.holds is holds
-    assert check.found == "best at t = 0"
+    assert check.measured == "best at t = 0"
 
 
 def test_peaks_fall_along_the_second_setting():
     early, late = ((0.1, 0.5), (1.0, 0.4)), ((0.1, 0.4), (1.0, 0.5))
     (check,) = checked([claim("peaks fall")], "gowalla", [series(late, by=0.0), series(early, by=1.0)], "ε")
     assert check.holds
-    assert check.found == "best at ε = 1 for t_u = 0, ε = 0.1 for t_u = 1"
+    assert check.measured == "best at ε = 1 for t_u = 0, ε = 0.1 for t_u = 1"
     (check,) = checked([claim("peaks fall")], "gowalla", [series(early, by=0.0), series(late, by=1.0)], "ε")
     assert not check.holds
     (check,) = checked([claim("peaks fall")], "gowalla", [series(late, by=0.0), series(late, by=1.0)], "ε")

@@ -1,5 +1,6 @@
 """The experiments on small data: figures, verdicts, stars, what is missing, and going on after a stop."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -10,13 +11,12 @@ from scipy import stats
 import corml
 from corml._runtime.settings import values_of
 from corml.errors import DataError, UsageError
-from corml.experiments.reproduce import EXPERIMENTS, ablation, board, figure, reproduce, speed, table
+from corml.experiments.reproduce import EXPERIMENTS, reproduce, table
 from corml.experiments.reproduce import request as request_file
-from corml.experiments.reproduce.data import _shares, valid
-from corml.experiments.reproduce.files import write
+from corml.experiments.reproduce.data import shares
 from corml.experiments.reproduce.published import read_published
-from corml.experiments.reproduce.rows import row as row_of
-from corml.experiments.run_cell import Runner
+from corml.experiments.run import Runner
+from corml.splits import Split
 from support import random_interactions
 
 FAST = ["popularity", "item-knn"]
@@ -26,9 +26,19 @@ FAST = ["popularity", "item-knn"]
 def small(monkeypatch):
     """Every experiment of the paper's data runs on a small split."""
     parts = corml.split(random_interactions(3, 60, 30, 9), "ratio", seed=1)
-    for module in (table, figure, speed, ablation):
-        monkeypatch.setattr(module, "paper_split", lambda published, name: parts)
-        monkeypatch.setattr(module, "missing", lambda published, name: "" if name != "ml-20m" else "ML-20M: fetch it.")
+    only_valid = Split(train=parts.train, test=parts.valid, procedure={**parts.procedure, "part": "valid"})
+    for name, experiment in EXPERIMENTS.items():
+        if name not in ("leaderboard", "strong"):
+            given = only_valid if name == "ablation" else parts
+            monkeypatch.setitem(
+                EXPERIMENTS,
+                name,
+                replace(
+                    experiment,
+                    split=lambda published, data, given=given: given,
+                    missing=lambda published, data: "" if data != "ml-20m" else "ML-20M: fetch it.",
+                ),
+            )
     return parts
 
 
@@ -74,8 +84,8 @@ def test_the_table_has_the_paper_beside_ours(small):
     assert one["ours"] == pytest.approx(corml.evaluate(model, small, ["ndcg@10"])["ndcg@10"])
     assert one["difference"] == pytest.approx(one["ours"] / 0.1268 - 1)
     assert rows["corml-untouched", "mrr@20"]["paper"] == 0.2558
-    assert outcome.missing == ("ML-20M: fetch it.",)
-    assert "Not at hand: ML-20M: fetch it." in outcome.to_text()
+    assert outcome.missing == ["ML-20M: fetch it."]
+    assert "Not available: ML-20M: fetch it." in outcome.to_text()
     assert outcome.data["gowalla"] == {"train": small.train.fingerprint, "split": small.fingerprint}
 
 
@@ -91,7 +101,8 @@ def test_corml_stands_in_the_table_with_the_papers_settings_untouched_and_tuned(
     assert (used["corml-fixed-steps"]["tol"], used["corml-fixed-steps"]["max_steps"]) == (0.0, 50)
     assert (used["corml-paper"]["mix"], used["corml-paper"]["ridge"]) == (0.8, 0.0)
     assert used["corml-tuned"]["user_balance"] == 0.15
-    monkeypatch.setattr(table, "missing", lambda published, name: "")  # a set that nobody searched on
+    everything = replace(EXPERIMENTS["table"], missing=lambda published, name: "")  # a set that nobody searched on
+    monkeypatch.setitem(EXPERIMENTS, "table", everything)
     no_search = reproduce("table", data=["ml-20m"], models=["corml-tuned", "popularity"])
     assert {row["model"] for row in no_search.rows} == {"popularity"}
 
@@ -143,7 +154,7 @@ def test_a_model_that_fails_is_named_and_the_others_finish(small, monkeypatch):
 
     monkeypatch.setattr(corml.Popularity, "fit", broken)
     outcome = reproduce("table", data=["gowalla"], models=FAST)
-    assert outcome.failed == ("gowalla, popularity: RuntimeError: 'boom'",)
+    assert outcome.failed == ["gowalla, popularity: RuntimeError: 'boom'"]
     verdicts = {row["model"]: row["verdict"] for row in outcome.rows}
     assert verdicts == {"popularity": "failed", "item-knn": "not published"}
 
@@ -153,11 +164,11 @@ def test_gradient_models_are_left_out_without_pytorch_and_named(small, fits, mon
     outcome = reproduce("speed", data=["gowalla"])
     assert {"simgcl", "recvae", "dpcml"} & set(fits) == set()
     assert {"slim", "ease", "gf-cf", "corml-untouched"} <= set(fits)
-    assert outcome.failed == ()
+    assert outcome.failed == []
     assert "Not run without PyTorch (pip install 'corml[neural]'): dpcml, recvae, simgcl." in outcome.notes
     beside = reproduce("novelty", data=["gowalla"])
     assert {row["model"] for row in beside.rows} == {"corml-paper", "corml-unadapted", "gf-cf"}
-    assert beside.notes == ("Not run without PyTorch (pip install 'corml[neural]'): recvae, simgcl.",)
+    assert beside.notes == ["Not run without PyTorch (pip install 'corml[neural]'): recvae, simgcl."]
 
 
 # --- going on --------------------------------------------------------------------------------------------------------
@@ -198,7 +209,7 @@ def test_times_are_those_of_the_fits_of_the_table(small, fits, tmp_path):
     rows = {row["model"]: row for row in outcome.rows}
     assert rows["gf-cf"]["paper, ML-20M"] == "a few tens of seconds"
     assert all(row["processor seconds"] > 0 for row in rows.values())
-    assert outcome.panels[0].bars
+    assert 'class="bar' in outcome.charts["speed-gowalla"].body or outcome.charts
 
 
 # --- figures ---------------------------------------------------------------------------------------------------------
@@ -206,14 +217,15 @@ def test_times_are_those_of_the_fits_of_the_table(small, fits, tmp_path):
 
 def test_a_figure_has_a_curve_over_the_papers_values(small):
     outcome = reproduce("novelty", data=["gowalla"], models=["corml-untouched", "gf-cf"])
-    assert [panel.y for panel in outcome.panels] == ["ndcg@10", "mrr@10", "novelty@10"]
-    curve, beside = outcome.panels[0].curves
-    assert [x for x, _ in curve.points] == [-0.2, -0.15, -0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2]
+    assert list(outcome.charts) == [f"novelty-gowalla-{metric}-10" for metric in ("ndcg", "mrr", "novelty")]
+    curve = [row for row in outcome.rows if row["metric"] == "ndcg@10" and "item_norm" in row]
+    assert [row["item_norm"] for row in curve] == [-0.2, -0.15, -0.1, -0.05, 0.0, 0.05, 0.1, 0.15, 0.2]
     model = corml.CoRML(item_norm=-0.2).fit(small.train)
-    assert curve.points[0][1] == pytest.approx(corml.evaluate(model, small, ["ndcg@10"])["ndcg@10"])
-    assert beside.name == "GF-CF"
-    assert outcome.panels[0].reference == (0.1383, "CoRML in the paper's table")
-    assert outcome.panels[2].reference is None  # the table has no novelty
+    assert curve[0]["ours"] == pytest.approx(corml.evaluate(model, small, ["ndcg@10"])["ndcg@10"])
+    drawn = [chart.description for chart in outcome.charts.values()]
+    assert "GF-CF" in drawn[0]
+    assert "CoRML in the paper" in outcome.charts["novelty-gowalla-ndcg-10"].body
+    assert "CoRML in the paper" not in outcome.charts["novelty-gowalla-novelty-10"].body  # the table has none
     falls, peak, _ = outcome.checks
     assert "Nov@10 falls" in falls.says
     assert "t = 0.05" in peak.says
@@ -221,14 +233,13 @@ def test_a_figure_has_a_curve_over_the_papers_values(small):
 
 def test_weights_have_a_curve_for_each_exponent(small):
     outcome = reproduce("weights", data=["pinterest"])
-    names = [curve.name for curve in outcome.panels[0].curves]
-    assert [name.rpartition("t_u = ")[2] for name in names] == ["0", "0.5", "1"]
-    assert outcome.panels[0].log
-    base = values_of(row_of(read_published(), "corml-paper", "pinterest").model)
+    (chart, *_) = outcome.charts.values()
+    assert all(f"t_u = {value}" in chart.description for value in ("0", "0.5", "1"))
+    base = values_of(read_published().row("corml-paper", "pinterest").model)
     model = corml.models.make("corml", {**base, "scale": 10.0, "user_norm": 1.0})
-    last = outcome.panels[0].curves[-1].points[-1]
-    assert last[0] == 10.0
-    assert last[1] == pytest.approx(corml.evaluate(model.fit(small.train), small, ["ndcg@10"])["ndcg@10"])
+    last = [row for row in outcome.rows if row["metric"] == "ndcg@10"][-1]
+    assert (last["scale"], last["user_norm"]) == (10.0, 1.0)
+    assert last["ours"] == pytest.approx(corml.evaluate(model.fit(small.train), small, ["ndcg@10"])["ndcg@10"])
 
 
 # --- ablation --------------------------------------------------------------------------------------------------------
@@ -236,8 +247,10 @@ def test_weights_have_a_curve_for_each_exponent(small):
 
 def test_the_ablation_opens_the_valid_part_alone(small):
     outcome = reproduce("ablation", data=["gowalla"])
-    only_valid = valid(small)
-    assert outcome.data == {"gowalla, valid": {"train": small.train.fingerprint, "split": only_valid.fingerprint}}
+    only_valid = Split(train=small.train, test=small.valid)
+    assert outcome.data == {
+        "gowalla, valid": {"train": small.train.fingerprint, "split": outcome.data["gowalla, valid"]["split"]}
+    }
     rows = {row["variant"]: row for row in outcome.rows}
     ours = corml.evaluate(corml.CoRML().fit(small.train), small, ["ndcg@10"], part="valid")["ndcg@10"]
     assert rows["corml-untouched"]["ndcg@10"] != corml.evaluate(corml.CoRML().fit(small.train), small)["ndcg@10"]
@@ -293,10 +306,10 @@ def test_a_leaderboard_has_published_rows_and_ours_the_best_first(lightgcn):
     ahead = sum(
         row["recall@20"] > ours["CoRML, untouched"]["recall@20"] for row in outcome.rows if row["from"] != "ours"
     )
-    assert f"place {ahead + 1} by recall@20" in outcome.notes[0]
-    assert outcome.missing == (
+    assert f"rank {ahead + 1} by recall@20" in outcome.notes[0]
+    assert outcome.missing == [
         "yelp2018: put train.txt and test.txt (or .gz) of LightGCN's split into lightgcn/yelp2018 below CORML_DATA.",
-    )
+    ]
 
 
 def test_new_users_are_held_out_whole(monkeypatch):
@@ -313,11 +326,11 @@ def test_new_users_are_held_out_whole(monkeypatch):
 
 def test_as_many_users_are_held_out_as_the_papers_do():
     data = random_interactions(5, 80, 30, 8)
-    train, valid_share, test_share = _shares(data, 7)
+    train, valid_share, test_share = shares(data, 7)
     users = int((data.user_degrees >= 2).sum())
     assert valid_share == test_share == pytest.approx(7 / users)
     assert train == pytest.approx(1 - 14 / users)
-    assert _shares(data, 1000) == (0.8, 0.1, 0.1)
+    assert shares(data, 1000) == (0.8, 0.1, 0.1)
 
 
 # --- bad input -------------------------------------------------------------------------------------------------------
@@ -325,7 +338,7 @@ def test_as_many_users_are_held_out_as_the_papers_do():
 
 def test_what_is_not_at_hand_is_named_with_what_to_do(tmp_path, monkeypatch):
     monkeypatch.setenv("CORML_DATA", str(tmp_path))
-    with pytest.raises(DataError, match=r"None of the data are at hand. .*corml data fetch gowalla.*data fetch ml-20m"):
+    with pytest.raises(DataError, match=r"None of the data are available. .*data fetch gowalla.*data fetch ml-20m"):
         reproduce("novelty")
     with pytest.raises(DataError, match=r"put netflix.parquet"):
         reproduce("strong", data=["netflix"])
@@ -350,7 +363,7 @@ def test_mistakes_are_named(given, says):
 
 def test_an_outcome_is_written_as_a_page_figures_and_drawings(small, tmp_path):
     outcome = reproduce("mix", data=["pinterest"], models=["corml-untouched"])
-    names = {path.name for path in write(outcome, tmp_path)}
+    names = {*outcome.write(tmp_path)}
     drawings = {"mix-pinterest-ndcg-10.svg", "mix-pinterest-mrr-10.svg"}
     assert names == {"mix.md", "mix.csv", "mix.json"} | drawings
     assert all("CoRML in the paper" in (tmp_path / name).read_text() for name in drawings)
@@ -362,4 +375,3 @@ def test_an_outcome_is_written_as_a_page_figures_and_drawings(small, tmp_path):
 
 def test_every_experiment_has_a_section():
     assert list(EXPERIMENTS) == ["table", "novelty", "mix", "weights", "speed", "ablation", "leaderboard", "strong"]
-    assert board.leaderboard is EXPERIMENTS["leaderboard"]

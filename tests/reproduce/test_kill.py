@@ -50,9 +50,9 @@ def test_after_any_kill_the_same_command_ends_with_the_same_figures(tmp_path):
         child.send_signal(signal.SIGKILL)
         child.communicate()
         kills += child.returncode == -signal.SIGKILL
-        kept = {path.name: path.read_bytes() for path in folder.rglob("cells/*.json")}
+        kept = {path.name: path.read_bytes() for path in folder.rglob("runs/*.json")}
         at_work += 0 < len(kept) < 7
         assert figures(start(folder)) == expected
-        assert all((folder / "movielens-small/cells" / name).read_bytes() == old for name, old in kept.items())
+        assert all((folder / "movielens-small/runs" / name).read_bytes() == old for name, old in kept.items())
     assert kills
     print(f"{kills} of {KILLS} kills hit the program, {at_work} of them between two finished fits")

@@ -26,5 +26,5 @@ def test_the_split_of_the_leaderboard_is_the_one_of_recorded_figures(name):
 
 def test_data_have_the_sizes_of_the_papers_table():
     split = paper_split(FILE, "pinterest")
-    assert sizes(FILE, "pinterest", split) == ""
-    assert "55,187 users (paper: 29,858)" in sizes(FILE, "gowalla", split)
+    assert sizes(FILE, "pinterest", split) == []
+    assert "55,187 users (paper: 29,858)" in sizes(FILE, "gowalla", split)[0]

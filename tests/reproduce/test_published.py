@@ -10,8 +10,7 @@ from corml import CoRML, models
 from corml._runtime.settings import values_of
 from corml.errors import DataError
 from corml.evaluation import metrics
-from corml.experiments.reproduce.published import read_published
-from corml.experiments.reproduce.rows import changed, row
+from corml.experiments.reproduce.published import changed, read_published
 
 FILE = read_published()
 RESULTS = Path(__file__).resolve().parents[2] / "results"
@@ -52,7 +51,7 @@ def test_the_runner_up_is_the_one_the_paper_underlines(data):
 def test_every_row_of_a_board_has_a_source_and_its_figures(section):
     for data, rows in FILE[section]["rows"].items():
         for board, raw in zip(FILE.board(section, data), rows, strict=True):
-            assert board.source in FILE.sources.values()
+            assert board.source in FILE["sources"].values()
             assert len(board.figures) == len(FILE[section]["metrics"])
             assert 0 < len(raw["figures"]) <= len(board.figures)
 
@@ -67,7 +66,7 @@ def test_each_split_of_the_leaderboard_has_ten_published_rows():
 def test_settings_are_settings_of_the_model(name):
     kind = "corml" if name in FILE["corml"] else "models"
     for data in [*DATA, "movielens-small"]:
-        built = row(FILE, name, data)
+        built = FILE.row(name, data)
         if built is None:
             assert FILE[kind][name]["only"]
             continue
@@ -84,14 +83,14 @@ def test_experiments_name_what_is_there():
         assert set(section["models"]) <= {*FILE["models"], *FILE["corml"]}
         for label in section.get("metrics", []):
             metrics.parse(label)
-        assert section["source"] in FILE.sources
+        assert section["source"] in FILE["sources"]
     assert set(FILE["strong"]["data"]) <= set(FILE["strong"]["sets"])
     assert set(FILE["speed"]["published"]) <= {*models.names()}
 
 
 @pytest.mark.parametrize("data", FILE["ablation"]["data"])
 def test_all_changes_of_the_ablation_together_lead_to_the_defaults(data):
-    start = row(FILE, FILE["ablation"]["from"], data).model
+    start = FILE.row(FILE["ablation"]["from"], data).model
     together = {}
     for change in FILE["ablation"]["changes"]:
         assert not set(change["settings"]) & set(together), "a setting belongs to one change"
@@ -115,7 +114,7 @@ def test_gradient_models_run_with_the_settings_that_are_recorded(name):
         record = json.loads(path.read_text("utf-8"))
         recorded = {{"start": "init_std"}.get(key, key): value for key, value in record["settings"].items()}
         recorded = {"longest_history": 5000, **recorded} if name == "ultragcn" else recorded  # none of these is longer
-        assert values_of(row(FILE, name, record["data"]).model) == recorded
+        assert values_of(FILE.row(name, record["data"]).model) == recorded
 
 
 @pytest.mark.parametrize("path", sorted((RESULTS / "corml").glob("tuning-*.json")), ids=lambda path: path.stem)

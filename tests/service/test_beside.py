@@ -82,7 +82,7 @@ def test_the_verdict_says_who_wins_and_whether_that_could_be_chance(place, split
         "best": "ease",
         "reference": reference,
         "splits": [{"fingerprint": split.fingerprint, "procedure": dict(split.procedure)}],
-        "entries": [
+        "models": [
             {"label": label, "means": {"ndcg@10": mean}, "comparisons": compared.get(label, {})}
             for label, mean in means.items()
         ],
@@ -108,7 +108,7 @@ def test_what_is_no_result_or_about_other_data_is_left_out_with_a_note(place, st
     for name in ("broken", "foreign", "other", "pipe", "deep", "huge", "nothing"):
         (place / name).mkdir()
     (place / "broken" / "results.json").write_bytes(b"{\xff")
-    (place / "foreign" / "results.json").write_text('{"name": "canary", "entries": 3}')
+    (place / "foreign" / "results.json").write_text('{"name": "canary", "models": 3}')
     other = corml.split(random_interactions(8, 90, 40, 6), "ratio", seed=1)
     corml.compare(["popularity"], other, metrics=["ndcg@10"]).save(place / "other" / "results.json")
     os.mkfifo(place / "pipe" / "results.json")
@@ -130,7 +130,7 @@ def test_what_is_no_result_or_about_other_data_is_left_out_with_a_note(place, st
 
 @pytest.mark.parametrize(
     "change",
-    [{"primary": "beauty@10"}, {"entries": []}, {"users": "many"}, {"entries": [{"label": 3}]}, {"splits": None}],
+    [{"primary": "beauty@10"}, {"models": []}, {"users": "many"}, {"models": [{"label": 3}]}, {"splits": None}],
 )
 def test_a_study_with_other_content_than_ours_is_no_study(place, study, change):
     (place / "results.json").write_text(json.dumps({**study.record(), **change}, default=str))

@@ -8,7 +8,7 @@ import corml
 from corml import models
 from corml._runtime.settings import choice, linear
 from corml.errors import DataError, NumericalError, UsageError
-from corml.experiments.tuning import run
+from corml.experiments.tuning.objective import validation_of
 from corml.splits import Split
 from support import random_interactions
 
@@ -122,14 +122,14 @@ def test_every_model_class_can_be_tuned_by_itself(data):
 
 
 def test_of_interactions_a_fifth_of_the_items_is_held_out(data):
-    parts = run.parts_of(data).splits
+    parts = validation_of(data).splits
     assert len(parts) == 1
     assert len(parts[0].valid) == pytest.approx(len(data) / 5, rel=0.1)
     assert len(parts[0].train) + len(parts[0].valid) == len(data)
 
 
 def test_folds_hold_out_every_pair_of_train_and_valid_once(split):
-    parts = run.parts_of(split, 5).splits
+    parts = validation_of(split, 5).splits
     assert len(parts) == 5
     assert sum(len(part.valid) for part in parts) == len(split.train) + len(split.valid)
     assert all(len(part.test) == 0 for part in parts)
@@ -137,7 +137,7 @@ def test_folds_hold_out_every_pair_of_train_and_valid_once(split):
 
 def test_the_score_of_folds_is_their_mean(data):
     tuned, scores = corml.tune("ease", data, trials=1, folds=3), []
-    for part in run.parts_of(data, 3).splits:
+    for part in validation_of(data, 3).splits:
         model = models.make("ease").fit(part.train)
         scores.append(corml.evaluate(model, part, "ndcg@10", part="valid")["ndcg@10"])
     assert tuned.score == pytest.approx(sum(scores) / 3, abs=1e-12)
@@ -210,7 +210,7 @@ def test_defaults_that_fail_end_the_search(split, monkeypatch):
         ({"model": 7}, UsageError, "tune takes a model or its name"),
         ({"settings": {"l2": -1}}, UsageError, "l2 of EASE must be"),
         ({"data": "ratings.csv"}, UsageError, "tune takes Interactions or a Split, not str"),
-        ({"data": corml.Split(train=random_interactions(0))}, DataError, "has no valid part to tune on"),
+        ({"data": corml.Split(train=random_interactions(0))}, DataError, "has no validation set to tune on"),
     ],
 )
 def test_what_cannot_be_meant_is_refused_in_a_sentence(split, asked, error, sentence):
@@ -279,7 +279,7 @@ def test_poor_trials_of_models_that_learn_in_epochs_are_pruned(split):
     tuned = corml.tune("bpr-mf", split, trials=12, settings=settings, space=space)
     pruned = [trial for trial in tuned.trials if trial.state == "pruned"]
     assert pruned
-    assert all(5 <= len(trial.curve) < 12 and trial.score == max(trial.curve.values()) for trial in pruned)
+    assert all(5 <= len(trial.curve) < 12 and trial.score == max(score for _, score in trial.curve) for trial in pruned)
     assert tuned.best_trial.state == "complete"
     assert tuned.score > max(trial.score for trial in pruned)
 

@@ -12,8 +12,7 @@ import corml
 from corml.errors import UsageError
 from corml.experiments.tuning.analysis import importance
 from corml.experiments.tuning.settings_text import section
-from corml.experiments.tuning.trial import Trial
-from corml.experiments.tuning.tuned import Tuned
+from corml.experiments.tuning.tuned import Trial, Tuned
 
 
 @pytest.fixture(scope="module")
@@ -27,7 +26,7 @@ def a_search(points, scores, searched):
         Trial(number=n, settings=point, point=point, score=score, state="complete", seconds=2, processor_seconds=3)
         for n, (point, score) in rows
     )
-    return Tuned(model="ease", metric="ndcg@10", trials=trials, searched=searched, words="the valid part")
+    return Tuned(model="ease", metric="ndcg@10", trials=trials, searched=searched, scored_on="the validation set")
 
 
 def test_the_best_is_the_first_of_the_best_trials():
@@ -76,7 +75,7 @@ def test_where_the_defaults_are_best_they_are_kept():
 def test_in_brief_only_settings_that_differ_from_the_defaults_are_shown():
     points = [{"l2": 1.0, "rank": 8}, {"l2": 2.0, "rank": 8}, {"l2": 3.0, "rank": 9}]
     lines = a_search(points, [0.1, 0.3, 0.2], ("l2", "rank")).brief().splitlines()
-    assert [line.split() for line in lines[2:]] == [["default", "best"], ["l2", "1", "2"]]
+    assert [line.split() for line in lines[2:]] == [["default", "best"], ["──", "───────", "────"], ["l2", "1", "2"]]
     assert len(a_search(points, [0.4, 0.3, 0.2], ("l2", "rank")).brief().splitlines()) == 1
 
 
@@ -104,7 +103,7 @@ def test_a_setting_that_decides_is_important_and_one_that_does_not_is_not():
     rng = np.random.default_rng(0)
     points = [{"a": float(rng.random()), "b": float(rng.random()), "c": int(rng.integers(3))} for _ in range(200)]
     scores = [-((point["a"] - 0.5) ** 2) + 0.1 * (point["c"] == 1) for point in points]
-    found = {row["setting"]: row["importance"] for row in importance(a_search(points, scores, ()).trials, "abc")}
+    found = importance({name: [point[name] for point in points] for name in "abc"}, scores)
     assert found["a"] > 0.3
     assert found["c"] > 0.15
     assert found["b"] < 0.03
@@ -114,17 +113,14 @@ def test_a_setting_that_decides_is_important_and_one_that_does_not_is_not():
 def test_importance_is_that_of_an_analysis_of_variance_of_ranks():
     """By hand: the groups have ranks 1, 2, 5 and 3, 4, 6, whose squares about their mean, 3.5, add up to 17.5."""
     scores = [0.1, 0.2, 0.5, 0.3, 0.4, 0.6]
-    trials = a_search([{"a": name} for name in "xxxyyy"], scores, ()).trials
     between = 3 * (8 / 3 - 3.5) ** 2 + 3 * (13 / 3 - 3.5) ** 2
     within = (17.5 - between) / 4
-    ((row),) = importance(trials, ["a"])
-    assert row["importance"] == pytest.approx((between - within) / (17.5 + within))
+    assert importance({"a": "xxxyyy"}, scores)["a"] == pytest.approx((between - within) / (17.5 + within))
 
 
 @pytest.mark.parametrize("scores", [[0.5], [0.5, 0.5, 0.5], [0.1, 0.2]])
 def test_too_little_to_tell_is_no_importance(scores):
-    trials = a_search([{"a": float(n)} for n in range(len(scores))], scores, ()).trials
-    assert importance(trials, ["a"]) == [{"setting": "a", "importance": 0.0}]
+    assert importance({"a": [float(n) for n in range(len(scores))]}, scores) == {"a": 0.0}
 
 
 def test_the_settings_file_has_the_settings_that_are_advised(tuned, tmp_path):
@@ -142,9 +138,9 @@ def test_every_kind_of_value_survives_a_settings_file():
 
 def test_the_table_shows_the_defaults_beside_the_best(tuned):
     lines = str(tuned).splitlines()
-    assert f"ndcg@10 {tuned.score:.4f} on the valid part (defaults {tuned.default_score:.4f}" in lines[0]
+    assert f"ndcg@10 {tuned.score:.4f} on the validation set (defaults {tuned.default_score:.4f}" in lines[0]
     assert lines[2].split() == ["defaults", "best", "2nd", "3rd"]
-    assert lines[4].split()[:3] == ["ndcg@10", f"{tuned.default_score:.4f}", f"{tuned.score:.4f}"]
+    assert lines[5].split()[:3] == ["ndcg@10", f"{tuned.default_score:.4f}", f"{tuned.score:.4f}"]
     assert len({len(line) for line in lines[2:]}) == 1
     assert f"<td>{tuned.score:.4f}</td>" in tuned._repr_html_()
 
@@ -205,7 +201,7 @@ def test_failed_trials_are_not_drawn():
     found = a_search([{"l2": 1.0}, {"l2": 2.0}], [0.1, 0.3], ("l2",))
     failed = Trial(number=2, settings={}, state="failed", reason="it broke")
     again = Tuned(
-        model="ease", metric="ndcg@10", trials=(*found.trials, failed), searched=("l2",), words="the valid part"
+        model="ease", metric="ndcg@10", trials=(*found.trials, failed), searched=("l2",), scored_on="the validation set"
     )
     assert "a trial: (1, 0.1), (2, 0.3)." in again.plot().description
 

@@ -105,7 +105,7 @@ def write_study_page(path: Path, study: Study, splits: Sequence[Split]) -> None:
 
 
 def _name_of(study: Study, folder: str) -> str:
-    return os.path.basename(str(study.provenance.get("data", {}).get("from") or os.path.abspath(folder)))
+    return os.path.basename(str(study.provenance.data.get("from") or os.path.abspath(folder)))
 
 
 def _data_of_study(
@@ -115,14 +115,14 @@ def _data_of_study(
         return None, None
     (recorded,) = study.splits
     try:
-        origin = study.provenance.get("data", {})
-        data, split = split_again(origin, recorded["procedure"], folder, source, loading, {})
+        origin = study.provenance.data
+        data, split = split_again(origin, recorded.procedure, folder, source, loading, {})
     except (DataError, UsageError) as fault:
         if source:
             raise
         tell(f"note: the page has no section about the data and groups of users: {fault}")
         return None, None
-    if split.fingerprint == recorded["fingerprint"]:
+    if split.fingerprint == recorded.fingerprint:
         return data, split
     tell("note: the data are not those of the study any more: the page has no section about them")
     return None, None

@@ -15,9 +15,9 @@ from corml.cli._judged import judged_in, tell_judged
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._work import check_split, joined_split, judging, make_split, over, split_file
 from corml.errors import StudyError, UsageError, ascii_line, printable
-from corml.experiments.contestants import contestants
-from corml.experiments.design import METRICS, Design
-from corml.experiments.store import MANIFEST
+from corml.experiments.candidates import candidates
+from corml.experiments.plan import METRICS, Design
+from corml.experiments.store import PLAN
 from corml.experiments.study import ENDINGS, FORMATS, Study
 from corml.models import make
 from corml.models.recommender import Recommender
@@ -93,9 +93,9 @@ def compare(
     named = [name for text in models for name in text.split(",") if name.strip()]
     given = inputs_of(source, settings, loading, splitting)
     if out:
-        writable_folder(out, MANIFEST, PAGE, *map(_name, ENDINGS))
+        writable_folder(out, PLAN, PAGE, *map(_name, ENDINGS))
     everyone = _everyone(named, given, lists)  # mistakes are named before the data are read
-    Design.of(metrics, primary, seeds=seeds, trials=trials, seconds=seconds)
+    Design.of(metrics=metrics, primary=primary, seeds=seeds, trials=trials, seconds=seconds)
     if out:
         hold(out, folder=True)
     splits = _splits(given, (train, valid, test), split_seeds)
@@ -125,7 +125,7 @@ def compare(
     if study.failed:
         first = study.failed[0]
         raise StudyError(
-            f"{len(study.failed)} of {len(study)} entries failed, the others are finished; "
+            f"{len(study.failed)} of {len(study)} models failed, the others are finished; "
             f"{printable(first.label)}: {first.error}"
         )
 
@@ -133,9 +133,9 @@ def compare(
 def _everyone(named: list[str], given: Inputs, lists: list[str]) -> list[str | Recommender]:
     """Models by name, the one of a settings file, and lists; a model that is named already is not added again."""
     own = [] if given.model is None else [make(given.model, given.settings)]
-    new = [model for model in own if contestants(model)[0].label not in named]
+    new = [model for model in own if candidates(model)[0].label not in named]
     everyone: list[str | Recommender] = [*named, *new, *lists]
-    contestants(everyone)
+    candidates(everyone)
     return everyone
 
 

@@ -10,13 +10,13 @@ from corml.cli._files import hold
 from corml.errors import DataError, StudyError, printable
 from corml.experiments.reproduce import EXPERIMENTS, Outcome
 from corml.experiments.reproduce import reproduce as run_experiment
-from corml.experiments.reproduce.files import ENDINGS, write
+from corml.experiments.reproduce.outcome import ENDINGS
 from corml.persistence.folders import writable_folder
 
 __all__ = ["reproduce"]
 
 ALL = "all"
-CELLS = "cells"
+RUNS = "runs"
 
 
 def reproduce(
@@ -71,7 +71,7 @@ def reproduce(
         outcomes.append(outcome)
         if not as_json:
             say(outcome.to_text())
-        tell(f"wrote {', '.join(path.name for path in write(outcome, folder))} to {folder}")
+        tell(f"wrote {', '.join(outcome.write(folder))} to {folder}")
     if as_json:
         show_json([outcome.record() for outcome in outcomes] if name == ALL else outcomes[0].record())
     _finish(outcomes, absent)
@@ -85,7 +85,7 @@ def _run(
             name,
             data=_names(data),
             models=_names(models),
-            folder=folder / CELLS,
+            folder=folder / RUNS,
             quick=quick,
             published=published,
             command=command_line(),

@@ -9,13 +9,14 @@ import corml
 from corml import models
 from corml._runtime.settings import build
 from corml.cli._console import STDOUT, VERBOSE, next_step, progress, say, show_json, tell, wrote
-from corml.cli._files import put, shared_target, text_target
+from corml.cli._files import put, text_target
 from corml.cli._inputs import DATA, SETTINGS, Inputs, inputs_of
 from corml.cli._judged import judged_in, tell_judged
 from corml.cli._options import pairs, with_loading, with_splitting
 from corml.cli._work import check_split
 from corml.errors import UsageError
 from corml.evaluation import metrics
+from corml.experiments.store import PLAN
 from corml.experiments.tuning import PLOTS, Tuned, lazy_optuna, space_of
 from corml.experiments.tuning.settings_text import section
 from corml.models.neural.training import lazy_torch
@@ -44,7 +45,7 @@ def tune(
     metric: str = typer.Option("ndcg@10", "--metric", "-m", metavar="NAME", help="What to tune for."),
     folds: int = typer.Option(None, "--folds", metavar="K", help="Score by K-fold cross-validation."),
     journal: str = typer.Option(
-        None, "--journal", metavar="FILE", help="Keep every trial here; the same command continues from it."
+        None, "--journal", metavar="FOLDER", help="Keep every trial here; the same command continues from it."
     ),
     settings: str = SETTINGS,
     out: str = typer.Option(
@@ -107,7 +108,7 @@ def tune(
     if plots:
         writable_folder(plots, *(f"{name}.svg" for name in PLOTS))
     if journal:
-        shared_target(journal, *inputs)
+        writable_folder(journal, PLAN)
     if given.splitting:
         check_split(given.splitting)
     head = _about_data(given) if out else []  # what cannot be written is refused before the search
@@ -170,7 +171,7 @@ def _kept(given: Inputs, kind: type[Recommender], space: dict[str, Any] | None) 
 def _draw(tuned: Tuned, folder: str) -> None:
     """The charts there are: of a search without settings only its history."""
     os.makedirs(folder, exist_ok=True)
-    for name in PLOTS if tuned.searched else ("history",):
+    for name in PLOTS if tuned.searched else PLOTS[:1]:
         tuned.plot(name).save(os.path.join(folder, f"{name}.svg"))
     tell(f"wrote charts to {folder}")
 

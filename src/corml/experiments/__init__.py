@@ -1,15 +1,17 @@
-"""EXPERIMENTS: several models on the same split, with the same masks and the same budget, and who is better.
+"""EXPERIMENTS: comparisons of models, searches for hyperparameters, and the paper's experiments.
 
-contestants  who takes part: models, and anyone's lists
-design       what is decided beforehand: metrics, the primary one, seeds, budget
-plan         rows and cells, each with a key that says what decides its numbers
-run_cell     one fit and its evaluation
-store        finished cells, in memory or in a folder
-analysis     from cells to means, intervals and paired tests
-study        the outcome
+candidates   what is compared: models, and recommendation lists of other programs
+plan         what is decided beforehand: metrics, seeds, budget, and which runs that needs
+run          compare: make the runs that are not finished, and put the study together
+record       one run on file
+store        where finished runs are kept, for comparisons, searches and the paper's experiments alike
+analysis     from runs to means, intervals and paired tests
+study, tables, grid   the outcome, and how it is shown
+tuning/      searches for hyperparameters
+reproduce/   the paper's table and figures
 """
 
 from corml.experiments.run import compare, read_study
-from corml.experiments.study import Entry, Study
+from corml.experiments.study import ModelResult, Study
 
-__all__ = ["Entry", "Study", "compare", "read_study"]
+__all__ = ["ModelResult", "Study", "compare", "read_study"]

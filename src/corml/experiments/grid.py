@@ -5,17 +5,12 @@ import unicodedata
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-__all__ = ["BEST", "SECOND", "Grid", "Value", "clean", "latex_text", "markdown_text"]
-
 BEST, SECOND = "best", "runner-up"
 _SIGNS = {BEST: "*", SECOND: "†", "": ""}
-_LATEX = {"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "±": r"$\pm$"}
-_LATEX |= {sign: "\\" + sign for sign in "&%$#_{}"} | {
-    "<": "$<$",
-    ">": "$>$",
-    "–": "--",
-    "≥": r"$\ge$",
-    "…": r"\dots{}",
+_LATEX = {
+    **{sign: "\\" + sign for sign in "&%$#_{}"},
+    **{"\\": r"\textbackslash{}", "~": r"\textasciitilde{}", "^": r"\textasciicircum{}", "−": "$-$", "±": r"$\pm$"},
+    **{"<": "$<$", ">": "$>$", "–": "--", "≥": r"$\ge$", "…": r"\dots{}"},
 }
 
 
@@ -26,11 +21,6 @@ class Value:
     text: str
     extra: str = ""
     mark: str = ""
-
-    @property
-    def whole(self) -> str:
-        """Text and addition."""
-        return f"{self.text} {self.extra}".strip()
 
 
 @dataclass(frozen=True)
@@ -45,7 +35,10 @@ class Grid:
         """Aligned for a terminal; the best carries a star, the runner-up a dagger."""
         marked = [any(row[at].mark for row in self.rows) for at in range(len(self.heads))]
         body = [
-            [clean(value.whole) + (_SIGNS[value.mark] or " ") * mark for value, mark in zip(row, marked, strict=True)]
+            [
+                clean(f"{value.text} {value.extra}".strip()) + (_SIGNS[value.mark] or " ") * mark
+                for value, mark in zip(row, marked, strict=True)
+            ]
             for row in self.rows
         ]
         heads = [head + " " * mark for head, mark in zip(self.heads, marked, strict=True)]
@@ -66,17 +59,8 @@ class Grid:
         columns = "l" * self.texts + "r" * (len(self.heads) - self.texts)
         body = [" & ".join(line) + r" \\" for line in self._styled(latex_text, styles, r" {{\scriptsize {}}}")]
         head = " & ".join(map(latex_text, self.heads)) + r" \\"
-        return "\n".join(
-            [
-                rf"\begin{{tabular}}{{{columns}}}",
-                r"\toprule",
-                head,
-                r"\midrule",
-                *body,
-                r"\bottomrule",
-                r"\end{tabular}",
-            ]
-        )
+        start = [rf"\begin{{tabular}}{{{columns}}}", r"\toprule", head, r"\midrule"]
+        return "\n".join([*start, *body, r"\bottomrule", r"\end{tabular}"])
 
     def html(self) -> str:
         """A table element; the best is strong, the runner-up underlined."""
@@ -115,6 +99,10 @@ def markdown_text(text: str) -> str:
 def latex_text(text: str) -> str:
     """Text in which nothing is taken for a command."""
     return "".join(_LATEX.get(sign, sign) for sign in clean(text))
+
+
+def _plain(value: Value) -> str:
+    return clean(f"{value.text} {value.extra}".strip())
 
 
 def _html_text(text: str) -> str:

@@ -1,145 +1,144 @@
-"""Where finished cells are kept: in memory, or in a folder that a later run goes on from.
+"""Where finished runs are kept: in memory, or in a folder from which a later call continues.
 
-    FOLDER/study.json            what was planned: split, metrics, the primary one, entries and their cells
-    FOLDER/cells/KEY.json        one finished (or failed) cell
-    FOLDER/tuning/KEY.json       best settings of one model and what finding them took; KEY.journal its trials
-    FOLDER/.lock                 which process works here
+    FOLDER/study.json        what is planned
+    FOLDER/runs/KEY.json     a finished (or failed) run of a comparison, or a trial of a search
+    FOLDER/searches/KEY/     the search for the hyperparameters of a tuned model: a folder like this one
 
-Files are written whole or not at all. One process works in a folder at a time, because a study is one plan and one set
-of tables; the system takes its lock back however it ends, and what a killed process was at is done again.
+Files are written whole or not at all, so an interrupted program loses only what it was running. The locks of a process
+that ends are freed by the system, however it ends.
 """
 
 import json
 import os
-from collections.abc import Callable
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Generic, Protocol, Self, TypeVar
 
-from corml.errors import DataError, ascii_line
-from corml.experiments.cell import Cell
-from corml.experiments.recorded import check_cell, is_outcome
-from corml.persistence import atomic
+from corml.errors import CormlError, DataError, ascii_line
+from corml.persistence import atomic, locks
 
-__all__ = ["MANIFEST", "Folder", "Memory", "Store"]
-
-MANIFEST = "study.json"
+PLAN = "study.json"
 
 
-class Store(Protocol):
-    """What the loop asks of a place for cells."""
+class Record(Protocol):
+    """What a store keeps: something with a key that can be written and read."""
 
-    def cell(self, key: str) -> Cell | None:
-        """A cell that has been run, or None."""
+    @property
+    def key(self) -> str:
+        """The name of its file."""
 
-    def keep(self, cell: Cell) -> None:
-        """Keep a cell."""
+    def to_bytes(self) -> bytes:
+        """The content of its file."""
 
-    def tuning(self, key: str) -> dict[str, Any] | None:
-        """The outcome of a search, or None."""
-
-    def keep_tuning(self, key: str, outcome: dict[str, Any]) -> None:
-        """Keep the outcome of a search."""
-
-    def journal(self, key: str) -> str | None:
-        """The file that keeps the trials of a search, if there is one."""
+    @classmethod
+    def from_bytes(cls, content: bytes) -> Self:
+        """The record in a file; a ValueError or CormlError if there is none."""
 
 
-class Memory:
-    """Cells of a study that nobody asked to keep."""
-
-    def __init__(self) -> None:
-        self._cells: dict[str, Cell] = {}
-        self._tuning: dict[str, dict[str, Any]] = {}
-
-    def cell(self, key: str) -> Cell | None:
-        """A cell that has been run, or None."""
-        return self._cells.get(key)
-
-    def keep(self, cell: Cell) -> None:
-        """Keep a cell."""
-        self._cells[cell.key] = cell
-
-    def tuning(self, key: str) -> dict[str, Any] | None:
-        """The outcome of a search, or None."""
-        return self._tuning.get(key)
-
-    def keep_tuning(self, key: str, outcome: dict[str, Any]) -> None:
-        """Keep the outcome of a search."""
-        self._tuning[key] = outcome
-
-    def journal(self, key: str) -> str | None:
-        """None: trials are kept in memory."""
-        return None
+R = TypeVar("R", bound=Record)
 
 
-class Folder:
-    """Cells in a folder."""
+class Store(Generic[R]):
+    """Records of one type by their keys, and the plan they belong to; without a folder they are kept in memory."""
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
-        self.path = Path(path)
-        self._cells, self._tuning = self.path / "cells", self.path / "tuning"
+    def __init__(self, kind: type[R], folder: str | os.PathLike[str] | None = None) -> None:
+        self.folder = None if folder is None else Path(folder)
+        self._kind = kind
+        self._memory: dict[str, R] = {}
+        self._plan: object = None
+        self._locks: dict[str, int] = {}
 
     def create(self) -> None:
-        """Make the folder, or use the one there is."""
+        """Make the folder, unless it exists."""
+        if self.folder is not None:
+            try:
+                (self.folder / "runs").mkdir(parents=True, exist_ok=True)
+            except OSError as fault:
+                name = ascii_line(self.folder, 200)
+                raise DataError(f"Cannot make the folder {name}: {fault.strerror or fault}.") from None
+
+    def plan(self) -> object:
+        """What was planned, as plain facts; None in a new store."""
+        if self.folder is None:
+            return self._plan
         try:
-            for folder in (self._cells, self._tuning):
-                folder.mkdir(parents=True, exist_ok=True)
-        except OSError as fault:
-            raise DataError(
-                f"Cannot make the folder {ascii_line(self.path, 200)}: {fault.strerror or fault}."
-            ) from None
-
-    def manifest(self) -> dict[str, Any] | None:
-        """What was planned, or None in a new folder."""
-        return self._read_json(self.path / MANIFEST)
-
-    def keep_manifest(self, manifest: dict[str, Any]) -> None:
-        """Write down what is planned."""
-        atomic.replace(self.path / MANIFEST, _json(manifest))
-
-    def cell(self, key: str) -> Cell | None:
-        """A cell that has been run, or None."""
-        path = self._cells / f"{key}.json"
-        try:
-            content = path.read_bytes()
-        except FileNotFoundError:
-            return None
-        cell = Cell.from_bytes(content, str(path))
-        try:
-            check_cell(cell)
-        except TypeError:
-            raise DataError(f"{ascii_line(path, 200)} is not a cell of a study: delete it, and run again.") from None
-        if cell.key != key:
-            raise DataError(f"{ascii_line(path, 200)} is another cell under a false name: delete it, and run again.")
-        return cell
-
-    def keep(self, cell: Cell) -> None:
-        """Write a cell."""
-        atomic.replace(self._cells / f"{cell.key}.json", cell.to_bytes())
-
-    def tuning(self, key: str) -> dict[str, Any] | None:
-        """The outcome of a search, or None."""
-        return self._read_json(self._tuning / f"{key}.json", is_outcome)
-
-    def keep_tuning(self, key: str, outcome: dict[str, Any]) -> None:
-        """Write the outcome of a search."""
-        atomic.replace(self._tuning / f"{key}.json", _json(outcome))
-
-    def journal(self, key: str) -> str | None:
-        """The file that keeps the trials of a search."""
-        return str(self._tuning / f"{key}.journal")
-
-    def _read_json(self, path: Path, holds: Callable[[Any], bool] = bool) -> dict[str, Any] | None:
-        try:
-            plain = json.loads(path.read_bytes())
+            return json.loads((self.folder / PLAN).read_bytes())
         except (FileNotFoundError, NotADirectoryError):
             return None
         except (ValueError, RecursionError):
-            plain = None
-        if not isinstance(plain, dict) or not holds(plain):
-            raise DataError(f"{ascii_line(path, 200)} is damaged: delete it, and run again.")
-        return plain
+            raise damaged(self.folder / PLAN) from None
+
+    def write_plan(self, plan: Mapping[str, object]) -> None:
+        """Keep what is planned."""
+        self._plan = plan
+        if self.folder is not None:
+            text = json.dumps(plan, indent=2, ensure_ascii=False, default=str)
+            atomic.replace(self.folder / PLAN, text.encode("utf-8", "surrogatepass"))
+
+    def get(self, key: str) -> R | None:
+        """The record of a key, or None."""
+        if self.folder is None:
+            return self._memory.get(key)
+        path = self._file(key)
+        try:
+            record = self._kind.from_bytes(path.read_bytes())
+        except FileNotFoundError:
+            return None
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError, OverflowError, CormlError):
+            raise damaged(path) from None
+        if record.key != key:
+            raise damaged(path)
+        return record
+
+    def put(self, record: R) -> None:
+        """Keep a record."""
+        if self.folder is None:
+            self._memory[record.key] = record
+        else:
+            atomic.replace(self._file(record.key), record.to_bytes())
+
+    def damaged(self, key: str) -> DataError:
+        """The error for a record that does not fit the plan."""
+        return damaged(self._file(key))
+
+    # --- several processes at one store ------------------------------------------------------------------------------
+
+    def claim(self, key: str) -> bool:
+        """Take the right to run something; false if a living process has it."""
+        return self._take(key, wait=False)
+
+    def release(self, *keys: str) -> None:
+        """Give up rights, or all of them."""
+        for key in keys or tuple(self._locks):
+            handle = self._locks.pop(key, None)
+            if handle is not None:
+                locks.closed(self._lock(key), handle)
+
+    @contextmanager
+    def deciding(self) -> Iterator[None]:
+        """While one process decides what to run next the others wait."""
+        self._take("next", wait=True)
+        try:
+            yield
+        finally:
+            self.release("next")
+
+    def _take(self, key: str, *, wait: bool) -> bool:
+        if self.folder is None:
+            return True
+        handle = locks.opened(self._lock(key), wait=wait)
+        if handle is not None:
+            self._locks[key] = handle
+        return handle is not None
+
+    def _lock(self, key: str) -> Path:
+        return self._file(key).with_suffix(".lock")
+
+    def _file(self, key: str) -> Path:
+        return (self.folder or Path()) / "runs" / f"{key}.json"
 
 
-def _json(value: dict[str, Any]) -> bytes:
-    return json.dumps(value, indent=2, ensure_ascii=False, default=str).encode("utf-8", "surrogatepass")
+def damaged(path: Path) -> DataError:
+    """The error for a file that no run has written."""
+    return DataError(f"{ascii_line(path, 200)} is damaged: delete it, and run again.")

@@ -1,8 +1,8 @@
-"""A study as tables: scores with their cost, each entry against the reference, and how to read them."""
+"""A study as tables: scores with their cost, each model against the reference, and how to read them."""
 
 import math
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from corml.evaluation.significance import LEVEL, Comparison
 from corml.experiments.grid import BEST, SECOND, Grid, Value, clean
@@ -10,39 +10,35 @@ from corml.experiments.grid import BEST, SECOND, Grid, Value, clean
 if TYPE_CHECKING:
     import polars
 
-    from corml.experiments.study import Entry, Study
-
-__all__ = ["frame", "in_short", "record", "remarks", "scores", "tests"]
+    from corml.experiments.study import ModelResult, Study
 
 NONE = Value("–")
 SMALLEST = 1e-4  # p below this is not written out
 
 
 def scores(study: "Study") -> Grid:
-    """Means with intervals over users, the spread over runs, and trials and processor seconds beside them."""
+    """Means with intervals over users, the spread over runs, and the trials and CPU seconds they took."""
     primary, metrics = study.design.primary, study.design.metrics
-    several = any(len(entry.cells) > 1 for entry in study)
-    heads = ["model", *metrics]
-    heads += ["runs", f"sd of {primary} over runs"] if several else []
-    heads += ["trials", "tuning, processor s"] if study.design.tunes else []
     marks = {metric: _marks(study, metric) for metric in metrics}
-    rows = []
-    for entry in study:
-        row = [Value(entry.label), *(_score(entry, metric, marks[metric]) for metric in metrics)]
-        if several:
-            row += [Value(str(len(entry.cells))), _number(entry.run_deviation.get(primary), 4)]
-        if study.design.tunes:
-            tuned = entry.tuned and entry.done
-            row += (
-                [Value(f"{entry.cost.trials:,}"), Value(_seconds(entry.cost.tuning_processor))] if tuned else [NONE] * 2
-            )
-        fit = Value(_seconds(entry.cost.fit_processor)) if entry.done and entry.model else NONE
-        rows.append((*row, fit))
-    return Grid((*heads, "fit, processor s"), tuple(rows))
+    columns = {"model": [Value(row.label) for row in study]}
+    columns |= {metric: [_score(row, metric, marks[metric]) for row in study] for metric in metrics}
+    if any(len(row.runs) > 1 for row in study):
+        columns["runs"] = [Value(str(len(row.runs))) for row in study]
+        columns[f"sd of {primary} over runs"] = [_deviation(row.run_deviation.get(primary)) for row in study]
+    if study.design.tunes:
+        tuned = [row.tuned and row.done for row in study]
+        trials = [(Value(f"{row.cost.trials:,}"), Value(_seconds(row.cost.tuning_processor))) for row in study]
+        columns["trials"], columns["tuning, CPU s"] = (
+            [pair[at] if was else NONE for pair, was in zip(trials, tuned, strict=True)] for at in (0, 1)
+        )
+    columns["fit, CPU s"] = [
+        Value(_seconds(row.cost.fit_processor)) if row.done and row.model else NONE for row in study
+    ]
+    return Grid(tuple(columns), tuple(zip(*columns.values(), strict=True)))
 
 
 def tests(study: "Study") -> Grid:
-    """Each entry minus the reference over the same users: interval, corrected p of three tests, and effect sizes."""
+    """Each model minus the reference over the same users: interval, corrected p of three tests, and effect sizes."""
     heads = ("model", "metric", "difference", "interval", "p (t)", "p (Wilcoxon)", "p (sign flips)")
     rows = [
         (
@@ -65,7 +61,7 @@ def remarks(study: "Study") -> list[str]:
     """What the tables are about, in sentences."""
     design = study.design
     lines = [
-        f"Primary metric, named beforehand: {design.primary}. {len(study.users):,} users of the test part"
+        f"Primary metric, named beforehand: {design.primary}. {len(study.users):,} users of the test set"
         f"{'' if len(study.splits) == 1 else f' of {len(study.splits)} splits'}; ±: {design.confidence:.0%} interval "
         f"over users ({design.resamples:,} bootstrap resamples); best and runner-up are marked.",
     ]
@@ -76,22 +72,22 @@ def remarks(study: "Study") -> list[str]:
             f"Runner-up: {second.label}, {second.means[design.primary]:.4f}."
         )
     if design.tunes:
-        lines.append(f"Tuned: {_budget(study)} for every model, on the valid part; seconds are what was used.")
+        lines.append(f"Tuned: {_budget(study)} for every model, on the validation set; seconds are what was used.")
     if study.comparisons:
         lines.append(
             f"Differences are those to {study.reference}, over the same users; p is two-sided, corrected by Holm's "
             f"method over {study.family} {'test' if study.family == 1 else 'tests'} of each kind. {_verdict(study)}"
         )
-    lines += [f"Failed: {entry.label}: {entry.error}" for entry in study.failed]
+    lines += [f"Failed: {row.label}: {row.error}" for row in study.failed]
     lines += _notes(study)
-    versions = {str(cell.environment.get("corml")) for entry in study for cell in entry.cells}
+    versions = {str(run.environment.get("corml")) for row in study for run in row.runs}
     if len(versions) > 1:
-        lines.append(f"The cells were made with different versions of corml: {', '.join(sorted(versions))}.")
+        lines.append(f"The runs were made with different versions of corml: {', '.join(sorted(versions))}.")
     return [clean(line) for line in lines]
 
 
 def in_short(study: "Study") -> list[str]:
-    """What a person needs to read the scores: which metric decides, who is best and whether that may be chance."""
+    """How to read the scores: which metric decides, which model is best and whether that may be chance."""
     design = study.design
     lines = [
         f"{design.primary} decides; {len(study.users):,} users; ±: {design.confidence:.0%} interval; "
@@ -99,33 +95,32 @@ def in_short(study: "Study") -> list[str]:
     ]
     if study.best and study.comparisons:
         lines.append(f"{study.best.label} is best. {_verdict(study)}")
-    lines += [f"Failed: {entry.label}: {entry.error}" for entry in study.failed]
+    lines += [f"Failed: {row.label}: {row.error}" for row in study.failed]
     return [clean(line) for line in [*lines, *_notes(study)]]
 
 
 def _notes(study: "Study") -> list[str]:
-    """What was left out and warnings, each once, with the entries it is about."""
+    """What was left out and warnings, each once, with the models it is about."""
     labels: dict[str, list[str]] = {}
-    for entry in study:
-        for note in entry.notes:
-            labels.setdefault(note, []).append(entry.label)
-    done = sum(entry.done for entry in study)
+    for row in study:
+        for note in row.notes:
+            labels.setdefault(note, []).append(row.label)
+    done = sum(row.done for row in study)
     return [
         f"{'all models' if len(about) >= max(done, 2) else ', '.join(about)}: {note}" for note, about in labels.items()
     ]
 
 
 def frame(study: "Study") -> "polars.DataFrame":
-    """One row for each entry and metric, with everything that is known of it."""
+    """One row for each model and metric, with all its figures."""
     from corml._runtime.lazy_polars import polars
 
-    rows = [_facts(study, entry, metric) for entry in study for metric in study.design.metrics]
-    kinds = {"text": polars.String, "flag": polars.Boolean, "number": polars.Float64, "count": polars.Int64}
-    return polars.DataFrame(rows, schema={name: kinds[kind] for name, kind in _COLUMNS.items()})
+    rows = [_facts(study, row, metric) for row in study for metric in study.design.metrics]
+    return polars.DataFrame(rows, schema=_COLUMNS)
 
 
-def record(study: "Study") -> dict[str, Any]:
-    """Everything but the users' values, ready for JSON."""
+def record(study: "Study") -> dict[str, object]:
+    """Everything except the users' values, ready for JSON."""
     design = study.design
     return {
         "primary": design.primary,
@@ -138,9 +133,9 @@ def record(study: "Study") -> dict[str, Any]:
         "budget": {"trials": design.trials, "seconds": design.seconds} if design.tunes else None,
         "intervals": {"confidence": design.confidence, "resamples": design.resamples, "seed": design.seed},
         "tests": {"level": LEVEL, "correction": "holm", "family": study.family},
-        "entries": [_entry(study, entry) for entry in study],
-        "splits": [dict(split) for split in study.splits],
-        "provenance": dict(study.provenance),
+        "models": [_row(study, row) for row in study],
+        "splits": [dict(vars(split)) for split in study.splits],
+        "provenance": dict(vars(study.provenance)),
     }
 
 
@@ -149,27 +144,27 @@ def record(study: "Study") -> dict[str, Any]:
 
 def _marks(study: "Study", metric: str) -> dict[str, str]:
     """Best and runner-up of a metric that has a better direction; what is equal as shown is equally good."""
-    ranked, rival = study.ranked(metric), study.rival(metric)
+    ranked, runner_up = study.ranked(metric), study.runner_up_by(metric)
     if len(ranked) < 2:
         return {}
-    shown = {entry.label: f"{entry.means[metric]:.4f}" for entry in ranked}
-    second = shown[rival.label] if rival else ""
+    shown = {row.label: f"{row.means[metric]:.4f}" for row in ranked}
+    second = shown[runner_up.label] if runner_up else ""
     best = shown[ranked[0].label]
     return {label: BEST if text == best else SECOND if text == second else "" for label, text in shown.items()}
 
 
-def _score(entry: "Entry", metric: str, marks: dict[str, str]) -> Value:
-    if metric not in entry.means:
-        return Value("failed" if entry.error else "–")
-    mean, span = entry.means[metric], entry.intervals.get(metric)
+def _score(row: "ModelResult", metric: str, marks: dict[str, str]) -> Value:
+    if metric not in row.means:
+        return Value("failed" if row.error else "–")
+    mean, span = row.means[metric], row.intervals.get(metric)
     extra = f"±{max(mean - span[0], span[1] - mean):.4f}" if span else ""
-    return Value(f"{mean:.4f}", extra, marks.get(entry.label, ""))
+    return Value(f"{mean:.4f}", extra, marks.get(row.label, ""))
 
 
 def _budget(study: "Study") -> str:
     trials, seconds = study.design.trials, study.design.seconds
     limits = [f"{trials:,} trials"] if trials else []
-    limits += [] if seconds is None else [f"{seconds:g} processor seconds"]
+    limits += [] if seconds is None else [f"{seconds:g} CPU seconds"]
     return "at most " + " and ".join(limits)
 
 
@@ -177,7 +172,7 @@ def _budget(study: "Study") -> str:
 
 
 def _verdict(study: "Study") -> str:
-    """Whether anybody comes near the reference by the primary metric."""
+    """Whether any model comes near the reference by the primary metric."""
     primary = study.design.primary
     near = [label for label, compared in study.comparisons.items() if not compared[primary].significant]
     if not near:
@@ -200,8 +195,8 @@ def _signed(value: float, digits: int = 4) -> str:
     return f"{value:.{digits}f}".replace("-", "−")
 
 
-def _number(value: float | None, digits: int) -> Value:
-    return NONE if value is None else Value(f"{value:.{digits}f}")
+def _deviation(value: float | None) -> Value:
+    return NONE if value is None else Value(f"{value:.4f}")
 
 
 def _seconds(value: float) -> str:
@@ -211,44 +206,29 @@ def _seconds(value: float) -> str:
 # --- facts -----------------------------------------------------------------------------------------------------------
 
 _TESTS = ("t", "wilcoxon", "permutation")
-_COLUMNS = (
-    dict.fromkeys(("entry", "model"), "text")
-    | {"tuned": "flag", "metric": "text"}
-    | dict.fromkeys(("mean", "low", "high", "run_deviation"), "number")
-    | {"runs": "count", "users": "count", "reference": "text"}
-    | dict.fromkeys(("difference", "difference_low", "difference_high"), "number")
-    | dict.fromkeys([f"p_{test}" for test in _TESTS] + [f"holm_{test}" for test in _TESTS], "number")
-    | dict.fromkeys(("d_z", "rank_biserial", "wins", "ties", "losses"), "number")
-    | {"fit_processor": "number", "fit_seconds": "number", "trials": "count", "tuning_processor": "number"}
-    | {"tuning_seconds": "number", "error": "text"}
-)
+_COLUMNS: dict[str, type] = {
+    **dict.fromkeys(("label", "model"), str),
+    **{"tuned": bool, "metric": str},
+    **dict.fromkeys(("mean", "low", "high", "run_deviation"), float),
+    **{"runs": int, "users": int, "reference": str},
+    **dict.fromkeys(("difference", "difference_low", "difference_high"), float),
+    **dict.fromkeys([f"p_{test}" for test in _TESTS] + [f"holm_{test}" for test in _TESTS], float),
+    **dict.fromkeys(("d_z", "rank_biserial", "wins", "ties", "losses", "fit_processor", "fit_seconds"), float),
+    **{"trials": int, "tuning_processor": float, "tuning_seconds": float, "error": str},
+}
 
 
-def _facts(study: "Study", entry: "Entry", metric: str) -> dict[str, Any]:
-    low, high = entry.intervals.get(metric, (None, None))
-    one = study.comparisons.get(entry.label, {}).get(metric)
-    known = {
-        "entry": entry.label,
-        "model": entry.model,
-        "tuned": entry.tuned,
-        "metric": metric,
-        "mean": entry.means.get(metric),
-        "low": low,
-        "high": high,
-        "run_deviation": entry.run_deviation.get(metric),
-        "runs": len(entry.cells),
-        "users": len(study.users),
-        "fit_processor": entry.cost.fit_processor,
-        "fit_seconds": entry.cost.fit_seconds,
-        "trials": entry.cost.trials,
-        "tuning_processor": entry.cost.tuning_processor,
-        "tuning_seconds": entry.cost.tuning_seconds,
-        "error": entry.error,
-    }
-    return dict.fromkeys(_COLUMNS) | known | ({} if one is None else _compared(study, one))
+def _facts(study: "Study", row: "ModelResult", metric: str) -> dict[str, object]:
+    low, high = row.intervals.get(metric, (None, None))
+    one = study.comparisons.get(row.label, {}).get(metric)
+    cost = {name: value for name, value in vars(row.cost).items() if name in _COLUMNS}
+    facts = {"label": row.label, "model": row.model, "tuned": row.tuned, "metric": metric, "error": row.error}
+    facts |= {"mean": row.means.get(metric), "low": low, "high": high, "run_deviation": row.run_deviation.get(metric)}
+    facts |= {"runs": len(row.runs), "users": len(study.users), **cost}
+    return dict.fromkeys(_COLUMNS) | facts | ({} if one is None else _compared(study, one))
 
 
-def _compared(study: "Study", one: Comparison) -> dict[str, Any]:
+def _compared(study: "Study", one: Comparison) -> dict[str, object]:
     assert one.holm is not None
     return {
         "reference": study.reference,
@@ -261,21 +241,21 @@ def _compared(study: "Study", one: Comparison) -> dict[str, Any]:
     }
 
 
-def _entry(study: "Study", entry: "Entry") -> dict[str, Any]:
+def _row(study: "Study", row: "ModelResult") -> dict[str, object]:
     return {
-        "label": entry.label,
-        "model": entry.model,
-        "tuned": entry.tuned,
-        "settings": dict(entry.settings),
-        "error": entry.error or None,
-        "means": dict(entry.means),
-        "intervals": {metric: list(ends) for metric, ends in entry.intervals.items()},
-        "run_deviation": dict(entry.run_deviation),
-        "runs": [{"key": cell.key, "seed": cell.seed, "means": dict(cell.means)} for cell in entry.cells],
-        "cost": dict(vars(entry.cost)),
-        "notes": entry.notes,
+        "label": row.label,
+        "model": row.model,
+        "tuned": row.tuned,
+        "settings": dict(row.settings),
+        "error": row.error or None,
+        "means": dict(row.means),
+        "intervals": {metric: list(ends) for metric, ends in row.intervals.items()},
+        "run_deviation": dict(row.run_deviation),
+        "runs": [{"key": run.key, "seed": run.seed, "means": dict(run.means)} for run in row.runs],
+        "cost": dict(vars(row.cost)),
+        "notes": row.notes,
         "comparisons": {
             metric: {"users": one.users, **_compared(study, one)}
-            for metric, one in study.comparisons.get(entry.label, {}).items()
+            for metric, one in study.comparisons.get(row.label, {}).items()
         },
     }

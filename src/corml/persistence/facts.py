@@ -68,6 +68,10 @@ def _value(hint: Any, value: Any, name: str) -> Any:
             return from_plain(kind, value)  # type: ignore[arg-type]
         if get_origin(kind) is tuple and isinstance(value, list):
             return _tuple(get_args(kind), value, name)
+        if get_origin(kind) is Mapping and isinstance(value, dict):
+            return {key: _value(get_args(kind)[1], inner, name) for key, inner in value.items()}
+        if kind is object:
+            return value
         if kind is float and type(value) in (int, float) and abs(value) <= sys.float_info.max:  # also no NaN
             return float(value)
         if kind in (int, bool, str) and type(value) is kind:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from corml.data.interactions import Interactions
-from corml.experiments import Entry, Study
+from corml.experiments import ModelResult, Study
 from corml.report.subject import Cost, Parts, Subject
 
 __all__ = ["of_study"]
@@ -25,14 +25,14 @@ def of_study(
         models={label: (None, entry.result) for label, entry in done.items() if entry.result is not None},
         split=split,
         primary=primary,
-        contestants={label: entry.contestant for label, entry in done.items()},
+        contestants={label: entry.base for label, entry in done.items()},
         corrected=_corrected(study, primary) if against_best else {},
         family=study.family if against_best else 0,
         costs={label: _cost(entry) for label, entry in done.items()},
-        versions=dict(provenance.get("environment", {})),
+        versions=dict(provenance.environment),
         remarks=_remarks(study),
         more={"Design": _design(study), **_splits(study, split), **_settings(done)},
-        command=str(provenance.get("command", "")),
+        command=provenance.command,
         when=when,
     )
 
@@ -42,7 +42,7 @@ def _corrected(study: Study, metric: str) -> dict[str, float]:
     return {label: compared[metric].p for label, compared in study.comparisons.items() if metric in compared}
 
 
-def _cost(entry: Entry) -> Cost:
+def _cost(entry: ModelResult) -> Cost:
     return Cost(
         fit_seconds=entry.cost.fit_seconds or None,
         fit_processor=entry.cost.fit_processor or None,
@@ -75,10 +75,10 @@ def _splits(study: Study, split: Parts | None) -> dict[str, Mapping[str, Any]]:
         return {}
     several = len(study.splits) > 1
     return {
-        f"Split {at}" if several else "Split": {**one["procedure"], "fingerprint": one["fingerprint"]}
+        f"Split {at}" if several else "Split": {**one.procedure, "fingerprint": one.fingerprint}
         for at, one in enumerate(study.splits, start=1)
     }
 
 
-def _settings(done: Mapping[str, Entry]) -> dict[str, Mapping[str, Any]]:
+def _settings(done: Mapping[str, ModelResult]) -> dict[str, Mapping[str, Any]]:
     return {f"Settings of {label}": entry.settings for label, entry in done.items() if entry.settings}

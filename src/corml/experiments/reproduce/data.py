@@ -1,4 +1,4 @@
-"""The data of an experiment: what is at hand is loaded and split, what is not is named."""
+"""The data of an experiment: what is available is loaded and split, what is not is named."""
 
 from collections.abc import Mapping
 from pathlib import Path
@@ -9,8 +9,6 @@ from corml.data.interactions import Interactions
 from corml.experiments.reproduce.published import Published
 from corml.splits import Split, split
 
-__all__ = ["board_split", "missing", "missing_board", "missing_strong", "paper_split", "sizes", "strong_split", "valid"]
-
 SAMPLE = "movielens-small"
 SEED = 2026
 
@@ -19,7 +17,7 @@ SEED = 2026
 
 
 def missing(published: Published, name: str) -> str:
-    """What to do about a data set that is not at hand; empty if it is."""
+    """How to get a data set that is not available; empty if it is."""
     return _missing_known(name, published["data"][name]["title"])
 
 
@@ -29,37 +27,36 @@ def paper_split(published: Published, name: str) -> Split:
     return split(datasets.load(name, **entry.get("load", {})), **entry["split"])
 
 
-def valid(parts: Split) -> Split:
-    """The valid part in the place of the test part, which is not opened."""
-    return Split(train=parts.train, test=parts.valid, procedure={**parts.procedure, "part": "valid"})
+def valid_split(published: Published, name: str) -> Split:
+    """The paper's split with the validation set in the place of the test set, which is not opened."""
+    whole = paper_split(published, name)
+    return Split(train=whole.train, test=whole.valid, procedure={**whole.procedure, "part": "valid"})
 
 
-def sizes(published: Published, name: str, parts: Split) -> str:
-    """A sentence if the data have not the sizes of the paper's table; empty if they have."""
+def sizes(published: Published, name: str, parts: Split) -> list[str]:
+    """A note if the data have not the sizes of the paper's table."""
     expected = published["data"][name].get("sizes")
-    if expected is None:
-        return ""
     pairs = len(parts.train) + len(parts.valid) + len(parts.test)
-    found = {"users": len(parts.train.users), "items": len(parts.train.items), "interactions": pairs}
-    if found == expected:
-        return ""
-    said = ", ".join(f"{found[what]:,} {what} (paper: {expected[what]:,})" for what in expected)
-    return f"{published['data'][name]['title']} differs from the paper's data: {said}."
+    sizes = {"users": len(parts.train.users), "items": len(parts.train.items), "interactions": pairs}
+    if expected in (None, sizes):
+        return []
+    text = ", ".join(f"{sizes[what]:,} {what} (paper: {expected[what]:,})" for what in expected)
+    return [f"{published['data'][name]['title']} differs from the paper's data: {text}."]
 
 
 # --- LightGCN's splits -----------------------------------------------------------------------------------------------
 
 
 def missing_board(published: Published, name: str) -> str:
-    """What to do about a split of the leaderboard that is not at hand; empty if it is."""
+    """How to get a split of the leaderboard that is not available; empty if it is."""
     if name == SAMPLE or all(_list_file(published, name, part) for part in ("train", "test")):
         return ""
-    place = published["leaderboard"]["folders"][name]
-    return f"{name}: put train.txt and test.txt (or .gz) of LightGCN's split into {place} below CORML_DATA."
+    folder = published["leaderboard"]["folders"][name]
+    return f"{name}: put train.txt and test.txt (or .gz) of LightGCN's split into {folder} below CORML_DATA."
 
 
 def board_split(published: Published, name: str) -> Split:
-    """Train and test as they were published; of the sample, a random fifth is test."""
+    """Train and test set as they were published; of the sample, a random fifth is the test set."""
     if name == SAMPLE:
         return split(datasets.load(name, **published["data"][name]["load"]), "ratio", shares=(0.8, 0.2), seed=SEED)
     paths = [_list_file(published, name, part) for part in ("train", "test")]
@@ -68,15 +65,15 @@ def board_split(published: Published, name: str) -> Split:
 
 
 def _list_file(published: Published, name: str, part: str) -> Path | None:
-    place = datasets.folder() / published["leaderboard"]["folders"][name]
-    return next((path for ending in ("txt", "txt.gz") if (path := place / f"{part}.{ending}").is_file()), None)
+    folder = datasets.folder() / published["leaderboard"]["folders"][name]
+    return next((path for ending in ("txt", "txt.gz") if (path := folder / f"{part}.{ending}").is_file()), None)
 
 
 # --- new users -------------------------------------------------------------------------------------------------------
 
 
 def missing_strong(published: Published, name: str) -> str:
-    """What to do about a data set for new users that is not at hand; empty if it is."""
+    """How to get a data set for new users that is not available; empty if it is."""
     entry = published["strong"]["sets"][name]
     if "files" not in entry:
         return _missing_known(name, entry["title"])
@@ -86,18 +83,17 @@ def missing_strong(published: Published, name: str) -> str:
 
 
 def strong_split(published: Published, name: str) -> Split:
-    """Users held out whole; as many as the papers hold out, else a tenth for valid and a tenth for test."""
+    """Users held out whole; as many as the papers hold out, else a tenth for validation and a tenth for the test."""
     entry = published["strong"]["sets"][name]
     source = _strong_file(entry) if "files" in entry else name
     data = datasets.load(source, **entry.get("load", {}))
-    return split(data, "new-users", shares=_shares(data, entry.get("held_out")), given=0.8, seed=SEED)
+    return split(data, "new-users", shares=shares(data, entry.get("held_out")), given=0.8, seed=SEED)
 
 
-def _shares(data: Interactions, held_out: int | None) -> tuple[float, float, float]:
+def shares(data: Interactions, held_out: int | None) -> tuple[float, float, float]:
+    """Shares of users that give the numbers the papers hold out, where there are enough."""
     users = int((data.user_degrees >= 2).sum())
-    if held_out is None or 2 * held_out >= users:
-        return 0.8, 0.1, 0.1
-    share = held_out / users
+    share = 0.1 if held_out is None or 2 * held_out >= users else held_out / users
     return 1 - 2 * share, share, share
 
 

@@ -1,167 +1,196 @@
-"""The paper's figures 2, 4 and 5: CoRML with one setting changed, and whether what the paper says of it holds."""
+"""The paper's figures 2, 4 and 5: CoRML with one hyperparameter changed, and whether the claims of the paper hold."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from itertools import pairwise
+from typing import Any, NamedTuple, TypeAlias
 
+from corml.evaluation import charts
 from corml.experiments.grid import Grid, Value
-from corml.experiments.reproduce.checks import Series, checked
-from corml.experiments.reproduce.data import missing, paper_split
-from corml.experiments.reproduce.outcome import Curve, Outcome, Panel, Shown
-from corml.experiments.reproduce.request import Request, failures
-from corml.experiments.reproduce.rows import OURS, Row, changed, row
+from corml.experiments.reproduce.outcome import Check, Outcome
+from corml.experiments.reproduce.published import OURS, changed
+from corml.experiments.reproduce.request import Request
 from corml.models.recommender import Recommender
 from corml.splits import Split
 
-__all__ = ["run"]
+ROUNDING = 1e-9
 
 
-@dataclass(frozen=True, eq=False)
-class Point:
-    """One fit of a figure: whose settings, the value of the second setting if there is one, and that of the first."""
+class Point(NamedTuple):
+    """One fit of a figure: its row of figures so far, and its model."""
 
-    base: Row
-    by: float | None
-    value: float
+    facts: dict[str, object]
     model: Recommender
 
+
+@dataclass(frozen=True)
+class Series:
+    """One curve of a metric; `by` is the value of a second hyperparameter, if there is one."""
+
+    title: str
+    by: float | None
+    symbol: str
+    metric: str
+    points: tuple[tuple[float, float], ...]
+
     @property
-    def label(self) -> str:
-        """Its label among the cells."""
-        second = "" if self.by is None else f" {self.by:g}"
-        return f"{self.base.name}{second} {self.value:g}"
+    def name(self) -> str:
+        """Its name in a legend."""
+        return self.title if self.by is None else f"{self.title}, {self.symbol} = {self.by:g}"
+
+    @property
+    def peak(self) -> float:
+        """Where it is highest."""
+        return max(self.points, key=lambda point: point[1])[0]
 
 
-def run(request: Request, name: str) -> Outcome:
-    """One figure on all data sets that are at hand."""
-    names, absent = request.names(missing)
-    rows: list[dict[str, Any]] = []
-    panels, tables, checks, failed, splits = [], [], [], [], {}
-    for data in names:
-        splits[data] = parts = paper_split(request.published, data)
-        points = _points(request, data)
-        cells = request.bench.cells(data, parts, {one.label: one.model for one in points}, request["metrics"])
-        failed += failures(data, cells)
-        measured = [_figure(request, data, one, cells[one.label].means) for one in points]
-        flat, beside = _beside(request, data, parts)
-        failed += flat
-        rows += [figure for figures in measured for figure in figures] + beside
-        series = _series(request, data, rows)
-        checks += checked(request["claims"], data, series, request["symbol"])
-        panels += [_panel(request, name, data, metric, series, beside) for metric in request["metrics"]]
-        tables.append(Shown(request.published["data"][data]["title"], _grid(request, data, rows)))
-    return request.outcome(
-        name,
-        splits,
-        rows=tuple(rows),
-        tables=tuple(tables),
-        panels=tuple(panels),
-        checks=tuple(checks),
-        missing=absent,
-        failed=tuple(failed),
-    )
+def add(outcome: Outcome, request: Request, data: str, split: Split) -> None:
+    """One figure on a data set."""
+    metrics, symbol = request["metrics"], request["symbol"]
+    points = _points(request, data)
+    runs = request.runs(data, split, {label: point.model for label, point in points.items()}, metrics)
+    rows = [
+        {**point.facts, "metric": metric, "ours": runs[label].means.get(metric)}
+        for label, point in points.items()
+        for metric in metrics
+    ]
+    flat = _others(request, data, split)
+    outcome.rows += [*rows, *flat]
+    series = _series(request, rows)
+    outcome.checks += checked(request["claims"], data, series, symbol)
+    title = request.published["data"][data]["title"]
+    for metric in metrics:
+        name = f"{outcome.name}-{data}-{metric.replace('@', '-')}"
+        outcome.charts[name] = _chart(request, data, metric, series, [one for one in flat if one["metric"] == metric])
+    outcome.tables[title] = _grid(request, [*rows, *flat])
 
 
-def _points(request: Request, data: str) -> list[Point]:
+def _points(request: Request, data: str) -> dict[str, Point]:
     seconds: list[float | None] = request.section.get("by_values", [None])
-    return [
-        Point(base, by, value, changed(base.model, {request["setting"]: value} | _second(request, by)))
-        for base in request.rows(data)
-        if base.ours
-        for by in seconds
-        for value in request["values"]
-    ]
+    points = {}
+    for base in (row for row in request.rows(data) if row.ours):
+        for by in seconds:
+            for value in request["values"]:
+                settings = {} if by is None else {request["by"]: by}
+                settings[request["setting"]] = value
+                label = f"{base.name}{'' if by is None else f' {by:g}'} {value:g}"
+                facts = {"data": data, "model": base.name, "title": base.title, **settings}
+                points[label] = Point(facts, changed(base.model, settings))
+    return points
 
 
-def _second(request: Request, by: float | None) -> dict[str, float]:
-    return {} if by is None else {request["by"]: by}
-
-
-def _figure(request: Request, data: str, point: Point, means: Mapping[str, float]) -> list[dict[str, Any]]:
-    return [
-        {
-            "data": data,
-            "model": point.base.name,
-            "title": point.base.title,
-            **_second(request, point.by),
-            request["setting"]: point.value,
-            "metric": metric,
-            "ours": means.get(metric),
-        }
-        for metric in request["metrics"]
-    ]
-
-
-def _beside(request: Request, data: str, parts: Split) -> tuple[list[str], list[dict[str, Any]]]:
-    """Other models of the figure, which have no such setting; as in the table, whose cells they share."""
+def _others(request: Request, data: str, split: Split) -> list[dict[str, object]]:
+    """Other models of the figure, without this hyperparameter; as in the table, whose runs they share."""
     named = request.section.get("beside", {}).get(data, [])
     wanted = [name for name in named if name not in request.skipped and name in (request.models or named)]
-    rows = [one for name in wanted if (one := row(request.published, name, data)) is not None]
+    rows = [one for name in wanted if (one := request.published.row(name, data)) is not None]
     table = request.published["table"]
-    cells = request.bench.cells(data, parts, {one.name: one.model for one in rows}, [*table["metrics"], *table["also"]])
-    figures = [
-        {"data": data, "model": one.name, "title": one.title, "metric": metric, "ours": cells[one.name].means[metric]}
+    runs = request.runs(data, split, {one.name: one.model for one in rows}, [*table["metrics"], *table["also"]])
+    return [
+        {"data": data, "model": one.name, "title": one.title, "metric": metric, "ours": runs[one.name].means[metric]}
         for one in rows
-        if not cells[one.name].error
+        if not runs[one.name].error
         for metric in request["metrics"]
     ]
-    return failures(data, cells), figures
 
 
-def _series(request: Request, data: str, rows: Sequence[Mapping[str, Any]]) -> list[Series]:
-    """Curves of the data, one for each model, value of the second setting, and metric."""
-    setting, second = request["setting"], request.section.get("by")
+def _series(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[Series]:
+    """Curves, one for each model, value of the second hyperparameter, and metric."""
     curves: dict[tuple[str, float | None, str], list[tuple[float, float]]] = {}
     for one in rows:
-        if one["data"] == data and setting in one and one["ours"] is not None:
-            key = one["title"], one.get(second) if second else None, one["metric"]
-            curves.setdefault(key, []).append((one[setting], one["ours"]))
+        if one["ours"] is not None:
+            key = one["title"], one.get(request.section.get("by", "")), one["metric"]
+            curves.setdefault(key, []).append((one[request["setting"]], one["ours"]))
     symbol = request.section.get("by_symbol", "")
     return [Series(title, by, symbol, metric, tuple(points)) for (title, by, metric), points in curves.items()]
 
 
-def _panel(
-    request: Request,
-    name: str,
-    data: str,
-    metric: str,
-    series: Sequence[Series],
-    beside: Sequence[Mapping[str, Any]],
-) -> Panel:
-    values = request["values"]
+def _chart(
+    request: Request, data: str, metric: str, series: Sequence[Series], flat: Sequence[Mapping[str, Any]]
+) -> charts.Chart:
+    """A line for each model; a published value is a dashed line."""
+    values, symbol = request["values"], request["symbol"]
     paper = request.published.paper(data, OURS).get(metric)
-    flat = [
-        Curve(one["title"], ((values[0], one["ours"]), (values[-1], one["ours"])))
-        for one in beside
-        if one["metric"] == metric
-    ]
-    title = request.published["data"][data]["title"]
-    return Panel(
-        name=f"{name}-{data}-{metric.replace('@', '-')}",
-        title=f"{title}: {metric} over {request['symbol']}",
-        x=f"{request['symbol']} ({request['setting']})",
-        y=metric,
-        curves=(*(Curve(one.name, one.points) for one in series if one.metric == metric), *flat),
-        log=request.section.get("log", False),
+    lines = [charts.Line(one.name, one.points, marks=len(one.points) > 2) for one in series if one.metric == metric]
+    lines += [charts.Line(one["title"], [(values[0], one["ours"]), (values[-1], one["ours"])]) for one in flat]
+    return charts.lines(
+        lines,
+        x=charts.Axis(f"{symbol} ({request['setting']})", log=request.section.get("log", False)),
+        y=charts.Axis(metric),
+        title=f"{request.published['data'][data]['title']}: {metric} over {symbol}",
         reference=None if paper is None else (paper, "CoRML in the paper's table"),
     )
 
 
-def _grid(request: Request, data: str, rows: Sequence[Mapping[str, Any]]) -> Grid:
+def _grid(request: Request, rows: Sequence[Mapping[str, Any]]) -> Grid:
     """Values down, models and metrics across."""
-    setting, metrics = request["setting"], request["metrics"]
-    own = [one for one in rows if one["data"] == data]
+    second, metrics = request.section.get("by"), request["metrics"]
+    names = [*([second] if second else []), request["setting"]]
     groups: dict[tuple[str, ...], dict[str, float | None]] = {}
-    for one in own:
-        second = request.section.get("by")
-        by = f"{one[second]:g}" if second and second in one else ""
-        value = f"{one[setting]:g}" if setting in one else "–"
-        key = (one["title"], *([by] if second else []), value)
-        groups.setdefault(key, {})[one["metric"]] = one["ours"]
-    heads = ("model", *([request["by_symbol"]] if request.section.get("by") else []), request["symbol"], *metrics)
-    lines = [(*map(Value, key), *(Value(_number(figures.get(m))) for m in metrics)) for key, figures in groups.items()]
+    for one in rows:
+        texts = [f"{one[name]:g}" if name in one else "–" if name == request["setting"] else "" for name in names]
+        groups.setdefault((one["title"], *texts), {})[one["metric"]] = one["ours"]
+    heads = ("model", *([request["by_symbol"]] if second else []), request["symbol"], *metrics)
+    lines = [
+        (*map(Value, key), *(Value("failed" if (v := figures.get(m)) is None else f"{v:.4f}") for m in metrics))
+        for key, figures in groups.items()
+    ]
     return Grid(heads, tuple(lines))
 
 
-def _number(value: float | None) -> str:
-    return "failed" if value is None else f"{value:.4f}"
+# --- claims ----------------------------------------------------------------------------------------------------------
+
+Claim: TypeAlias = Mapping[str, Any]  # TOML
+
+
+def checked(claims: Sequence[Claim], data: str, series: Sequence[Series], symbol: str) -> list[Check]:
+    """Every claim about these data, on every curve it is about."""
+    checks: list[Check] = []
+    for claim in claims:
+        if data in claim.get("data", [data]):
+            about = [one for one in series if one.metric in claim["metrics"] and len(one.points) > 1]
+            checks += _KINDS[claim["kind"]](claim, data, about, symbol)
+    return checks
+
+
+def _falls(claim: Claim, data: str, series: Sequence[Series], symbol: str) -> list[Check]:
+    checks = []
+    for one in series:
+        points = sorted(one.points)
+        rises = [(a, b) for a, b in pairwise(points) if b[1] >= a[1]]
+        text = "".join(f", rises from {symbol} = {a[0]:g} to {b[0]:g}" for a, b in rises)
+        checks.append(_check(claim, data, one, not rises, f"{points[0][1]:.4f} to {points[-1][1]:.4f}{text}"))
+    return checks
+
+
+def _peak(claim: Claim, data: str, series: Sequence[Series], symbol: str) -> list[Check]:
+    low, high = claim["between"]
+    return [
+        _check(claim, data, one, low - ROUNDING <= one.peak <= high + ROUNDING, f"best at {symbol} = {one.peak:g}")
+        for one in series
+    ]
+
+
+def _peaks_fall(claim: Claim, data: str, series: Sequence[Series], symbol: str) -> list[Check]:
+    """Along the second hyperparameter, for each model and metric."""
+    groups: dict[tuple[str, str], list[Series]] = {}
+    for one in sorted(series, key=lambda one: one.by or 0.0):
+        groups.setdefault((one.title, one.metric), []).append(one)
+    checks = []
+    for (title, metric), group in groups.items():
+        peaks = [one.peak for one in group]
+        text = ", ".join(f"{symbol} = {one.peak:g} for {one.symbol} = {one.by:g}" for one in group)
+        holds = all(a >= b for a, b in pairwise(peaks)) and peaks[0] > peaks[-1]
+        checks.append(Check(claim["says"], f"{data}, {title}, {metric}", holds, f"best at {text}"))
+    return checks
+
+
+def _check(claim: Claim, data: str, one: Series, holds: bool, measured: str) -> Check:
+    return Check(claim["says"], f"{data}, {one.name}, {one.metric}", holds, measured)
+
+
+_KINDS: dict[str, Callable[[Claim, str, Sequence[Series], str], list[Check]]] = {
+    "falls": _falls,
+    "peak": _peak,
+    "peaks fall": _peaks_fall,
+}

@@ -1,111 +1,117 @@
-"""What was asked for: an experiment's section of the file, narrowed to data and models, and where to run it."""
+"""What to run: an experiment's section of the file, narrowed to data and models, and where its runs are kept."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
-from corml._runtime.values import nearest
+from corml import models
+from corml._runtime.progress import Progress
+from corml._runtime.values import nearest, no_such
 from corml.errors import DataError, UsageError, ascii_line
-from corml.experiments.cell import Cell
-from corml.experiments.reproduce.bench import Bench
-from corml.experiments.reproduce.outcome import Outcome
-from corml.experiments.reproduce.published import Published
-from corml.experiments.reproduce.rows import Row, choose, row
-from corml.models.saved.model_file import environment
+from corml.evaluation.metrics import direction
+from corml.experiments.candidates import candidates
+from corml.experiments.plan import Design, rows_of
+from corml.experiments.record import Run
+from corml.experiments.reproduce.published import OURS, Published, Row
+from corml.experiments.run import Notify, Runner
+from corml.experiments.store import Store
+from corml.models.recommender import Recommender
 from corml.splits import Split
 
-__all__ = ["Request", "failures"]
-
 SAMPLE = "movielens-small"
+PRIMARY = "ndcg@10"  # shown while running, where it is measured
 
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """One experiment to run; `quick` takes the bundled sample and what the file says of it."""
+    """One experiment to run; `quick` takes the bundled sample and its section of the file.
+
+    Runs are kept in a store for each split, below `folder`; without one in memory.
+    """
 
     published: Published
-    section: Mapping[str, Any]
-    bench: Bench
+    section: Mapping[str, Any]  # TOML
     data: Sequence[str] | None = None
     models: Sequence[str] | None = None
     quick: bool = False
+    folder: Path | None = None
+    command: str = ""
+    progress: Progress | None = None
+    notify: Notify | None = None
+    failed: list[str] = field(default_factory=list)
+    _stores: dict[str, Store[Run]] = field(default_factory=dict)
 
     def __getitem__(self, name: str) -> Any:
         quick = self.section.get("quick", {}) if self.quick else {}
         return quick[name] if name in quick else self.section[name]
 
-    @property
-    def epochs(self) -> int | None:
-        """How long gradient models may learn, if that is cut short."""
-        return self.section.get("quick", {}).get("epochs") if self.quick else None
-
     def names(self, missing: Callable[[Published, str], str]) -> tuple[list[str], list[str]]:
-        """Data sets to run on, and a sentence for each that is not at hand; none at hand is an error."""
-        wanted = self._wanted()
+        """Data sets to run on, and a message for each that is not available; none available is an error."""
+        wanted: list[str] = self["data"]
+        if self.data is not None and not self.quick:
+            offered = (*wanted, SAMPLE)
+            wanted = list(dict.fromkeys(name.strip().replace("_", "-") for name in self.data))
+            for name in wanted:
+                if name not in offered:
+                    raise UsageError(f"There are no data {ascii_line(name)} here{nearest(name, offered)}")
         absent = {name: why for name in wanted if (why := missing(self.published, name))}
         if len(absent) == len(wanted):
-            raise DataError(f"None of the data are at hand. {' '.join(absent.values())}")
+            raise DataError(f"None of the data are available. {' '.join(absent.values())}")
         return [name for name in wanted if name not in absent], list(absent.values())
 
-    def _wanted(self) -> list[str]:
-        offered: list[str] = self["data"]
-        if self.data is None or self.quick:
-            return offered
-        names = [name.strip().replace("_", "-") for name in self.data]
-        for name in names:
-            if name not in (*offered, SAMPLE):
-                raise UsageError(f"There are no data {ascii_line(name)} here{nearest(name, (*offered, SAMPLE))}")
-        return list(dict.fromkeys(names))
+    def rows(self, data: str) -> list[Row]:
+        """The models to run on a data set, with its hyperparameters."""
+        epochs = self.section.get("quick", {}).get("epochs") if self.quick else None
+        names = [name for name in self._chosen() if name not in self.skipped]
+        return [one for name in names if (one := self.published.row(name, data, epochs=epochs)) is not None]
 
-    def rows(self, data: str, offered: Sequence[str] | None = None) -> list[Row]:
-        """The models to run on a data set, with its settings."""
-        everyone = [*self.section["models"], *self.section.get("corml", [])] if offered is None else offered
-        chosen = [name for name in choose(self.published, self.models, everyone) if name not in self.skipped]
-        return [one for name in chosen if (one := row(self.published, name, data, epochs=self.epochs)) is not None]
+    def _chosen(self) -> list[str]:
+        """The models that are asked for, else all that are offered; `corml` stands for all rows of CoRML."""
+        offered = [*self.section["models"], *self.section.get("corml", [])]
+        if self.models is None:
+            return offered
+        variants = self.published["corml"]
+        every, names = (*variants, *models.names()), list[str]()
+        for name in (text.strip().replace("_", "-") for text in self.models):
+            if name not in every:
+                raise no_such("model", name, every)
+            names += [one for one in offered if one in variants] if name == OURS else [name]
+        if not names:
+            raise UsageError("No model is named: name at least one, such as corml.")
+        return list(dict.fromkeys(names))
 
     @cached_property
     def skipped(self) -> frozenset[str]:
-        """Gradient models where PyTorch is not installed; whoever asks for one by name is told by its failure."""
+        """Gradient models where PyTorch is not installed; one that was asked for by name fails instead."""
         if self.models is not None or find_spec("torch") is not None:
             return frozenset()
-        known, beside = self.published["models"], self.section.get("beside", {})
-        lists = [self.section.get("models", []), *(beside.values() if isinstance(beside, Mapping) else [])]
+        known, others = self.published["models"], self.section.get("beside", {})
+        lists = [self.section.get("models", []), *(others.values() if isinstance(others, Mapping) else [])]
         return frozenset(name for names in lists for name in names if known.get(name, {}).get("gradient"))
 
-    def outcome(
-        self,
-        name: str,
-        splits: Mapping[str, Split],
-        *,
-        missing: Sequence[str],
-        notes: Sequence[str] = (),
-        **content: Any,
-    ) -> Outcome:
-        """An outcome with where it comes from."""
-        if self.skipped:
-            notes = (
-                *notes,
-                f"Not run without PyTorch (pip install 'corml[neural]'): {', '.join(sorted(self.skipped))}.",
-            )
-        prints = {what: {"train": one.train.fingerprint, "split": one.fingerprint} for what, one in splits.items()}
-        source = self.section.get("source")
-        return Outcome(
-            name=name,
-            title=self.section["title"] + (", a quick run on the bundled sample" if self.quick else ""),
-            data=prints,
-            notes=tuple(notes),
-            missing=tuple(missing),
-            provenance={
-                "command": self.bench.command,
-                "source": self.published.sources[source] if source else None,
-                "environment": environment(),
-            },
-            **content,
-        )
+    def runs(
+        self, data: str, split: Split, fitted: Mapping[str, Recommender], metrics: Sequence[str], place: str = ""
+    ) -> dict[str, Run]:
+        """A finished or failed run for each model, by its label; the same model is fitted once for all labels.
 
-
-def failures(data: str, cells: Mapping[str, Cell]) -> list[str]:
-    """A sentence for each cell that failed."""
-    return [f"{data}, {label}: {cell.error}" for label, cell in cells.items() if cell.error]
+        What was run before is read. `place` is the folder of the split, the name of the data if none is given.
+        """
+        if not fitted:
+            return {}
+        place = place or data
+        primary = PRIMARY if PRIMARY in metrics else next(metric for metric in metrics if direction(metric))
+        design = Design.of(metrics=list(metrics), primary=primary)
+        rows = rows_of(candidates(fitted), (split,), design)
+        folder = None if self.folder is None else self.folder / place
+        store = self._stores.setdefault(place, Store(Run, folder))
+        store.create()
+        runner = Runner(design=design, store=store, command=self.command, progress=self.progress)
+        notify = self.notify
+        told = None if notify is None else lambda text: notify(f"{place}: {text}")
+        runner.finish([run for row in rows for run in row.runs], told)
+        runs = {row.label: run for row in rows if (run := store.get(row.runs[0].key)) is not None}
+        self.failed.extend(f"{data}, {label}: {run.error}" for label, run in runs.items() if run.error)
+        return runs

@@ -1,61 +1,56 @@
-"""The paper's table against ours: every figure, its difference, and the star recomputed."""
+"""The paper's table against ours: every figure, its difference, and the star recomputed; and its times, figure 3."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import NamedTuple
 
 import numpy as np
 
+from corml.evaluation import charts
 from corml.evaluation.significance import paired_t_test
-from corml.experiments.cell import Cell
 from corml.experiments.grid import Grid, Value
-from corml.experiments.reproduce.data import missing, paper_split, sizes
-from corml.experiments.reproduce.outcome import Outcome, Shown
-from corml.experiments.reproduce.request import Request, failures
-from corml.experiments.reproduce.rows import Row
+from corml.experiments.record import Run
+from corml.experiments.reproduce.data import sizes
+from corml.experiments.reproduce.outcome import Outcome
+from corml.experiments.reproduce.published import Row
+from corml.experiments.reproduce.request import Request
+from corml.splits import Split
 
-__all__ = ["run", "verdict"]
 
-
-@dataclass(frozen=True)
-class Star:
-    """CoRML against the best other model by one metric: who that is, and p of the paired t-test over users."""
+class Star(NamedTuple):
+    """CoRML against the best other model by one metric: which that is, and p of the paired t-test over users."""
 
     runner_up: str
     p: float
     ahead: bool
 
 
-def run(request: Request) -> Outcome:
-    """All models on all data sets that are at hand."""
-    names, absent = request.names(missing)
-    rows: list[dict[str, Any]] = []
-    tables, details, notes, failed, splits = [], [], [], [], {}
-    for name in names:
-        splits[name] = parts = paper_split(request.published, name)
-        notes += [said] if (said := sizes(request.published, name, parts)) else []
-        everyone = request.rows(name)
-        models = {row.name: row.model for row in everyone}
-        cells = request.bench.cells(name, parts, models, [*request["metrics"], *request["also"]])
-        failed += failures(name, cells)
-        figures = _figures(request, name, everyone, cells)
-        rows += figures
-        title = request.published["data"][name]["title"]
-        tables.append(Shown(title, _grid(figures, request["primary"], published=not request.quick)))
-        others = [metric for metric in request["metrics"] if metric != request["primary"]]
-        details += [
-            Shown(f"{title}, {metric}", _grid(figures, metric, published=not request.quick)) for metric in others
-        ]
-    return request.outcome(
-        "table",
-        splits,
-        rows=tuple(rows),
-        tables=tuple(tables),
-        details=tuple(details),
-        notes=(*_legend(request), *_reasons(request, rows), *notes),
-        missing=absent,
-        failed=tuple(failed),
+def add(outcome: Outcome, request: Request, data: str, split: Split) -> None:
+    """All models on a data set."""
+    outcome.notes += sizes(request.published, data, split)
+    rows = request.rows(data)
+    runs = request.runs(data, split, {row.name: row.model for row in rows}, [*request["metrics"], *request["also"]])
+    title, published = request.published["data"][data]["title"], not request.quick
+    for metric in request["metrics"]:
+        figures = [_figure(request, data, row, runs[row.name], metric, _star(row, rows, runs, metric)) for row in rows]
+        outcome.rows += figures
+        if metric == request["primary"]:
+            outcome.tables[title] = _grid(figures, metric, published=published)
+        else:
+            outcome.details[f"{title}, {metric}"] = _grid(figures, metric, published=published)
+
+
+def notes(request: Request, outcome: Outcome) -> list[str]:
+    """How to read the table, and what is known to differ, for models that are off by more than the tolerance."""
+    others = ", ".join(metric for metric in request["metrics"] if metric != request["primary"])
+    star = f"*: better than the best other model that was run, paired t-test over users, p < {request['level']:g}"
+    agrees = (
+        f"agrees: within {request['tolerance']:.0%} of the paper. {star}; in the column of the paper, its own star."
     )
+    legend = f"The paper has no figures of the sample. {star}." if request.quick else agrees
+    primary = [row for row in outcome.rows if row["metric"] == request["primary"]]
+    reasons = {row["title"]: row["reason"] for row in primary if row["reason"]}
+    shown = f"Shown: {request['primary']}; {others} are in the files."
+    return [shown, legend, *(f"{title}: {reason}." for title, reason in reasons.items()), *outcome.notes]
 
 
 def verdict(paper: float | None, ours: float | None, tolerance: float) -> str:
@@ -68,21 +63,10 @@ def verdict(paper: float | None, ours: float | None, tolerance: float) -> str:
     return "agrees" if abs(difference) <= tolerance else "higher" if difference > 0 else "lower"
 
 
-# --- figures ---------------------------------------------------------------------------------------------------------
-
-
-def _figures(request: Request, data: str, everyone: Sequence[Row], cells: Mapping[str, Cell]) -> list[dict[str, Any]]:
-    return [
-        _figure(request, data, row, cells[row.name], metric, _star(row, everyone, cells, metric))
-        for metric in request["metrics"]
-        for row in everyone
-    ]
-
-
-def _figure(request: Request, data: str, row: Row, cell: Cell, metric: str, star: Star | None) -> dict[str, Any]:
+def _figure(request: Request, data: str, row: Row, run: Run, metric: str, star: Star | None) -> dict[str, object]:
     paper = request.published.paper(data, row.column).get(metric)
-    ours = cell.means.get(metric)
-    said = verdict(paper, ours, request["tolerance"])
+    ours = run.means.get(metric)
+    judged = verdict(paper, ours, request["tolerance"])
     return {
         "data": data,
         "model": row.name,
@@ -91,77 +75,91 @@ def _figure(request: Request, data: str, row: Row, cell: Cell, metric: str, star
         "paper": paper,
         "ours": ours,
         "difference": None if paper is None or ours is None else ours / paper - 1,
-        "verdict": said,
-        "reason": row.differs if said in ("higher", "lower") else "",
+        "verdict": judged,
+        "reason": row.differs if judged in ("higher", "lower") else "",
         "paper's star": paper is not None and row.column in request["starred"],
         "star": star is not None and star.ahead and star.p < request["level"],
         "runner-up": star.runner_up if star else None,
         "p": star.p if star else None,
-        "fit processor seconds": cell.cost.fit_processor if ours is not None else None,
-        "settings": dict(cell.settings),
-        "error": cell.error,
+        "fit processor seconds": run.cost.fit_processor if ours is not None else None,
+        "settings": dict(run.settings),
+        "error": run.error,
     }
 
 
-def _star(row: Row, everyone: Sequence[Row], cells: Mapping[str, Cell], metric: str) -> Star | None:
-    """A row of CoRML against the best of the other models; none without another model."""
-    own = cells[row.name]
-    others = [cells[one.name] for one in everyone if not one.ours and not cells[one.name].error]
+def _star(row: Row, rows: Sequence[Row], runs: Mapping[str, Run], metric: str) -> Star | None:
+    """A row of CoRML against the best of the other models; None without another model."""
+    own = runs[row.name]
+    others = [runs[one.name] for one in rows if not one.ours and not runs[one.name].error]
     if not row.ours or own.error or not others:
         return None
-    best = max(others, key=lambda cell: cell.means[metric])
-    difference = _paired(own, best, metric)
+    best = max(others, key=lambda run: run.means[metric])
+    theirs = dict(zip(best.users, best.per_user[metric], strict=True))
+    pairs = zip(own.users, own.per_user[metric], strict=True)
+    difference = np.array([value - theirs[user] for user, value in pairs if user in theirs])
     return Star(best.label, paired_t_test(difference), bool(difference.mean() > 0))
 
 
-def _paired(first: Cell, second: Cell, metric: str) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    """Differences over the users of both, in the order of the first."""
-    if np.array_equal(first.users, second.users):
-        return first.per_user[metric] - second.per_user[metric]
-    known = {user: value for user, value in zip(second.users, second.per_user[metric], strict=True)}
-    both = [(value, known[user]) for user, value in zip(first.users, first.per_user[metric], strict=True)
-            if user in known]  # fmt: skip
-    return np.array([a - b for a, b in both])
-
-
-# --- words -----------------------------------------------------------------------------------------------------------
-
-
-def _grid(figures: Sequence[Mapping[str, Any]], metric: str, *, published: bool) -> Grid:
+def _grid(figures: Sequence[Mapping[str, object]], metric: str, *, published: bool) -> Grid:
     """All models by one metric; of data that the paper does not have, our figures alone."""
-    figures = [figure for figure in figures if figure["metric"] == metric]
+    titles = [Value(str(one["title"])) for one in figures]
+    ours = [_number(one["ours"], star=one["star"]) for one in figures]
     if not published:
-        ours = [(Value(one["title"]), Value(_number(one["ours"], star=one["star"]))) for one in figures]
-        return Grid(("model", metric), tuple(ours))
-    heads = ("model", f"paper {metric}", "ours", "difference", "verdict")
-    lines = [
-        (
-            Value(figure["title"]),
-            Value(_number(figure["paper"], star=figure["paper's star"])),
-            Value(_number(figure["ours"], star=figure["star"])),
-            Value("–" if figure["difference"] is None else f"{100 * figure['difference']:+.1f} %".replace("-", "−")),
-            Value(figure["verdict"]),
-        )
-        for figure in figures
+        return Grid(("model", metric), tuple(zip(titles, ours, strict=True)))
+    paper = [_number(one["paper"], star=one["paper's star"]) for one in figures]
+    shares = [one["difference"] for one in figures]
+    differences = [
+        Value(f"{100 * share:+.1f} %".replace("-", "−") if isinstance(share, float) else "–") for share in shares
     ]
-    return Grid(heads, tuple(lines))
+    verdicts = [Value(str(one["verdict"])) for one in figures]
+    columns = zip(titles, paper, ours, differences, verdicts, strict=True)
+    return Grid(("model", f"paper {metric}", "ours", "difference", "verdict"), tuple(columns))
 
 
-def _number(value: float | None, *, star: bool) -> str:
-    return "–" if value is None else f"{'*' if star else ''}{value:.4f}"
+def _number(value: object, *, star: object) -> Value:
+    return Value("–" if value is None else f"{'*' if star else ''}{value:.4f}")
 
 
-def _legend(request: Request) -> list[str]:
-    others = ", ".join(metric for metric in request["metrics"] if metric != request["primary"])
-    star = f"*: better than the best other model that was run, paired t-test over users, p < {request['level']:g}"
-    agrees = (
-        f"agrees: within {request['tolerance']:.0%} of the paper. {star}; in the column of the paper, its own star."
+# --- times -----------------------------------------------------------------------------------------------------------
+
+
+def add_speed(outcome: Outcome, request: Request, data: str, split: Split) -> None:
+    """What fitting takes: times of the runs of the table."""
+    table, rows = request.published["table"], request.rows(data)
+    runs = request.runs(data, split, {row.name: row.model for row in rows}, [*table["metrics"], *table["also"]])
+    rows = [row for row in rows if not runs[row.name].error]
+    times = [
+        {
+            "data": data,
+            "model": row.name,
+            "title": row.title,
+            "paper, ML-20M": request["published"].get(row.column),
+            "seconds": runs[row.name].cost.fit_seconds,
+            "processor seconds": runs[row.name].cost.fit_processor,
+            "threads": runs[row.name].environment.get("threads"),
+            "finished": runs[row.name].finished,
+        }
+        for row in rows
+    ]
+    outcome.rows += times
+    title = request.published["data"][data]["title"]
+    lines = [
+        (one["title"], one["paper, ML-20M"] or "–", f"{one['seconds']:,.1f}", f"{one['processor seconds']:,.1f}")
+        for one in times
+    ]
+    heads = ("model", "paper, on ML-20M", "ours, seconds", "CPU seconds")
+    outcome.tables[title] = Grid(heads, tuple(tuple(map(Value, line)) for line in lines), texts=2)
+    outcome.charts[f"speed-{data}"] = charts.bars(
+        [charts.Bars("ours", [runs[row.name].cost.fit_seconds for row in rows])],
+        [row.title for row in rows],
+        x=charts.Axis("seconds"),
+        title=f"{title}: seconds of fitting",
     )
-    alone = f"The paper has no figures of the sample. {star}."
-    return [f"Shown: {request['primary']}; {others} are in the files.", alone if request.quick else agrees]
 
 
-def _reasons(request: Request, rows: Sequence[Mapping[str, Any]]) -> list[str]:
-    """What is known to differ, for models that are off by more than the tolerance."""
-    known = {row["title"]: row["reason"] for row in rows if row["metric"] == request["primary"] and row["reason"]}
-    return [f"{title}: {reason}." for title, reason in known.items()]
+def speed_notes(request: Request, outcome: Outcome) -> list[str]:
+    """How to read the times."""
+    return [
+        f"The paper's times are for ML-20M, on another machine ({request['machine']}), and published as a chart: they "
+        "are given as the text describes them. Ours exclude compilation and tuning."
+    ]

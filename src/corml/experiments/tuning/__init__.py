@@ -1,22 +1,15 @@
-"""TUNE: the best settings of a model for some data, within a budget of trials and time.
+"""TUNE: the best hyperparameters of a model for some data, within a budget of trials and time.
 
-    space        where to look: as the settings declare it, narrowed or widened by the caller
-    parts        what is fitted and what is scored: a held-out part, or the folds of a cross-validation
-    objective    one trial: fit, score, and what the fits share
-    proposal     the next point: a function of the seed, the number of the trial and the trials before it
-    locks        who runs which trial; a killed process loses its locks, so its trial is run again
-    journal      the trials on file, as Optuna writes them
-    run          the loop
-    tuned        the outcome: best settings, all trials, history, importance, slices
-    drawing      its charts
-
-The test part of a split is never opened.
+space        where to search: as the hyperparameters declare it, narrowed or widened by the caller
+objective    one trial: fit, and score on held-out pairs; the test set is never opened
+proposal     the next point: a function of the seed, the number of the trial and the trials before it
+run          the loop, which resumes from the trials on file and shares them with other processes
+tuned, analysis, drawing   the outcome, what the trials say, and its charts
 """
 
-from corml.experiments.tuning.drawing import KINDS as PLOTS
+from corml.experiments.tuning.drawing import PLOTS
 from corml.experiments.tuning.run import tune
 from corml.experiments.tuning.space import space_of
-from corml.experiments.tuning.trial import Trial
-from corml.experiments.tuning.tuned import Tuned
+from corml.experiments.tuning.tuned import Trial, Tuned
 
 __all__ = ["PLOTS", "Trial", "Tuned", "space_of", "tune"]

@@ -6,18 +6,16 @@ from contextlib import contextmanager
 
 from corml.errors import UsageError
 
-__all__ = ["quiet", "require"]
-
 
 def require() -> None:
-    """Say what is missing before any work is done."""
+    """Report before any work that Optuna is missing."""
     if importlib.util.find_spec("optuna") is None:
         raise UsageError("Tuning needs Optuna, which is not installed: pip install 'corml[tune]'.")
 
 
 @contextmanager
 def quiet() -> Iterator[None]:
-    """Optuna says only what is wrong meanwhile: our progress is another."""
+    """Let Optuna print warnings only: the search has its own progress."""
     import optuna
 
     before = optuna.logging.get_verbosity()

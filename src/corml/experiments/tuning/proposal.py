@@ -1,75 +1,49 @@
 """The next point to try: Optuna's TPE, as a function of the seed, the number of the trial and the trials before it.
 
-Nothing of the sampler outlives a call, so a search that was interrupted goes on as if it had not been.
+Nothing of the sampler outlives a call, so a search that was interrupted resumes as if it had not been.
 
-A proposal changes about two settings of the best point so far, to what TPE says, or chance in the first trials. Good
-defaults are hard to beat by changing all of a dozen settings at once: on the bundled sample CoRML did not gain in 50
-trials with two seeds of four when half of its settings changed, and did with all four when two of thirteen did. A
-point that was tried, or is being tried, is not proposed again.
+A proposal changes about two hyperparameters of the best point so far, to what TPE proposes, or at random in the first
+trials. Good defaults are hard to beat by changing a dozen at once: on the bundled sample CoRML did not gain in 50
+trials with two seeds of four when half of its hyperparameters changed, and did with all four when two of thirteen did.
+A point that was tried, or is being tried, is not proposed again.
 """
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
-from corml._runtime.settings import Search
-from corml.experiments.tuning.space import Space, size_of
-from corml.experiments.tuning.trial import COMPLETE, PRUNED, Trial
+from corml._runtime.settings import Search, declared
+from corml.experiments.tuning.space import Space, rounded, size_of
+from corml.experiments.tuning.tuned import COMPLETE, PRUNED, Trial, best_of
 
 if TYPE_CHECKING:
     import optuna
     from optuna.distributions import BaseDistribution
 
-__all__ = ["distributions", "fits", "propose"]
-
 STARTUP = 10  # trials before TPE has something to learn from
-CHANGED = 2  # settings of the best point, about
-ATTEMPTS = 50  # proposals that were tried already, before all settings are drawn at random
+CHANGED = 2  # hyperparameters of the best point, about
+ATTEMPTS = 50  # proposals that were tried already, before all hyperparameters are drawn at random
 MANY = 10_000  # such draws, at most
 
-Point = dict[str, Any]
-
-
-def distributions(space: Space, whole: Callable[[str], bool]) -> "dict[str, BaseDistribution]":
-    """The space in Optuna's words."""
-    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
-
-    def one(name: str, search: Search) -> "BaseDistribution":
-        if search.kind == "choice":
-            return CategoricalDistribution(search.values)
-        low, high = search.values
-        log = search.kind == "log"
-        return IntDistribution(int(low), int(high), log=log) if whole(name) else FloatDistribution(low, high, log=log)
-
-    return {name: one(name, search) for name, search in space.items()}
-
-
-def fits(point: Mapping[str, Any], among: "dict[str, BaseDistribution]") -> bool:
-    """Whether a point that was read is one of the space."""
-    try:
-        return set(point) == set(among) and all(
-            one._contains(one.to_internal_repr(point[name])) for name, one in among.items()
-        )
-    except (TypeError, ValueError):
-        return False
+Point: TypeAlias = dict[str, object]
 
 
 def propose(
+    model: type,
     space: Space,
-    among: "dict[str, BaseDistribution]",
     trials: Sequence[Trial],
     *,
     seed: int,
     maximise: bool,
     is_new: Callable[[Point], bool],
-    tidy: Callable[[Mapping[str, Any]], Point],
 ) -> Point | None:
-    """A point that is new, after `tidy`; None where there is none left."""
+    """A new point, with few digits; None where there is none left."""
     rng = np.random.default_rng((seed, len(trials)))
     finished = [trial for trial in trials if trial.state == COMPLETE and trial.point]
-    best = dict(_best(finished, maximise).point) if finished else {}
+    best: Mapping[str, object] = best_of(finished, maximise).point if finished else {}
+    among = {name: _distribution(search, declared(model)[name].rule.whole) for name, search in space.items()}
     study = None
     if len(finished) >= STARTUP:
         study = _study(among, trials, seed=int(rng.integers(2**31)), maximise=maximise)
@@ -79,29 +53,35 @@ def propose(
         else:
             drawn = {name: _drawn(search, rng) for name, search in space.items()}
         kept = [name for name in best if rng.random() >= CHANGED / len(space)] if attempt < ATTEMPTS else []
-        point = tidy({**drawn, **{name: best[name] for name in kept}})
+        point = rounded(model, space, {**drawn, **{name: best[name] for name in kept}})
         if is_new(point):
             return point
     return None
 
 
-def _best(finished: Sequence[Trial], maximise: bool) -> Trial:
-    return (max if maximise else min)(finished, key=lambda trial: trial.score or 0.0)
+def _distribution(search: Search, whole: bool) -> "BaseDistribution":
+    from optuna.distributions import CategoricalDistribution, FloatDistribution, IntDistribution
+
+    if search.kind == "choice":
+        return CategoricalDistribution(search.values)
+    low, high = search.values
+    log = search.kind == "log"
+    return IntDistribution(int(low), int(high), log=log) if whole else FloatDistribution(low, high, log=log)
 
 
-def _drawn(search: Search, rng: np.random.Generator) -> Any:
+def _drawn(search: Search, rng: np.random.Generator) -> object:
     if search.kind == "choice":
         return search.values[int(rng.integers(len(search.values)))]
     low, high = search.values
-    return (
-        float(np.exp(rng.uniform(np.log(low), np.log(high)))) if search.kind == "log" else float(rng.uniform(low, high))
-    )
+    if search.kind == "log":
+        return float(np.exp(rng.uniform(np.log(low), np.log(high))))
+    return float(rng.uniform(low, high))
 
 
 def _study(
     among: "dict[str, BaseDistribution]", trials: Sequence[Trial], *, seed: int, maximise: bool
 ) -> "optuna.Study":
-    """A study in memory with what is known; trials that run now or failed count as the worst, to stay away from."""
+    """A study in memory with these trials; those that run now or failed count as the worst, to stay away from."""
     import optuna
     from optuna.trial import TrialState, create_trial
 
@@ -113,11 +93,12 @@ def _study(
     worst = min(scores) if maximise else max(scores)
     for trial in trials:
         if trial.point:
-            pruned, known = trial.state == PRUNED, trial.state in (COMPLETE, PRUNED) and trial.score is not None
+            pruned = trial.state == PRUNED
+            scored = (pruned or trial.state == COMPLETE) and trial.score is not None
             study.add_trial(
                 create_trial(
                     state=TrialState.PRUNED if pruned else TrialState.COMPLETE,
-                    value=trial.score if known else worst,
+                    value=trial.score if scored else worst,
                     params=dict(trial.point),
                     distributions=among,
                     intermediate_values=dict(trial.curve) if pruned else {},

@@ -1,41 +1,38 @@
 """The search: the defaults first, then one trial after the other until the budget is used up."""
 
+import json
 import math
 import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from corml import models
 from corml._runtime.console_progress import shown
 from corml._runtime.progress import Asked, Progress
-from corml._runtime.settings import Search, build, declared, values_of
-from corml._runtime.values import is_number
+from corml._runtime.settings import Search, build
 from corml.data.interactions import Interactions
-from corml.errors import NumericalError, ResourceError, UsageError, ascii_line
-from corml.evaluation import metrics
+from corml.errors import DataError, NumericalError, ResourceError, UsageError, ascii_line
+from corml.evaluation.metrics import describe, parse
+from corml.experiments.candidates import changed
+from corml.experiments.store import Store
 from corml.experiments.tuning import lazy_optuna
-from corml.experiments.tuning.journal import Journal, open_journal
-from corml.experiments.tuning.objective import Objective
-from corml.experiments.tuning.parts import parts_of
-from corml.experiments.tuning.proposal import distributions, fits, propose
-from corml.experiments.tuning.prune import should_stop
-from corml.experiments.tuning.space import describe, point_near, rounded, space_of
-from corml.experiments.tuning.trial import COMPLETE, FAILED, PRUNED, RUNNING, Trial, key_of
-from corml.experiments.tuning.tuned import Tuned
+from corml.experiments.tuning.objective import Objective, validation_of
+from corml.experiments.tuning.proposal import Point, propose
+from corml.experiments.tuning.space import Range, contains, point_near, space_of
+from corml.experiments.tuning.tuned import COMPLETE, FAILED, PRUNED, RUNNING, Trial, Tuned, best_of
 from corml.models.fitted import Epoch
 from corml.models.neural.training.validation import METRIC
 from corml.models.recommender import Recommender
+from corml.persistence.facts import is_deep
 from corml.splits import Split
 
-__all__ = ["tune"]
-
 POLL = 0.1  # seconds between two looks at what other processes do
+TRIALS, EPOCHS = 4, 5  # finished trials, and epochs of a trial, before it may be pruned
 
 
 def tune(
-    model: "str | Recommender | type[Recommender]",
+    model: str | Recommender | type[Recommender],
     data: Interactions | Split,
     *,
     metric: str = "ndcg@10",
@@ -45,74 +42,94 @@ def tune(
     seed: int = 0,
     folds: int | None = None,
     journal: str | os.PathLike[str] | None = None,
-    space: Mapping[str, Search | str | Sequence[Any]] | Iterable[str] | None = None,
-    settings: Mapping[str, Any] | None = None,
+    space: Mapping[str, Range] | Iterable[str] | None = None,
+    settings: Mapping[str, object] | None = None,
     progress: Asked = None,
 ) -> Tuned:
-    """Search for the settings of a model with the best score on held-out pairs.
+    """Search for the hyperparameters of a model with the best score on held-out pairs.
 
-    Scored on the valid part of a split, or on a fifth of each user's items held out of interactions, or with `folds`
-    by cross-validation. The test part of a split is never opened. The first trial has the defaults, untouched.
+    Scored on the validation set of a split, or on a fifth of each user's items held out of interactions, or with
+    `folds` by cross-validation. The test set of a split is never opened. The first trial has the defaults.
 
-    The budget is a number of `trials`, of `seconds` that trials take, and of `processor_seconds` (all threads); the
-    trial that passes a limit is finished. `journal` is a file that keeps every trial: the same call goes on with it,
-    and several processes may use it at once, sharing trials and budget.
+    The budget is a number of `trials`, of `seconds` that trials take, and of `processor_seconds` (CPU time of all
+    threads); the trial that passes a limit is finished. `journal` is a folder that keeps every trial: the same call
+    resumes from it, and several processes may use it at once, sharing trials and budget.
 
-    `space` names the settings to search, or says where (see `space_of`); `settings` are fixed in all trials, as are
-    those in which a model given as an object differs from the defaults.
+    `space` names the hyperparameters to search, or says where (see `space_of`); `settings` are fixed in all trials, as
+    are those in which a model given as an object differs from the defaults.
     """
     lazy_optuna.require()
     kind, fixed = _model(model, settings)
     searched = space_of(kind, space, fixed)
     budget = Budget(trials, seconds, processor_seconds)
-    parsed, parts = metrics.parse(metric), parts_of(data, folds)
-    maximise = not next(one for one in metrics.describe() if one.name == parsed.name).better.startswith("lower")
+    parsed, validation = parse(metric), validation_of(data, folds)
+    maximise = not next(one for one in describe() if one.name == parsed.name).better.startswith("lower")
     facts = {
         "model": kind.NAME,
         "metric": parsed.label,
-        "data": parts.fingerprint,
+        "data": validation.fingerprint,
         "seed": seed,
         "settings": fixed,
-        "space": describe(searched),
+        "space": {name: [search.kind, *search.values] for name, search in searched.items()},
     }
-    with lazy_optuna.quiet(), open_journal(journal, facts, maximise=maximise) as study, shown(progress) as report:
-        objective = Objective(kind, parts.splits, parsed.label, searched)
-        search = _Search(kind, searched, fixed, seed, maximise, budget, study, objective, report)
-        search.run()
-        found = study.trials()
+    store = Store(Trial, journal)
+    objective = Objective(kind, validation.splits, parsed.label, searched)
+    with lazy_optuna.quiet(), shown(progress) as report:
+        _resume(store, facts)
+        search = _Search(kind, searched, fixed, seed, maximise, budget, store, objective, report)
+        try:
+            finished = search.run()
+        finally:
+            store.release()
     return Tuned(
         model=kind.NAME,
         metric=parsed.label,
-        trials=tuple(trial for trial in found if trial.state != RUNNING),
+        trials=tuple(finished),
         searched=tuple(searched),
         maximise=maximise,
-        words=parts.words,
+        scored_on=validation.phrase,
     )
 
 
 def _model(
-    given: "str | Recommender | type[Recommender]", settings: Mapping[str, Any] | None
-) -> tuple[type[Recommender], dict[str, Any]]:
-    """The class, and the settings that are fixed, checked and read."""
-    own: dict[str, Any] = {}
-    if isinstance(given, Recommender):
-        specs = declared(type(given))
-        own = {name: value for name, value in values_of(given).items() if value != specs[name].default}
-        kind: type[Recommender] = type(given)
+    given: "str | Recommender | type[Recommender]", settings: Mapping[str, object] | None
+) -> tuple[type[Recommender], dict[str, object]]:
+    """The class, and the hyperparameters that are fixed, checked and read."""
+    if isinstance(given, str):
+        kind: type[Recommender] = models.get(given)
     elif isinstance(given, type) and issubclass(given, Recommender):
         kind = given
-    elif isinstance(given, str):
-        kind = models.get(given)
+    elif isinstance(given, Recommender):
+        kind = type(given)
     else:
         raise UsageError(f"tune takes a model or its name, not {ascii_line(given)}.")
-    fixed = {**own, **(settings or {})}
+    fixed = {**(changed(given) if isinstance(given, Recommender) else {}), **(settings or {})}
     configured = build(kind, fixed)
     return kind, {name: getattr(configured, name) for name in fixed}
 
 
+def _resume(store: Store[Trial], facts: Mapping[str, object]) -> None:
+    """Begin a search, or resume one; a search with other facts is refused."""
+    store.create()
+    with store.deciding():
+        plan, name = store.plan(), ascii_line(store.folder, 200)
+        if plan is None:
+            store.write_plan({"search": facts})
+            return
+        recorded = plan.get("search") if isinstance(plan, dict) else None
+        if not isinstance(recorded, dict) or is_deep(recorded):
+            raise DataError(f"{name} is not a journal of corml tune: choose another.")
+        for what, value in json.loads(json.dumps(facts)).items():  # as they are read back
+            if recorded.get(what) != value:
+                raise UsageError(
+                    f"The journal {name} is for another {what} ({ascii_line(recorded.get(what), 40)}, not "
+                    f"{ascii_line(value, 40)}): continue it with the same options, or choose another journal."
+                )
+
+
 @dataclass(frozen=True)
 class Budget:
-    """How much may be spent, by all trials of a study."""
+    """How much may be spent, by all trials of a search."""
 
     trials: int
     seconds: float | None
@@ -120,7 +137,8 @@ class Budget:
 
     def __post_init__(self) -> None:
         for name, value in vars(self).items():
-            if value is not None and not (is_number(value) and value > 0):
+            number = isinstance(value, int | float) and not isinstance(value, bool)
+            if value is not None and not (number and value > 0):
                 raise UsageError(f"{name} of tune must be a number above 0; got {ascii_line(value)}.")
 
     def is_spent(self, trials: Sequence[Trial]) -> bool:
@@ -146,104 +164,127 @@ class _Pruned(Exception):
 
 @dataclass(frozen=True)
 class _Search:
-    """What the loop needs to know."""
+    """What the loop needs."""
 
     model: type[Recommender]
     space: Mapping[str, Search]
-    fixed: dict[str, Any]
+    fixed: dict[str, object]
     seed: int
     maximise: bool
     budget: Budget
-    journal: Journal
+    store: Store[Trial]
     objective: Objective
     progress: Progress
 
-    def run(self) -> None:
-        """Run trials until the budget is used up and no other process runs one of this study."""
+    def run(self) -> list[Trial]:
+        """Run trials until the budget is used up and no other process runs one of this search; all that ended."""
+        ended: list[Trial] = []
         while True:
-            with self.journal.deciding():
-                known = self.journal.trials()
-                trial = self._next(known)
+            with self.store.deciding():
+                trials = self._trials(ended)
+                trial = self._next(trials)
             if trial is not None:
-                self._run(trial, known)
-            elif any(other.state == RUNNING for other in known):
+                self._run(trial, trials)
+            elif any(other.state == RUNNING for other in trials):
                 time.sleep(POLL)  # its outcome belongs to ours, and if its process dies we run it
             else:
-                return
+                return trials
 
-    def _next(self, known: list[Trial]) -> Trial | None:
+    def _trials(self, ended: list[Trial]) -> list[Trial]:
+        """All trials in their order, also those that run now; `ended` are the first ones, which need not be read."""
+        trials = list(ended)
+        while (trial := self.store.get(Trial.key_of(len(trials)))) is not None:
+            if trial.point and not contains(self.space, trial.point):
+                raise self.store.damaged(trial.key)
+            if trial.state != RUNNING and len(ended) == len(trials):
+                ended.append(trial)
+            trials.append(trial)
+        return trials
+
+    def _next(self, trials: list[Trial]) -> Trial | None:
         """A trial whose process is gone, or a new one; None if there is nothing to do now."""
-        for trial in known:
-            if trial.state == RUNNING and self.journal.claim(trial):
+        for trial in trials:
+            if trial.state == RUNNING and self.store.claim(trial.key):
                 return trial
-        if self.budget.is_spent(known) or (known and known[0].state == RUNNING):
+        if self.budget.is_spent(trials) or (trials and trials[0].state == RUNNING):
             return None  # the first trial settles what all others need
-        among = distributions(self.space, lambda name: declared(self.model)[name].rule.whole)
-        for trial in known:
-            if trial.point and not fits(trial.point, among):
-                self.journal.refuse(trial)
-        if not known:
-            return self.journal.add(self.fixed, {}, among)
-        tried = {key_of(trial.settings) for trial in known}
-        point = propose(
-            self.space,
-            among,
-            known,
-            seed=self.seed,
-            maximise=self.maximise,
-            is_new=lambda point: key_of(self._settings(known, point)) not in tried,
-            tidy=lambda point: rounded(self.model, self.space, point),
-        )
-        return None if point is None else self.journal.add(self._settings(known, point), point, among)
+        point: Point | None = {}
+        if trials:
+            tried = {_text(trial.settings) for trial in trials}
+            point = propose(
+                self.model,
+                self.space,
+                trials,
+                seed=self.seed,
+                maximise=self.maximise,
+                is_new=lambda point: _text(self._settings(trials, point)) not in tried,
+            )
+        if point is None:
+            return None
+        trial = Trial(number=len(trials), settings=self._settings(trials, point), point=point)
+        self.store.claim(trial.key)
+        self.store.put(trial)
+        return trial
 
-    def _settings(self, known: list[Trial], point: Mapping[str, Any]) -> dict[str, Any]:
-        return {**known[0].held, **self.fixed, **point}
+    def _settings(self, trials: list[Trial], point: Point) -> dict[str, object]:
+        return {**(trials[0].held if trials else {}), **self.fixed, **point}
 
-    def _run(self, trial: Trial, known: list[Trial]) -> None:
-        self._show(trial, known, "")
+    def _run(self, trial: Trial, trials: list[Trial]) -> None:
+        self._show(trial, trials)
         curve: dict[int, float] = {}
 
         def after_epoch(epoch: Epoch) -> None:
-            self._show(trial, known, f", epoch {epoch.epoch}")
-            if epoch.valid is None:
-                return
-            curve[epoch.epoch] = epoch.valid
-            self.journal.report(trial, epoch.epoch, epoch.valid)
-            if trial.number and should_stop(curve, known):
-                raise _Pruned
+            self._show(trial, trials, f", epoch {epoch.epoch}")
+            if epoch.valid is not None:
+                curve[epoch.epoch] = epoch.valid
+                if trial.number and should_stop(curve, trials):
+                    raise _Pruned
 
         begun, worked = time.perf_counter(), time.process_time()
-        outcome: dict[str, Any]
+        done, scored = trial, None
         try:
             scored = self.objective(trial.settings, after_epoch)
-            outcome = {"state": COMPLETE, "score": scored.score}
-            if trial.number == 0:
-                self.objective.defaults = scored.values
-                held = scored.model._held_in_search(self.space)
-                outcome |= {"held": held, "point": point_near(self.model, self.space, scored.model.settings_)}
+            done = replace(trial, state=COMPLETE, score=scored.score)
         except _Pruned:
-            outcome = {"state": PRUNED, "score": max(curve.values()) if self.objective.metric == METRIC else None}
+            done = replace(trial, state=PRUNED, score=max(curve.values()) if self.objective.metric == METRIC else None)
         except (NumericalError, ResourceError) as fault:
             if trial.number == 0:  # nothing to compare with, so nothing to search
                 raise
-            outcome = {"state": FAILED, "reason": str(fault)}
-        outcome |= {"seconds": round(time.perf_counter() - begun, 3)}
-        outcome |= {"processor_seconds": round(time.process_time() - worked, 3)}
-        if trial.number and outcome["state"] == COMPLETE and self._is_gain(scored.score, known[0]):
-            outcome |= {"gain": self.objective.gain(scored, known[0].settings)}
-        done = replace(trial, curve=curve, **outcome)
-        self.journal.finish(done)
-        self._show(done, [*(other for other in known if other.number != trial.number), done], "")
+            done = replace(trial, state=FAILED, reason=str(fault))
+        spent = round(time.perf_counter() - begun, 3), round(time.process_time() - worked, 3)
+        done = replace(done, curve=tuple(curve.items()), seconds=spent[0], processor_seconds=spent[1])
+        if scored is not None and trial.number == 0:
+            self.objective.defaults = scored.values
+            point = point_near(self.model, self.space, scored.model.settings_)
+            done = replace(done, held=scored.model._held_in_search(self.space), point=point)
+        elif scored is not None and best_of([trials[0], done], self.maximise) is done:
+            done = replace(done, gain=self.objective.gain(scored, trials[0].settings))
+        self.store.put(done)
+        self.store.release(done.key)
+        self._show(done, [*(other for other in trials if other.number != done.number), done])
 
-    def _is_gain(self, score: float, defaults: Trial) -> bool:
-        assert defaults.score is not None
-        return score > defaults.score if self.maximise else score < defaults.score
-
-    def _show(self, trial: Trial, known: list[Trial], more: str) -> None:
-        scores = [other.score for other in known if other.score is not None and other.state == COMPLETE]
-        best = (max if self.maximise else min)(scores, default=None)
-        text = "" if best is None else f", best {self.objective.metric} {best:.4f}"
-        done = sum(other.state != RUNNING for other in known)
-        expected, most = self.budget.expected(known), self.budget.trials
+    def _show(self, trial: Trial, trials: list[Trial], more: str = "") -> None:
+        finished = [other for other in trials if other.state == COMPLETE]
+        best = f", best {self.objective.metric} {best_of(finished, self.maximise).score:.4f}" if finished else ""
+        done = sum(other.state != RUNNING for other in trials)
+        expected, most = self.budget.expected(trials), self.budget.trials
         limited = "" if expected >= most else f" of at most {most}, time for about {expected}"
-        self.progress(f"trial {trial.number}{limited}{more}{text}", done, expected)
+        self.progress(f"trial {trial.number}{limited}{more}{best}", done, expected)
+
+
+def should_stop(curve: Mapping[int, float], trials: Sequence[Trial]) -> bool:
+    """Whether a trial's best score so far is below the median of the finished trials after as many epochs.
+
+    Scores are NDCG@10 on the held-out pairs, by which models stop early, so higher is better whatever is tuned for.
+    """
+    curves = [trial.curve for trial in trials if trial.state == COMPLETE and trial.curve]
+    epoch = max(curve)
+    if len(curves) < TRIALS or epoch < EPOCHS:
+        return False
+    best = sorted(max(score for at, score in one if at <= epoch) for one in curves)
+    return max(curve.values()) < best[len(best) // 2]
+
+
+def _text(settings: Mapping[str, object]) -> str:
+    """Text that equal hyperparameters share."""
+    return json.dumps(settings, sort_keys=True)

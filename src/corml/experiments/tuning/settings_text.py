@@ -4,21 +4,18 @@ import json
 import os
 import re
 from collections.abc import Mapping
-from typing import Any
 
 from corml.errors import SettingError, ascii_line
-
-__all__ = ["section"]
 
 BARE = re.compile(r"[A-Za-z0-9_-]+")  # keys that need no quotes
 
 
-def section(name: str, values: Mapping[str, Any]) -> str:
+def section(name: str, values: Mapping[str, object]) -> str:
     """One section, a line for each value; TOML has no word for nothing, so that is written "none"."""
     return "\n".join([f"[{name}]", *(f"{_key(key)} = {_text(value)}" for key, value in values.items())]) + "\n"
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     if value is None:
         return '"none"'
     if isinstance(value, bool):

@@ -34,7 +34,7 @@ class _Comparison(Struct, kw_only=True):
     holm_t: Number = None
 
 
-class _Entry(Struct, kw_only=True):
+class _Model(Struct, kw_only=True):
     label: str
     model: str = ""
     tuned: bool = False
@@ -62,7 +62,7 @@ class Study(Struct, kw_only=True):
 
     primary: str
     metrics: list[str]
-    entries: Annotated[list[_Entry], Meta(min_length=1, max_length=ROWS)]
+    models: Annotated[list[_Model], Meta(min_length=1, max_length=ROWS)]
     splits: list[_Split]
     users: int
     reference: str | None = None
@@ -108,7 +108,7 @@ class Evaluation(Struct, kw_only=True):
 def table_of(study: Study, file: str) -> schema.StudyTable:
     """Its rows by the primary metric, the best first, and who wins."""
     way = direction(study.primary)
-    rows = [_row(study, entry) for entry in study.entries]
+    rows = [_row(study, entry) for entry in study.models]
     return schema.StudyTable(
         file=file,
         primary=study.primary,
@@ -124,7 +124,7 @@ def table_of(study: Study, file: str) -> schema.StudyTable:
     )
 
 
-def _row(study: Study, entry: _Entry) -> schema.StudyRow:
+def _row(study: Study, entry: _Model) -> schema.StudyRow:
     one = entry.comparisons.get(study.primary, _Comparison())
     low, high = one.difference_low, one.difference_high
     return schema.StudyRow(

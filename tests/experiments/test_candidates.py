@@ -5,15 +5,15 @@ import pytest
 
 import corml
 from corml.errors import DataError, UsageError
-from corml.experiments.contestants import contestants
+from corml.experiments.candidates import candidates
 
 
 def labels(*given, **more):
-    return [one.label for one in contestants(given, **more)]
+    return [one.label for one in candidates(given, **more)]
 
 
 def test_models_by_name_with_settings_and_as_objects():
-    everyone = contestants(["corml", "ease:l2=500", "item-knn:neighbours=7:shrink=3", corml.CoRML(rank=8, mix=0.5)])
+    everyone = candidates(["corml", "ease:l2=500", "item-knn:neighbours=7:shrink=3", corml.CoRML(rank=8, mix=0.5)])
     assert [one.label for one in everyone] == [
         "corml",
         "ease:l2=500",
@@ -24,23 +24,23 @@ def test_models_by_name_with_settings_and_as_objects():
     assert everyone[1].changed == {"l2": 500}
     assert everyone[2].changed == {"neighbours": 7, "shrink": 3}
     assert [one.name for one in everyone] == ["corml", "ease", "item-knn", "corml"]
-    assert contestants("popularity")[0].label == "popularity"
-    assert [one.label for one in contestants({"ours": "corml", "theirs": "ease"})] == ["ours", "theirs"]
+    assert candidates("popularity")[0].label == "popularity"
+    assert [one.label for one in candidates({"ours": "corml", "theirs": "ease"})] == ["ours", "theirs"]
 
 
 def test_lists_are_known_by_their_content_not_by_their_name(tmp_path):
     for name, text in (("a.csv", "user,item\n1,2\n"), ("b.csv", "user,item\n1,2\n"), ("c.csv", "user,item\n1,3\n")):
         (tmp_path / name).write_text(text)
-    a, b, c = contestants([f"x={tmp_path}/a.csv", f"y={tmp_path}/b.csv", f"z={tmp_path}/c.csv"])
+    a, b, c = candidates([f"x={tmp_path}/a.csv", f"y={tmp_path}/b.csv", f"z={tmp_path}/c.csv"])
     assert (a.label, a.model) == ("x", None)
     assert a.digest == b.digest != c.digest
     frame = polars.DataFrame({"user": ["1"], "item": ["2"]})
-    one, other = contestants([], lists={"frame": frame, "mapping": {"1": ["2"]}})
+    one, other = candidates([], lists={"frame": frame, "mapping": {"1": ["2"]}})
     assert one.digest == other.digest
 
 
 def test_only_models_with_a_seed_have_several_runs(kinds):
-    seeded = {one.name: one.seeded for one in contestants(["popularity", "bpr-mf", kinds["dice"]()])}
+    seeded = {one.name: one.seeded for one in candidates(["popularity", "bpr-mf", kinds["dice"]()])}
     assert seeded == {"popularity": False, "bpr-mf": True, "dice": True}
 
 
@@ -51,13 +51,13 @@ def test_only_models_with_a_seed_have_several_runs(kinds):
         (["ease:l3=5"], UsageError, "did you mean 'l2'"),
         (["ease:l2"], UsageError, "is not MODEL:NAME=VALUE"),
         (["ease:l2=-1"], UsageError, "l2 of EASE must be"),
-        (["ease", "ease"], UsageError, "Two contestants are called 'ease'"),
+        (["ease", "ease"], UsageError, "Two models are called 'ease'"),
         (["theirs="], UsageError, "is not LABEL=FILE"),
         (["theirs=none.csv"], DataError, "'none.csv': No such file"),
         ([7], UsageError, "got a int"),
-        ([], UsageError, "Nobody takes part"),
+        ([], UsageError, "There is nothing to compare"),
     ],
 )
 def test_a_mistake_is_named(given, fault, fragment):
     with pytest.raises(fault, match=fragment):
-        contestants(given)
+        candidates(given)
