@@ -247,10 +247,7 @@ def test_weights_have_a_curve_for_each_exponent(small):
 
 def test_the_ablation_opens_the_valid_part_alone(small):
     outcome = reproduce("ablation", data=["gowalla"])
-    only_valid = Split(train=small.train, test=small.valid)
-    assert outcome.data == {
-        "gowalla, valid": {"train": small.train.fingerprint, "split": outcome.data["gowalla, valid"]["split"]}
-    }
+    assert list(outcome.data) == ["gowalla, valid"]
     rows = {row["variant"]: row for row in outcome.rows}
     ours = corml.evaluate(corml.CoRML().fit(small.train), small, ["ndcg@10"], part="valid")["ndcg@10"]
     assert rows["corml-untouched"]["ndcg@10"] != corml.evaluate(corml.CoRML().fit(small.train), small)["ndcg@10"]
