@@ -2,17 +2,22 @@
 
 from collections.abc import Callable, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING, Literal, TypeAlias
 
 from corml._runtime.values import is_number, nearest
 from corml.errors import UsageError, ascii_line
 from corml.evaluation import charts
-from corml.experiments.tuning.tuned import Plot, Trial, Tuned
+
+if TYPE_CHECKING:
+    from corml.experiments.tuning.tuned import Trial, Tuned
+
+Plot: TypeAlias = Literal["history", "importance", "slices"]
 
 LOW = 120  # height of one of many charts
 WIDE = 20.0  # the largest value over the smallest, from which they are drawn on a logarithmic scale
 
 
-def draw(tuned: Tuned, kind: Plot) -> charts.Chart:
+def draw(tuned: "Tuned", kind: Plot) -> charts.Chart:
     """The chart of a kind; those about hyperparameters need at least one that was searched."""
     if kind not in KINDS:
         raise UsageError(f"There is no chart {ascii_line(kind)} of a search{nearest(str(kind), KINDS)}")
@@ -21,7 +26,7 @@ def draw(tuned: Tuned, kind: Plot) -> charts.Chart:
     return KINDS[kind](tuned)
 
 
-def _history(tuned: Tuned) -> charts.Chart:
+def _history(tuned: "Tuned") -> charts.Chart:
     rows = [row for row in tuned.history().to_dicts() if row["best"] is not None]
     scored = [(row["trial"] + 1, row["score"]) for row in rows if row["score"] is not None]
     steps = [(row["trial"] + 1, best["best"]) for before, row in pairwise([rows[0], *rows]) for best in (before, row)]
@@ -34,7 +39,7 @@ def _history(tuned: Tuned) -> charts.Chart:
     )
 
 
-def _importance(tuned: Tuned) -> charts.Chart:
+def _importance(tuned: "Tuned") -> charts.Chart:
     rows = tuned.importance().to_dicts()
     return charts.bars(
         [charts.Bars("importance", [row["importance"] for row in rows])],
@@ -44,14 +49,14 @@ def _importance(tuned: Tuned) -> charts.Chart:
     )
 
 
-def _slices(tuned: Tuned) -> charts.Chart:
+def _slices(tuned: "Tuned") -> charts.Chart:
     names = tuned.importance()["setting"].to_list()  # the most important first
     return charts.panels(
         {name: _slice(tuned, name) for name in names}, title=f"{tuned.model}: {tuned.metric} by setting"
     )
 
 
-def _slice(tuned: Tuned, name: str) -> charts.Chart:
+def _slice(tuned: "Tuned", name: str) -> charts.Chart:
     """A number as points, a choice as a range of scores for each value."""
     values = {trial.number: trial.point[name] for trial in tuned.placed}
     points = {at: (value, tuned.trials[at].score or 0.0) for at, value in values.items() if is_number(value)}
@@ -70,7 +75,7 @@ def _slice(tuned: Tuned, name: str) -> charts.Chart:
     )
 
 
-def _choices(tuned: Tuned, name: str, trials: Sequence[Trial]) -> charts.Chart:
+def _choices(tuned: "Tuned", name: str, trials: Sequence["Trial"]) -> charts.Chart:
     scores: dict[str, list[float]] = {}
     for trial in trials:
         scores.setdefault(str(trial.point[name]), []).append(trial.score or 0.0)
@@ -80,7 +85,7 @@ def _choices(tuned: Tuned, name: str, trials: Sequence[Trial]) -> charts.Chart:
     return charts.dots([charts.Dots(name, ranges)], list(scores), x=axis)
 
 
-KINDS: dict[Plot, Callable[[Tuned], charts.Chart]] = {
+KINDS: dict[Plot, Callable[["Tuned"], charts.Chart]] = {
     "history": _history,
     "importance": _importance,
     "slices": _slices,

@@ -7,13 +7,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 from html import escape
-from typing import TYPE_CHECKING, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Self
 
 from corml import models
 from corml._runtime.settings import declared
 from corml.evaluation import charts
 from corml.experiments.grid import Grid, Value
 from corml.experiments.tuning.analysis import importance
+from corml.experiments.tuning.drawing import Plot, draw
 from corml.experiments.tuning.settings_text import section
 from corml.models.recommender import Recommender
 from corml.persistence import atomic
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
 
 COMPLETE, PRUNED, FAILED, RUNNING = "complete", "pruned", "failed", "running"
 ORDINALS = ("best", "2nd", "3rd")  # best trials in a table
-
-Plot: TypeAlias = Literal["history", "importance", "slices"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -251,8 +250,6 @@ class Tuned:
 
     def plot(self, kind: Plot = "history") -> charts.Chart:
         """A chart: "history" (the best score so far), "importance" (of the settings) or "slices" (score by value)."""
-        from corml.experiments.tuning.drawing import draw
-
         return draw(self, kind)
 
     # --- shown -------------------------------------------------------------------------------------------------------
