@@ -40,7 +40,7 @@ journeys: $(NEURAL)
 	grep -v '^#' requirements.lock | cut -d' ' -f1 > $(JOURNEYS)/constraints.txt
 	$(JOURNEYS)/bin/python -m pip install --quiet --disable-pip-version-check --constraint $(JOURNEYS)/constraints.txt \
 		"$$(ls $(JOURNEYS)/wheel/*.whl)[serve,client,tune,cluster,duckdb]" pandas pyarrow pytest
-	$(JOURNEYS)/bin/python -m pytest --confcutdir=tests/journeys -p no:cacheprovider tests/journeys
+	CORML_PROGRAM=$(CURDIR)/$(JOURNEYS)/bin/corml $(JOURNEYS)/bin/python -m pytest --confcutdir=tests/journeys -p no:cacheprovider tests/journeys
 
 # Hostile files, requests, kills and signals, by the ten thousand; `python -m attack` below tests/ has options.
 attack: $(NEURAL)

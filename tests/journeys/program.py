@@ -1,10 +1,11 @@
-"""The installed program, run as people run it: in a folder, as a process of its own, by what it prints and returns.
+"""The program as people run it: in a folder, by what it prints and returns.
 
-It is the `corml` beside the Python that runs the tests, or the one that CORML_PROGRAM names; nothing of the repository
-is used. So the journeys can be made with a wheel in an empty environment: `make journeys`.
+Commands run in this process, which saves their start. With CORML_PROGRAM each is a process of that program, and nothing
+of the repository is used: so the journeys are made with a wheel in an empty environment by `make journeys`.
 """
 
 import contextlib
+import io
 import json
 import os
 import re
@@ -14,8 +15,13 @@ import sys
 import time
 from pathlib import Path
 from typing import NamedTuple
+from unittest import mock
 
-PROGRAM = os.environ.get("CORML_PROGRAM") or str(Path(sys.executable).with_name("corml"))
+from corml import plugins
+from corml.cli import main
+
+PROGRAM = os.environ.get("CORML_PROGRAM")
+PROCESS = [PROGRAM] if PROGRAM else [sys.executable, "-m", "corml"]
 # What may be on standard error without being asked about: remarks, what was written, and how far a long command is.
 USUAL = re.compile(r"(?!warning: |error\[)(note: |next: |wrote |(.* )?[\d,]+ of [\d,]+\b)")
 
@@ -36,10 +42,10 @@ class Ran(NamedTuple):
 
 
 class Shell:
-    """A folder to type commands in, with variables of its own."""
+    """A folder to type commands in; `packages` is one more folder of Python packages."""
 
-    def __init__(self, folder, **variables):
-        self.folder, self.variables = Path(folder), variables
+    def __init__(self, folder, packages=None):
+        self.folder, self.packages = Path(folder), [str(packages)] if packages else []
 
     def __truediv__(self, name):
         return self.folder / name
@@ -50,22 +56,41 @@ class Shell:
         Of warnings and the error a part is enough. Standard error has nothing else than what is USUAL.
         """
         words = [str(word) for word in words]
-        env = {**environment(), **self.variables}
-        ran = subprocess.run([PROGRAM, *words], cwd=self.folder, capture_output=True, text=True, env=env)
-        said = f"corml {' '.join(words)}\nexit code {ran.returncode}\n{ran.stdout[-2000:]}\n{ran.stderr}"
-        assert ran.returncode == code, said
+        ended, ran = (self._in_process if PROGRAM else self._here)(words)
+        said = f"corml {' '.join(words)}\nexit code {ended}\n{ran.out[-2000:]}\n{ran.err}"
+        assert ended == code, said
         expected = [*warns, *([error] if error else [])]
-        odd = [line for line in ran.stderr.splitlines() if line.strip() and not USUAL.match(line)]
+        odd = [line for line in ran.err.splitlines() if line.strip() and not USUAL.match(line)]
         assert len(odd) == len(expected), said
         for line, part in zip(odd, expected, strict=True):
             assert line.startswith("error[" if part is error else "warning: "), said
             assert part in line, said
-        return Ran(ran.stdout, ran.stderr)
+        return ran
+
+    def _in_process(self, words):
+        env = environment() | ({"PYTHONPATH": self.packages[0]} if self.packages else {})
+        ran = subprocess.run([*PROCESS, *words], cwd=self.folder, capture_output=True, text=True, env=env)
+        return ran.returncode, Ran(ran.stdout, ran.stderr)
+
+    def _here(self, words):
+        out, err = io.StringIO(), io.StringIO()
+        plugins.refresh()
+        with (
+            contextlib.chdir(self.folder),
+            mock.patch.dict(os.environ, environment()),
+            mock.patch.object(sys, "path", [*sys.path, *self.packages]),
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+        ):
+            try:
+                main(words)
+            except SystemExit as end:
+                return end.code, Ran(out.getvalue(), err.getvalue())
 
     @contextlib.contextmanager
     def serving(self, *words):
         """`corml serve` in the folder, until the block ends; then it has to end well."""
-        service = Service(self.folder, [str(word) for word in words], self.variables)
+        service = Service(self.folder, [str(word) for word in words])
         try:
             yield service
         except BaseException:
@@ -79,16 +104,16 @@ class Shell:
 class Service:
     """A service at work, with its log."""
 
-    def __init__(self, folder, words, variables):
+    def __init__(self, folder, words):
         self.log = folder / "service.log"
         with open(self.log, "wb") as log:
             self.process = subprocess.Popen(
-                [PROGRAM, "serve", *words, "--port", "0", "--log", "json"],
+                [*PROCESS, "serve", *words, "--port", "0", "--log", "json"],
                 cwd=folder,
                 stdout=subprocess.PIPE,
                 stderr=log,
                 text=True,
-                env={**environment(), **variables} | {"CORML_THREADS": str(os.cpu_count() or 1)},  # as many as workers
+                env=environment() | {"CORML_THREADS": str(os.cpu_count() or 1)},  # as many as workers
             )
         line = self.process.stdout.readline()
         found = re.search(r" at (http://\S+)", line)

@@ -79,7 +79,7 @@ def lab(tmp_path):
     (about / "METADATA").write_text("Metadata-Version: 2.1\nName: our-lab\nVersion: 1.0\n")
     (about / "entry_points.txt").write_text(ENTRIES)
     (tmp_path / "packages/our_lab.py").write_text(MODULE)
-    return Shell(tmp_path, PYTHONPATH=str(tmp_path / "packages"))
+    return Shell(tmp_path, packages=tmp_path / "packages")
 
 
 METRICS = ["ndcg@10", "hits_only@10", "precision@10"]

@@ -112,7 +112,7 @@ def the_best_settings_are_found(shell):
 def a_model_is_fitted_and_measured(shell, best):
     """The settings file has all it takes: the model is measured on test, learns from everything, and proves it."""
     made = shell.corml("fit", "--settings", "best.toml", "--out", "shop.corml", "--json", warns=LEFT_OUT).json
-    assert made["measured_on"].startswith("test part")
+    assert made["measured_on"].startswith("test set")
     measured, about = made["metrics"], shell.corml("inspect", "shop.corml", "--json").json
     same_figures(about["evaluation"]["metrics"], measured)
     assert best.items() <= about["settings"].items()
