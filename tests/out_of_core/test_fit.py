@@ -370,11 +370,11 @@ def test_the_product_by_rows_is_that_of_dense_matrices(R):
     P = R.toarray() * p
     expected = support.values(csr_array((P.T @ (weights[:, None] * P) @ X).astype(np.float32)))
     x, out = support.values(csr_array(X)), np.zeros(len(support), dtype=np.float32)
-    product_rows(Sides.of(R), (p, weights), support, x, out, 0, 30)
+    product_rows(Sides.of(R), (p, weights), support, x, out, (0, 30))
     assert np.allclose(out, expected, rtol=1e-4)
     low = int(support.indptr[11])
     part = np.zeros(len(support) - low, dtype=np.float32)
-    product_rows(Sides.of(R), (p, weights), support, x, part, 11, 30)
+    product_rows(Sides.of(R), (p, weights), support, x, part, (11, 30))
     assert np.array_equal(part, out[low:])
 
 

@@ -13,20 +13,18 @@ for the right-hand side of (h).
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from corml._runtime.parallel import blas
 from corml.errors import NumericalError
+from corml.linalg.sparse import Array
 from corml.linalg.spd import spd_inverse
 
 ARRAYS_ALIVE = 6  # n × n arrays at the peak, scratch aside
 TILE = 1024  # rows of the scratch
 
-Matrix = NDArray[Any]
-Step = Callable[[Matrix, Matrix, float], float]
+Step = Callable[[Array, Array, float], float]
 Trace = list[tuple[float, float]]
 
 
@@ -34,7 +32,7 @@ Trace = list[tuple[float, float]]
 class Solution:
     """The minimum a solver reached, its residuals on the way, and whether they are within the tolerance."""
 
-    H: Matrix = field(repr=False)
+    H: Array = field(repr=False)
     steps: int
     primal: float  # ‖H − Z‖ / ‖Z‖
     dual: float  # ‖Z − Z_before‖ / max(‖Γ‖, ‖B‖/ρ)
@@ -47,20 +45,10 @@ class Solution:
         """How far from optimal."""
         return max(self.primal, self.dual)
 
-    def report(self) -> dict[str, Any]:
-        """Plain numbers for a model file or a table."""
-        return {
-            "steps": self.steps,
-            "primal residual": self.primal,
-            "dual residual": self.dual,
-            "converged": self.converged,
-            "rho": self.rho,
-        }
-
 
 def solve(
-    M: Matrix,
-    B: Matrix,
+    M: Array,
+    B: Array,
     nearest: Step,
     *,
     rho: float | None = None,
@@ -97,7 +85,7 @@ def solve(
     return Solution(Z, max_steps, *trace[-1], converged=False, rho=rho, trace=tuple(trace))
 
 
-def suggested_rho(M: Matrix) -> float:
+def suggested_rho(M: Array) -> float:
     """√(μ·L), the step length at which ADMM on a quadratic with eigenvalues in [μ, L] contracts fastest.
 
     L comes from a power iteration; for μ the smallest diagonal entry stands in, which is right up to a small factor.
@@ -109,19 +97,19 @@ def suggested_rho(M: Matrix) -> float:
     return float(np.sqrt(float(np.diag(M).min()) * float(np.linalg.norm(v))))
 
 
-def norm(S: Matrix) -> float:
+def norm(S: Array) -> float:
     """Frobenius norm; rows are summed in double precision."""
     return float(np.sqrt(np.einsum("ij,ij->i", S, S).sum(dtype=np.float64)))
 
 
-def _target(B: Matrix, Z: Matrix, Γ: Matrix, rho: float, *, out: Matrix) -> Matrix:
+def _target(B: Array, Z: Array, Γ: Array, rho: float, *, out: Array) -> Array:
     np.subtract(Z, Γ, out=out)
     out *= out.dtype.type(rho)
     out += B
     return out
 
 
-def _zero_diagonal(H: Matrix, X: Matrix) -> None:
+def _zero_diagonal(H: Array, X: Array) -> None:
     """Take off X·diag(ν), the cheapest change that makes diag(H) vanish."""
     ν = np.diag(H) / np.diag(X)
     for start in range(0, len(H), TILE):
@@ -129,7 +117,7 @@ def _zero_diagonal(H: Matrix, X: Matrix) -> None:
     np.fill_diagonal(H, 0)  # exactly, not up to rounding
 
 
-def _residuals(H: Matrix, Z: Matrix, Γ: Matrix, moved: float, *, linear: float, scratch: Matrix) -> tuple[float, float]:
+def _residuals(H: Array, Z: Array, Γ: Array, moved: float, *, linear: float, scratch: Array) -> tuple[float, float]:
     """‖H − Z‖ against ‖Z‖, and ρ‖Z − Z_before‖, a gradient, against the gradient at zero or ρ‖Γ‖.
 
     `linear` = ‖B‖/ρ is the norm of the linear term, the gradient at zero, in units of Γ. Where Z is zero,

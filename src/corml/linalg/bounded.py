@@ -13,7 +13,7 @@ Chunks are read from end to end, because many numbers that stand side by side co
 
 import threading
 from dataclasses import dataclass, field
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,6 +21,7 @@ from scipy.sparse import csr_array
 
 from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import over_rows
+from corml.linalg.sparse import Array, Values
 from corml.linalg.topk import any_above, pattern
 
 HEAD = 16  # coordinates multiplied before the rest is bounded
@@ -29,8 +30,8 @@ SLACK = np.float32(1e-5)  # of a bound: more than rounding can take from it
 MORE, LESS, NOTHING = np.float32(1) + SLACK, np.float32(1) - SLACK, np.float32(-np.inf)
 TOUCHED, BEGUN = np.uint8(1), np.uint8(2)  # what happened to a chunk: it has entries of h; its first coordinates
 
-Array = NDArray[Any]
 Arrays = tuple[Array, ...]
+Limits = tuple[Arrays, Arrays | None]  # patterns of seen and of allowed items
 
 
 @dataclass(frozen=True)
@@ -71,11 +72,11 @@ class Bounded:
 
     def top_k(
         self, X: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None
-    ) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+    ) -> tuple[NDArray[np.int64], Values, NDArray[np.int64]]:
         """Items and scores of each history, and how many items were multiplied in full.
 
-        Equal scores stand in item order; −1 and −inf where a list is short. Rows of `seen` and `allowed` are sorted;
-        one row holds for all histories.
+        Equal scores are ordered by item; −1 and −inf fill short lists. Rows of `seen` and `allowed` are sorted;
+        a single row holds for all histories.
         """
         rows, out = X.shape[0], _lists(X.shape[0], k)
         history = X.indptr, X.indices, X.data
@@ -84,22 +85,22 @@ class Bounded:
         return out
 
     def one(self, history: Array, k: int, seen: Array, allowed: Array | None) -> tuple[Array, Array]:
-        """The same for one history, by item numbers, each once: for a service, where matrices would take the time."""
+        """The list of one history of distinct item numbers: for a service, where building matrices would dominate."""
         out = _lists(1, k)
         given = *_row(history), np.ones(len(history), dtype=np.float32)
         limits = _row(seen), None if allowed is None else _row(allowed)
         self._rank(given, limits, self._kept_space(k), out, 0, 1)
         return out[0][0], out[1][0]
 
-    def _rank(self, history: Arrays, limits: Any, space: tuple[Arrays, Arrays], out: Arrays, a: int, b: int) -> None:
+    def _rank(self, history: Arrays, limits: Limits, space: tuple[Arrays, Arrays], out: Arrays, a: int, b: int) -> None:
         """Write the lists of some rows, by one thread."""
         factors = self.H.indptr, self.H.indices, self.H.data, self.left, self.own, self.place
-        (seen, only), items, (sums, bounds) = limits, (self.right, self.order), space
+        model = factors, (self.right, self.order), (self.heads, self.tails, self.norms), self.noise
+        seen, only = limits
         if only is not None:
-            _among(history, seen, only, factors, items, sums, self.noise, out, a, b)
+            _among(history, seen, only, model, space[0], out, (a, b))
         else:
-            index = self.heads, self.tails, self.norms
-            _ranked(history, seen, factors, items, index, sums, bounds, self.noise, out, a, b)
+            _ranked(history, seen, model, space, out, a, b)
 
     def _kept_space(self, k: int) -> tuple[Arrays, Arrays]:
         """The space of this thread: every search leaves it as it was, so only its list depends on k."""
@@ -109,18 +110,14 @@ class Bounded:
         return sums, (near, bounds, np.empty(k, np.int64), np.empty(k, np.float32))
 
     def _space(self, k: int) -> tuple[Arrays, Arrays]:
-        """Arrays to work in: p, h and the chunks' states; h with the first coordinates, bounds, and a list of k."""
+        """Scratch arrays: p, h and the chunks' states; h with the first coordinates, bounds, and a list of k."""
         n, rank = self.right.shape
         p, h, near, bounds = (np.zeros(size, dtype=np.float32) for size in (max(rank, HEAD), n, n, CHUNK))
-        return (p, h, np.zeros(-(-n // CHUNK), dtype=np.uint8)), (
-            near,
-            bounds,
-            np.empty(k, np.int64),
-            np.empty(k, h.dtype),
-        )
+        states = np.zeros(-(-n // CHUNK), dtype=np.uint8)
+        return (p, h, states), (near, bounds, np.empty(k, np.int64), np.empty(k, np.float32))
 
 
-def _lists(rows: int, k: int) -> tuple[Array, Array, Array]:
+def _lists(rows: int, k: int) -> tuple[NDArray[np.int64], Values, NDArray[np.int64]]:
     """Empty lists of items and scores, and how many items were multiplied in full."""
     columns, scores = np.full((rows, k), -1, dtype=np.int64), np.full((rows, k), -np.inf, dtype=np.float32)
     return columns, scores, np.zeros(rows, dtype=np.int64)
@@ -131,29 +128,32 @@ def _row(items: Array) -> tuple[Array, Array]:
     return np.array([0, len(items)], dtype=np.int32), items.astype(np.int32)
 
 
+# --- kernels: `model` is (factors of the sums, items in full, index for bounds, noise) --------------------------------
+
+
 @njit(cache=True, nogil=True)
-def _ranked(history, seen, factors, items, index, sums, bounds, noise, out, start, stop):  # type: ignore[no-untyped-def]
+def _ranked(history, seen, model, space, out, start, stop):  # type: ignore[no-untyped-def]
     """Lists of rows start to stop; what each does to h and the states is undone before the next."""
     columns, scores, work = out
     for row in range(start, stop):
-        _add_history(history, factors, sums, row)
-        _exclude(seen, factors, sums, row)
-        work[row] = _search(items, index, sums, bounds, noise, columns[row], scores[row])
-        _clear(sums)
+        _add_history(history, model[0], space[0], row)
+        _exclude(seen, model[0], space[0], row)
+        work[row] = _search(model, space, columns[row], scores[row])
+        _clear(space[0])
 
 
 @njit(cache=True, nogil=True)
-def _among(history, seen, only, factors, items, sums, noise, out, start, stop):  # type: ignore[no-untyped-def]
-    """The same, where only some items may be listed: all of these are scored."""
-    (only_ptr, allowed), (_, _, _, _, _, place), (columns, scores, work) = only, factors, out
-    for row in range(start, stop):
-        _add_history(history, factors, sums, row)
-        _exclude(seen, factors, sums, row)
+def _among(history, seen, only, model, sums, out, span):  # type: ignore[no-untyped-def]
+    """The same where only some items may be listed: all of these are scored."""
+    (only_ptr, allowed), place, (columns, scores, work) = only, model[0][5], out
+    for row in range(span[0], span[1]):
+        _add_history(history, model[0], sums, row)
+        _exclude(seen, model[0], sums, row)
         line = min(row, len(only_ptr) - 2)
         for at in range(only_ptr[line], only_ptr[line + 1]):
             here = np.int64(place[allowed[at]])
             if sums[1][here] > NOTHING:
-                _score(here, items, sums, noise, columns[row], scores[row])
+                _score(here, model, sums, columns[row], scores[row])
                 work[row] += 1
         _clear(sums)
 
@@ -198,16 +198,17 @@ def _clear(sums):  # type: ignore[no-untyped-def]
 
 
 @inner(inline="always")
-def _search(items, index, sums, space, noise, columns, scores):  # type: ignore[no-untyped-def]
+def _search(model, space, columns, scores):  # type: ignore[no-untyped-def]
     """Score the items that may be among the best; returns how many."""
-    (p, h, states), (heads, tails, norms), (near, bounds, best, guess) = sums, index, space
+    (_, items, (heads, tails, norms), noise), (sums, (near, bounds, best, guess)) = model, space
+    p, h, states = sums
     n, rank, last = len(h), items[0].shape[1], len(scores) - 1
     size, rest = np.sqrt(_dot(p, p, 0, rank)), np.sqrt(_dot(p, p, HEAD, rank))
     best[:], guess[:] = -1, 0
     for chunk in range(len(states)):
         if states[chunk]:
             _collect(h, chunk * CHUNK, min((chunk + 1) * CHUNK, n), best, guess)
-    scored = _score_all(best, h, items, sums, noise, columns, scores)
+    scored = _score_all(best, h, model, sums, columns, scores)
     best[:], guess[:] = -1, NOTHING
     for chunk in range(len(states)):
         low, high = chunk * CHUNK, min((chunk + 1) * CHUNK, n)
@@ -217,15 +218,15 @@ def _search(items, index, sums, space, noise, columns, scores):  # type: ignore[
         states[chunk] = BEGUN
         _add_heads(p, heads, h, low, high, near)
         _collect(near, low, high, best, guess)
-    scored += _score_all(best, near, items, sums, noise, columns, scores)
+    scored += _score_all(best, near, model, sums, columns, scores)
     for chunk in range(len(states)):
         if states[chunk] == BEGUN:
             low, high = chunk * CHUNK, min((chunk + 1) * CHUNK, n)
-            _bound(near, tails, norms, rest, SLACK * size, noise, low, high, bounds)
+            _bound(near, (tails, norms), (rest, SLACK * size, noise), low, high, bounds)
             if any_above(bounds[: high - low], scores[last]):
                 for at in range(low, high):
                     if bounds[at - low] >= scores[last] and near[at] > NOTHING:
-                        _score(at, items, sums, noise, columns, scores)
+                        _score(at, model, sums, columns, scores)
                         scored += 1
     return scored
 
@@ -241,21 +242,21 @@ def _collect(values, low, high, best, guess):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def _score_all(best, values, items, sums, noise, columns, scores):  # type: ignore[no-untyped-def]
+def _score_all(best, values, model, sums, columns, scores):  # type: ignore[no-untyped-def]
     """Score the places collected, and take them out of the values; returns how many."""
     scored = 0
     for at in range(len(best)):
         if best[at] >= 0:
-            _score(best[at], items, sums, noise, columns, scores)
+            _score(best[at], model, sums, columns, scores)
             values[best[at]] = NOTHING
             scored += 1
     return scored
 
 
 @inner()
-def _score(here, items, sums, noise, columns, scores):  # type: ignore[no-untyped-def]
+def _score(here, model, sums, columns, scores):  # type: ignore[no-untyped-def]
     """The one way to a score, so that items that are alike have the same."""
-    (right, order), (p, h, _) = items, sums
+    (_, (right, order), _, noise), (p, h, _) = model, sums
     item = np.int64(order[here])
     _enter(columns, scores, item, h[here] + _dot(p, right[item], 0, right.shape[1]), noise)
 
@@ -280,8 +281,9 @@ def _add_heads(p, heads, h, low, high, near):  # type: ignore[no-untyped-def]
 
 
 @inner(fastmath={"contract", "nsz"})
-def _bound(near, tails, norms, rest, slack, noise, low, high, out):  # type: ignore[no-untyped-def]
+def _bound(near, lengths, sizes, low, high, out):  # type: ignore[no-untyped-def]
     """What the scores of items low to high of the order cannot exceed."""
+    (tails, norms), (rest, slack, noise) = lengths, sizes
     for at in range(np.uint64(low), np.uint64(high)):
         grown = near[at] * (MORE if near[at] > 0 else LESS)
         out[at - np.uint64(low)] = grown + rest * tails[at] + slack * (norms[at] + norms[at]) + noise

@@ -11,8 +11,6 @@ with the list, so its value can only fall: whoever is first is compared with the
 else. The answer is that of comparing all with all.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
@@ -20,14 +18,15 @@ from scipy.sparse import csr_array
 from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import over_rows
 from corml.linalg.closeness import Closeness, close
+from corml.linalg.sparse import Array, Values
 
 NOWHERE = Closeness()
 Categories = tuple[csr_array, NDArray[np.int64]]  # a pattern of items × values, and how many of each a list may have
 
 
 def choose(
-    columns: NDArray[np.integer[Any]],
-    scores: NDArray[np.float32],
+    columns: Array,
+    scores: Values,
     blocked: NDArray[np.bool_],
     k: int,
     *,
@@ -42,20 +41,22 @@ def choose(
     """
     chosen = np.full((len(columns), k), -1, dtype=np.int32)
     values, caps = categories or (csr_array((1, 1), dtype=np.float32), np.zeros(0, dtype=np.int64))
-    given = columns, scores, blocked, closeness.arrays(), (values.indptr, values.indices, caps)
+    candidates = columns, scores, blocked
+    rules = float(diversity), closeness.arrays(), (values.indptr, values.indices, caps)
     width = min(pool, columns.shape[1]) if diversity > 0 else 0
 
     def work(a: int, b: int) -> None:
         space = np.zeros(width, np.int64), np.zeros(width), np.zeros(width), np.zeros(width, np.int64)
-        _choose(*given, diversity, space, chosen, a, b)
+        _choose(candidates, rules, space, chosen, a, b)
 
     over_rows(work, len(columns), smallest=16)
     return chosen
 
 
 @njit(cache=True, nogil=True)
-def _choose(columns, scores, blocked, closeness, limits, diversity, space, chosen, start, stop):  # type: ignore[no-untyped-def]
+def _choose(candidates, rules, space, chosen, start, stop):  # type: ignore[no-untyped-def]
     """Lists of rows start to stop. `places` are those of the pool; −1 takes a candidate out of it."""
+    (columns, scores, blocked), (diversity, closeness, limits) = candidates, rules
     (cat_ptr, cats, caps), (places, relevance, near, compared) = limits, space
     counts, k = np.zeros(len(caps), np.int64), chosen.shape[1]
     for row in range(start, stop):

@@ -1,29 +1,27 @@
-"""How close two items are, from numbers that are at hand anyway: an array of items × items never exists."""
+"""Closeness of two items, from arrays that a model has anyway: a matrix of items × items never exists."""
 
 from dataclasses import dataclass, field
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import over_rows
-from corml.linalg.sparse import power, scaled
+from corml.linalg.sparse import Array, Values, Vector, power, scaled
 from corml.linalg.topk import first_from
 
-Array = NDArray[Any]
 NO_PAIRS = csr_array((1, 1), dtype=np.float32)
 
 
 @dataclass(frozen=True, eq=False)
 class Closeness:
-    """Closeness of items i and j:  a_i S_ij + w_i·w_j,  higher is closer; a part that is not given is 0.
+    """Closeness of items i and j:  a_i S_ij + w_i·w_j,  higher is closer; a term that is not given is 0.
 
-    `pairs` is S, items × items and sparse, with the factors a by row; `profiles` are sparse rows w. Columns are sorted.
+    `pairs` is S, sparse items × items, with the factors a by row; `profiles` are sparse rows w. Columns are sorted.
     """
 
-    by_row: NDArray[np.float32] = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
+    by_row: Values = field(default_factory=lambda: np.zeros(0, dtype=np.float32))
     pairs: csr_array = field(default_factory=lambda: NO_PAIRS)
     profiles: csr_array = field(default_factory=lambda: NO_PAIRS)
 
@@ -35,15 +33,15 @@ class Closeness:
         lengths = power(np.maximum(np.diff(by_item.indptr), 1), -0.5)
         return cls(profiles=scaled(by_item, rows=lengths).astype(np.float32))
 
-    def between(self, left: Array, right: Array) -> NDArray[np.float64]:
-        """Closeness of each item on the left with its counterpart on the right."""
+    def between(self, left: Array, right: Array) -> Vector:
+        """Closeness of each item on the left to its counterpart on the right."""
         values, arrays = np.zeros(len(left)), self.arrays()
         one, other = (np.ascontiguousarray(side, dtype=np.int64) for side in (left, right))
         over_rows(lambda a, b: _between(one, other, arrays, values, a, b), len(values))
         return values
 
     def arrays(self) -> tuple[Any, ...]:
-        """What kernels take for it: the factors a, S, and w."""
+        """The arguments of kernels: the factors a, S, and w."""
         return self.by_row, *((one.indptr, one.indices, one.data) for one in (self.pairs, self.profiles))
 
 
@@ -64,7 +62,7 @@ def close(i, j, closeness):  # type: ignore[no-untyped-def]
 
 @inner()
 def _sparse_product(i, j, ptr, cols, data):  # type: ignore[no-untyped-def]
-    """The shorter row is read, the longer one searched: each search begins where the last one ended."""
+    """w_i·w_j: the shorter row is read, and the longer one searched from where the last search ended."""
     if ptr[i + 1] - ptr[i] > ptr[j + 1] - ptr[j]:
         i, j = j, i
     product, low, high = 0.0, np.int64(ptr[j]), np.int64(ptr[j + 1])

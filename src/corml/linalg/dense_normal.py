@@ -6,24 +6,19 @@ Every number is rounded as if N were there in single precision, and added in the
 are the bytes that two products with N would give.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import each, over_rows, threads
-from corml.linalg.sparse import Rows
+from corml.linalg.products import entry_of
+from corml.linalg.sparse import Array, Rows, Values, Vector
 
 FEWEST = 4  # columns that a thread takes: with fewer it would do little but read where rows end
 SHARES = 4  # of many rows, each added up for itself
 MANY = 1 << 20  # entries, from which on rows are shared out
 
-Matrix = NDArray[np.float32]
-Vector = NDArray[np.float64]
 
-
-def normal_product(rows: Rows, a: Vector, b: Vector, block: Matrix, start: int, stop: int, *, twice: bool) -> Matrix:
+def normal_product(rows: Rows, a: Vector, b: Vector, block: Values, start: int, stop: int, *, twice: bool) -> Values:
     """What the rows from `start` to `stop` add to NᵀN B; to RᵀN B if not `twice`.
 
     Few rows are added up in their order, and threads share the columns of the block. Many rows are cut into shares,
@@ -40,7 +35,7 @@ def normal_product(rows: Rows, a: Vector, b: Vector, block: Matrix, start: int, 
     def work(number: int) -> None:
         share, part = divmod(number, parts)
         columns, span = (edges[part], edges[part + 1]), (cuts[share], cuts[share + 1])
-        _through(*rows, a, b, block, sums[share], twice, *columns, *span)
+        _through(rows, (a, b), block, sums[share], twice, columns, span)
 
     for _ in each(work, parts * len(sums)):
         pass
@@ -54,7 +49,7 @@ def shares_of(entries: float) -> int:
     return SHARES if entries >= MANY else 1
 
 
-def _cuts(ptr: NDArray[Any], start: int, stop: int) -> list[int]:
+def _cuts(ptr: Array, start: int, stop: int) -> list[int]:
     """Where shares of rows begin and end, with about equal numbers of entries."""
     first, last = int(ptr[start]), int(ptr[stop])
     shares = shares_of(last - first)
@@ -62,23 +57,22 @@ def _cuts(ptr: NDArray[Any], start: int, stop: int) -> list[int]:
     return [start, *(start + int(at) for at in inner), stop]
 
 
-def scaled_product(rows: Rows, a: Vector, b: Vector, block: Matrix) -> Matrix:
+def scaled_product(rows: Rows, a: Vector, b: Vector, block: Values) -> Values:
     """N B, a row for each row of R."""
     out = np.zeros((len(rows), block.shape[1]), dtype=np.float32)
-    over_rows(lambda first, last: _forth(*rows, a, b, block, out, first, last), len(rows), smallest=4)
+    over_rows(lambda first, last: _forth(rows, (a, b), block, out, first, last), len(rows), smallest=4)
     return out
 
 
 @inner()
 def _weight(data, at, column, row_factor):  # type: ignore[no-untyped-def]
     """An entry of N, made in double precision as it would be stored."""
-    if data is None:
-        return np.float32(column * row_factor)
-    return np.float32((np.float64(data[at]) * column) * row_factor)
+    return np.float32((np.float64(entry_of(data, at)) * column) * row_factor)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _through(ptr, cols, data, a, b, block, out, twice, low, high, start, stop) -> Any:  # type: ignore[no-untyped-def]
+def _through(rows, factors, block, out, twice, columns, span):  # type: ignore[no-untyped-def]
+    (ptr, cols, data), (a, b), (low, high), (start, stop) = rows, factors, columns, span
     of_row = np.empty(high - low, np.float32)
     for row in range(start, stop):
         of_row[:] = 0
@@ -88,19 +82,15 @@ def _through(ptr, cols, data, a, b, block, out, twice, low, high, start, stop) -
             for c in range(high - low):
                 of_row[c] += weight * source[c]
         for at in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):
-            if twice:
-                weight = _weight(data, at, b[cols[at]], a[row])
-            elif data is None:
-                weight = np.float32(1)
-            else:
-                weight = np.float32(data[at])
+            weight = _weight(data, at, b[cols[at]], a[row]) if twice else np.float32(entry_of(data, at))
             target = out[cols[at], low:high]
             for c in range(high - low):
                 target[c] += weight * of_row[c]
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
-def _forth(ptr, cols, data, a, b, block, out, start, stop) -> Any:  # type: ignore[no-untyped-def]
+def _forth(rows, factors, block, out, start, stop):  # type: ignore[no-untyped-def]
+    (ptr, cols, data), (a, b) = rows, factors
     for row in range(start, stop):
         target = out[row]
         for at in range(ptr[row], ptr[row + 1]):

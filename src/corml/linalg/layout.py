@@ -6,8 +6,6 @@ or the best known items would all be drawn into a few heaps. The rounds begin fr
 graph of neighbours, found by averaging over neighbours again and again: so the large shape does not depend on luck.
 """
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -62,7 +60,7 @@ def _fitted(points: NDArray[np.float64]) -> NDArray[np.float32]:
 
 
 @njit(cache=True, nogil=True)
-def _pull_and_push(near: Any, points: Any, yielding: Any, state: Any, rounds: Any) -> None:
+def _pull_and_push(near, points, yielding, state, rounds):  # type: ignore[no-untyped-def]
     n, width = near.shape
     for turn in range(rounds):
         step = 1.0 - turn / rounds

@@ -1,39 +1,34 @@
-"""A X on a sparse support, for A = Pᵀ Φ P and P = R diag(p): the one costly step of the sparse solver, in two ways.
+"""A X on a sparse support, for A = Pᵀ Φ P and P = R diag(p): the one costly step of the sparse solver, in four ways.
 
-Through the users: for each of them the row w = p_u X is computed once and then read where the support needs it, so a
-step costs 2 Σ_i d_i |support of i| instead of a product with the n × n matrix A. `Normal` does that in memory.
+Through the users (`Normal`): for each of them the row w = p_u X is computed once and then read where the support needs
+it, so a step costs 2 Σ_i d_i |support of i| instead of a product with the n × n matrix A.
 
-By rows of A, for items with many users: row i is added up from the users of i; then (A X)_ij = Σ_k A_ik X_kj for each
-partner j of i, over the partners k of j. A step costs Σ d_u² + Σ |partners|², however many users each item has, and
-every row is made by one thread.
+By rows of A (`product_rows`), for items with many users, out of core: row i is added up from the users of i; then
+(A X)_ij = Σ_k A_ik X_kj for each partner j of i, over the partners k of j. A step costs Σ d_u² + Σ |partners|².
 
-
-A X on a sparse support for small catalogues, where arrays of items × items fit: A = Pᵀ Φ P, in two ways.
-
-`DenseRows` is for a catalogue of which a good part co-occurs. With X spread over an n × n array, each interaction adds
-a whole row of n numbers that stand together, which takes less time than a third as many numbers here and there.
+`DenseRows`, for a small catalogue of which a good part co-occurs: with X spread over an n × n array, each interaction
+adds a whole row of n adjacent numbers, which takes less time than a third as many scattered ones.
 
 `ThroughGram` keeps A whole, for few items that nearly all co-occur. Each row of the support is a small system of its
 own: Σ_l A_il X_lj is needed at i and l among the partners of j, so a step costs Σ_j |partners of j|² reads, however
 many users there are. Rows with very many partners go through matrix products instead.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime.compiled import njit
 from corml._runtime.parallel import blas, each, over_rows, threads
 from corml.linalg.pairs import Support
-from corml.linalg.products import add_dense_product
-from corml.linalg.sparse import Rows, Sides, narrow, scaled, unsigned
+from corml.linalg.products import add_dense_product, entry_of
+from corml.linalg.sparse import Array, Rows, Sides, Values, Vector, narrow, scaled, unsigned
 
-RANGES = 8  # of users: the same for any number of threads, and as many of these can work
-AT_ONCE = np.uint64(8)  # as many numbers in a row are cleared in the time of one here and there
+RANGES = 8  # of users: the same for any number of threads, and the most threads that can work
+AT_ONCE = np.uint64(8)  # adjacent numbers that are cleared in the time of a scattered one
+WORTH = 4  # numbers for each pair that the dense rows may take: no more memory than `Normal` with two threads
+LONG = 10  # rows with more than a tenth of all items are faster as matrix products
+BAND = 256  # such rows at a time
 
-Values = NDArray[np.float32]
 Weights = tuple[Values, Values]  # p of the items, and Φ of the users
 
 
@@ -44,22 +39,22 @@ class Normal:
     from run to run and for any number of threads, to the last bit; each thread has one array to work in.
     """
 
-    def __init__(self, R: csr_array, p: NDArray[Any], user_weights: NDArray[Any], support: Support) -> None:
+    def __init__(self, R: csr_array, p: Array, user_weights: Array, support: Support) -> None:
         self.users, self.support = Rows.of(R), support
         self.weights = p.astype(np.float32), user_weights.astype(np.float32)
         work = np.concatenate([[0.0], np.cumsum(np.diff(support.indptr)[R.indices].astype(np.float64) + 1)])[R.indptr]
         self.edges = [int(np.searchsorted(work, work[-1] * part / RANGES)) for part in range(RANGES)] + [R.shape[0]]
         self.total = np.empty(len(support), dtype=np.float32)
-        self.parts = np.empty((min(threads(), RANGES), len(support)), dtype=np.float32)
+        self.sums = np.empty((min(threads(), RANGES), len(support)), dtype=np.float32)
 
     def one_way(self, x: Values) -> Values:
-        """Pᵀ Φ P X as the only row of an array; overwritten by the next call."""
+        """Pᵀ Φ P X; overwritten by the next call."""
         self.total[:] = 0
-        for part in each(lambda number: self._sum(x, number), RANGES, ahead=len(self.parts)):
-            self.total += part
-        return self.total[None]
+        for sums in each(lambda number: self._sum(x, number), RANGES, ahead=len(self.sums)):
+            self.total += sums
+        return self.total
 
-    def diagonal(self) -> NDArray[np.float64]:
+    def diagonal(self) -> Vector:
         """diag(Pᵀ Φ P)."""
         p, by_user = self.weights
         weights = np.repeat(by_user.astype(np.float64), self.users.degrees)
@@ -70,31 +65,31 @@ class Normal:
 
     def _sum(self, x: Values, number: int) -> Values:
         """What one range of users adds, in an array whose last content is in the total already."""
-        out: Values = self.parts[number % len(self.parts)]
+        out: Values = self.sums[number % len(self.sums)]
         out[:] = 0
-        through_users(self.users, self.weights, self.support, x, out, self.edges[number], self.edges[number + 1])
+        through_users(self.users, self.weights, self.support, x, out, (self.edges[number], self.edges[number + 1]))
         return out
 
 
 def through_users(
-    users: Rows, weights: Weights, support: Support, x: Values, out: Values, start: int, stop: int
+    users: Rows, weights: Weights, support: Support, x: Values, out: Values, span: tuple[int, int]
 ) -> None:
-    """Add to `out` what the users from `start` to `stop` have of A X, by one thread."""
+    """Add to `out` what the users from start to stop have of A X, by one thread."""
     row = np.zeros(support.items, dtype=np.float32)
-    _through_users(users[:2], users.values, weights, support.arrays, x, out, row, start, stop)
+    _through_users(users, weights, support.arrays, x, out, row, *span)
 
 
 def product_rows(
-    sides: Sides, weights: Weights, support: Support, x: Values, out: Values, start: int, stop: int
+    sides: Sides, weights: Weights, support: Support, x: Values, out: Values, span: tuple[int, int]
 ) -> None:
-    """Write the rows from `start` to `stop` of A X for a symmetric X, by one thread."""
+    """Write the rows from start to stop of A X for a symmetric X, by one thread."""
     row = np.zeros(support.items, dtype=np.float32)
-    _by_rows(*sides.arrays, weights, support.arrays, x, out, row, start, stop)
+    _by_rows(sides, weights, support.arrays, x, out, row, *span)
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def _through_users(users, values, weights, pairs, x, out, row, start, stop):  # type: ignore[no-untyped-def]
-    (ptr, cols), (p, by_user), (s_ptr, s_cols) = users, weights, pairs
+def _through_users(users, weights, pairs, x, out, row, start, stop):  # type: ignore[no-untyped-def]
+    (ptr, cols, values), (p, by_user), (s_ptr, s_cols) = users, weights, pairs
     for user in range(start, stop):
         first, last = np.uint64(ptr[user]), np.uint64(ptr[user + 1])
         if first == last:
@@ -102,17 +97,13 @@ def _through_users(users, values, weights, pairs, x, out, row, start, stop):  # 
         touched = np.uint64(0)
         for at in range(first, last):
             item = cols[at]
-            weight = p[item]
-            if values is not None:
-                weight *= values[at]
+            weight = p[item] * entry_of(values, at)
             touched += np.uint64(s_ptr[item + 1]) - np.uint64(s_ptr[item])
             for entry in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 row[s_cols[entry]] += weight * x[entry]
         for at in range(first, last):
             item = cols[at]
-            weight = p[item] * by_user[user]
-            if values is not None:
-                weight *= values[at]
+            weight = p[item] * by_user[user] * entry_of(values, at)
             for entry in range(np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])):
                 out[entry] += weight * row[s_cols[entry]]
         if touched * AT_ONCE >= len(row):
@@ -125,8 +116,8 @@ def _through_users(users, values, weights, pairs, x, out, row, start, stop):  # 
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _by_rows(by_user, by_item, data, i_data, weights, pairs, x, out, row, start, stop) -> Any:  # type: ignore[no-untyped-def]
-    (ptr, cols), (i_ptr, i_users), (p, of_users), (s_ptr, s_cols) = by_user, by_item, weights, pairs
+def _by_rows(sides, weights, pairs, x, out, row, start, stop):  # type: ignore[no-untyped-def]
+    ((ptr, cols, data), (i_ptr, i_users, i_data)), (p, of_users), (s_ptr, s_cols) = sides, weights, pairs
     begin = np.uint64(s_ptr[start])
     for item in range(start, stop):
         low, high = np.uint64(s_ptr[item]), np.uint64(s_ptr[item + 1])
@@ -135,14 +126,9 @@ def _by_rows(by_user, by_item, data, i_data, weights, pairs, x, out, row, start,
         first, last = np.uint64(i_ptr[item]), np.uint64(i_ptr[item + 1])
         for at in range(first, last):
             user = i_users[at]
-            weight = p[item] * of_users[user]
-            if i_data is not None:
-                weight *= i_data[at]
+            weight = p[item] * of_users[user] * entry_of(i_data, at)
             for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + np.uint32(1)])):
-                if data is None:
-                    row[cols[entry]] += weight * p[cols[entry]]
-                else:
-                    row[cols[entry]] += weight * p[cols[entry]] * data[entry]
+                row[cols[entry]] += weight * p[cols[entry]] * entry_of(data, entry)
         for pair in range(low, high):
             partner = s_cols[pair]
             total = np.float32(0)
@@ -155,20 +141,16 @@ def _by_rows(by_user, by_item, data, i_data, weights, pairs, x, out, row, start,
                 row[cols[entry]] = 0
 
 
-WORTH = 4  # numbers for each pair that the dense rows may take: no more memory than `Normal` with two threads
-LONG = 10  # rows with more than a tenth of all items are faster as matrix products
-BAND = 256  # such rows at a time
-
-Vector = NDArray[np.float64]
+# --- small catalogues ------------------------------------------------------------------------------------------------
 
 
 def dense_rows_pay(R: csr_array, support: Support) -> bool:
-    """Whether pairs are dense enough."""
+    """Whether pairs are dense enough for `DenseRows`."""
     return bool(R.shape[1] * sum(R.shape) <= WORTH * len(support))
 
 
 class DenseRows:
-    """X ↦ Pᵀ Φ P X on a support, for P = R diag(p); takes the place of `Normal`."""
+    """X ↦ Pᵀ Φ P X on a support, for P = R diag(p); a replacement for `Normal`."""
 
     def __init__(self, R: csr_array, p: Vector, user_weights: Vector, support: Support) -> None:
         self.support, self.P = support, narrow(scaled(R, columns=p))
@@ -179,12 +161,12 @@ class DenseRows:
         self._diagonal = np.asarray(scaled(squares, rows=user_weights, columns=p**2).sum(axis=0))
 
     def one_way(self, x: Values) -> Values:
-        """Pᵀ Φ P X, as the only row of an array."""
+        """Pᵀ Φ P X."""
         pairs, of_users, out = self.support.arrays, np.zeros(self.P.shape, dtype=np.float32), np.empty_like(x)
-        over_rows(lambda a, b: _spread(*pairs, x, self.X, a, b), self.support.items)
+        over_rows(lambda a, b: _spread(pairs, x, self.X, a, b), self.support.items)
         add_dense_product(self.P, self.X, of_users)
         over_rows(lambda a, b: _read(pairs, self.by_item, of_users, out, a, b), self.support.items)
-        return out[None]
+        return out
 
     def diagonal(self) -> Vector:
         """diag(Pᵀ Φ P)."""
@@ -192,21 +174,19 @@ class DenseRows:
 
 
 class ThroughGram:
-    """X ↦ A X on a support, for a symmetric n × n array A; takes the place of `Normal`."""
+    """X ↦ A X on a support, for a symmetric n × n array A; a replacement for `Normal`."""
 
-    def __init__(self, A: NDArray[np.float32], support: Support) -> None:
+    def __init__(self, A: Values, support: Support) -> None:
         self.A, self.support = A, support
         long = np.diff(support.indptr) > support.items // LONG
         self.long, self.short = np.flatnonzero(long), np.flatnonzero(~long)
 
     def one_way(self, x: Values) -> Values:
-        """A X, as the only row of an array."""
+        """A X."""
         out, (ptr, columns) = np.empty_like(x), self.support.arrays
-
-        def work(a: int, b: int) -> None:
-            _gathered(self.A, ptr, columns, x, out, self.short, a, b)
-
-        over_rows(work, len(self.short), smallest=16)
+        over_rows(
+            lambda a, b: _gathered(self.A, (ptr, columns), x, out, self.short, a, b), len(self.short), smallest=16
+        )
         for start in range(0, len(self.long), BAND):
             rows = self.long[start : start + BAND]
             X = np.zeros((len(rows), self.support.items), dtype=np.float32)
@@ -216,7 +196,7 @@ class ThroughGram:
                 product = X @ self.A
             for position, row in enumerate(rows):
                 out[ptr[row] : ptr[row + 1]] = product[position, columns[ptr[row] : ptr[row + 1]]]
-        return out[None]
+        return out
 
     def diagonal(self) -> Vector:
         """diag(A)."""
@@ -224,7 +204,8 @@ class ThroughGram:
 
 
 @njit(cache=True, nogil=True)
-def _spread(ptr, cols, x, X, start, stop):  # type: ignore[no-untyped-def]
+def _spread(pairs, x, X, start, stop):  # type: ignore[no-untyped-def]
+    ptr, cols = pairs
     for row in range(start, stop):
         for pair in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):
             X[row, cols[pair]] = x[pair]
@@ -246,7 +227,8 @@ def _read(pairs, by_item, of_users, out, start, stop):  # type: ignore[no-untype
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "reassoc", "nsz"})
-def _gathered(A, ptr, cols, x, out, rows, start, stop):  # type: ignore[no-untyped-def]
+def _gathered(A, pairs, x, out, rows, start, stop):  # type: ignore[no-untyped-def]
+    ptr, cols = pairs
     columns, values = np.empty(A.shape[0], np.uint32), np.empty(A.shape[0], np.float32)
     for number in range(start, stop):
         low, high = np.uint64(ptr[rows[number]]), np.uint64(ptr[rows[number] + 1])

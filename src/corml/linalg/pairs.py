@@ -1,16 +1,9 @@
-"""Numbers for pairs of items: symmetric matrices that live on a fixed sparse pattern.
-
-Projected conjugate gradients over pairs x ≥ 0: the passes over all pairs between two products with the matrix.
-
-Each pass does all that can be done while a number is near the processor, and rows of pairs are shared out over threads.
-Variables are scaled by the roots of the curvature, which is c_i + c_j for a pair: what is stored stays unscaled, and
-the curvature enters where lengths and angles are measured.
-"""
+"""Numbers for pairs of items: symmetric matrices on a fixed sparse pattern, and conjugate gradients over them."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,16 +11,18 @@ from scipy.sparse import csr_array
 
 from corml._runtime.compiled import njit
 from corml._runtime.parallel import over_rows
-from corml.linalg.sparse import unsigned
+from corml.linalg.sparse import Array, Values, unsigned
+
+FIRST = 0.5  # length of the first step of conjugate gradients, before the line search
 
 
 @dataclass(frozen=True)
 class Support:
     """A symmetric hollow pattern in CSR form, both triangles; `twin` is the position of (j, i) for each (i, j)."""
 
-    indptr: NDArray[Any]
-    indices: NDArray[Any]
-    twin: NDArray[Any]
+    indptr: Array
+    indices: Array
+    twin: Array
 
     @classmethod
     def of(cls, pattern: csr_array) -> Self:
@@ -42,22 +37,17 @@ class Support:
 
     @property
     def items(self) -> int:
-        """How many items the pairs are of."""
+        """Number of items."""
         return len(self.indptr) - 1
 
     @property
-    def arrays(self) -> tuple[NDArray[Any], NDArray[Any]]:
-        """The pattern as kernels take it."""
+    def arrays(self) -> tuple[Array, Array]:
+        """The pattern as an argument of kernels."""
         return self.indptr, unsigned(self.indices)
 
     def filled(
-        self,
-        write: Callable[[NDArray[np.float32], int, int], None],
-        start: int = 0,
-        stop: int | None = None,
-        *,
-        smallest: int = 64,
-    ) -> NDArray[np.float32]:
+        self, write: Callable[[Values, int, int], None], start: int = 0, stop: int | None = None, *, smallest: int = 64
+    ) -> Values:
         """A number for each pair of some rows; `write(out, a, b)` writes those of rows a to b, in threads."""
         stop = self.items if stop is None else stop
         first = int(self.indptr[start])
@@ -75,74 +65,63 @@ class Support:
         """First item of each pair."""
         return np.repeat(np.arange(self.items, dtype=np.int32), np.diff(self.indptr))
 
-    def sum_of(self, values: NDArray[Any]) -> NDArray[np.float32]:
+    def sum_of(self, values: Array) -> Values:
         """values_i + values_j for each pair."""
         narrow = values.astype(np.float32)
-        sums: NDArray[np.float32] = narrow[self.rows]
+        sums: Values = narrow[self.rows]
         sums += narrow[self.indices]
         return sums
 
-    def product_of(self, values: NDArray[Any]) -> NDArray[np.float32]:
+    def product_of(self, values: Array) -> Values:
         """values_i · values_j for each pair."""
         narrow = values.astype(np.float32)
-        products: NDArray[np.float32] = narrow[self.rows]
+        products: Values = narrow[self.rows]
         products *= narrow[self.indices]
         return products
 
-    def both_ways(
-        self, parts: NDArray[np.float32], scale: float, ridge: NDArray[Any], x: NDArray[np.float32]
-    ) -> NDArray[np.float32]:
-        """scale·(Y + Yᵀ) + diag(ridge)·X + X·diag(ridge) for the sum Y of some arrays, in one pass."""
-        out, narrow = np.empty_like(x), ridge.astype(np.float32)
-
-        def work(a: int, b: int) -> None:
-            _both_ways(*self.arrays, unsigned(self.twin), parts, np.float32(scale), narrow, x, out, a, b)
-
-        over_rows(work, self.items)
+    def both_ways(self, one_way: Values, scale: float, ridge: Array, x: Values) -> Values:
+        """scale·(Y + Yᵀ) + diag(ridge)·X + X·diag(ridge) for Y = `one_way`, in one pass."""
+        out, twin, factors = np.empty_like(x), unsigned(self.twin), (np.float32(scale), ridge.astype(np.float32))
+        over_rows(lambda a, b: _both_ways(self.arrays, twin, one_way, factors, x, out, a, b), self.items)
         return out
 
-    def mirror(self, values: NDArray[Any]) -> None:
-        """Make values symmetric, in place: what stands above the diagonal counts for both, to the last bit."""
+    def mirror(self, values: Array) -> None:
+        """Make values symmetric, in place: those above the diagonal count for both, to the last bit."""
+        over_rows(lambda a, b: _mirror(self.arrays, unsigned(self.twin), values, a, b), self.items)
 
-        def work(a: int, b: int) -> None:
-            _mirror(*self.arrays, unsigned(self.twin), values, a, b)
-
-        over_rows(work, self.items)
-
-    def matrix(self, values: NDArray[Any], *, zeros: bool = False) -> csr_array:
-        """The matrix with these values; its zeros are not stored unless `zeros`."""
+    def matrix(self, values: Array, *, zeros: bool = False) -> csr_array:
+        """The matrix with these values; its zeros are stored only with `zeros`."""
         matrix = csr_array((values, self.indices, self.indptr), shape=(self.items, self.items), copy=not zeros)
         if not zeros:
             matrix.eliminate_zeros()
         matrix.has_sorted_indices = True
         return matrix
 
-    def joined(self, first: NDArray[Any], second: NDArray[Any]) -> "Support":
-        """These pairs and some more, each of those given once."""
+    def joined(self, first: Array, second: Array) -> "Support":
+        """These pairs and new ones, each given once."""
         more = csr_array((np.ones(len(first), np.int8), (first, second)), shape=(self.items, self.items))
         pattern = (self.matrix(np.ones(len(self), np.int8), zeros=True) + more + more.T).tocsr()
         pattern.sort_indices()
         return Support.of(pattern)
 
-    def values(self, matrix: csr_array) -> NDArray[np.float32]:
+    def values(self, matrix: csr_array) -> Values:
         """The entries of a matrix with sorted rows on the pattern, zero where it has none; others are ignored."""
         values = np.zeros(len(self), dtype=np.float32)
-        _read(self.indptr, self.indices, matrix.indptr, matrix.indices, matrix.data, values)
+        _read((self.indptr, self.indices), (matrix.indptr, matrix.indices, matrix.data), values)
         return values
 
 
 @njit(cache=True, nogil=True, fastmath={"contract", "nsz"})
-def _both_ways(ptr, cols, twin, parts, scale, ridge, x, out, start, stop):  # type: ignore[no-untyped-def]
+def _both_ways(pairs, twin, one_way, factors, x, out, start, stop):  # type: ignore[no-untyped-def]
+    (ptr, cols), (scale, ridge) = pairs, factors
     for row in range(start, stop):
         for pair in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):
-            total = np.float32(0)
-            for part in range(len(parts)):
-                total += parts[part, pair] + parts[part, twin[pair]]
-            out[pair] = scale * total + (ridge[row] + ridge[cols[pair]]) * x[pair]
+            out[pair] = scale * (one_way[pair] + one_way[twin[pair]]) + (ridge[row] + ridge[cols[pair]]) * x[pair]
 
 
 @njit(cache=True, nogil=True)
-def _mirror(ptr, cols, twin, values, start, stop):  # type: ignore[no-untyped-def]
+def _mirror(pairs, twin, values, start, stop):  # type: ignore[no-untyped-def]
+    ptr, cols = pairs
     for row in range(start, stop):
         for pair in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):
             if cols[pair] < row:
@@ -150,7 +129,8 @@ def _mirror(ptr, cols, twin, values, start, stop):  # type: ignore[no-untyped-de
 
 
 @njit(cache=True, nogil=True)
-def _read(ptr, cols, m_ptr, m_cols, m_data, out):  # type: ignore[no-untyped-def]
+def _read(pairs, matrix, out):  # type: ignore[no-untyped-def]
+    (ptr, cols), (m_ptr, m_cols, m_data) = pairs, matrix
     for row in range(len(ptr) - 1):
         at, last = m_ptr[row], m_ptr[row + 1]
         for entry in range(ptr[row], ptr[row + 1]):
@@ -160,9 +140,7 @@ def _read(ptr, cols, m_ptr, m_cols, m_data, out):  # type: ignore[no-untyped-def
                 out[entry] = m_data[at]
 
 
-FIRST = 0.5  # length of the first step, before the line search
-
-Values = NDArray[np.float32]
+# --- projected conjugate gradients over pairs x ≥ 0 ------------------------------------------------------------------
 
 
 class Conjugate:
@@ -170,13 +148,14 @@ class Conjugate:
 
     The next direction is the gradient, scaled, with as much of the last direction as makes the two conjugate
     (Hestenes and Stiefel's rule); pairs at a bound that would cross it stay there. It ends where the bounds end it,
-    so that a line search along it stays feasible.
+    so that a line search along it stays feasible. Variables are scaled by the roots of the curvature, which is
+    c_i + c_j for a pair: what is stored stays unscaled, and the curvature enters where lengths and angles are measured.
     """
 
     def __init__(
         self,
         support: Support,
-        curvature: NDArray[Any],
+        curvature: Array,
         x: Values,
         gradient: Values,
         direction: Values | None = None,
@@ -194,7 +173,7 @@ class Conjugate:
 
     @property
     def numbers(self) -> tuple[float, float]:
-        """What the next direction depends on beside the arrays: how long it is, and how much it has of the last."""
+        """The length of the next direction, and its share of the last one."""
         return self.length, self._share_of_last
 
     def turn(self) -> float:
@@ -206,20 +185,15 @@ class Conjugate:
 
     def move(self, bent: Values, share: float) -> float:
         """Go a share of the direction, whose product is `bent`; returns the norm of the projected gradient there."""
-
-        def work(a: int, b: int) -> None:
-            _move(self._pairs, self._state, bent, np.float32(share), self._sums, a, b)
-
-        over_rows(work, len(self._sums))
+        length = np.float32(share)
+        over_rows(lambda a, b: _move(self._pairs, self._state, bent, length, self._sums, a, b), len(self._sums))
         square, along, bend = self._sums.sum(axis=0)
         self._share_of_last = max(0.0, float(along / bend)) if bend > 0 else 0.0
         return float(np.sqrt(square))
 
     def _turn(self, share_of_last: float) -> float:
-        def work(a: int, b: int) -> None:
-            _turn(self._pairs, self._state, np.float32(share_of_last), np.float32(self.length), self._sums, a, b)
-
-        over_rows(work, len(self._sums))
+        share, length = np.float32(share_of_last), np.float32(self.length)
+        over_rows(lambda a, b: _turn(self._pairs, self._state, share, length, self._sums, a, b), len(self._sums))
         return -float(self._sums[:, 0].sum())
 
 
@@ -230,7 +204,7 @@ def _turn(pairs, state, share_of_last, length, sums, start, stop):  # type: igno
         mine, slope = curvature[row], zero
         for pair in range(np.uint64(ptr[row]), np.uint64(ptr[row + 1])):
             here, g = x[pair], gradient[pair]
-            free = here > zero or not g >= zero  # what is not a number is not hidden
+            free = here > zero or not g >= zero  # NaN is not hidden
             way = share_of_last * direction[pair] - g / (mine + curvature[cols[pair]])
             goal = max(here + length * way, zero) - here
             goal = goal if free else zero

@@ -1,9 +1,7 @@
-"""A small ridge regression for each item, on a few others: for catalogues whose Gram matrix does not fit.
+"""One regression for each item on others: ridge on a few candidates, and non-negative elastic nets.
 
-The Gram matrix of an item's candidates is added up through their users.
-
-
-Non-negative elastic nets by coordinate descent on a sparse Gram matrix, one for each column.
+The ridge is for catalogues whose Gram matrix does not fit: that of an item's candidates is added up through their
+users. The nets are solved by coordinate descent on a sparse Gram matrix, one for each column:
 
     minimise  ½ wᵀ(G + l2·I)w − g_jᵀw + l1·Σw     subject to   w ≥ 0,  w_j = 0
 
@@ -39,7 +37,7 @@ def local_ridge(X: csr_array, candidates: csr_array, l2: float, *, progress: Cal
     that are done.
     """
     by_items, squares = X.T.tocsr(), column_squares(X).astype(np.float32)
-    rows = by_items.indptr, by_items.indices, values_unless_ones(by_items)
+    rows, values = (by_items.indptr, by_items.indices), values_unless_ones(by_items)
     weights, (ptr, chosen) = candidates.data.copy(), (candidates.indptr, candidates.indices)
     (posv,) = get_lapack_funcs(("posv",), (weights,))
 
@@ -48,7 +46,7 @@ def local_ridge(X: csr_array, candidates: csr_array, l2: float, *, progress: Cal
         start, stop = number * BAND, min((number + 1) * BAND, candidates.shape[0])
         for row in range(start, stop):
             here = slice(ptr[row], ptr[row + 1])
-            A = _gram(*rows, chosen[here], squares, np.float32(l2), newest)
+            A = _gram(rows, values, chosen[here], squares, np.float32(l2), newest)
             weights[here] = _solved(posv, A, weights[here])
         return int(stop)
 
@@ -70,13 +68,13 @@ def _solved(posv: Callable[..., Any], A: NDArray[np.float32], b: NDArray[np.floa
 
 
 @njit(cache=True, nogil=True)
-def _gram(i_ptr, i_users, data, items, squares, l2, newest):  # type: ignore[no-untyped-def]
+def _gram(rows, data, items, squares, l2, newest):  # type: ignore[no-untyped-def]
     """Lower triangle of X_Cᵀ X_C + l2·I for some items.
 
     Each user has a linked list of the items seen so far, the newest first: a new item shares the user with each of
     them. `newest` is −1 for all users before and after.
     """
-    total = 0
+    (i_ptr, i_users), total = rows, 0
     for item in items:
         total += i_ptr[item + 1] - i_ptr[item]
     A = np.zeros((len(items), len(items)), np.float32)

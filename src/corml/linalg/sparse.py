@@ -1,11 +1,4 @@
-"""Degrees and their powers, and sparse matrices scaled by them.
-
-Cells and rows of a sparse matrix, many at once.
-
-A users × items matrix in rows of both, as bare arrays: what kernels that go from items to users and back read.
-
-The arrays may be mapped files: nothing here copies them.
-"""
+"""Sparse matrices of users × items: degrees and their powers, scaling, rows and cells by number, rows of both sides."""
 
 from typing import Any, NamedTuple, Self
 
@@ -13,17 +6,27 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+Array = NDArray[Any]  # of any type of number
 Vector = NDArray[np.float64]
+Values = NDArray[np.float32]
 PIECE = 1 << 16  # entries compared at a time
 
 
+# --- degrees and scaling ---------------------------------------------------------------------------------------------
+
+
+def row_degrees(X: csr_array) -> Vector:
+    """Number of entries of each row; at least 1, so that powers exist."""
+    return np.asarray(np.maximum(np.diff(X.indptr), 1), dtype=np.float64)
+
+
 def column_degrees(X: csr_array) -> Vector:
-    """How many rows each column has; an empty column counts as one, so that its powers exist."""
+    """Number of entries of each column; at least 1."""
     return np.maximum(np.bincount(X.indices, minlength=X.shape[1]).astype(np.float64), 1.0)
 
 
 def column_squares(X: csr_array) -> Vector:
-    """Sums of squares of the columns: their degrees where all values are one; an empty column counts as one."""
+    """Sums of squares of the columns, which are their degrees if all entries are 1; 1 for an empty column."""
     values = values_unless_ones(X)
     if values is None:
         return column_degrees(X)
@@ -31,63 +34,48 @@ def column_squares(X: csr_array) -> Vector:
     return np.where(np.bincount(X.indices, minlength=X.shape[1]) == 0, 1.0, squares)
 
 
-def values_unless_ones(X: csr_array) -> NDArray[np.float32] | None:
-    """The entries of a matrix in single precision; None where all are one: kernels then count, and read no values.
-
-    A kernel that is given None is compiled without what it would do with values.
-    """
+def values_unless_ones(X: csr_array) -> Values | None:
+    """The entries in single precision, or None if all are 1: kernels are then compiled without reading values."""
     ones = all((X.data[at : at + PIECE] == 1).all() for at in range(0, int(X.nnz), PIECE))
     return None if ones else X.data.astype(np.float32, copy=False)
 
 
-def counted(X: csr_array) -> csr_array:
-    """The pattern of a matrix, every entry one; itself where they are."""
-    if values_unless_ones(X) is None:
-        return X
-    return csr_array((np.ones(X.nnz, dtype=np.float32), X.indices, X.indptr), shape=X.shape)
-
-
-def row_degrees(X: csr_array) -> Vector:
-    """How many columns each row has; an empty row counts as one."""
-    counts: Vector = np.diff(X.indptr).astype(np.float64)
-    return np.maximum(counts, 1.0)
-
-
-def power(degrees: NDArray[Any], exponent: float) -> Vector:
+def power(degrees: Array, exponent: float) -> Vector:
     """Degrees to a power, in double precision."""
     return np.asarray(degrees, dtype=np.float64) ** exponent
 
 
 def scaled(X: csr_array, *, rows: Vector | None = None, columns: Vector | None = None) -> csr_array:
-    """The matrix with its rows and columns multiplied; shares the pattern, not the values."""
+    """diag(rows) X diag(columns) in double precision; shares the pattern with X."""
     data = X.data.astype(np.float64)
     if columns is not None:
         data *= columns[X.indices]
     if rows is not None:
         data *= np.repeat(rows, np.diff(X.indptr))
-    product = csr_array((data, X.indices, X.indptr), shape=X.shape)
-    product.has_sorted_indices = X.has_sorted_indices
-    return product
+    return _with_pattern_of(X, data)
 
 
 def normalised(R: csr_array, user_exponent: float = 0.5, item_exponent: float = 0.5) -> csr_array:
-    """D_U^−a R D_I^−b for the degrees of users and items; an empty row or column counts as one.
-
-    With exponents of ½ this is the symmetric normalisation of the bipartite graph.
-    """
+    """D_U^−a R D_I^−b; exponents of ½ are the symmetric normalisation of the bipartite graph."""
     users = power(row_degrees(R), -user_exponent)
     return scaled(R, rows=users, columns=power(column_degrees(R), -item_exponent))
 
 
 def narrow(X: csr_array) -> csr_array:
     """The matrix in single precision; shares the pattern."""
-    return csr_array((X.data.astype(np.float32), X.indices, X.indptr), shape=X.shape)
+    return _with_pattern_of(X, X.data.astype(np.float32))
+
+
+def _with_pattern_of(X: csr_array, data: Array) -> csr_array:
+    matrix = csr_array((data, X.indices, X.indptr), shape=X.shape)
+    matrix.has_sorted_indices = X.has_sorted_indices
+    return matrix
 
 
 def is_symmetric(S: csr_array) -> bool:
     """Whether a matrix is its own transpose, bit by bit: both map a vector of odd numbers to the same result.
 
-    The numbers' bits are read as whole numbers, whose sums and products (modulo a power of two) are exact, so that
+    The entries' bits are read as whole numbers, whose sums and products (modulo a power of two) are exact, so that
     any single difference shows; far cheaper than a transposed copy.
     """
     whole = np.dtype(f"u{S.dtype.itemsize}")
@@ -96,16 +84,16 @@ def is_symmetric(S: csr_array) -> bool:
     return np.array_equal(bits @ probe, bits.T @ probe)
 
 
-def rows_of(X: csr_array) -> NDArray[Any]:
+# --- rows and cells --------------------------------------------------------------------------------------------------
+
+
+def rows_of(X: csr_array) -> NDArray[np.int64]:
     """Row number of each stored entry."""
     return np.repeat(np.arange(X.shape[0]), np.diff(X.indptr))
 
 
-Whole = NDArray[np.integer[Any]]
-
-
-def filled(pattern: csr_array, rows: Whole, columns: Whole) -> NDArray[np.bool_]:
-    """Whether the pattern (its rows sorted) has an entry at each (row, column); negative columns have none."""
+def filled(pattern: csr_array, rows: Array, columns: Array) -> NDArray[np.bool_]:
+    """Whether the pattern, whose rows are sorted, has an entry at each (row, column); not for a negative column."""
     height, width = pattern.shape
     first = np.arange(height, dtype=np.int64) * width  # cells are numbered row by row
     stored = np.append(np.repeat(first, np.diff(pattern.indptr)) + pattern.indices, -1)
@@ -113,16 +101,16 @@ def filled(pattern: csr_array, rows: Whole, columns: Whole) -> NDArray[np.bool_]
     return np.asarray(stored[np.searchsorted(stored[:-1], cells)] == cells)
 
 
-def entries_of(matrix: csr_array, rows: Whole) -> NDArray[np.int64]:
-    """Where the entries of `rows_or_none` are stored in the matrix, whose rows are sorted."""
+def entries_of(matrix: csr_array, rows: Array) -> NDArray[np.int64]:
+    """Positions in the matrix, whose rows are sorted, of the entries of `rows_or_none`."""
     there = rows[rows >= 0]
     first, lengths = matrix.indptr[there].astype(np.int64), np.diff(matrix.indptr)[there]
     stored: NDArray[np.int64] = np.arange(lengths.sum()) + np.repeat(first - np.cumsum(lengths) + lengths, lengths)
     return stored
 
 
-def rows_or_none(matrix: csr_array, rows: Whole) -> csr_array:
-    """Rows of a matrix by their numbers, sorted; −1 gives a row without an entry."""
+def rows_or_none(matrix: csr_array, rows: Array) -> csr_array:
+    """Rows of a matrix by number, sorted; −1 gives an empty row."""
     there = rows >= 0
     taken = matrix[rows[there]]
     taken.sort_indices()
@@ -135,12 +123,15 @@ def rows_or_none(matrix: csr_array, rows: Whole) -> csr_array:
     return spread
 
 
-class Rows(NamedTuple):
-    """Compressed rows; `values` is None where all entries are one."""
+# --- what kernels read -----------------------------------------------------------------------------------------------
 
-    indptr: NDArray[Any]
-    indices: NDArray[Any]  # unsigned
-    values: NDArray[np.float32] | None
+
+class Rows(NamedTuple):
+    """Compressed rows, which may be mapped files; `values` is None if all entries are 1."""
+
+    indptr: Array
+    indices: Array  # unsigned
+    values: Values | None
 
     @classmethod
     def of(cls, X: csr_array) -> Self:
@@ -152,26 +143,20 @@ class Rows(NamedTuple):
 
     @property
     def degrees(self) -> NDArray[np.int64]:
-        """How many entries each row has."""
+        """Number of entries of each row."""
         return np.diff(self.indptr).astype(np.int64)
 
 
 class Sides(NamedTuple):
-    """Items of each user, and users of each item."""
+    """A users × items matrix twice: the items of each user, and the users of each item."""
 
     users: Rows
     items: Rows
 
     @classmethod
     def of(cls, X: csr_array) -> Self:
-        """Both sides of a matrix in rows of users."""
+        """Both sides of a matrix."""
         return cls(Rows.of(X), Rows.of(X.T.tocsr()))
-
-    @property
-    def arrays(self) -> tuple[Any, ...]:
-        """Both patterns, and both values, as kernels take them: what is None must be an argument of its own."""
-        (ptr, items, values), (i_ptr, users, i_values) = self
-        return (ptr, items), (i_ptr, users), values, i_values
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -180,10 +165,10 @@ class Sides(NamedTuple):
 
     @property
     def nnz(self) -> int:
-        """How many pairs there are."""
+        """Number of pairs."""
         return len(self.users.indices)
 
 
-def unsigned(indices: NDArray[Any]) -> NDArray[Any]:
-    """Indices as unsigned numbers, not copied: compiled loops then need not ask whether one counts from the end."""
+def unsigned(indices: Array) -> Array:
+    """Indices as unsigned numbers, not copied: compiled loops then need not test for a negative index."""
     return indices.view(np.dtype(f"u{indices.dtype.itemsize}"))

@@ -7,14 +7,13 @@ SciPy's own wrappers hold it, for minutes where a matrix is large. The routines 
 from collections.abc import Callable
 from ctypes import CFUNCTYPE, POINTER, byref, c_char, c_int, c_void_p
 from functools import cache
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from corml._runtime.compiled import numba
 from corml._runtime.parallel import blas
 from corml.errors import NumericalError
+from corml.linalg.sparse import Array
 
 LARGEST_LAPACK = 30_000  # LAPACK counts entries with 32-bit integers: larger matrices are inverted a panel at a time
 PANEL = 1024  # rows of such a panel
@@ -25,7 +24,7 @@ _PREFIX = {np.dtype(np.float32): "s", np.dtype(np.float64): "d"}
 _ROUTINE = CFUNCTYPE(None, POINTER(c_char), POINTER(c_int), c_void_p, POINTER(c_int), POINTER(c_int))
 
 
-def spd_inverse(M: NDArray[Any]) -> NDArray[Any]:
+def spd_inverse(M: Array) -> Array:
     """Overwrite M by its inverse and return it."""
     with blas(size=len(M)):
         if len(M) <= LARGEST_LAPACK:
@@ -33,7 +32,7 @@ def spd_inverse(M: NDArray[Any]) -> NDArray[Any]:
         return _by_panels(M)
 
 
-def _by_cholesky(M: NDArray[Any]) -> NDArray[Any]:
+def _by_cholesky(M: Array) -> Array:
     diagonal = M.diagonal().copy()
     failed = factor_upper(M)
     if failed:  # only one triangle was touched
@@ -48,7 +47,7 @@ def _by_cholesky(M: NDArray[Any]) -> NDArray[Any]:
     return M
 
 
-def _mirror(M: NDArray[Any]) -> None:
+def _mirror(M: Array) -> None:
     """Copy the upper triangle into the lower one, tile by tile."""
     for a in range(0, len(M), TILE):
         for b in range(a, len(M), TILE):
@@ -59,7 +58,7 @@ def _mirror(M: NDArray[Any]) -> None:
                 M[b : b + TILE, a : a + TILE] = tile.T
 
 
-def _by_panels(M: NDArray[Any]) -> NDArray[Any]:
+def _by_panels(M: Array) -> Array:
     """Sweep one panel K of rows after the other out of the matrix; three panels of scratch, n³ operations as LAPACK.
 
         M_KK → −M_KK⁻¹,   M_Kj → M_KK⁻¹ M_Kj,   M_ij → M_ij − M_iK M_KK⁻¹ M_Kj
@@ -89,17 +88,17 @@ def _by_panels(M: NDArray[Any]) -> NDArray[Any]:
 # --- LAPACK ----------------------------------------------------------------------------------------------------------
 
 
-def factor_upper(M: NDArray[Any]) -> int:
+def factor_upper(M: Array) -> int:
     """Overwrite the upper triangle of a matrix stored by rows by a triangle R with RᵀR = M; not 0 if there is none."""
     return _call("potrf", M)
 
 
-def invert_factored(M: NDArray[Any]) -> int:
+def invert_factored(M: Array) -> int:
     """Overwrite such a factor by the upper triangle of the inverse of the matrix that it came from."""
     return _call("potri", M)
 
 
-def _call(name: str, M: NDArray[Any]) -> int:
+def _call(name: str, M: Array) -> int:
     assert M.flags.c_contiguous  # of any other LAPACK would overwrite something else
     assert M.flags.writeable
     assert M.shape[0] == M.shape[1]

@@ -1,24 +1,22 @@
 """Top right singular vectors of a sparse matrix: exact, checked, with fixed signs.
 
-Largest eigenpairs of NᵀN by block Lanczos with thick restarts, in single precision and known memory.
-
+They are the largest eigenpairs of NᵀN, by block Lanczos with thick restarts, in single precision and known memory.
 Vectors are multiplied a block at a time, so the work is sparse products with a dense block and matrix products, which
-use all cores; a fixed number of basis vectors on the smaller side of N is all that is kept. A basis that is full is
-replaced by its best vectors and goes on from there.
+use all cores; a fixed number of basis vectors on the smaller side of N is all that is kept. A full basis is replaced
+by its best vectors and extended again.
 """
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Protocol
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime.parallel import blas, each
 from corml.errors import NumericalError
 from corml.linalg.products import add_dense_product
-from corml.linalg.sparse import narrow
+from corml.linalg.sparse import Array, Values, Vector, narrow
 
 BLOCK = 16  # vectors multiplied at a time
 BAND = 2048  # rows of the basis a thread takes at a time
@@ -27,9 +25,6 @@ SWEEPS = 60  # fillings of the basis before it is given up
 FADED = 1e-4  # share of the largest product below which what is left of a block may be mostly rounding
 CLEAN = 0.99  # length that vectors keep where others are taken off to which they are orthogonal
 ROUGH = 1e-2  # residual at which lists no longer tell directions from converged ones; at higher ones the last suffer
-
-Matrix = NDArray[np.float32]
-Array = NDArray[Any]
 
 
 def basis_size(rank: int) -> int:
@@ -44,19 +39,19 @@ class Operator(Protocol):
     def size(self) -> int:
         """The length of vectors."""
 
-    def __call__(self, block: Matrix) -> Matrix:
+    def __call__(self, block: Values) -> Values:
         """The product with a block of BLOCK vectors."""
 
-    def right(self, vectors: Matrix, s: NDArray[np.float64]) -> Matrix:
+    def right(self, vectors: Values, s: Vector) -> Values:
         """Right singular vectors of N from the eigenvectors, and its singular values."""
 
 
-def right_vectors(N: csr_array | Operator, rank: int, tol: float) -> tuple[Matrix, NDArray[np.float64]] | None:
+def right_vectors(N: csr_array | Operator, rank: int, tol: float) -> tuple[Values, Vector] | None:
     """V and the `rank` largest singular values, largest first, with ‖NᵀN v − s² v‖ ≤ tol·s·s₁; None if not reached."""
     return _right_vectors(_operator(N), rank, tol, SWEEPS)
 
 
-def rough_right_vectors(N: csr_array | Operator, rank: int) -> tuple[Matrix, NDArray[np.float64]]:
+def rough_right_vectors(N: csr_array | Operator, rank: int) -> tuple[Values, Vector]:
     """V and its singular values to a low precision, for choices among filters; as good as it gets, if not reached."""
     normal = _operator(N)
     vectors = _right_vectors(normal, rank, ROUGH, SWEEPS) or _right_vectors(normal, rank, np.inf, 1)
@@ -68,7 +63,7 @@ def _operator(N: csr_array | Operator) -> Operator:
     return _Normal.of(N) if isinstance(N, csr_array) else N
 
 
-def _right_vectors(normal: Operator, rank: int, tol: float, sweeps: int) -> tuple[Matrix, NDArray[np.float64]] | None:
+def _right_vectors(normal: Operator, rank: int, tol: float, sweeps: int) -> tuple[Values, Vector] | None:
     size = min(basis_size(rank), normal.size - BLOCK) // BLOCK * BLOCK
     Q = np.empty((normal.size, size + BLOCK), dtype=np.float32, order="F")
     T = np.zeros((size + BLOCK, size + BLOCK))
@@ -87,7 +82,7 @@ def _right_vectors(normal: Operator, rank: int, tol: float, sweeps: int) -> tupl
     return None
 
 
-def _fill(normal: Operator, Q: Matrix, T: NDArray[np.float64], done: int, size: int) -> NDArray[np.float64]:
+def _fill(normal: Operator, Q: Values, T: Vector, done: int, size: int) -> Vector:
     """Extend the basis to `size` processed vectors; T becomes QᵀAQ. Returns how the last block goes on.
 
     A block meets only itself and the one before: these two are taken off first, from what is known of them. What
@@ -95,7 +90,7 @@ def _fill(normal: Operator, Q: Matrix, T: NDArray[np.float64], done: int, size: 
     block meet all that were kept. Where A has fewer directions than the basis, what is left of a block is mostly
     rounding, which is orthogonal to nothing: all others are taken off until there is nothing to take off.
     """
-    r: NDArray[np.float64] | None = None
+    r: Vector | None = None
     largest = T.max()
     while True:
         used = done + BLOCK
@@ -125,20 +120,20 @@ def _fill(normal: Operator, Q: Matrix, T: NDArray[np.float64], done: int, size: 
             return r
 
 
-def _least(r: NDArray[np.float64]) -> float:
+def _least(r: Vector) -> float:
     """The length of the shortest vector, less what it has of those before it."""
     return float(np.abs(np.diag(r)).min())
 
 
-def taken_off(W: Matrix, known: Matrix) -> Matrix:
+def taken_off(W: Values, known: Values) -> Values:
     """Make a block orthogonal to some vectors, in place; returns what it had of them."""
     pieces = each(lambda band: known[_rows(band)].T @ W[_rows(band)], -(-len(W) // BAND))
-    parts: Matrix = np.asarray(np.sum(list(pieces), axis=0, dtype=np.float32))
+    parts: Values = np.asarray(np.sum(list(pieces), axis=0, dtype=np.float32))
     _take_off(W, known, parts)
     return parts
 
 
-def _take_off(W: Matrix, known: Matrix, parts: NDArray[Any]) -> None:
+def _take_off(W: Values, known: Values, parts: Array) -> None:
     single = parts.astype(np.float32)
 
     def work(band: int) -> None:
@@ -148,7 +143,7 @@ def _take_off(W: Matrix, known: Matrix, parts: NDArray[Any]) -> None:
         pass
 
 
-def _combined(Q: Matrix, S: NDArray[Any]) -> Matrix:
+def _combined(Q: Values, S: Array) -> Values:
     """Q S, a band of rows at a time."""
     single, out = S.astype(np.float32), np.empty((len(Q), S.shape[1]), dtype=np.float32)
 
@@ -165,7 +160,7 @@ def _rows(band: int) -> slice:
     return slice(band * BAND, (band + 1) * BAND)
 
 
-def _orthonormal(W: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
+def _orthonormal(W: Values) -> tuple[Values, Vector]:
     """W = Q r with orthonormal Q: by Cholesky, which is a matrix product, or by Householder if W is nearly singular."""
     gram = (W.T @ W).astype(np.float64)
     try:
@@ -178,9 +173,7 @@ def _orthonormal(W: Matrix) -> tuple[Matrix, NDArray[np.float64]]:
     return Q, rest.astype(np.float64)
 
 
-def _restart(
-    Q: Matrix, T: NDArray[np.float64], values: NDArray[np.float64], S: NDArray[np.float64], rank: int, size: int
-) -> int:
+def _restart(Q: Values, T: Vector, values: Vector, S: Vector, rank: int, size: int) -> int:
     """Keep the best vectors and the block that comes next; returns how many are kept."""
     keep = (rank + (size - rank) // 3 + BLOCK - 1) // BLOCK * BLOCK
     keep = min(keep, size - BLOCK)
@@ -211,21 +204,21 @@ class _Normal:
     def size(self) -> int:
         return int(self.first.shape[1])
 
-    def __call__(self, block: Matrix) -> Matrix:
+    def __call__(self, block: Values) -> Values:
         return _times(self.second, _times(self.first, block))
 
-    def right(self, vectors: Matrix, s: NDArray[np.float64]) -> Matrix:
+    def right(self, vectors: Values, s: Vector) -> Values:
         """Right singular vectors from those of the smaller side."""
         return vectors if self.by_items else right_from_left(lambda left: _times(self.first, left), vectors, s)
 
 
-def right_from_left(times: Callable[[Matrix], Matrix], vectors: Matrix, s: NDArray[np.float64]) -> Matrix:
+def right_from_left(times: Callable[[Values], Values], vectors: Values, s: Vector) -> Values:
     """Right singular vectors from left ones, with the product with the transposed matrix."""
     orthonormal, _ = _orthonormal(times(np.ascontiguousarray(vectors / np.maximum(s, _TINY).astype(np.float32))))
     return orthonormal
 
 
-def _times(X: csr_array, block: Matrix) -> Matrix:
+def _times(X: csr_array, block: Values) -> Values:
     product = np.zeros((X.shape[0], block.shape[1]), dtype=np.float32)
     add_dense_product(X, block, product)
     return product
@@ -240,7 +233,7 @@ FAINT = 1e-3  # singular values of single precision below this share of the larg
 NOTHING = 1e-9  # singular values below this share of the largest stand for no direction at all
 
 
-def right_singular_vectors(N: csr_array, rank: int) -> tuple[Array, NDArray[np.float64]]:
+def right_singular_vectors(N: csr_array, rank: int) -> tuple[Array, Vector]:
     """Return V (columns × k) and its k singular values, largest first, k ≤ rank.
 
     k is smaller than `rank` where the matrix has fewer directions: vectors of a zero singular value are arbitrary,
@@ -282,7 +275,7 @@ def peak_bytes(X: csr_array, rank: int) -> int:
     return int(4 * small * alive + 8 * X.shape[1] * rank + 36 * X.nnz)
 
 
-def _dense(N: csr_array, k: int) -> tuple[Array, NDArray[np.float64]]:
+def _dense(N: csr_array, k: int) -> tuple[Array, Vector]:
     used = np.bincount(N.indices, minlength=N.shape[1]) > 0
     if 2 * np.count_nonzero(used) < len(used) and np.count_nonzero(used) >= k:  # most columns are empty
         V = np.zeros((len(used), k))
@@ -296,7 +289,7 @@ def _dense(N: csr_array, k: int) -> tuple[Array, NDArray[np.float64]]:
     return Vt[:k].T, s[:k]
 
 
-def _sparse(N: csr_array, k: int) -> tuple[Array, NDArray[np.float64]]:
+def _sparse(N: csr_array, k: int) -> tuple[Array, Vector]:
     """Block Lanczos, whose memory is known beforehand; ARPACK in the rare case that it does not converge."""
     with blas(1):  # its matrix products are thin: threads of ours take bands of rows instead
         converged = right_vectors(N, k, RESIDUAL)
@@ -309,12 +302,12 @@ def _sparse(N: csr_array, k: int) -> tuple[Array, NDArray[np.float64]]:
     return Vt[order].T, s[order]
 
 
-def _reliable(V: Array, s: NDArray[np.float64]) -> tuple[Array, NDArray[np.float64]]:
+def _reliable(V: Array, s: Vector) -> tuple[Array, Vector]:
     found = int((s > FAINT * s[0]).sum())
     return V[:, :found], s[:found]
 
 
-def right_singular_vectors_of(normal: Operator, rank: int) -> tuple[Array, NDArray[np.float64]]:
+def right_singular_vectors_of(normal: Operator, rank: int) -> tuple[Array, Vector]:
     """The same for a matrix of which only the product with NᵀN is known; `rank` is below half its columns."""
     with blas(1):
         converged = right_vectors(normal, rank, RESIDUAL)

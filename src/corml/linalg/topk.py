@@ -1,7 +1,6 @@
 """The k best columns of each row, fed block by block, so that all scores never exist at once; and their NDCG."""
 
 from dataclasses import dataclass, field
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +8,7 @@ from scipy.sparse import csr_array
 
 from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import over_rows
+from corml.linalg.sparse import Array, Values
 
 CHUNK = 64  # columns that are compared with the last of a list at once
 
@@ -28,24 +28,24 @@ class TopK:
     seen: csr_array | None = None
     allowed: csr_array | None = None
     columns: NDArray[np.int64] = field(init=False)
-    scores: NDArray[np.float32] = field(init=False)
+    scores: Values = field(init=False)
 
     def __post_init__(self) -> None:
         self.columns = np.full((self.rows, self.k), -1, dtype=np.int64)
         self.scores = np.full((self.rows, self.k), -np.inf, dtype=np.float32)
 
-    def add(self, block: NDArray[np.float32], first: int) -> None:
+    def add(self, block: Values, first: int) -> None:
         """Take in the scores of columns first, first + 1, …; columns must come in ascending order."""
         seen, allowed = pattern(self.seen, self.rows), pattern(self.allowed, self.rows)
-        restricted = self.allowed is not None
+        restricted, lists = self.allowed is not None, (self.columns, self.scores)
 
         def work(a: int, b: int) -> None:
-            _update(block, first, seen, allowed, restricted, self.columns, self.scores, a, b)
+            _update(block, first, seen, allowed, restricted, lists, (a, b))
 
         over_rows(work, self.rows, smallest=8)
 
 
-def pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]]:
+def pattern(X: csr_array | None, rows: int) -> tuple[Array, Array]:
     """Where the columns of each row are; none without a matrix. A matrix of one row is meant for all of them."""
     if X is None:
         return np.zeros(rows + 1, dtype=np.int32), np.zeros(0, dtype=np.int32)
@@ -54,7 +54,7 @@ def pattern(X: csr_array | None, rows: int) -> tuple[NDArray[Any], NDArray[Any]]
     return X.indptr, X.indices
 
 
-def normalised_gain(hits: NDArray[np.bool_], relevant: NDArray[np.integer[Any]], k: int) -> NDArray[np.float64]:
+def normalised_gain(hits: NDArray[np.bool_], relevant: Array, k: int) -> NDArray[np.float64]:
     """Discounted gain of the first k of each list, divided by that of the best order; 0 for a user without targets."""
     discount = 1 / np.log2(np.arange(2, k + 2))
     best = np.concatenate([[1.0], np.cumsum(discount)])  # a user without targets gets 0 / 1
@@ -64,8 +64,8 @@ def normalised_gain(hits: NDArray[np.bool_], relevant: NDArray[np.integer[Any]],
 
 
 @njit(cache=True, nogil=True)
-def _update(block, first, excluded, only, restricted, columns, scores, start, stop):  # type: ignore[no-untyped-def]
-    (seen_ptr, seen), (allowed_ptr, allowed) = excluded, only
+def _update(block, first, excluded, only, restricted, lists, span):  # type: ignore[no-untyped-def]
+    (seen_ptr, seen), (allowed_ptr, allowed), (columns, scores), (start, stop) = excluded, only, lists, span
     width, last = block.shape[1], columns.shape[1] - 1
     for row in range(start, stop):
         line = min(row, len(seen_ptr) - 2)
@@ -78,13 +78,13 @@ def _update(block, first, excluded, only, restricted, columns, scores, start, st
             while step < stop_at and allowed[step] < first + width:
                 local = allowed[step] - first
                 if not block[row, local] <= scores[row, last]:  # most are: they cost no call
-                    at = _consider(block[row], local, local + 1, first, seen, at, end, columns[row], scores[row])
+                    at = _consider(block[row], (local, local + 1), first, seen, at, end, columns[row], scores[row])
                 step += 1
             continue
         for a in range(0, width, CHUNK):
             b = min(a + CHUNK, width)
             if any_above(block[row, a:b], scores[row, last]):
-                at = _consider(block[row], a, b, first, seen, at, end, columns[row], scores[row])
+                at = _consider(block[row], (a, b), first, seen, at, end, columns[row], scores[row])
 
 
 @inner()
@@ -109,10 +109,10 @@ def any_above(values, threshold):  # type: ignore[no-untyped-def]
 
 
 @inner()
-def _consider(values, low, high, first, excluded, at, end, columns, scores):  # type: ignore[no-untyped-def]
-    """Enter columns low to high into the list; returns the position in `excluded` that was reached."""
+def _consider(values, span, first, excluded, at, end, columns, scores):  # type: ignore[no-untyped-def]
+    """Enter a range of columns into the list; returns the position in `excluded` that was reached."""
     last = len(scores) - 1
-    for local in range(low, high):
+    for local in range(span[0], span[1]):
         if values[local] <= scores[last]:
             continue
         column = first + local

@@ -14,7 +14,7 @@ from corml.data.interactions import Interactions
 from corml.data.long_histories import longest_history
 from corml.data.strength import of_mean_square_one
 from corml.errors import ConvergenceWarning, UsageError
-from corml.linalg.products import largest_gram, longest_row, over_pairs
+from corml.linalg.products import largest_gram, over_pairs, row_bounds
 from corml.linalg.regressions import nonnegative_nets, solver_bytes
 from corml.models.fitted import Certificate, Fitted, Outcome, Plan, on_items
 from corml.models.learned_from import planned
@@ -124,7 +124,7 @@ def suggested_l2(X: csr_array) -> float:
 def _need_bytes(X: csr_array, candidates: int | None) -> int:
     """Bytes of a fit; refuses what would not fit."""
     pairs = largest_gram(X)
-    solving = solver_bytes(int(X.shape[1]), pairs, longest_row(X), candidates)
+    solving = solver_bytes(int(X.shape[1]), pairs, int(row_bounds(X).max(initial=0)), candidates)
     needed = max(24 * pairs, solving) + 32 * int(X.nnz)
     memory.require(
         needed,

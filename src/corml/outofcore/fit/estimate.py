@@ -21,7 +21,7 @@ from corml._runtime.settings import check, values_of
 from corml._runtime.values import counted
 from corml.data.store import Store
 from corml.errors import UsageError, ascii_line
-from corml.linalg.co_occurrence import strongest_rows
+from corml.linalg.co_occurrence import Ranking, strongest_rows
 from corml.linalg.dense_normal import normal_product
 from corml.linalg.sparse import Sides
 from corml.models.corml.cost import TOGETHER, PairCount, selects_filter
@@ -84,7 +84,7 @@ def _measured(items: int) -> Mapping[str, float]:
         block, scales = rng.random((items, COLUMNS), dtype=np.float32), (np.ones(len(rows)), np.ones(items))
         normal = _seconds(lambda: normal_product(rows, *scales, block, 0, len(rows), twice=True))
         few = _made_up(rng, USERS, ITEMS)
-        ranking = np.ones(ITEMS, np.float32), np.arange(ITEMS, dtype=np.int32)
+        ranking = Ranking(np.ones(ITEMS, np.float32), np.arange(ITEMS, dtype=np.int32))
         visits = _seconds(lambda: strongest_rows(few, np.ones(USERS, np.float32), ranking, 100, 0, ITEMS))
     speed = visits / float((few.users.degrees**2).sum()) / RATES["visit"]
     measured = {"normal": normal / (len(rows.indices) * COLUMNS), "row_encoded": RATES["row_encoded"]}

@@ -11,12 +11,12 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from corml._runtime.parallel import each
-from corml.linalg.co_occurrence import strongest_rows
+from corml.linalg.co_occurrence import Ranking, strongest_rows
 from corml.linalg.dense_normal import normal_product
 from corml.linalg.normal import product_rows, through_users
 from corml.linalg.pairs import Support
 from corml.models.corml.sparse.pairs import dot_rows, gram_rows
-from corml.models.corml.sparse.pricing import Numbers, PricedFactors, Prices
+from corml.models.corml.sparse.pricing import Constants, Numbers, PricedFactors, Prices
 from corml.outofcore.fit.matrix import sides_of
 from corml.outofcore.tasks import Artefact, Draft
 
@@ -31,7 +31,7 @@ T = TypeVar("T")
 def strongest(inputs: Inputs, out: Draft, *, start: int, stop: int, most: int) -> dict[str, Any]:
     """The candidates of a block of items, with RᵀΩR on them."""
     sides, numbers = sides_of(inputs["matrix"]), inputs["numbers"]
-    loss, ranking = numbers["loss"], (numbers["strength"], np.arange(len(sides.items), dtype=np.int32))
+    loss, ranking = numbers["loss"], Ranking(numbers["strength"], np.arange(len(sides.items), dtype=np.int32))
     parts = list(_in_threads(lambda a, b: strongest_rows(sides, loss, ranking, most, a, b), start, stop))
     for column, name in enumerate(("indices", "values", "sizes")):
         out.put(name, np.concatenate([part[column] for part in parts]))
@@ -61,7 +61,9 @@ def product_by_rows(inputs: Inputs, out: Draft, *, start: int, stop: int) -> Non
     """A X on the support for a block of items, a row of A at a time."""
     sides, support, numbers = sides_of(inputs["matrix"]), support_of(inputs["support"]), inputs["numbers"]
     weights, x = (numbers["p"], numbers["both"]), inputs["x"]["x"]
-    values = support.filled(lambda o, a, b: product_rows(sides, weights, support, x, o, a, b), start, stop, smallest=16)
+    values = support.filled(
+        lambda o, a, b: product_rows(sides, weights, support, x, o, (a, b)), start, stop, smallest=16
+    )
     out.put("values", values)
 
 
@@ -69,7 +71,7 @@ def product_by_users(inputs: Inputs, out: Draft, *, start: int, stop: int) -> No
     """What a range of users adds to A X on the support."""
     sides, support, numbers = sides_of(inputs["matrix"]), support_of(inputs["support"]), inputs["numbers"]
     values = np.zeros(len(support), dtype=np.float32)
-    through_users(sides.users, (numbers["p"], numbers["both"]), support, inputs["x"]["x"], values, start, stop)
+    through_users(sides.users, (numbers["p"], numbers["both"]), support, inputs["x"]["x"], values, (start, stop))
     out.put("values", values)
 
 
@@ -81,7 +83,7 @@ def prices(
     matrix = csr_array((H["data"], H["indices"], H["indptr"]), shape=(len(sides.items),) * 2)
     numbers = Numbers(*(inputs["numbers"][name] for name in Numbers._fields))
     factors = PricedFactors(*(inputs["factors"][name] for name in PricedFactors._fields))
-    given = Prices(sides, matrix, numbers, factors, constants, alike, per_item)
+    given = Prices(sides, matrix, numbers, factors, Constants(*constants), alike, per_item)
     parts = list(_in_threads(given.rows, start, stop))
     for column, name in enumerate(("sums", "first", "second", "violation"), start=1):
         out.put(name, np.concatenate([part[column] for part in parts]))

@@ -16,7 +16,7 @@ from corml.linalg.pairs import Support
 from corml.linalg.sparse import power
 from corml.models.corml.problem import UserWeights, Weights
 from corml.models.corml.sparse.pairs import COLUMNS, POPULARITY_EXPONENT, Candidates, Factors, both_ways
-from corml.models.corml.sparse.pricing import Limits, Numbers, Priced, PricedFactors, Prices, Violations, selected
+from corml.models.corml.sparse.pricing import Constants, Limits, Numbers, Priced, PricedFactors, Violations, selected
 from corml.models.corml.sparse.solver import PairProblem, Point, Values
 from corml.outofcore.fit import files as cuts
 from corml.outofcore.fit.files import Files
@@ -108,7 +108,7 @@ class OnDisk:
             "H": self.files.keep(indptr=H.indptr, indices=H.indices, data=H.data),
         }
         how: dict[str, Any] = {"per_item": limits.per_item, "alike": self.users.ranks_alike}
-        constants, blocks = Prices.constants_of(self.weights, limits), cuts.ranges(self.files.visits, cuts.VISITS)
+        constants, blocks = list(Constants.of(self.weights, limits)), cuts.ranges(self.files.visits, cuts.VISITS)
         parts = []
         tasks = self.files.run("prices", given, blocks, stage="pricing", constants=constants, **how)
         for (start, _), task in zip(blocks, tasks, strict=True):
@@ -154,12 +154,12 @@ class TaskProduct:
         self.ranges = cuts.ranges(rows if self.by_rows else _sums_over(ptr, items, partners), cuts.GATHERS)
 
     def one_way(self, x: Values) -> Values:
-        """A X, as the only row of an array."""
+        """A X on the support."""
         given, kernel = self.files.scratch(x=x), "product_by_rows" if self.by_rows else "product_by_users"
         tasks = list(self.files.run(kernel, {**self.given, "x": given}, self.ranges, durable=False))
         total = (_joined if self.by_rows else _summed)(self.files, tasks, self.size)
         self.files.drop(given, *(task.key for task in tasks))
-        return total[None]
+        return total
 
     def diagonal(self) -> Vector:
         """diag(A)."""

@@ -30,7 +30,16 @@ from corml.models.corml.plan import PAIR_TOL, Plan
 from corml.models.corml.problem import UserWeights, Weights
 from corml.models.corml.sparse import solver
 from corml.models.corml.sparse.pairs import Candidates, Factors, co_occurring, cross_term, on_support
-from corml.models.corml.sparse.pricing import Limits, Numbers, Priced, PricedFactors, Prices, Violations, selected
+from corml.models.corml.sparse.pricing import (
+    Constants,
+    Limits,
+    Numbers,
+    Priced,
+    PricedFactors,
+    Prices,
+    Violations,
+    selected,
+)
 from corml.models.corml.sparse.solver import Checkpoint, PairProblem, Product, Solution, Values
 from corml.models.fitted import Certificate, Settings
 
@@ -134,7 +143,7 @@ class InMemory:
             H,
             Numbers.of(power(self.d, -weights.item_norm), users, curvature),
             PricedFactors.of(factors),
-            Prices.constants_of(weights, limits),
+            Constants.of(weights, limits),
             users.ranks_alike,
             limits.per_item,
         )

@@ -1,39 +1,32 @@
-"""Which pairs of items H may use: all co-occurring pairs, or for each item those that co-occur most.
+"""Which pairs of items H may use, and the terms of problem H on them: Gram matrices and the cross term A G'.
 
 With a filter that is nowhere negative H is zero on pairs that never share a user, exactly (every term of the gradient
-there is ≥ 0), so the co-occurring pairs are all it takes; with the unclipped one H is restricted to them by
-definition. Rows are made a chunk at a time: where there are too many pairs to keep, only the selected ones of each row
-ever exist together.
-
-
-The cross term A G' on a support: what the filter already explains of each pair.
+there is ≥ 0), so the co-occurring pairs suffice; with the unclipped one H is restricted to them by definition. Rows are
+made a chunk at a time: where there are too many pairs to keep, only the selected ones of each row ever exist together.
 
     A = Pᵀ Φ P,   G' = D^{t−s} G D^{s−t},   A G' = D^{-t} C D^{-t},   C = RᵀΩΦR D^{-s} G D^{s}
 
-What is made here is C: it has no t, so that fits that differ in t share it. Ω and Φ come together as weights of users.
-Clipped entry by entry, G has no factors: a band of its columns is made, carried through the users and read on the
-support, at nnz(R)·n multiplications. Unclipped, G = VVᵀ − diag(VVᵀ) and each pair is one dot product of length k.
+The cross term is kept as C: it has no t, so that fits that differ in t share it. Ω and Φ come together as weights of
+users. Clipped entry by entry, G has no factors: a band of its columns is made, carried through the users and read on
+the support, at nnz(R)·n multiplications. Unclipped, G = VVᵀ − diag(VVᵀ) and each pair is one dot product of length k.
 """
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime.compiled import njit
 from corml._runtime.parallel import blas, over_rows
 from corml.linalg.co_occurrence import strongest_pairs
 from corml.linalg.pairs import Support
-from corml.linalg.products import add_dense_product
-from corml.linalg.sparse import Sides, column_degrees, narrow, power, scaled, values_unless_ones
+from corml.linalg.products import add_dense_product, entry_of
+from corml.linalg.sparse import Array, Rows, Sides, Values, Vector, column_degrees, narrow, power, scaled
 from corml.models.corml.problem import UserWeights
 
 POPULARITY_EXPONENT = 0.3  # candidates are ranked by shared users / d^0.3: of two that share as many, the rarer first
-
-Vector = NDArray[np.float64]
-Items = NDArray[np.integer[Any]]
+COLUMNS = 32  # of V carried through the users at a time
+BAND_BYTES = 1 << 26  # of a band of G or of its product with R
 
 
 @dataclass(frozen=True)
@@ -45,15 +38,15 @@ class Candidates:
     """
 
     support: Support
-    gram: NDArray[np.float32]
-    weighted: NDArray[np.float32]
+    gram: Values
+    weighted: Values
     complete: bool
 
 
 def co_occurring(
-    R: csr_array, users: UserWeights, *, max_per_item: int | None = None, numbers: Items | None = None
+    R: csr_array, users: UserWeights, *, max_per_item: int | None = None, numbers: Array | None = None
 ) -> Candidates:
-    """Pairs that share a user; where `max_per_item` is given, about as many for each item, those that share most.
+    """Pairs that share a user; with `max_per_item` about as many for each item, those that share most.
 
     `numbers` are the original numbers of items that are reordered here: they decide between equals.
     """
@@ -79,41 +72,32 @@ def on_support(R: csr_array, users: UserWeights, support: Support) -> Candidates
     return Candidates(support, gram, weighted, complete=False)
 
 
-def _gram_on(R: csr_array, by_user: Vector, support: Support) -> NDArray[np.float32]:
-    """Rᵀ diag(by_user) R on a support: for each pair, over the users that its items share."""
+def _gram_on(R: csr_array, by_user: Vector, support: Support) -> Values:
+    """Rᵀ diag(by_user) R on a support."""
     sides, weights = Sides.of(R), by_user.astype(np.float32)
     return support.filled(lambda out, a, b: gram_rows(sides, weights, support, out, a, b))
 
 
-def gram_rows(
-    sides: Sides, weights: NDArray[np.float32], support: Support, out: NDArray[np.float32], start: int, stop: int
-) -> None:
+def gram_rows(sides: Sides, weights: Values, support: Support, out: Values, start: int, stop: int) -> None:
     """Write the rows of items from `start` to `stop` of Rᵀ diag(weights) R on a support, by one thread."""
-    row = np.zeros(support.items, dtype=np.float32)
-    _rows_on_support(*sides.arrays, weights, support.arrays, out, row, start, stop)
+    _rows_on_support(sides, weights, support.arrays, out, np.zeros(support.items, dtype=np.float32), start, stop)
 
 
 @njit(cache=True, nogil=True)
-def _rows_on_support(by_user, by_item, data, i_data, weights, pairs, out, row, start, stop):  # type: ignore[no-untyped-def]
-    (ptr, cols), (i_ptr, i_users), (s_ptr, s_cols) = by_user, by_item, pairs
+def _rows_on_support(sides, weights, pairs, out, row, start, stop):  # type: ignore[no-untyped-def]
+    ((ptr, cols, data), (i_ptr, i_users, i_data)), (s_ptr, s_cols) = sides, pairs
     first = s_ptr[start]
     for item in range(start, stop):
         row[:] = 0
         for at in range(i_ptr[item], i_ptr[item + 1]):
             user = i_users[at]
-            for entry in range(ptr[user], ptr[user + 1]):
-                if data is None:
-                    row[cols[entry]] += weights[user]
-                else:  # the product of both values first: the same both ways, to the last bit
-                    row[cols[entry]] += weights[user] * (i_data[at] * data[entry])
+            for entry in range(ptr[user], ptr[user + 1]):  # the product of values first: symmetric to the last bit
+                row[cols[entry]] += weights[user] * (entry_of(i_data, at) * entry_of(data, entry))
         for pair in range(s_ptr[item], s_ptr[item + 1]):
             out[pair - first] = row[s_cols[pair]]
 
 
-COLUMNS = 32  # of V carried through the users at a time
-BAND_BYTES = 1 << 26  # of a band of G or of its product with R
-
-Values = NDArray[np.float32]
+# --- the cross term --------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -125,7 +109,7 @@ class Factors:
     own: Values
 
     @classmethod
-    def of(cls, R: csr_array, V: NDArray[Any], user_weights: Vector, filter_norm: float) -> "Factors":
+    def of(cls, R: csr_array, V: Array, user_weights: Vector, filter_norm: float) -> "Factors":
         """Factors for a filter with these singular vectors; without any they are empty."""
         d = column_degrees(R)
         by_item, weighted = narrow(R.T.tocsr()), narrow(scaled(R, rows=user_weights, columns=power(d, -filter_norm)))
@@ -140,14 +124,14 @@ class Factors:
         return cls.from_left(left, V, d, filter_norm)
 
     @classmethod
-    def from_left(cls, left: Values, V: NDArray[Any], d: Vector, filter_norm: float) -> "Factors":
+    def from_left(cls, left: Values, V: Array, d: Vector, filter_norm: float) -> "Factors":
         """The others follow from V."""
         right = (V * power(d, filter_norm)[:, None]).astype(np.float32)
         return cls(left, right, np.einsum("ij,ij->i", V, V).astype(np.float32))
 
 
 def cross_term(
-    R: csr_array, V: NDArray[Any], user_weights: Vector, filter_norm: float, pairs: Candidates, *, clip: bool
+    R: csr_array, V: Array, user_weights: Vector, filter_norm: float, pairs: Candidates, *, clip: bool
 ) -> Values:
     """C + Cᵀ on the support of the candidates."""
     support = pairs.support
@@ -166,16 +150,15 @@ def cross_term(
 
 def dot_rows(support: Support, left: Values, right: Values, out: Values, start: int, stop: int) -> None:
     """Write left_i · right_j for the pairs of the rows from `start` to `stop`, by one thread."""
-    _dots(support.indptr, support.indices, left, right, out, start, stop)
+    _dots((support.indptr, support.indices), left, right, out, start, stop)
 
 
-def _clipped(R: csr_array, V: NDArray[Any], user_weights: Vector, s: float, support: Support) -> Values:
+def _clipped(R: csr_array, V: Array, user_weights: Vector, s: float, support: Support) -> Values:
     """RᵀΩΦ (R D^{-s} G D^{s}), a band of columns at a time."""
     d = column_degrees(R)
     left = np.ascontiguousarray(V * power(d, -s)[:, None], dtype=np.float32)
     right = np.ascontiguousarray(V * power(d, s)[:, None], dtype=np.float32)
-    by_item, weights = R.T.tocsr(), user_weights.astype(np.float32)
-    rows, values = (by_item.indptr, by_item.indices), values_unless_ones(by_item)
+    by_item, weights, pairs = Rows.of(R.T.tocsr()), user_weights.astype(np.float32), (support.indptr, support.indices)
     cross = np.zeros(len(support), dtype=np.float32)
     width = band_width(R)
     for start in range(0, support.items, width):
@@ -186,21 +169,18 @@ def _clipped(R: csr_array, V: NDArray[Any], user_weights: Vector, s: float, supp
         G[np.arange(start, stop), np.arange(stop - start)] = 0
         W = np.zeros((R.shape[0], stop - start), dtype=np.float32)
         add_dense_product(R, G, W)
-        _read_band((support.indptr, support.indices), rows, values, weights, W, start, cross)
+        over_rows(lambda a, b: _gather(pairs, by_item, weights, (W, start), cross, a, b), support.items)  # noqa: B023
     return cross
 
 
 def band_width(R: csr_array) -> int:
-    """How many columns of G to have alive at a time."""
+    """How many columns of G exist at a time."""
     return int(min(R.shape[1], max(16, BAND_BYTES // 4 // max(R.shape))))
 
 
-def _read_band(pairs: Any, rows: Any, values: Any, weights: Values, W: Values, first: int, out: Values) -> None:
-    over_rows(lambda a, b: _gather(pairs, rows, values, weights, W, first, out, a, b), len(pairs[0]) - 1)
-
-
 @njit(cache=True, nogil=True, fastmath=True)
-def _dots(ptr, cols, left, right, out, start, stop):  # type: ignore[no-untyped-def]
+def _dots(pairs, left, right, out, start, stop):  # type: ignore[no-untyped-def]
+    ptr, cols = pairs
     first = ptr[start]
     for row in range(start, stop):
         a = left[row]
@@ -213,17 +193,15 @@ def _dots(ptr, cols, left, right, out, start, stop):  # type: ignore[no-untyped-
 
 
 @njit(cache=True, nogil=True)
-def _gather(pairs, rows, values, weights, W, first, out, start, stop):  # type: ignore[no-untyped-def]
-    (ptr, cols), (i_ptr, users), width = pairs, rows, W.shape[1]
+def _gather(pairs, by_item, weights, band, out, start, stop):  # type: ignore[no-untyped-def]
+    (ptr, cols), (i_ptr, users, values), (W, first) = pairs, by_item, band
     for row in range(start, stop):
         low = ptr[row] + np.searchsorted(cols[ptr[row] : ptr[row + 1]], first)
-        high = ptr[row] + np.searchsorted(cols[ptr[row] : ptr[row + 1]], first + width)
+        high = ptr[row] + np.searchsorted(cols[ptr[row] : ptr[row + 1]], first + W.shape[1])
         if low == high:
             continue
         for at in range(i_ptr[row], i_ptr[row + 1]):
             user = users[at]
-            weight = weights[user]
-            if values is not None:
-                weight *= values[at]
+            weight = weights[user] * entry_of(values, at)
             for pair in range(low, high):
                 out[pair] += weight * W[user, cols[pair] - first]
