@@ -11,7 +11,7 @@ from corml._runtime import memory
 from corml.errors import ResourceError, SettingError
 from corml.linalg import regressions, spd
 from corml.models.linear import ease
-from corml.models.linear._item_item import largest_of_columns
+from corml.models.linear._item_item import largest_of_columns, ridge
 from corml.models.linear.ease import EASE
 from support import random_interactions
 
@@ -124,7 +124,7 @@ def test_more_ridge_means_smaller_weights(data):
 def test_the_ridge_left_to_the_data_is_told_and_used(data):
     model = EASE().fit(data)
     assert model.l2 is None
-    assert model.settings_.l2 == model.fitted_.plan.l2 == ease.suggested_l2(data.matrix)
+    assert model.settings_.l2 == model.fitted_.plan.l2 == ridge(None, data.matrix, ease.TIMES_CHANCE)
     np.testing.assert_array_equal(EASE(l2=model.settings_.l2).fit(data).weights_, model.weights_)
 
 

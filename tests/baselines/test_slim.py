@@ -11,7 +11,7 @@ from corml._runtime import memory
 from corml.errors import ConvergenceWarning, ResourceError, SettingError, UsageError
 from corml.linalg import regressions
 from corml.models.linear import slim
-from corml.models.linear._item_item import chance
+from corml.models.linear._item_item import chance, ridge
 from corml.models.linear.admm_slim import ADMMSLIM
 from corml.models.linear.slim import SLIM
 from support import random_interactions
@@ -179,7 +179,7 @@ def test_stopping_early_is_said_once(data):
 
 def test_the_ridge_left_to_the_data_is_told_and_used(data):
     model = SLIM().fit(data)
-    assert model.settings_.l2 == slim.suggested_l2(data.matrix)
+    assert model.settings_.l2 == ridge(None, data.matrix, slim.TIMES_CHANCE)
     assert (SLIM(l2=model.settings_.l2).fit(data).weights_ != model.weights_).nnz == 0
 
 
@@ -204,7 +204,7 @@ def test_settings_that_cannot_be_are_refused(wrong, data):
 def test_the_ridge_of_the_data_grows_with_what_items_share_by_chance():
     sparse, dense = random_interactions(0, 400, 200, mean=4), random_interactions(0, 400, 200, mean=20)
     few = random_interactions(0, 100, 200, mean=16)  # as often met as in the first, by fewer users
-    found = [slim.suggested_l2(data.matrix) for data in (sparse, dense, few)]
+    found = [ridge(None, data.matrix, slim.TIMES_CHANCE) for data in (sparse, dense, few)]
     assert found[0] < found[1]
     assert found[0] < found[2]
 
@@ -218,4 +218,4 @@ def test_the_ridge_of_the_data_is_in_proportion_to_what_items_share_by_chance():
     """Of 16 users each has one of two items of 8: the mean degree is 8, so they share 8/√16 give or take."""
     data = corml.Interactions.from_pairs(range(16), [n % 2 for n in range(16)])
     assert chance(data.matrix) == pytest.approx(2)
-    assert slim.suggested_l2(data.matrix) == pytest.approx(2 * slim.TIMES_CHANCE)
+    assert ridge(None, data.matrix, slim.TIMES_CHANCE) == pytest.approx(2 * slim.TIMES_CHANCE)

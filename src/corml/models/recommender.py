@@ -19,6 +19,7 @@ from corml._runtime.settings import Search, build, check, values_of
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.requested_ids import required, row_of
+from corml.data.strength import of_mean_square_one
 from corml.errors import UsageError
 from corml.models import new_items, updating
 from corml.models.cited import cite
@@ -118,9 +119,15 @@ class Recommender(FittedModel, ABC):
         return self.fit(data, progress=progress)
 
     def plan(self, train: Interactions) -> Plan:
-        """What a fit would choose and how much memory it would take, before anything is allocated."""
+        """What a fit would choose and how much memory it would take; refuses a fit that would not fit in memory."""
         check(self)
-        return planned(train, values_of(self).get("longest_history"), lambda _: Plan())
+        check_is_data(train, "train")
+        longest = values_of(self).get("longest_history")
+        return planned(train, longest, lambda part: self._plan(of_mean_square_one(part.weighted)))
+
+    def _plan(self, X: csr_array) -> Plan:
+        """The plan for the weighted users × items matrix."""
+        return Plan()
 
     @abstractmethod
     def _fit(self, call: FitCall) -> Outcome:

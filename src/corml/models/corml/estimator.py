@@ -2,7 +2,7 @@
 
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +16,6 @@ from corml._runtime.settings import (
     above,
     at_least,
     between,
-    check,
     choice,
     described,
     linear,
@@ -31,7 +30,6 @@ from corml._runtime.settings import (
 from corml.data.interactions import Interactions
 from corml.data.long_histories import are_degrees, longest_history
 from corml.data.requested_ids import row_of
-from corml.data.strength import of_mean_square_one
 from corml.errors import ModelFileError, UsageError
 from corml.linalg.closeness import Closeness
 from corml.linalg.sparse import column_degrees, is_symmetric
@@ -41,19 +39,16 @@ from corml.models.corml.dial import NoveltyDial
 from corml.models.corml.fit import fit_as_planned
 from corml.models.corml.new_items import degrees_with, metric_with, vectors_with
 from corml.models.corml.plan import PAIR_TOL, SELECTED, Plan, make_plan
-from corml.models.corml.problem import FILTERS, Weights
+from corml.models.corml.problem import Filter, Weights
 from corml.models.corml.scoring import Scoring
 from corml.models.corml.selection import select_filter
 from corml.models.corml.sparse.reuse import WarmStart, Workspace
 from corml.models.fitted import Outcome, Settings, learned
-from corml.models.learned_from import planned
-from corml.models.recommender import FitCall, Recommender, check_is_data
+from corml.models.recommender import FitCall, Recommender
 from corml.recommend.topn import Lists
 
-if TYPE_CHECKING:
-    pass
-
-SOLVERS = ("auto", "admm", "sparse")
+Solver = Literal["auto", "admm", "sparse"]
+Precision = Literal["single", "double"]
 PAPER: dict[str, Any] = {  # what the published problem has where our defaults differ; λ, t, ε, t_u and θ are searched
     "ridge": 0.0,
     "user_balance": 0.0,
@@ -154,13 +149,17 @@ class CoRML(Recommender):
         optional(whole(1, 10_000), "all of rank"),
         help="singular vectors of the filter beside which H is learned; all in the paper",
     )
-    filter: str = setting("factored", one_of(*FILTERS), help="how G is clipped: by entry, not at all, or mixed")
+    filter: Filter = setting(
+        "factored", one_of(*get_args(Filter)), help="how G is clipped: by entry, not at all, or mixed"
+    )
     adapt: bool = setting(
         True,
         yes_or_no(),
         help="select rank, filter_power and filter_weight on held-out items of some users, if not given",
     )
-    solver: str = setting("auto", one_of(*SOLVERS), help="how problem H is solved: dense, on pairs, or by prediction")
+    solver: Solver = setting(
+        "auto", one_of(*get_args(Solver)), help="how problem H is solved: dense, on pairs, or by prediction"
+    )
     candidates: int | None = setting(
         None,
         optional(whole(1, 1_000_000), "all co-occurring pairs, if those are not too many"),
@@ -184,7 +183,7 @@ class CoRML(Recommender):
         None, optional(Rule("a size such as '8GB'", memory.is_size, str), "what is free"), help="max memory of a fit"
     )
     longest_history: int | None = longest_history()
-    precision: str = setting("single", one_of("single", "double"), help="floating-point numbers of the solver")
+    precision: Precision = setting("single", one_of(*get_args(Precision)), help="floating-point numbers of the solver")
 
     @classmethod
     def paper(cls, **settings: Any) -> Self:
@@ -194,12 +193,9 @@ class CoRML(Recommender):
         """
         return cls(**{**PAPER, **settings})
 
-    def plan(self, train: Interactions) -> Plan:
-        """How a fit would go: solver, rank, ridge, pairs, memory and time; refuses what would not fit."""
-        check(self)
-        check_is_data(train, "train")
-        given = Settings(values_of(self))
-        return planned(train, self.longest_history, lambda part: make_plan(of_mean_square_one(part.weighted), given))
+    def _plan(self, X: csr_array) -> Plan:
+        """Solver, rank, ridge, pairs, memory and time."""
+        return make_plan(X, Settings(values_of(self)))
 
     def fit(
         self,
@@ -219,7 +215,7 @@ class CoRML(Recommender):
         if workspace is not None and not isinstance(workspace, Workspace):
             raise UsageError("workspace must be a corml.Workspace of the same interactions: Workspace(train).")
         how: dict[str, Any] = {"workspace": workspace}
-        if isinstance(train, Interactions):  # what is not is refused by the fit itself
+        if isinstance(train, Interactions):  # anything else is refused by the fit itself
             if workspace is not None:
                 workspace.serve(train, self.longest_history)
             how["warm_start"] = None if warm_start is None else WarmStart.of(warm_start, train, self)
@@ -246,7 +242,7 @@ class CoRML(Recommender):
 
     @staticmethod
     def dial(train: Interactions, item_norms: Sequence[float] = (-0.2, -0.1, 0.0, 0.1, 0.2), **settings: Any) -> "Dial":
-        """Fit the whole dial between novel and popular: one model, to be turned by recommend(…, novelty=0…1)."""
+        """Fit one model for the whole popularity–novelty trade-off: recommend(…, novelty=0…1) chooses the point."""
         return Dial(item_norms=tuple(item_norms), of=settings).fit(train)
 
     def _fit(
@@ -348,18 +344,18 @@ def _with_selected_filter(
 @described
 @dataclass(kw_only=True, eq=False)
 class Dial(NoveltyDial):
-    """CoRML from novel to popular: one H for each item_norm, sharing filter, ids and histories.
+    """CoRML at several points of the popularity–novelty trade-off: one H for each item_norm.
 
-    t enters the problem that H solves, so each position has its own H; neighbours start from each other. `of` holds
-    the settings all positions share. `recommend(…, novelty=1)` asks for the most novel position, 0 for the most
-    popular; `at(novelty)` is that position as a CoRML, for everything else.
+    t enters the problem that H solves, so each operating point has its own H; filter, ids and histories are shared.
+    `of` holds the settings that all points share. `recommend(…, novelty=1)` uses the most novel point, 0 the most popular one;
+    `at(novelty)` is that point as a CoRML.
     """
 
     NAME: ClassVar[str] = "corml-dial"
     MEMBER: ClassVar[type[Any]] = CoRML
 
     def at(self, novelty: float) -> CoRML:
-        """The position for a novelty between 0 (popular) and 1 (novel), as a CoRML."""
+        """The operating point for a novelty between 0 (popular) and 1 (novel), as a CoRML."""
         position = super().at(novelty)
         assert isinstance(position, CoRML)
         return position

@@ -29,7 +29,7 @@ over a history clipped when scores are made.
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -113,7 +113,7 @@ class UserWeights:
 
 
 Norms = tuple[float, float]
-FILTERS = ("elementwise", "factored", "authors")
+Filter = Literal["elementwise", "factored", "authors"]  # how G is clipped
 
 
 def singular_vectors(R: csr_array, rank: int, norms: Norms = (0.5, 0.5)) -> NDArray[Any]:

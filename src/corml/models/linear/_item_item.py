@@ -83,6 +83,11 @@ class ItemItem(Recommender):
         return {"weight": column[history].astype(np.float64)}
 
 
+def ridge(given: float | None, X: csr_array, times: float) -> float:
+    """The ridge of a regression as given, or in proportion to the noise of XᵀX."""
+    return times * chance(X) if given is None else float(given)
+
+
 def chance(X: csr_array) -> float:
     """Standard deviation of the number of users two independent items share: the noise a ridge has to hold back.
 

@@ -13,7 +13,6 @@ from corml._runtime.settings import (
     above,
     at_least,
     between,
-    check,
     described,
     linear,
     log,
@@ -22,17 +21,14 @@ from corml._runtime.settings import (
     whole,
     yes_or_no,
 )
-from corml.data.interactions import Interactions
 from corml.data.long_histories import longest_history
-from corml.data.strength import of_mean_square_one
 from corml.errors import ConvergenceWarning
 from corml.linalg import admm
 from corml.linalg.products import dense_gram
 from corml.linalg.sparse import column_degrees, power, scaled
 from corml.models.fitted import Certificate, Outcome, Plan
-from corml.models.learned_from import planned
-from corml.models.linear._item_item import ItemItem, RidgePlan
-from corml.models.linear.slim import suggested_l2
+from corml.models.linear._item_item import ItemItem, RidgePlan, ridge
+from corml.models.linear.slim import TIMES_CHANCE
 from corml.models.recommender import FitCall
 
 __all__ = ["ADMMSLIM"]
@@ -76,16 +72,15 @@ class ADMMSLIM(ItemItem):
     tol: float = setting(1e-3, between(0, 1), help="relative residuals to reach; 0 runs exactly max_steps")
     longest_history: int | None = longest_history()
 
-    def plan(self, train: Interactions) -> RidgePlan:
-        """Ridge and memory of a fit; refuses what would not fit."""
-        check(self)
-        return planned(train, self.longest_history, lambda part: self._plan(of_mean_square_one(part.weighted)))
-
     def _plan(self, X: csr_array) -> RidgePlan:
-        return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X))
-
-    def _l2(self, X: csr_array) -> float:
-        return suggested_l2(X) if self.l2 is None else float(self.l2)
+        items, arrays = int(X.shape[1]), admm.ARRAYS_ALIVE
+        needed = int(SPARE * 4 * items * (arrays * items + min(admm.TILE, items))) + AN_INTERACTION * int(X.nnz)
+        memory.require(
+            needed,
+            what=f"ADMM-SLIM with {arrays} dense arrays of {items:,} × {items:,} items",
+            instead="use the model slim, which solves the same problem on co-occurring pairs.",
+        )
+        return RidgePlan(l2=ridge(self.l2, X, TIMES_CHANCE), predicted_bytes=needed)
 
     def _fit(self, call: FitCall) -> Outcome:
         X, plan = call.R, self._plan(call.R)
@@ -128,18 +123,6 @@ class ADMMSLIM(ItemItem):
                 ConvergenceWarning,
                 stacklevel=6,
             )
-
-
-def _need_bytes(X: csr_array) -> int:
-    """Bytes of a fit; refuses what would not fit."""
-    items = int(X.shape[1])
-    needed = int(SPARE * 4 * items * (admm.ARRAYS_ALIVE * items + min(admm.TILE, items))) + AN_INTERACTION * int(X.nnz)
-    memory.require(
-        needed,
-        what=f"ADMM-SLIM with {admm.ARRAYS_ALIVE} dense arrays of {items:,} × {items:,} items",
-        instead="use the model slim, which solves the same problem on co-occurring pairs.",
-    )
-    return needed
 
 
 def _sparse_if_smaller(B: NDArray[Any], d: NDArray[np.float64], item_norm: float) -> Any:

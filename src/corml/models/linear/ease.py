@@ -1,26 +1,22 @@
 """EASE: each item predicted from all others by ridge regression, in closed form."""
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal, get_args
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime import memory
 from corml._runtime.parallel import threads
 from corml._runtime.progress import Progress
-from corml._runtime.settings import above, check, choice, described, log, one_of, optional, setting, whole
-from corml.data.interactions import Interactions
+from corml._runtime.settings import above, choice, described, log, one_of, optional, setting, whole
 from corml.data.long_histories import longest_history
-from corml.data.strength import of_mean_square_one
 from corml.linalg.products import dense_gram, largest_gram, over_pairs, strongest
 from corml.linalg.regressions import local_ridge
 from corml.linalg.sparse import column_squares, rows_of
 from corml.linalg.spd import TILE, spd_inverse
 from corml.models.fitted import Outcome, Plan
-from corml.models.learned_from import planned
-from corml.models.linear._item_item import ItemItem, RidgePlan, chance, largest_of_columns
+from corml.models.linear._item_item import ItemItem, RidgePlan, largest_of_columns, ridge
 from corml.models.recommender import FitCall
 
 __all__ = ["EASE"]
@@ -30,9 +26,9 @@ ALWAYS, MANY = 1 << 25, 10_000  # bytes of threads, compiled code and tiles, for
 A_TILED = 9  # bytes of each entry of a tile, where those are counted alone
 A_WEIGHT = 28  # bytes for each candidate of an item on the local route
 A_KEPT = 56  # bytes for each weight kept of the dense route: in bands, put together, and sorted
-TIMES_CHANCE = 200
+TIMES_CHANCE = 200  # the ridge in units of the noise of XᵀX, chosen on four validation sets
 MAX_DENSE_ITEMS = 20_000  # beyond, the inverse takes minutes, and the local route gives lists as good in one
-ROUTES = ("auto", "dense", "local")
+Route = Literal["auto", "dense", "local"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -64,8 +60,8 @@ class EASE(ItemItem):
     l2: float | None = setting(
         None, optional(above(0), "from the data"), symbol="λ", search=log(10, 5000), help="ridge on the weights"
     )
-    route: str = setting(
-        "auto", one_of(*ROUTES), help="dense: all items at once; local: on the candidates of each; or by size"
+    route: Route = setting(
+        "auto", one_of(*get_args(Route)), help="dense: all items at once; local: on the candidates of each; or by size"
     )
     candidates: int = setting(400, whole(1, 10_000), help="items each item is predicted from on the local route")
     neighbours: int | None = setting(
@@ -76,13 +72,8 @@ class EASE(ItemItem):
     )
     longest_history: int | None = longest_history()
 
-    def plan(self, train: Interactions) -> EASEPlan:
-        """Route, ridge and memory of a fit."""
-        check(self)
-        return planned(train, self.longest_history, lambda part: self._plan(of_mean_square_one(part.weighted)))
-
     def _plan(self, X: csr_array) -> EASEPlan:
-        route = self.route
+        route: str = self.route
         if route == "auto":
             fits = dense_bytes(X, self.neighbours) <= memory.budget()
             route = "dense" if X.shape[1] <= MAX_DENSE_ITEMS and fits else "local"
@@ -93,8 +84,7 @@ class EASE(ItemItem):
             what=f"EASE of {X.shape[1]:,} items on the {route} route",
             instead="set route=local." if dense else "set fewer candidates.",
         )
-        l2 = suggested_l2(X) if self.l2 is None else float(self.l2)
-        return EASEPlan(route=route, l2=l2, predicted_bytes=needed)
+        return EASEPlan(route=route, l2=ridge(self.l2, X, TIMES_CHANCE), predicted_bytes=needed)
 
     def _fit(self, call: FitCall) -> Outcome:
         plan = self._plan(call.R)
@@ -105,14 +95,14 @@ class EASE(ItemItem):
         progress("invert", 0, 1)
         P = dense_gram(X, X, np.float32)
         P[np.diag_indices_from(P)] += np.float32(l2)
-        W = _weights_of(spd_inverse(P))
+        W = spd_inverse(P)
+        W /= -np.diag(W).copy()
+        np.fill_diagonal(W, 0)
         progress("invert", 1, 1)
         return W if self.neighbours is None else largest_of_columns(W, self.neighbours)
 
     def _local(self, X: csr_array, l2: float, progress: Progress) -> csr_array:
-        explained = 1 / (column_squares(X) + l2).astype(
-            np.float32
-        )  # the loss an item alone explains: c_ij² / 2(d_i + l2)
+        explained = 1 / (column_squares(X) + l2).astype(np.float32)  # an item alone explains c_ij² / 2(d_i + l2)
 
         def best(rows: csr_array, first: int) -> csr_array:
             value = rows.data**2 * explained[rows.indices]
@@ -129,29 +119,14 @@ class EASE(ItemItem):
         return transposed
 
 
-def suggested_l2(X: csr_array) -> float:
-    """A ridge in proportion to the noise of the Gram matrix; the factor was chosen on four validation parts."""
-    return TIMES_CHANCE * chance(X)
-
-
 def dense_bytes(X: csr_array, neighbours: int | None = None) -> int:
     """Peak of the dense route beside the data: one array and tiles of it, and the weights that are kept of it."""
     n = int(X.shape[1])
-    return (
-        (ALWAYS if X.nnz > MANY else A_TILED * min(TILE, n) ** 2)
-        + int(SPARE * 4 * n**2)
-        + (0 if neighbours is None else A_KEPT * n * min(neighbours, n))
-    )
+    kept = 0 if neighbours is None else A_KEPT * n * min(neighbours, n)
+    return (ALWAYS if X.nnz > MANY else A_TILED * min(TILE, n) ** 2) + int(SPARE * 4 * n**2) + kept
 
 
 def local_bytes(X: csr_array, candidates: int) -> int:
     """Peak of the local route beside the data: candidates and weights, and a system for each thread."""
     entries = min(candidates * int(X.shape[1]), largest_gram(X))
     return A_WEIGHT * entries + 2 * threads() * 4 * candidates**2
-
-
-def _weights_of(P: NDArray[np.float32]) -> NDArray[np.float32]:
-    """W from the inverse, in its place."""
-    P /= -np.diag(P).copy()
-    np.fill_diagonal(P, 0)
-    return P

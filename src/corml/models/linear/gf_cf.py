@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,8 +11,7 @@ from scipy.sparse import csr_array
 
 from corml._runtime import memory
 from corml._runtime.parallel import blas
-from corml._runtime.settings import at_least, check, choice, described, linear, one_of, optional, setting, whole
-from corml.data.interactions import Interactions
+from corml._runtime.settings import at_least, choice, described, linear, one_of, optional, setting, whole
 from corml.data.long_histories import LONGEST
 from corml.data.strength import capped, of_mean_square_one, with_values
 from corml.errors import ModelFileError, UsageError
@@ -26,7 +25,7 @@ from corml.recommend.topn import band_of
 
 __all__ = ["GFCF"]
 
-ROUTES = ("auto", "users", "pairs")
+Route = Literal["auto", "users", "pairs"]
 USERS_A_VECTOR = 32
 WORTH_PAIRS = 4  # times the work through users that makes a matrix of pairs worth its memory
 AN_INTERACTION = 24  # bytes: copies of the data, scaled and by item
@@ -75,12 +74,9 @@ class GFCF(Recommender):
         help="singular vectors kept in V",
     )
     alpha: float = setting(0.3, at_least(0), symbol="α", search=linear(0, 1), help="weight of the low-pass filter")
-    route: str = setting("auto", one_of(*ROUTES), help="how NᵀN is applied: through users, kept as pairs, or by cost")
-
-    def plan(self, train: Interactions) -> GFCFPlan:
-        """Route, rank and memory of a fit; refuses what would not fit."""
-        check(self)
-        return self._plan(train.matrix)
+    route: Route = setting(
+        "auto", one_of(*get_args(Route)), help="how NᵀN is applied: through users, kept as pairs, or by cost"
+    )
 
     def _plan(self, X: csr_array) -> GFCFPlan:
         rank = min(self.rank or suggested_rank(X), *X.shape) if self.alpha > 0 else 0
@@ -168,9 +164,7 @@ class _Filters:
         right = np.ascontiguousarray((np.float32(model.settings_.alpha) * root * model.V_).T)
         if model.pairs_ is not None:
             return cls(left, right, None, model.pairs_)
-        learned = with_values(
-            model.fitted_.train, capped(model.fitted_.weights)
-        )  # whose outliers it was fitted without
+        learned = with_values(model.fitted_.train, capped(model.fitted_.weights))  # as in the fit
         N = narrow(normalised(of_mean_square_one(learned)))
         return cls(left, right, N.T.tocsr(), N)
 

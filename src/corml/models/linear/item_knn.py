@@ -7,13 +7,11 @@ import numpy as np
 from scipy.sparse import csr_array
 
 from corml._runtime import memory
-from corml._runtime.settings import at_least, check, choice, described, log, setting, whole
-from corml.data.interactions import Interactions
+from corml._runtime.settings import at_least, choice, described, log, setting, whole
 from corml.data.long_histories import longest_history
 from corml.linalg.products import CHUNK, largest_gram, over_pairs, strongest
 from corml.linalg.sparse import column_squares, rows_of
 from corml.models.fitted import Outcome, Plan
-from corml.models.learned_from import planned
 from corml.models.linear._item_item import ItemItem
 from corml.models.recommender import FitCall
 
@@ -49,13 +47,9 @@ class ItemKNN(ItemItem):
     )
     longest_history: int | None = longest_history()
 
-    def plan(self, train: Interactions) -> Plan:
-        """Memory of a fit; refuses what would not fit."""
-        check(self)
-        return planned(train, self.longest_history, lambda part: self._plan(part.weighted))
-
     def _plan(self, X: csr_array) -> Plan:
-        needed = kept_bytes(X, self.neighbours)
+        votes = min(self.neighbours * int(X.shape[1]), largest_gram(X))
+        needed = A_VOTE * votes + A_PAIR * min(CHUNK, largest_gram(X)) + AN_INTERACTION * int(X.nnz)
         memory.require(
             needed,
             what=f"item-knn with up to {min(self.neighbours, X.shape[1]):,} neighbours of each of {X.shape[1]:,} items",
@@ -75,9 +69,3 @@ class ItemKNN(ItemItem):
 
         W = over_pairs(X, votes, progress=lambda done: call.progress("neighbours", done, X.shape[1]))
         return Outcome(arrays={"weights": W}, plan=plan)
-
-
-def kept_bytes(X: csr_array, neighbours: int) -> int:
-    """Peak of a fit beside the data: its votes, in parts and put together, and rows of XᵀX that are being made."""
-    rows = min(CHUNK, largest_gram(X))
-    return A_VOTE * min(neighbours * int(X.shape[1]), largest_gram(X)) + A_PAIR * rows + AN_INTERACTION * int(X.nnz)

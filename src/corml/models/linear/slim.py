@@ -9,21 +9,19 @@ from scipy.sparse import csc_array, csr_array
 
 from corml._runtime import memory
 from corml._runtime.progress import Asked
-from corml._runtime.settings import above, at_least, check, described, log, optional, setting, whole
+from corml._runtime.settings import above, at_least, described, log, optional, setting, whole
 from corml.data.interactions import Interactions
 from corml.data.long_histories import longest_history
-from corml.data.strength import of_mean_square_one
 from corml.errors import ConvergenceWarning, UsageError
 from corml.linalg.products import largest_gram, over_pairs, row_bounds
 from corml.linalg.regressions import nonnegative_nets, solver_bytes
 from corml.models.fitted import Certificate, Fitted, Outcome, Plan, on_items
-from corml.models.learned_from import planned
-from corml.models.linear._item_item import ItemItem, RidgePlan, chance
+from corml.models.linear._item_item import ItemItem, RidgePlan, ridge
 from corml.models.recommender import FitCall
 
 __all__ = ["SLIM"]
 
-TIMES_CHANCE = 125
+TIMES_CHANCE = 125  # the ridge in units of the noise of XᵀX, chosen on four validation sets
 
 
 @described
@@ -73,20 +71,20 @@ class SLIM(ItemItem):
         `warm_start` is a fitted SLIM to begin from, such as one with a larger l1: it saves time and changes nothing
         else. Items are matched by id, so the data may have grown.
         """
-        known = isinstance(train, Interactions)  # what is not is refused by the fit itself
-        weights = _weights_on(warm_start, train) if warm_start is not None and known else None
+        is_data = isinstance(train, Interactions)  # anything else is refused by the fit itself
+        weights = _weights_on(warm_start, train) if warm_start is not None and is_data else None
         return self._fit_and_keep(train, valid, progress, weights=weights)
 
-    def plan(self, train: Interactions) -> RidgePlan:
-        """Ridge and memory of a fit; refuses what would not fit."""
-        check(self)
-        return planned(train, self.longest_history, lambda part: self._plan(of_mean_square_one(part.weighted)))
-
     def _plan(self, X: csr_array) -> RidgePlan:
-        return RidgePlan(l2=self._l2(X), predicted_bytes=_need_bytes(X, self.candidates))
-
-    def _l2(self, X: csr_array) -> float:
-        return suggested_l2(X) if self.l2 is None else float(self.l2)
+        pairs = largest_gram(X)
+        solving = solver_bytes(int(X.shape[1]), pairs, int(row_bounds(X).max(initial=0)), self.candidates)
+        needed = max(24 * pairs, solving) + 32 * int(X.nnz)
+        memory.require(
+            needed,
+            what=f"SLIM with all pairs of {X.shape[1]:,} items that share a user",
+            instead="drop rare items with k_core, or use the model ease with route=local.",
+        )
+        return RidgePlan(l2=ridge(self.l2, X, TIMES_CHANCE), predicted_bytes=needed)
 
     def _fit(self, call: FitCall, *, weights: csc_array | None = None) -> Outcome:
         plan, items = self._plan(call.R), call.R.shape[1]
@@ -114,24 +112,6 @@ class SLIM(ItemItem):
         W = csr_array(solved.tocsr())
         W.sort_indices()
         return Outcome(arrays={"weights": W}, plan=plan, certificates=(certificate,))
-
-
-def suggested_l2(X: csr_array) -> float:
-    """A ridge in proportion to the noise of the Gram matrix; the factor was chosen on four validation parts."""
-    return TIMES_CHANCE * chance(X)
-
-
-def _need_bytes(X: csr_array, candidates: int | None) -> int:
-    """Bytes of a fit; refuses what would not fit."""
-    pairs = largest_gram(X)
-    solving = solver_bytes(int(X.shape[1]), pairs, int(row_bounds(X).max(initial=0)), candidates)
-    needed = max(24 * pairs, solving) + 32 * int(X.nnz)
-    memory.require(
-        needed,
-        what=f"SLIM with all pairs of {X.shape[1]:,} items that share a user",
-        instead="drop rare items with k_core, or use the model ease with route=local.",
-    )
-    return needed
 
 
 def _weights_on(earlier: object, train: Interactions) -> csc_array:
