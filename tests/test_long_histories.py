@@ -235,9 +235,9 @@ def seconds_of(work):
     ("name", "settings"),
     [
         ("corml", {"longest_history": 500}),
-        ("item-knn", {"longest_history": 500}),
-        ("slim", {"longest_history": 500}),
-        ("ease", {"route": "local", "longest_history": 500}),
+        pytest.param("item-knn", {"longest_history": 500}, marks=pytest.mark.slow),
+        pytest.param("slim", {"longest_history": 500}, marks=pytest.mark.slow),
+        pytest.param("ease", {"route": "local", "longest_history": 500}, marks=pytest.mark.slow),
     ],
 )
 def test_the_cost_is_not_the_square_of_the_longest_history(name, settings):

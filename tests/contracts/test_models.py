@@ -190,7 +190,18 @@ def test_a_checkerboard_is_recovered(name):
     assert [int(item) for item in lists.items[:, 0]] == list(range(n))
 
 
-@pytest.mark.parametrize("name", [name for name in models.names() if name != "popularity"])
+def slow_to_learn(name):
+    return name in ("corml-dial", "admm-slim") or ("epochs" in declared(models.get(name)) and name != "bpr-mf")
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.slow) if slow_to_learn(name) else name
+        for name in models.names()
+        if name != "popularity"
+    ],
+)
 def test_it_beats_popularity_on_the_bundled_sample(name):
     split = corml.split(corml.load("movielens-small", at_least=4, k_core=10), "ratio")
     floor = corml.evaluate(corml.Popularity().fit(split.train), split, ["ndcg@10"], intervals=False)

@@ -48,7 +48,7 @@ def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, ran
 
     def counting(*given):
         kernel(*given)
-        violating.append(given[8][0][:, 1].copy())  # pairs of each item that were found to violate
+        violating.append(given[5][0][:, 1].copy())  # pairs of each item that were found to violate
 
     def priced(threshold):
         limits = pricing.Limits(threshold=threshold, per_item=80, total=10_000)

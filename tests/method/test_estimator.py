@@ -1,7 +1,6 @@
 """CoRML as people use it: what its answers must satisfy whatever the data."""
 
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
@@ -70,13 +69,6 @@ def test_bands_in_threads_are_bands_one_after_another(model, threads, monkeypatc
     assert told == [("rank", done, 9) for done in range(1, 10)]
 
 
-def test_people_may_ask_at_the_same_time(model):
-    users = list(model.users_.labels)
-    expected = [model.recommend([user]).items.tolist() for user in users]
-    with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda user: model.recommend([user]).items.tolist(), users)) == expected
-
-
 def test_contributions_sum_to_the_score(model):
     for user in model.users_.labels[:8]:
         row = model.scores([list(model.items_.labels[model.train_[[model.users_.rows([user])[0]]].indices])])[0]
@@ -95,14 +87,6 @@ def test_a_training_user_folded_in_gets_the_same_list(model):
     np.testing.assert_allclose(known.scores, folded.scores, rtol=1e-6)
 
 
-def test_batches_are_what_one_by_one_gives(model):
-    users = list(model.users_.labels[:10])
-    together = model.recommend(users, k=5)
-    for row, user in enumerate(users):
-        alone = model.recommend([user], k=5)
-        assert alone.items[0].tolist() == together.items[row].tolist()
-
-
 @pytest.mark.parametrize("filter", FILTERS)
 def test_permuting_items_and_users_permutes_the_results(filter):
     data = random_interactions(3, 60, 24)
@@ -119,25 +103,9 @@ def test_permuting_items_and_users_permutes_the_results(filter):
     np.testing.assert_allclose(first.recommend(users, k=3).scores, second.recommend(users, k=3).scores, rtol=1e-4)
 
 
-def test_h_is_symmetric_hollow_and_not_negative(model):
-    H = model.H_
-    assert (H != H.T).nnz == 0
-    assert not H.diagonal().any()
-    assert (H.data > 0).all()
-
-
 def test_a_mix_of_one_leaves_the_filter_out():
     model = corml.CoRML(mix=1.0, rank=5).fit(random_interactions(3))
     assert model.explain("u0", "i3").parts["g"].sum() == 0
-
-
-def test_fitting_leaves_data_and_settings_alone():
-    data = random_interactions(4)
-    before, model = data.matrix.copy(), corml.CoRML()
-    settings_before = {name: getattr(model, name) for name in ("mix", "rank", "rho")}
-    assert model.fit(data) is model
-    assert (data.matrix != before).nnz == 0
-    assert settings_before == {name: getattr(model, name) for name in ("mix", "rank", "rho")}
 
 
 def test_a_solver_that_stops_early_says_so_once():
@@ -311,12 +279,6 @@ def test_the_resolved_settings_give_the_same_model(settings):
     np.testing.assert_array_equal(again.V_, model.V_)
 
 
-def test_passing_the_ridge_that_was_chosen_changes_nothing():
-    data = random_interactions(3, 500, 200, 8)
-    model = corml.CoRML().fit(data)
-    assert (corml.CoRML(ridge=model.settings_.ridge).fit(data).H_ != model.H_).nnz == 0
-
-
 def test_the_published_problem_has_a_name_of_its_own():
     paper = corml.CoRML.paper(mix=0.8, l2=1.0)
     norms = paper.graph_user_norm, paper.graph_item_norm, paper.filter_norm
@@ -369,15 +331,6 @@ def test_an_item_without_users_stays_in_the_catalogue_with_a_finite_score():
     assert "i3" in model.items_
     assert np.isfinite(model.scores([["i1", "i3"]])).all()
     assert not model.H_[[model.items_.rows(["i3"])[0]]].nnz
-
-
-def test_identical_items_have_identical_rows():
-    pairs = [(f"u{n}", item) for n in range(9) for item in ("twin", "other twin", f"i{n % 3}")]
-    model = corml.CoRML(tol=1e-7, max_steps=9000).fit(corml.Interactions.from_pairs(*zip(*pairs, strict=True)))
-    a, b = model.items_.rows(["twin", "other twin"])
-    rest = [row for row in range(len(model.items_)) if row not in (a, b)]
-    H = model.H_.toarray()
-    np.testing.assert_allclose(H[a, rest], H[b, rest], atol=1e-5)
 
 
 @settings(max_examples=150)

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 import corml
-from corml.linalg.sparse import rows_of
 from corml.models.corml import hold_out as holding
 from corml.models.corml.hold_out import held_out, pick, related_first
 
@@ -65,12 +64,6 @@ def test_the_second_half_loses_its_latest_items_and_the_first_any(train):
         late.append(moments[out].min() > moments[~out].max())
     assert all(np.array(late)[held.together])
     assert not any(np.array(late)[~held.together])
-
-
-def test_times_by_row_are_those_of_the_pairs_of_the_matrix(train):
-    X = train.matrix
-    at = {(user, item): time for user, item, time in zip(train.user, train.item, train.times, strict=True)}
-    assert [at[pair] for pair in zip(rows_of(X), X.indices, strict=True)] == train.times_by_row.tolist()
 
 
 def test_related_items_are_those_that_point_the_same_way(train, kinds):

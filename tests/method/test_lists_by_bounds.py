@@ -1,4 +1,4 @@
-"""Lists by bounds are those of scoring every item: 10,000 random requests, each answered both ways."""
+"""Lists by bounds are those of scoring every item: random requests, each answered both ways."""
 
 import numpy as np
 import pytest
@@ -9,7 +9,8 @@ from corml.models.corml.estimator import CoRML
 from corml.models.corml.scoring import ITEMS_PER_PLACE, Scoring
 from support import random_interactions
 
-REQUESTS, PER_CALL = 2000, 50
+PER_CALL = 50
+REQUESTS = pytest.mark.parametrize("requests", [500, pytest.param(2000, marks=pytest.mark.slow)])
 
 
 @pytest.fixture(autouse=True)
@@ -51,11 +52,12 @@ def some_ids(rng, labels, most):
     return rng.choice(labels, int(rng.integers(1, most + 1)), replace=False).tolist()
 
 
+@REQUESTS
 @pytest.mark.parametrize("settings", [{}, {"mix": 1.0}, {"rank": 8}, {"item_norm": -0.1, "filter_norm": 0.5}])
-def test_requests_of_all_kinds_have_the_lists_of_scoring_every_item(train, settings, monkeypatch):
+def test_requests_of_all_kinds_have_the_lists_of_scoring_every_item(train, settings, requests, monkeypatch):
     model, rng = CoRML(**settings).fit(train), np.random.default_rng(1)
     labels = model.items_.labels
-    for call in range(REQUESTS // PER_CALL):
+    for call in range(requests // PER_CALL):
         history = [some_ids(rng, labels, 300 if call % 2 else 30) for _ in range(PER_CALL)]
         request = {"history": history, "k": int(rng.integers(1, 501 if call % 3 else 20))}
         if call % 4 == 1:
@@ -65,9 +67,10 @@ def test_requests_of_all_kinds_have_the_lists_of_scoring_every_item(train, setti
         assert_equal(*ways(model, monkeypatch, **request), model, history)
 
 
-def test_so_it_is_at_every_position_of_the_dial(train, monkeypatch):
+@REQUESTS
+def test_so_it_is_at_every_operating_point_of_the_dial(train, requests, monkeypatch):
     dial, rng = CoRML.dial(train, (-0.1, 0.0, 0.1)), np.random.default_rng(2)
-    for call in range(REQUESTS // PER_CALL):
+    for call in range(requests // PER_CALL):
         history = [some_ids(rng, dial.items_.labels, 40) for _ in range(PER_CALL)]
         novelty = call % 3 / 2
         lists = ways(dial, monkeypatch, history=history, k=int(rng.integers(1, 40)), novelty=novelty)

@@ -5,8 +5,13 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import corml
-from corml.models.corml.prune import authors_rule, storage, to_budget
+from corml.models.corml.prune import to_budget
 from support import random_interactions
+
+
+def storage(H):
+    """Numbers to store a symmetric H: two for each pair (where, how much), one for each row, and the end."""
+    return H.nnz + H.shape[0] + 1
 
 
 def symmetric(seed, n=20, density=0.5):
@@ -41,39 +46,6 @@ def test_the_largest_possible_number_of_pairs_is_kept_when_values_differ():
     H = csr_array(upper + upper.T)
     kept = to_budget(H, 3, 40)
     assert kept.nnz == (3 * 60 - 21) // 2 * 2
-
-
-def test_the_authors_rule_cuts_at_half_a_thousandth_then_grows():
-    H = csr_array(np.array([[0, 4e-4, 1], [4e-4, 0, 6e-4], [1, 6e-4, 0]]))
-    assert authors_rule(H, 10).nnz == 4
-    crowded = symmetric(3, n=60, density=1.0)
-    pruned = authors_rule(crowded, 0)
-    assert pruned.nnz + 62 < 64 * (60 + 2)
-    assert authors_rule(crowded, 0, prune=False).nnz == crowded.nnz
-
-
-def test_a_pair_takes_two_numbers_and_a_row_one_and_one_more_ends_the_last():
-    H = csr_array(np.array([[0, 0.5, 0], [0.5, 0, 0], [0, 0, 0]]))
-    assert storage(H) == 2 + 3 + 1
-
-
-@pytest.mark.parametrize(("missing", "left"), [(4, 4282), (3, 4282)], ids=["fits", "fills all of it"])
-def test_the_authors_rule_prunes_what_fills_the_room_of_64_factors_and_padding(missing, left):
-    """66 items and no user: there are 64 · (0 + 1 + 66 + 1) = 4352 numbers of room, 68 of them for the rows."""
-    upper = np.triu(np.ones((66, 66)), 1)
-    upper[0, 1 : 1 + missing] = 0
-    upper[0, 65] = 6e-4
-    pruned = authors_rule(csr_array(upper + upper.T), 0)
-    assert pruned.nnz == left
-    assert (pruned[0, 65] > 0) == (missing == 4)
-
-
-def test_the_threshold_of_the_authors_grows_by_a_quarter():
-    """From 1e-4 by quarters it passes 6e-4 and 7e-4 in one step, to 7.45e-4, and then all fits."""
-    upper = np.triu(np.ones((66, 66)), 1)
-    upper[0, 1:6] = [6e-4, 6e-4, 7e-4, 7e-4, 8e-4]
-    pruned = authors_rule(csr_array(upper + upper.T), 0)
-    assert pruned.toarray()[0, 1:6].tolist() == [0, 0, 0, 0, 8e-4]
 
 
 def test_of_equal_weights_those_between_popular_items_stay():
@@ -120,11 +92,4 @@ def test_pruning_does_not_change_what_it_was_given():
     H = symmetric(1)
     before = H.copy()
     to_budget(H, 1, 30)
-    authors_rule(H, 0)
     assert (H != before).nnz == 0
-
-
-@pytest.mark.parametrize("n", [1, 2])
-def test_tiny_matrices_pass_through(n):
-    H = csr_array((n, n), dtype=np.float32)
-    assert authors_rule(to_budget(H, 64, 1), 1).nnz == 0

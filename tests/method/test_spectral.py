@@ -11,15 +11,6 @@ def V():
     return singular_vectors(random_interactions(5, 80, 30).matrix, 6)
 
 
-def test_v_comes_from_degree_normalised_interactions():
-    R = random_interactions(5, 80, 30).matrix.toarray().astype(float)
-    N = R / np.sqrt(np.maximum(R.sum(1, keepdims=True), 1)) / np.sqrt(np.maximum(R.sum(0), 1))
-    values, vectors = np.linalg.eigh(N.T @ N)
-    top = vectors[:, np.argsort(values)[-6:]]
-    V = singular_vectors(random_interactions(5, 80, 30).matrix, 6)
-    np.testing.assert_allclose(V @ V.T, top @ top.T, atol=1e-8)
-
-
 def test_g_is_symmetric_hollow_and_where_clipped_not_negative(V):
     items = np.arange(30)
     G = filter_block(V, items, items, clip=True)

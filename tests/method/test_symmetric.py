@@ -65,6 +65,16 @@ def covering():
     return cases
 
 
+def name(case):
+    return "-".join(part for part in case if part)
+
+
+def marks(case):
+    """Workers and stores take seconds each: the normal run has the plainest of them."""
+    *_, where, then = case
+    return pytest.mark.slow if where == "dask" or (where == "store" and then) else ()
+
+
 def events(seed=0, users=260, items=70):
     """Rows of what users did, how many times, and when."""
     rng, rows = np.random.default_rng(seed), []
@@ -112,7 +122,7 @@ def _small(monkeypatch):
 
 @pytest.mark.usefixtures("_small")
 @pytest.mark.filterwarnings("ignore")  # Dask warns of ports and forks as it closes
-@pytest.mark.parametrize("case", covering(), ids=lambda case: "-".join(part for part in case if part))
+@pytest.mark.parametrize("case", [pytest.param(case, id=name(case), marks=marks(case)) for case in covering()])
 def test_every_fit_can_be_saved_and_read(case, tmp_path):
     solver, weights, negative, half_life, adapt, dial, where, then = case
     given, chosen = options(weights, negative, half_life), {**SOLVERS[solver], "adapt": bool(adapt), "rank": 8}

@@ -14,7 +14,7 @@ from corml._runtime.values import is_number
 from corml.cli._console import VERBOSE, say, show_json, show_table, tell
 from corml.errors import CormlError, ModelFileError, quoted
 from corml.evaluation.result import lay_out
-from corml.models.saved.recorded import check_recorded
+from corml.models.saved.model_file import check_recorded
 from corml.persistence import container
 
 __all__ = ["inspect"]

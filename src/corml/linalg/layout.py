@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml._runtime.compiled import njit
+from corml.linalg.sparse import Values, Vector
 
 ROUNDS = 200
 SMOOTHINGS = 60
@@ -19,7 +20,7 @@ STEEPEST = 4.0  # a force is never stronger
 INNER = 0.9  # of the square is for all but a few stragglers
 
 
-def layout(neighbours: NDArray[np.int64], *, seed: int = 0) -> NDArray[np.float32]:
+def layout(neighbours: NDArray[np.int64], *, seed: int = 0) -> Values:
     """Coordinates from −1 to 1 for the rows of `neighbours`, which are row numbers, nearest first, −1 for none.
 
     The same neighbours and seed give the same map.
@@ -36,7 +37,7 @@ def layout(neighbours: NDArray[np.int64], *, seed: int = 0) -> NDArray[np.float3
     return _fitted(points)
 
 
-def _smooth_start(near: NDArray[np.int64], rng: np.random.Generator) -> NDArray[np.float64]:
+def _smooth_start(near: NDArray[np.int64], rng: np.random.Generator) -> Vector:
     """Two orthogonal coordinates that change little between neighbours, with a little noise to part equal ones."""
     there = near >= 0
     counts = np.maximum(there.sum(axis=1, keepdims=True), 1)
@@ -48,14 +49,14 @@ def _smooth_start(near: NDArray[np.int64], rng: np.random.Generator) -> NDArray[
     return np.ascontiguousarray(ranks + 0.01 * rng.standard_normal(points.shape))
 
 
-def _fitted(points: NDArray[np.float64]) -> NDArray[np.float32]:
+def _fitted(points: Vector) -> Values:
     """Fill the square from −1 to 1; stragglers are drawn in towards its edge, so that they do not shrink the rest."""
     centred = points - (np.quantile(points, 0.01, axis=0) + np.quantile(points, 0.99, axis=0)) / 2
     scaled = INNER * centred / np.maximum(np.quantile(np.abs(centred), 0.98, axis=0), 1e-9)
     beyond = np.maximum(np.abs(scaled) - INNER, 0)
     margin = 1 - INNER
     inside = np.minimum(np.abs(scaled), INNER) + margin * (1 - np.exp(-beyond / margin))
-    filled: NDArray[np.float32] = (np.sign(scaled) * inside).astype(np.float32)
+    filled: Values = (np.sign(scaled) * inside).astype(np.float32)
     return filled
 
 

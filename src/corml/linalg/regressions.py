@@ -18,14 +18,13 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.linalg import get_lapack_funcs
 from scipy.sparse import csc_array, csr_array
 
 from corml._runtime.compiled import njit
 from corml._runtime.parallel import each, threads
 from corml.errors import NumericalError
-from corml.linalg.sparse import column_squares, unsigned, values_unless_ones
+from corml.linalg.sparse import Values, column_squares, unsigned, values_unless_ones
 
 BAND = 256  # items a thread takes at a time
 
@@ -57,7 +56,7 @@ def local_ridge(X: csr_array, candidates: csr_array, l2: float, *, progress: Cal
     return W
 
 
-def _solved(posv: Callable[..., Any], A: NDArray[np.float32], b: NDArray[np.float32]) -> NDArray[np.float32]:
+def _solved(posv: Callable[..., Any], A: Values, b: Values) -> Values:
     """A⁻¹b by Cholesky, of which only the lower triangle of A is read."""
     if len(b) == 0:
         return b

@@ -8,7 +8,7 @@ from scipy.sparse import csr_array
 
 from corml._runtime.compiled import inner, njit
 from corml._runtime.parallel import over_rows
-from corml.linalg.sparse import Array, Values
+from corml.linalg.sparse import Array, Values, Vector
 
 CHUNK = 64  # columns that are compared with the last of a list at once
 
@@ -54,7 +54,7 @@ def pattern(X: csr_array | None, rows: int) -> tuple[Array, Array]:
     return X.indptr, X.indices
 
 
-def normalised_gain(hits: NDArray[np.bool_], relevant: Array, k: int) -> NDArray[np.float64]:
+def normalised_gain(hits: NDArray[np.bool_], relevant: Array, k: int) -> Vector:
     """Discounted gain of the first k of each list, divided by that of the best order; 0 for a user without targets."""
     discount = 1 / np.log2(np.arange(2, k + 2))
     best = np.concatenate([[1.0], np.cumsum(discount)])  # a user without targets gets 0 / 1

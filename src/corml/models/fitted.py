@@ -28,7 +28,7 @@ from corml.data.kinds import Kinds
 from corml.data.strength import Rows, with_values
 from corml.data.titles import Titles, texts_of
 from corml.errors import UsageError
-from corml.linalg.sparse import rows_of
+from corml.linalg.sparse import Values, Vector, rows_of
 
 if TYPE_CHECKING:
     from corml.linalg import admm
@@ -226,8 +226,8 @@ class Fitted:
     certificates: tuple[Certificate, ...] = ()
     training: Training | None = None
     evaluation: Mapping[str, Any] = field(default_factory=dict)
-    times: NDArray[np.float64] | None = None  # of the pairs learned from, in the order of train
-    weights: NDArray[np.float32] | None = None  # of the pairs learned from, in the order of train
+    times: Vector | None = None  # of the pairs learned from, in the order of train
+    weights: Values | None = None  # of the pairs learned from, in the order of train
     kinds: Kinds | None = None  # event types of the pairs learned from, in the order of train
     seen: Rows | None = None  # pairs that are only excluded from lists
     negative: Rows | None = None  # those of them that were disliked: subtracted from histories

@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from corml.data.attributes import Attributes
@@ -18,6 +17,7 @@ from corml.data.likeness import likeness
 from corml.data.strength import Rows
 from corml.data.titles import merged
 from corml.errors import ModelFileError, UsageError, ascii_line, quoted
+from corml.linalg.sparse import Array
 from corml.models.fitted import Fitted, present
 
 
@@ -78,7 +78,7 @@ def link_of(state: Fitted) -> csr_array:
     return link
 
 
-def check_link(link: Any, counts: NDArray[Any]) -> None:
+def check_link(link: Any, counts: Array) -> None:
     """Refuse weights that no link has: of new items on known ones, above zero, with the sum 1."""
     sums = np.asarray(link.sum(axis=1))
     linked = np.diff(link.indptr) > 0

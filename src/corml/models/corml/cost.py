@@ -23,7 +23,7 @@ from corml.linalg import admm, svd
 from corml.linalg.co_occurrence import reached
 from corml.linalg.normal import RANGES, WORTH
 from corml.linalg.products import CHUNK
-from corml.linalg.sparse import Sides, power, row_degrees
+from corml.linalg.sparse import Sides, Values, Vector, power, row_degrees
 from corml.models.corml.sparse.pairs import COLUMNS, POPULARITY_EXPONENT, band_width
 from corml.models.fitted import Settings
 
@@ -32,9 +32,7 @@ PARTNERS = 4  # of each of these, checked whether the choice is mutual
 MAX_WORK = 3e8  # additions that checking may take: about half a second
 WINDOW = 20  # sampled items over which a share is averaged: single ones say little
 
-Vector = NDArray[np.float64]
 Items = NDArray[np.int64]
-Row = NDArray[np.float32]
 T = TypeVar("T")
 
 
@@ -55,7 +53,7 @@ class Rows:
     """
 
     degrees: Vector
-    write: Callable[[int, Row], None]
+    write: Callable[[int, Values], None]
     cost: Callable[[Items], Vector]
 
     @classmethod
@@ -65,7 +63,7 @@ class Rows:
         ptr, users, values = sides.items
         cost = reached(sides).astype(np.float64)
 
-        def write(item: int, row: Row) -> None:
+        def write(item: int, row: Values) -> None:
             low, high = int(ptr[item]), int(ptr[item + 1])
             row[:] = 0
             add_users(users[low:high], None if values is None else values[low:high], *sides.users, weights, row)
@@ -73,11 +71,11 @@ class Rows:
         return cls(np.maximum(sides.items.degrees.astype(np.float64), 1.0), write, lambda items: cost[items])
 
     @property
-    def strength(self) -> Row:
+    def strength(self) -> Values:
         """By what shared users are multiplied where candidates are ranked."""
         return power(self.degrees, -POPULARITY_EXPONENT).astype(np.float32)
 
-    def each(self, items: Items, read: Callable[[Row], T]) -> list[T]:
+    def each(self, items: Items, read: Callable[[Values], T]) -> list[T]:
         """What is read off the row of each item, without its own entry; the row is written over by the next."""
         answers: dict[int, T] = {}
 
@@ -118,7 +116,7 @@ def count_pairs(rows: Rows, max_per_item: int | None = None) -> PairCount:
     return PairCount(int(np.dot(partners, stands_for)), work, float(np.dot(partners**2, stands_for)))
 
 
-def _selected(row: Row, strength: Row, most: int) -> tuple[Items, Vector]:
+def _selected(row: Values, strength: Values, most: int) -> tuple[Items, Vector]:
     """The candidates of an item, and the users they share with it."""
     partners = np.nonzero(row)[0]
     if len(partners) > most:
@@ -146,7 +144,7 @@ def _one_sided(
     return _smooth(item, refused, len(items)), _smooth(item, refused * rows.degrees[partner], len(items))
 
 
-def _threshold(row: Row, strength: Row, most: int) -> tuple[float, float]:
+def _threshold(row: Values, strength: Values, most: int) -> tuple[float, float]:
     """The strength of the weakest partner that is selected, and the share of the ties at that strength."""
     strengths = (row * strength)[row > 0]
     weak = len(strengths) - most

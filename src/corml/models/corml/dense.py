@@ -12,7 +12,7 @@ vectors, items without users) it is halved in the vector's order, so every cut m
 
 from collections.abc import Callable
 from functools import partial
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
@@ -22,7 +22,7 @@ from corml._runtime.parallel import blas
 from corml._runtime.progress import Progress, expected_steps
 from corml.linalg import admm
 from corml.linalg.products import dense_gram
-from corml.linalg.sparse import power, row_degrees, rows_of, scaled
+from corml.linalg.sparse import Array, Vector, power, row_degrees, rows_of, scaled
 from corml.models.corml import prune
 from corml.models.corml.problem import Weights, filter_block, singular_vectors
 from corml.models.fitted import Certificate, Settings
@@ -30,13 +30,12 @@ from corml.models.fitted import Certificate, Settings
 CHUNK = 1024  # columns of G' made at a time
 TILE = 1024
 
-Matrix = NDArray[Any]
 Items = NDArray[np.int64]
 Report = Callable[[int, int], None]
 
 
 def fit_dense(
-    X: csr_array, d: NDArray[np.float64], V: Matrix, *, settings: Settings, progress: Progress
+    X: csr_array, d: Vector, V: Array, *, settings: Settings, progress: Progress
 ) -> tuple[csr_array, list[Certificate]]:
     """H on all pairs inside each block of items, and a certificate for each block; `settings` are resolved ones."""
     blocks, n = partition(X, settings.partition_ratio), X.shape[1]
@@ -66,12 +65,12 @@ def fit_dense(
 class DenseProblem(NamedTuple):
     """M and B of problem H."""
 
-    M: Matrix
-    B: Matrix
+    M: Array
+    B: Array
 
 
 def dense_problem(
-    R: csr_array, d: NDArray[np.float64], V: Matrix, weights: Weights, *, clip: bool = True, dtype: DTypeLike
+    R: csr_array, d: Vector, V: Array, weights: Weights, *, clip: bool = True, dtype: DTypeLike
 ) -> DenseProblem:
     """Set up problem H for the items of R; keeps two dense n × n arrays.
 
@@ -90,7 +89,7 @@ def dense_problem(
     return DenseProblem(M=A, B=B)
 
 
-def _subtract_filter(B: Matrix, A: Matrix, d: NDArray[np.float64], V: Matrix, weights: Weights, *, clip: bool) -> None:
+def _subtract_filter(B: Array, A: Array, d: Vector, V: Array, weights: Weights, *, clip: bool) -> None:
     """B ← B − ε(1/λ − 1) A G', a band of columns at a time."""
     items = np.arange(len(d))
     left = power(d, weights.item_norm - weights.filter_norm)[:, None].astype(A.dtype)
@@ -131,7 +130,7 @@ def solve(
     return admm.solve(*problem, _project, rho=rho, max_steps=max_steps, tol=tol, progress=report)
 
 
-def _project(S: Matrix, Z: Matrix, rho: float) -> float:
+def _project(S: Array, Z: Array, rho: float) -> float:
     """Z ← max((S + Sᵀ)/2, 0), tile by tile; return how far Z moved."""
     moved = 0.0
     for a in range(0, len(S), TILE):

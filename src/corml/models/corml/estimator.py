@@ -32,7 +32,7 @@ from corml.data.long_histories import are_degrees, longest_history
 from corml.data.requested_ids import row_of
 from corml.errors import ModelFileError, UsageError
 from corml.linalg.closeness import Closeness
-from corml.linalg.sparse import column_degrees, is_symmetric
+from corml.linalg.sparse import Array, Values, Vector, column_degrees, is_symmetric
 from corml.models import fitted
 from corml.models.corml.cost import selects_filter
 from corml.models.corml.dial import NoveltyDial
@@ -293,7 +293,7 @@ class CoRML(Recommender):
         """Many histories: all of them for a band of items, so that each entry of G is made once."""
         return self._scoring.block_shape(X)
 
-    def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
+    def score_block(self, users: csr_array, columns: slice) -> Values:
         """Scores of histories for a range of items."""
         return self._scoring.block(users, columns)
 
@@ -311,7 +311,7 @@ class CoRML(Recommender):
         """How close items are in the learned metric, that of H."""
         return self._scoring.closeness
 
-    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, Vector]:
         """What each history item adds to a score: the H and the G part."""
         return dict(zip(("h", "g"), self._scoring.contributions(history, target), strict=True))
 
@@ -323,7 +323,7 @@ class CoRML(Recommender):
         """Distance of a user (a history, or a known user's id) to an item in the metric of H or of G."""
         return self._scoring.distance(self._known_history(history)[0], row_of(self.items_, item), part)
 
-    def metric_matrix(self, part: str = "h") -> NDArray[Any]:
+    def metric_matrix(self, part: str = "h") -> Array:
         """W, the positive semi-definite matrix of the metric, as a dense array (for small catalogues)."""
         return self._scoring.metric_matrix(part)
 
@@ -347,8 +347,8 @@ class Dial(NoveltyDial):
     """CoRML at several points of the popularity–novelty trade-off: one H for each item_norm.
 
     t enters the problem that H solves, so each operating point has its own H; filter, ids and histories are shared.
-    `of` holds the settings that all points share. `recommend(…, novelty=1)` uses the most novel point, 0 the most popular one;
-    `at(novelty)` is that point as a CoRML.
+    `of` holds the settings that all points share. `recommend(…, novelty=1)` uses the most novel point, 0 the most
+    popular one; `at(novelty)` is that point as a CoRML.
     """
 
     NAME: ClassVar[str] = "corml-dial"

@@ -2,16 +2,14 @@
 
 import warnings
 from collections.abc import Sequence
-from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime import memory
 from corml._runtime.progress import Progress
 from corml.errors import ConvergenceWarning, NumericalError
-from corml.linalg.sparse import column_degrees
+from corml.linalg.sparse import Array, Values, column_degrees
 from corml.models.corml.dense import fit_dense
 from corml.models.corml.plan import Plan
 from corml.models.corml.problem import shaped, singular_vectors
@@ -28,7 +26,7 @@ def fit_as_planned(
     progress: Progress,
     warm_start: WarmStart | None = None,
     workspace: Workspace | None = None,
-) -> tuple[NDArray[np.float32], csr_array, list[Certificate]]:
+) -> tuple[Values, csr_array, list[Certificate]]:
     """V, H and how H was solved; `settings` are the resolved ones.
 
     H is learned beside the flat filter of the first `learn_rank` directions; scores have the first `rank`, with their
@@ -53,9 +51,7 @@ def fit_as_planned(
     return V.astype(np.float32, copy=False), H, certificates
 
 
-def _vectors(
-    X: csr_array, settings: Settings, warm_start: WarmStart | None, workspace: Workspace | None
-) -> NDArray[Any]:
+def _vectors(X: csr_array, settings: Settings, warm_start: WarmStart | None, workspace: Workspace | None) -> Array:
     rank, norms = max(settings.rank, settings.learn_rank), (settings.graph_user_norm, settings.graph_item_norm)
     known = None if warm_start is None else warm_start.vectors(rank, norms)
     if workspace is not None:

@@ -7,13 +7,13 @@ and those of their items that are most like it.
 """
 
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.sparse import rows_of
+from corml.linalg.sparse import Array, Vector, rows_of
 
 SEED = 0
 USERS = 6000  # sampled, at most
@@ -22,9 +22,8 @@ LEAST_ITEMS = 3  # of a user
 SHARE = 0.2  # of the items of such a user are held out
 DRAWN, PIECE = 1 << 22, 1 << 16  # random numbers, and pairs, at a time
 
-Values = NDArray[np.float64]
-OrderOf = Callable[[NDArray[np.int64], NDArray[np.int64]], Values]  # from positions of pairs and their users
-Order = Values | OrderOf
+OrderOf = Callable[[NDArray[np.int64], NDArray[np.int64]], Vector]  # from positions of pairs and their users
+Order = Vector | OrderOf
 
 
 class HeldOut(NamedTuple):
@@ -55,7 +54,7 @@ def held_out(X: csr_array, picked: Picked) -> HeldOut:
     return HeldOut(train, picked.users, targets_of(X, picked), picked.together)
 
 
-def pick(indptr: NDArray[Any], order: Order, *, seed: int = SEED) -> Picked | None:
+def pick(indptr: Array, order: Order, *, seed: int = SEED) -> Picked | None:
     """Hold out a fifth of the items, at least one, of a sample of the users that have three; None if they are few.
 
     `order` has a number for each pair, or gives those of some positions: of the second half of the users, pairs with
@@ -93,7 +92,7 @@ def targets_of(X: csr_array, picked: Picked) -> csr_array:
     return targets
 
 
-def _random_at(rng: np.random.Generator, at: NDArray[np.int64], count: int) -> Values:
+def _random_at(rng: np.random.Generator, at: NDArray[np.int64], count: int) -> Vector:
     """Some, by sorted positions, of so many random numbers, which are not all there at a time."""
     found = np.empty(len(at))
     for start in range(0, count, DRAWN):
@@ -103,7 +102,7 @@ def _random_at(rng: np.random.Generator, at: NDArray[np.int64], count: int) -> V
     return found
 
 
-def related_first(X: csr_array, V: NDArray[Any]) -> OrderOf:
+def related_first(X: csr_array, V: Array) -> OrderOf:
     """For a pair how unlike its item is to one item of the user, chosen by chance; V has a row for each item.
 
     The first direction is popularity, the same for all, so it does not count.
@@ -114,7 +113,7 @@ def related_first(X: csr_array, V: NDArray[Any]) -> OrderOf:
     chosen = X.indptr[:-1] + (np.random.default_rng(SEED).random(X.shape[0]) * degrees).astype(np.int64)
     chosen = np.minimum(chosen, max(X.nnz - 1, 0))
 
-    def unlike(at: NDArray[np.int64], users: NDArray[np.int64]) -> Values:
+    def unlike(at: NDArray[np.int64], users: NDArray[np.int64]) -> Vector:
         values, seeds = np.empty(len(at)), X.indices[chosen[users]]
         for start in range(0, len(at), PIECE):
             part = slice(start, start + PIECE)

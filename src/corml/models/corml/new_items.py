@@ -9,19 +9,14 @@ yet, is the geometric mean of those of k. From that H and V have their rows and 
 and without negative entries, and all that scores, lists, explains and saves a CoRML does so for j as well.
 """
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.sparse import power, scaled
+from corml.linalg.sparse import Array, Vector, power, scaled
 from corml.models.new_items import as_own_neighbour, padded
 
-Vector = NDArray[np.float64]
 
-
-def degrees_with(degrees: NDArray[Any], link: csr_array) -> Vector:
+def degrees_with(degrees: Array, link: csr_array) -> Vector:
     """The degrees, of new items as the items they are like have them in the mean."""
     new = np.flatnonzero(np.diff(link.indptr))
     d = np.append(degrees, np.ones(link.shape[0] - len(degrees)))
@@ -41,9 +36,9 @@ def metric_with(H: csr_array, d: Vector, link: csr_array, t: float, lift: float)
     return both
 
 
-def vectors_with(V: NDArray[Any], d: Vector, link: csr_array, s: float, lift: float) -> NDArray[Any]:
+def vectors_with(V: Array, d: Vector, link: csr_array, s: float, lift: float) -> Array:
     """V with rows of the new items, times `lift`."""
     new = np.flatnonzero(np.diff(link.indptr))
-    wide: NDArray[Any] = padded(V, len(d), V.shape[1])
+    wide: Array = padded(V, len(d), V.shape[1])
     wide[new] = (link[new] @ (wide * power(d, s)[:, None])) * (lift * power(d[new], -s))[:, None]
     return wide

@@ -6,12 +6,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime import memory
 from corml.errors import SettingError
-from corml.linalg.sparse import Sides, row_degrees
+from corml.linalg.sparse import Array, Sides, row_degrees
 from corml.models import fitted
 from corml.models.corml.cost import (
     CANDIDATES,
@@ -156,7 +155,7 @@ def allowed_bytes(settings: Settings) -> int:
 
 
 def resolved_sizes(
-    shape: tuple[int, int], interactions: int, item_degrees: NDArray[np.integer[Any]], settings: Settings
+    shape: tuple[int, int], interactions: int, item_degrees: Array, settings: Settings
 ) -> dict[str, Any]:
     """Rank, ridge and filter as they are set, or as the data suggest them.
 

@@ -32,10 +32,9 @@ from dataclasses import dataclass, fields
 from typing import Any, Literal, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.sparse import normalised, power
+from corml.linalg.sparse import Array, Vector, normalised, power
 from corml.linalg.svd import right_singular_vectors
 
 
@@ -79,11 +78,11 @@ class Weights:
         """ε(1/λ − 1): the factor of A G' in B."""
         return self.scale * self.filter_factor
 
-    def of_users(self, degrees: NDArray[np.float64]) -> "UserWeights":
+    def of_users(self, degrees: Vector) -> "UserWeights":
         """Ω and Φ for users with these degrees."""
         return UserWeights.of(degrees, user_balance=self.user_balance, user_norm=self.user_norm)
 
-    def diagonal(self, d: NDArray[np.float64]) -> NDArray[np.float64]:
+    def diagonal(self, d: Vector) -> Vector:
         """l2·d + ridge: what M has on its diagonal beside εA."""
         return np.asarray(self.l2 * d + self.ridge)
 
@@ -92,17 +91,17 @@ class Weights:
 class UserWeights:
     """Ω and Φ as one number for each user."""
 
-    loss: NDArray[np.float64]
-    ranking: NDArray[np.float64]
+    loss: Vector
+    ranking: Vector
 
     @classmethod
-    def of(cls, d_u: NDArray[np.float64], *, user_balance: float, user_norm: float = 0.0) -> Self:
+    def of(cls, d_u: Vector, *, user_balance: float, user_norm: float = 0.0) -> Self:
         """Weights by the degrees of users."""
         loss = power(d_u / max(float(d_u.mean()), 1.0), -user_balance) if len(d_u) else d_u
         return cls(loss, power(d_u / d_u.max(initial=1.0), -user_norm))
 
     @property
-    def both(self) -> NDArray[np.float64]:
+    def both(self) -> Vector:
         """ΩΦ: the weight of each user in A."""
         return np.asarray(self.loss * self.ranking)
 
@@ -116,7 +115,7 @@ Norms = tuple[float, float]
 Filter = Literal["elementwise", "factored", "authors"]  # how G is clipped
 
 
-def singular_vectors(R: csr_array, rank: int, norms: Norms = (0.5, 0.5)) -> NDArray[Any]:
+def singular_vectors(R: csr_array, rank: int, norms: Norms = (0.5, 0.5)) -> Array:
     """V of the degree-normalised interactions; `norms` are the exponents a of users and b of items."""
     N = normalised(R, *norms)
     V, _ = right_singular_vectors(N, rank)
@@ -124,7 +123,7 @@ def singular_vectors(R: csr_array, rank: int, norms: Norms = (0.5, 0.5)) -> NDAr
     return V
 
 
-def shaped(V: NDArray[Any], R: csr_array, norms: Norms, power: float) -> NDArray[Any]:
+def shaped(V: Array, R: csr_array, norms: Norms, power: float) -> Array:
     """V diag(f)^½ for unit vectors V and f ∝ σ^power; the weights f have mean 1, as those of the flat filter."""
     if power == 0 or V.shape[1] == 0:
         return V
@@ -133,16 +132,14 @@ def shaped(V: NDArray[Any], R: csr_array, norms: Norms, power: float) -> NDArray
     return np.asarray(V * np.sqrt(weights / weights.mean()), dtype=V.dtype)
 
 
-def unshaped(V: NDArray[Any]) -> NDArray[Any]:
+def unshaped(V: Array) -> Array:
     """The unit vectors behind a V with a shape."""
     return np.asarray(V / np.maximum(np.linalg.norm(V, axis=0), np.finfo(np.float32).tiny), dtype=V.dtype)
 
 
-def filter_block(
-    V: NDArray[Any], rows: NDArray[np.integer[Any]], columns: NDArray[np.integer[Any]], *, clip: bool
-) -> NDArray[Any]:
+def filter_block(V: Array, rows: Array, columns: Array, *, clip: bool) -> Array:
     """G restricted to some rows and columns (sorted item numbers)."""
-    G: NDArray[Any] = V[rows] @ V[columns].T
+    G: Array = V[rows] @ V[columns].T
     _, row, column = np.intersect1d(rows, columns, assume_unique=True, return_indices=True)
     G[row, column] = 0
     return np.maximum(G, 0, out=G) if clip else G

@@ -5,20 +5,12 @@ size f costs f numbers per user and item. In the paper it is the threshold γ of
 """
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml.linalg.sparse import power
-
-AUTHORS_CUT, AUTHORS_START, AUTHORS_GROWTH, AUTHORS_SIZE = 5e-4, 1e-4, 1.25, 64
+from corml.linalg.sparse import Vector, power
 
 
-def storage(H: csr_array) -> int:
-    """Numbers needed to store a symmetric H: twice its upper triangle and one per row."""
-    return int(H.nnz) + int(H.shape[0]) + 1  # both triangles are kept: H.nnz is twice the upper one
-
-
-def to_budget(H: csr_array, size: int, users: int, degrees: NDArray[np.float64] | None = None) -> csr_array:
+def to_budget(H: csr_array, size: int, users: int, degrees: Vector | None = None) -> csr_array:
     """Keep the pairs of H that matter most such that it is stored in at most size·(users + items) numbers.
 
     A weight counts in the scores of every user of one of its items, so the same weight matters more between popular
@@ -37,24 +29,10 @@ def to_budget(H: csr_array, size: int, users: int, degrees: NDArray[np.float64] 
     return _only(H, kept)
 
 
-def _popularity(H: csr_array, of: NDArray[np.float64]) -> NDArray[np.float64]:
+def _popularity(H: csr_array, of: Vector) -> Vector:
     """Product over both items of each entry: the same both ways, to the last bit."""
-    both: NDArray[np.float64] = np.repeat(of, np.diff(H.indptr)) * of[H.indices]
+    both: Vector = np.repeat(of, np.diff(H.indptr)) * of[H.indices]
     return both
-
-
-def authors_rule(H: csr_array, users: int, *, prune: bool = True) -> csr_array:
-    """Drop what the authors' program drops: always below 5e-4, then by a threshold that grows until H fits.
-
-    Its user and item counts include one padding row each.
-    """
-    H = _only(H, H.data >= AUTHORS_CUT)
-    room = AUTHORS_SIZE * (users + 1 + H.shape[0] + 1)
-    threshold = AUTHORS_START
-    while prune and H.nnz + H.shape[0] + 2 >= room:
-        H = _only(H, H.data >= threshold)
-        threshold *= AUTHORS_GROWTH
-    return H
 
 
 def _only(H: csr_array, kept: np.ndarray) -> csr_array:

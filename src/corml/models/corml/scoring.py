@@ -10,7 +10,7 @@ Among items a user has not seen, the order of d is exactly the order of the H pa
 the paper, from eq. (17)). G has the same metric at s in place of t. The two together are one metric only if t = s, so
 one asks for a part.
 
-Items are points q_i of the same space, all of the same length √ω, so the order of their distances is that of H:
+Array are points q_i of the same space, all of the same length √ω, so the order of their distances is that of H:
 
     d(i, j)² = (q_i − q_j)ᵀ W (q_i − q_j) = 2ω − 2 (d_i d_j)^t H_ij
 
@@ -23,7 +23,6 @@ from functools import cached_property
 from typing import Any, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array, diags_array
 
 from corml._runtime import memory
@@ -33,11 +32,9 @@ from corml.errors import UsageError, ascii_line
 from corml.linalg.bounded import Bounded
 from corml.linalg.closeness import Closeness
 from corml.linalg.products import add_dense_product, add_sparse_product
-from corml.linalg.sparse import power, rows_of, scaled
+from corml.linalg.sparse import Array, Values, Vector, power, rows_of, scaled
 from corml.models.corml.problem import Weights, filter_block
 from corml.recommend.topn import BLOCK_BYTES, Lists, band_of, block_of
-
-Vector = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -53,11 +50,11 @@ class Metric:
         """diag(W) = ω d^{-2t}."""
         return self.omega * power(self.degrees, -2 * self.exponent)
 
-    def point(self, history: NDArray[np.integer[Any]]) -> Vector:
+    def point(self, history: Array) -> Vector:
         """Where a user with this history stands, p, for its items."""
         return power(self.degrees[history], -self.exponent)
 
-    def between(self, history: NDArray[np.integer[Any]], target: int, inside: Vector, row: Vector) -> float:
+    def between(self, history: Array, target: int, inside: Vector, row: Vector) -> float:
         """Distance from a user with this history to an item.
 
         `inside` is the hollow matrix among the history items times p, and `row` its row from the history to the target.
@@ -69,7 +66,7 @@ class Metric:
         return float(np.sqrt(max(squared, 0.0)))  # rounding may leave −1e-17
 
 
-def gershgorin(row_sums: NDArray[Any], degrees: Vector, exponent: float) -> float:
+def gershgorin(row_sums: Array, degrees: Vector, exponent: float) -> float:
     """ω: the smallest weight of the diagonal for which Gershgorin's circles promise W ⪰ 0."""
     return float(np.max(power(degrees, 2 * exponent) * row_sums, initial=0.0))
 
@@ -83,8 +80,6 @@ ITEMS_PER_PLACE = 200  # of a list: with fewer, bounds save no work
 TRIED, SPARED = 8, 25  # of many histories some are tried: bounds pay if they leave one item in 25 or fewer to score
 BAND, BAND_BYTES = 1024, 1 << 27  # rows of G made at a time where they are needed, and bytes of them
 
-Items = NDArray[np.integer[Any]]
-
 
 @dataclass(frozen=True)
 class Scoring:
@@ -95,21 +90,21 @@ class Scoring:
     """
 
     H: csr_array
-    V: NDArray[Any]
-    d: NDArray[np.float64]
+    V: Array
+    d: Vector
     weights: Weights
     filter: str
     H_scaled: csr_array
-    left: NDArray[np.float32]
-    right: NDArray[np.float32]
-    own: NDArray[np.float32]
+    left: Values
+    right: Values
+    own: Values
 
     @classmethod
     def of(
         cls,
         H: csr_array,
-        V: NDArray[Any],
-        d: NDArray[np.float64],
+        V: Array,
+        d: Vector,
         weights: Weights,
         filter: str,
         *,
@@ -150,7 +145,7 @@ class Scoring:
         items = max(1, min(X.nnz, columns))  # the band of G has a row for each item of a history
         return height, min(width, max(64, BLOCK_BYTES // 4 // items))
 
-    def block(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
+    def block(self, X: csr_array, columns: slice) -> Values:
         """Scores of histories X for a range of items."""
         out = self._filtered(X, columns)
         whole = columns == slice(0, X.shape[1])
@@ -165,7 +160,7 @@ class Scoring:
         columns, scores, _ = self._bounded.top_k(X, k, seen, allowed)
         return columns, scores
 
-    def top_k_of_one(self, history: Items, k: int, seen: Items, allowed: Items | None) -> Lists | None:
+    def top_k_of_one(self, history: Array, k: int, seen: Array, allowed: Array | None) -> Lists | None:
         """The list of one history by bounds, whatever that saves: here matrices would take most of the time."""
         if self.clips_entries or self.filter == "authors":
             return None
@@ -190,20 +185,20 @@ class Scoring:
     def _by_column(self) -> Any:
         return self.H_scaled.tocsc()
 
-    def _filtered(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
+    def _filtered(self, X: csr_array, columns: slice) -> Values:
         """The part of G in the scores."""
         if not self.filters:
             return np.zeros((X.shape[0], columns.stop - columns.start), dtype=np.float32)
         with blas(size=min(X.shape)):
             if self.clips_entries:
                 return self._clipped_by_entry(X, columns)
-            scores: NDArray[np.float32] = (X @ self.left) @ self.right[columns].T
+            scores: Values = (X @ self.left) @ self.right[columns].T
         here = (X.indices >= columns.start) & (X.indices < columns.stop)
         own = X.indices[here]
         scores[rows_of(X)[here], own - columns.start] -= self.own[own] * X.data[here]
         return np.maximum(scores, 0, out=scores) if self.filter == "authors" else scores
 
-    def _clipped_by_entry(self, X: csr_array, columns: slice) -> NDArray[np.float32]:
+    def _clipped_by_entry(self, X: csr_array, columns: slice) -> Values:
         seen, compact = np.unique(X.indices, return_inverse=True)
         band = self.left[seen] @ self.right[columns].T
         targets = np.arange(columns.start, columns.stop)
@@ -216,7 +211,7 @@ class Scoring:
 
     # --- why, and how far --------------------------------------------------------------------------------------------
 
-    def contributions(self, history: Items, target: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def contributions(self, history: Array, target: int) -> tuple[Vector, Vector]:
         """What each history item adds to the target's score: the H part and the G part."""
         h = self.H_scaled[history][:, [target]].toarray()[:, 0].astype(np.float64)
         g = np.zeros(len(history))
@@ -229,7 +224,7 @@ class Scoring:
                 g = np.zeros_like(g)
         return h, g
 
-    def distance(self, history: Items, target: int, part: str) -> float:
+    def distance(self, history: Array, target: int, part: str) -> float:
         """Distance of a history to an item in the metric of one part."""
         metric = self._metric(part)
         p, one = metric.point(history), np.array([target])
@@ -249,7 +244,7 @@ class Scoring:
         diagonal = metric.diagonal if metric.omega > 0 else np.ones(len(self.d))  # without H only shared items count
         return csr_array(scaled(self.H, rows=side, columns=side) + diags_array(diagonal * side**2))
 
-    def metric_matrix(self, part: str) -> NDArray[np.float64]:
+    def metric_matrix(self, part: str) -> Vector:
         """W as a dense array."""
         n = len(self.d)
         memory.require(
@@ -273,20 +268,20 @@ class Scoring:
         return Metric(self.d, exponent, gershgorin(sums, self.d, exponent))
 
     @cached_property
-    def _filter_row_sums(self) -> NDArray[np.float64]:
+    def _filter_row_sums(self) -> Vector:
         items = np.arange(len(self.d))
         sums = [np.abs(self._filter(band, items)).sum(axis=1) for band in self._bands(items, len(items))]
         return np.concatenate([np.zeros(0), *sums])
 
-    def _bands(self, items: Items, width: int) -> Iterator[Items]:
+    def _bands(self, items: Array, width: int) -> Iterator[Array]:
         """Some rows of G of this width at a time: all of them may not fit in memory."""
         height = max(1, min(BAND, BAND_BYTES // (8 * max(width, 1))))
         return (items[a : a + height] for a in range(0, len(items), height))
 
-    def _filter(self, rows: Items, columns: Items) -> NDArray[np.float64]:
+    def _filter(self, rows: Array, columns: Array) -> Vector:
         return filter_block(self.V.astype(np.float64), rows, columns, clip=self.clips_entries)
 
-    def _hollow(self, items: Items, part: str) -> NDArray[np.float64]:
+    def _hollow(self, items: Array, part: str) -> Vector:
         """H or G among some items (an item may stand twice: its entry with itself is zero)."""
         distinct, position = np.unique(items, return_inverse=True)
         if part == "g":

@@ -23,7 +23,17 @@ from scipy.sparse import csr_array
 from corml._runtime.parallel import blas
 from corml._runtime.progress import Progress, silent
 from corml.linalg.products import add_sparse_product
-from corml.linalg.sparse import column_degrees, normalised, power, rows_of, scaled, values_unless_ones
+from corml.linalg.sparse import (
+    Array,
+    Values,
+    Vector,
+    column_degrees,
+    normalised,
+    power,
+    rows_of,
+    scaled,
+    values_unless_ones,
+)
 from corml.linalg.svd import is_small, right_singular_vectors, rough_right_vectors
 from corml.linalg.topk import TopK
 from corml.models.corml.cost import CANDIDATES
@@ -40,15 +50,12 @@ POWERS, WEIGHTS, SHARES = (0.0, 1.0, 2.0, 4.0), (1.0, 0.25, 0.35, 0.5, 0.7), (1,
 ERRORS = 2.5  # standard errors that are taken off a gain: about what the luckiest of so many trials gains by chance
 STAGE = "filter selection"
 
-Matrix = NDArray[np.float32]
-Vector = NDArray[np.float64]
-
 
 class Learned(NamedTuple):
     """What was learned from the data without the held-out pairs: degrees of items, V with singular values, and H."""
 
     d: Vector
-    V: Matrix
+    V: Values
     sigma: Vector
     H: csr_array
 
@@ -87,7 +94,7 @@ def select_filter(
 def select_filter_on(
     X: csr_array,
     times: Vector | None,
-    directions: Callable[[], Matrix],
+    directions: Callable[[], Values],
     learn: Callable[[Picked, Settings], tuple[HeldOut, Learned]],
     *,
     given: Settings,
@@ -117,7 +124,7 @@ def select_filter_on(
     return {**combinations[best]._asdict(), "learn_rank": resolved.learn_rank}, facts, learned.H
 
 
-def _vectors(R: csr_array, rank: int, norms: tuple[float, float]) -> tuple[Matrix, Vector]:
+def _vectors(R: csr_array, rank: int, norms: tuple[float, float]) -> tuple[Values, Vector]:
     """V and its singular values; where there are many, to a low precision."""
     N, rank = normalised(R, *norms), min(rank, *R.shape)
     V, sigma = right_singular_vectors(N, rank) if is_small(N, rank) else rough_right_vectors(N, rank)
@@ -125,7 +132,7 @@ def _vectors(R: csr_array, rank: int, norms: tuple[float, float]) -> tuple[Matri
     return V.astype(np.float32, copy=False), sigma
 
 
-def _learn(R: csr_array, V: Matrix, settings: Settings, plan: Plan) -> csr_array:
+def _learn(R: csr_array, V: Values, settings: Settings, plan: Plan) -> csr_array:
     """H beside the filter with these directions, on the candidates, to a low precision."""
     order = Reordered.of(R, V)
     work = InMemory.of(order.X, order.permute(V), settings, order.items)
@@ -205,7 +212,7 @@ class _Trials:
         return values / ideal[:, None]
 
 
-def _best(flat: Matrix, h: Matrix, weight: float, seen: csr_array) -> NDArray[np.int64]:
+def _best(flat: Values, h: Values, weight: float, seen: csr_array) -> NDArray[np.int64]:
     """The best items that a user does not have, with this weight of the flat filter."""
     best = TopK(h.shape[0], min(PILOT, h.shape[1]), seen)
     best.add(h + np.float32(weight) * flat, 0)
@@ -219,7 +226,7 @@ def _shape(sigma: Vector, rank: int, filter_power: float) -> Vector:
     return np.asarray(weights / weights[:rank].mean())
 
 
-def _gains(scores: Matrix, hits: tuple[NDArray[Any], ...]) -> Vector:
+def _gains(scores: Values, hits: tuple[Array, ...]) -> Vector:
     """What each hit adds to the DCG@20 of its user; only hits need a rank, so nothing is sorted."""
     row, column = hits
     rank = (scores[row] > scores[row, column][:, None]).sum(axis=1)

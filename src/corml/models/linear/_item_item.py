@@ -11,6 +11,7 @@ from scipy.sparse import csc_array, csr_array, hstack, issparse
 from corml._runtime.parallel import each
 from corml.errors import ModelFileError
 from corml.linalg.products import add_dense_product, add_sparse_product
+from corml.linalg.sparse import Values, Vector
 from corml.models.fitted import Outcome, Plan, learned
 from corml.models.new_items import as_own_neighbour, padded
 from corml.models.recommender import FitCall, Recommender
@@ -68,7 +69,7 @@ class ItemItem(Recommender):
         """Bands of whole rows: each item of a history adds one row of W."""
         return band_of(*X.shape)
 
-    def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
+    def score_block(self, users: csr_array, columns: slice) -> Values:
         """Scores of histories for a range of items."""
         out = np.zeros((users.shape[0], columns.stop - columns.start), dtype=np.float32)
         whole = out.shape[1] == self.weights_.shape[1]
@@ -76,7 +77,7 @@ class ItemItem(Recommender):
         (add_sparse_product if issparse(W) else add_dense_product)(users, W, out)
         return out
 
-    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, Vector]:
         """The weight of each history item for the target."""
         W = self.weights_
         column = W[:, [target]].toarray()[:, 0] if issparse(W) else W[:, target]
@@ -98,7 +99,7 @@ def chance(X: csr_array) -> float:
     return float((d @ d) / max(d.sum(), 1.0) / np.sqrt(max(X.shape[0], 1)))
 
 
-def largest_of_columns(W: NDArray[np.float32], count: int) -> csr_array:
+def largest_of_columns(W: Values, count: int) -> csr_array:
     """The `count` entries of each column that are largest in size, as a sparse matrix; W is only read."""
     height, width = W.shape
     kept = min(count, height)

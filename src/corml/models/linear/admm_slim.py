@@ -5,7 +5,6 @@ from dataclasses import dataclass
 from typing import Any, ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime import memory
@@ -25,7 +24,7 @@ from corml.data.long_histories import longest_history
 from corml.errors import ConvergenceWarning
 from corml.linalg import admm
 from corml.linalg.products import dense_gram
-from corml.linalg.sparse import column_degrees, power, scaled
+from corml.linalg.sparse import Array, Vector, column_degrees, power, scaled
 from corml.models.fitted import Certificate, Outcome, Plan
 from corml.models.linear._item_item import ItemItem, RidgePlan, ridge
 from corml.models.linear.slim import TIMES_CHANCE
@@ -103,7 +102,7 @@ class ADMMSLIM(ItemItem):
         W = _sparse_if_smaller(solution.H, d, self.item_norm)
         return Outcome(arrays={"weights": W}, plan=plan, certificates=(Certificate.of_admm(solution),))
 
-    def _nearest(self, S: NDArray[Any], Z: NDArray[Any], rho: float) -> float:
+    def _nearest(self, S: Array, Z: Array, rho: float) -> float:
         """Z ← S with every entry drawn to zero by l1/ρ, negative ones all the way if they may not be."""
         threshold, moved = S.dtype.type(self.l1 / rho), 0.0
         for start in range(0, len(S), ROWS):
@@ -125,7 +124,7 @@ class ADMMSLIM(ItemItem):
             )
 
 
-def _sparse_if_smaller(B: NDArray[Any], d: NDArray[np.float64], item_norm: float) -> Any:
+def _sparse_if_smaller(B: Array, d: Vector, item_norm: float) -> Any:
     """D^{-t} B D^t, as a sparse matrix where that takes less room."""
     if item_norm:
         B *= power(d, -item_norm).astype(np.float32)[:, None]

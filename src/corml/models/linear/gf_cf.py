@@ -17,7 +17,7 @@ from corml.data.strength import capped, of_mean_square_one, with_values
 from corml.errors import ModelFileError, UsageError
 from corml.linalg import svd
 from corml.linalg.products import add_sparse_product, largest_gram, over_pairs
-from corml.linalg.sparse import column_degrees, narrow, normalised
+from corml.linalg.sparse import Values, Vector, column_degrees, narrow, normalised
 from corml.linalg.svd import right_singular_vectors
 from corml.models.fitted import Outcome, Plan, learned
 from corml.models.recommender import FitCall, Recommender
@@ -128,18 +128,18 @@ class GFCF(Recommender):
         """V and the data prepared for scoring with the settings of the fit; made once."""
         return self._derive(lambda: _Filters.of(self))
 
-    def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
+    def score_block(self, users: csr_array, columns: slice) -> Values:
         """Scores of histories for a range of items."""
         filters = self.filters
         with blas(size=min(users.shape)):
-            out: NDArray[np.float32] = (users @ filters.left) @ filters.right[:, columns]
+            out: Values = (users @ filters.left) @ filters.right[:, columns]
         if filters.first is not None:
             users = csr_array(users @ filters.first)
         whole = out.shape[1] == filters.last.shape[1]
         add_sparse_product(users, filters.last if whole else filters.last[:, columns], out)
         return out
 
-    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
+    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, Vector]:
         """What each history item adds to a score: the linear and the low-pass part."""
         filters = self.filters
         column = filters.last[:, [target]]  # alone: rows of all pairs of a long history would be its square
@@ -152,8 +152,8 @@ class GFCF(Recommender):
 class _Filters:
     """Scores are X left right + X first last; without `first` (through users) it is X last (pairs)."""
 
-    left: NDArray[np.float32]
-    right: NDArray[np.float32]
+    left: Values
+    right: Values
     first: csr_array | None
     last: csr_array
 

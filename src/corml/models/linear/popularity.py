@@ -4,11 +4,11 @@ from dataclasses import dataclass
 from typing import ClassVar
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime.settings import described
 from corml.errors import ModelFileError
+from corml.linalg.sparse import Values
 from corml.models.fitted import Outcome, learned
 from corml.models.recommender import FitCall, Recommender
 
@@ -32,7 +32,7 @@ class Popularity(Recommender):
         if not np.array_equal(self.degrees_, self.counts_.astype(np.float32)):
             raise ModelFileError("its degrees are not those of its data")
 
-    def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
+    def score_block(self, users: csr_array, columns: slice) -> Values:
         """The same row for every history."""
         row = self.degrees_[columns]
         return np.broadcast_to(row, (users.shape[0], len(row)))

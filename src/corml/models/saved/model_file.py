@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import os
 import platform
+import sys
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -30,9 +31,9 @@ from corml.data.saved.pairs import (
 )
 from corml.data.titles import Titles, texts_of
 from corml.errors import DataError, ModelFileError, ResourceError, ascii_line, quoted
+from corml.linalg.sparse import Array
 from corml.models.fitted import Certificate, Fitted, LearnedArray, Plan, Settings, Training
 from corml.models.new_items import check_link
-from corml.models.saved.recorded import check_recorded
 from corml.persistence import atomic
 from corml.persistence.container import Arrays, Contents, decode_sparse, encode_sparse, pieces
 from corml.persistence.facts import from_plain, to_plain
@@ -46,6 +47,23 @@ TIMES = ("seconds", "cpu_seconds")  # of a fit: equal fits have equal files
 STILL_HERE = " The model is still in memory and can be saved in another place."
 MAX_USERS = 2**31 - 1  # of a file without histories, where only a number says how many there were
 COUNTS = LearnedArray(np.ndarray, ("items",), optional=False)
+FORMS: dict[str, type] = {  # of facts that commands rely on, where a file has them; the outer ones first
+    "data.fingerprint": str,
+    "data.source": dict,
+    "data.source.options": dict,
+    "evaluation.metrics": dict,
+    "evaluation.intervals": dict,
+    "evaluation.procedure": dict,
+    "evaluation.refit": dict,
+    "evaluation.split": str,
+    "evaluation.part": str,
+    "notes.certificates": list,
+    "now": dict,
+    "now.updates": list,
+}
+
+MISSING = object()
+NAMES: dict[type, str] = {dict: "mapping", str: "text", list: "list"}
 
 T = TypeVar("T")
 
@@ -61,12 +79,12 @@ def save_model(
     A model that could not be read back is refused before the file that is there is touched. Arrays are written from
     where they are: beside the model it takes a few MiB, and four to eight bytes for each pair that has a time.
     """
-    _writable(path)
     model._check_fitted()
     try:
+        atomic.target(path)
         atomic.replace(path, *_parts(model, history=history, evaluation=evaluation))
     except DataError as fault:
-        raise DataError(f"{fault}{STILL_HERE}") from fault
+        raise DataError(f"{fault}{STILL_HERE}") from None
     except MemoryError:
         name = ascii_line(path, 200)
         raise ResourceError(f"There is not enough memory to write {name}, which is as it was.{STILL_HERE}") from None
@@ -83,20 +101,13 @@ def _parts(model: "Recommender", *, history: bool, evaluation: Mapping[str, Any]
         "settings": dict(state.settings),
         "shape": list(state.train.shape),
         "data": {"fingerprint": state.fingerprint, "source": dict(state.source)},
-        **_updates(state, history=history),
+        **({} if state.added is None or not history else {"now": facts_of_added(state.added, state.items)}),
         "notes": _notes(state),
         "evaluation": dict(evaluation),
         "made_with": environment(),
         **facts_of(state.attributes),
     }
     return pieces(_arrays(model, state, history=history), facts)
-
-
-def _writable(path: str | os.PathLike[str]) -> None:
-    try:
-        atomic.target(path)
-    except DataError as fault:
-        raise DataError(f"{fault}{STILL_HERE}") from None
 
 
 def fingerprint(model: "Recommender") -> str:
@@ -110,14 +121,7 @@ def fingerprint(model: "Recommender") -> str:
     return digest.hexdigest()
 
 
-def _updates(state: Fitted, *, history: bool) -> dict[str, Any]:
-    """What was added after the fit, update by update, and the hash of all that is known now."""
-    if state.added is None or not history:
-        return {}
-    return {"now": facts_of_added(state.added, state.items)}
-
-
-def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, NDArray[Any]]:
+def _arrays(model: "Recommender", state: Fitted, *, history: bool) -> dict[str, Array]:
     arrays = encode_ids("items", state.items) | {"counts": state.counts}
     if history:
         arrays |= encode_ids("users", state.users) | encode_known("train", state.rows, state.seen, state.negative)
@@ -201,17 +205,47 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
         items=items,
         counts=counts,
         fingerprint=str(data.get("fingerprint", "")),
-        source=_mapping(data.get("source", {}), "source"),
+        source=data.get("source", {}),
         settings=Settings(values_of(model)),
         arrays=learned,
         plan=_plan(model, notes.get("plan")),
-        certificates=_certificates(notes.get("certificates", [])),
+        certificates=tuple(from_plain(Certificate, one) for one in notes.get("certificates", [])),
         training=_optional(Training, notes.get("training")),
         evaluation=meta["evaluation"],
         added=added,
         **about,
         **histories,
     )
+
+
+def check_recorded(meta: Mapping[str, Any]) -> None:
+    """Refuse facts of another form than a save writes; missing ones are allowed."""
+    for path, form in FORMS.items():
+        fact = _fact(meta, path)
+        if fact is not MISSING and not isinstance(fact, form):
+            raise ModelFileError(f"its {path} is not a {NAMES[form]}")
+    evaluation = meta["evaluation"]
+    for name, value in evaluation.get("metrics", {}).items():
+        if not _is_number(value):
+            raise ModelFileError(f"its figure {name[:40]!a} is not a number")
+    for name, ends in evaluation.get("intervals", {}).items():
+        if not (isinstance(ends, list) and len(ends) == 2 and all(map(_is_number, ends))):
+            raise ModelFileError(f"its interval of {name[:40]!a} is not made of two numbers")
+    for update in meta.get("now", {}).get("updates", []):
+        counts = [update.get(name, 0) for name in ("interactions", "new_users")] if isinstance(update, dict) else [None]
+        if any(type(count) is not int for count in counts):
+            raise ModelFileError("its record of an update has no counts")
+
+
+def _fact(meta: Mapping[str, Any], path: str) -> Any:
+    fact: Any = meta
+    for name in path.split("."):
+        fact = fact.get(name, MISSING) if isinstance(fact, Mapping) else MISSING
+    return fact
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and abs(value) <= sys.float_info.max  # no NaN
 
 
 def _optional(kind: type[T], plain: object) -> T | None:
@@ -225,18 +259,6 @@ def _plan(model: "Recommender", plain: object) -> Plan | None:
         if isinstance(value, float) and abs(value) > LARGEST and name != "weight_cap":  # which is only told
             raise ModelFileError(f"its plan has a {name} of {value:g}, with which no score is sure to be finite")
     return plan
-
-
-def _certificates(plain: object) -> tuple[Certificate, ...]:
-    if not isinstance(plain, list):
-        raise ModelFileError("its certificates are not a list")
-    return tuple(from_plain(Certificate, one) for one in plain)
-
-
-def _mapping(value: object, name: str) -> Mapping[str, Any]:
-    if not isinstance(value, Mapping):
-        raise ModelFileError(f"its {name} is not a mapping")
-    return value
 
 
 def _shape(shape: list[Any]) -> tuple[int, int]:
@@ -288,7 +310,7 @@ def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[i
     return array
 
 
-def _check_size(numbers: NDArray[Any], name: str) -> None:
+def _check_size(numbers: Array, name: str) -> None:
     """Refuse numbers so large that a score made of them may not be finite."""
     if not is_moderate(numbers):
         raise ModelFileError(
@@ -296,14 +318,14 @@ def _check_size(numbers: NDArray[Any], name: str) -> None:
         )
 
 
-def _check_counts(counts: NDArray[Any], train: csr_array, n_users: int, *, history: bool) -> None:
+def _check_counts(counts: Array, train: csr_array, n_users: int, *, history: bool) -> None:
     if counts.min() < 0 or counts.max() > n_users:
         raise ModelFileError("its counts are not numbers of users")
     if history and not np.array_equal(counts, _counted(train.indices, len(counts))):
         raise ModelFileError("its counts are not those of its histories")
 
 
-def _counted(columns: NDArray[Any], count: int) -> NDArray[np.int64]:
+def _counted(columns: Array, count: int) -> NDArray[np.int64]:
     """How often each column occurs, some at a time: `bincount` makes a copy of what it counts."""
     found = np.zeros(count, dtype=np.int64)
     for at in range(0, len(columns), SLICE):

@@ -13,11 +13,11 @@ from scipy.sparse import csr_array
 from corml._runtime.compiled import njit
 from corml._runtime.parallel import over_rows
 from corml.linalg.pairs import Support
-from corml.linalg.sparse import power
+from corml.linalg.sparse import Values, power
 from corml.models.corml.problem import UserWeights, Weights
 from corml.models.corml.sparse.pairs import COLUMNS, POPULARITY_EXPONENT, Candidates, Factors, both_ways
 from corml.models.corml.sparse.pricing import Constants, Limits, Numbers, Priced, PricedFactors, Violations, selected
-from corml.models.corml.sparse.solver import PairProblem, Point, Values
+from corml.models.corml.sparse.solver import PairProblem, Point
 from corml.outofcore.fit import files as cuts
 from corml.outofcore.fit.files import Files
 from corml.outofcore.fit.spectral import NormalProduct

@@ -12,7 +12,7 @@ The costly steps of a sparse fit: what column generation needs of the data.
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, Protocol, Self
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,7 +24,7 @@ from corml._runtime.progress import Progress
 from corml.linalg.normal import DenseRows, Normal, ThroughGram, dense_rows_pay
 from corml.linalg.pairs import Support
 from corml.linalg.products import dense_gram
-from corml.linalg.sparse import Sides, column_degrees, power, row_degrees, scaled
+from corml.linalg.sparse import Array, Sides, Values, Vector, column_degrees, power, row_degrees, scaled
 from corml.models.corml import prune
 from corml.models.corml.plan import PAIR_TOL, Plan
 from corml.models.corml.problem import UserWeights, Weights
@@ -40,13 +40,11 @@ from corml.models.corml.sparse.pricing import (
     Violations,
     selected,
 )
-from corml.models.corml.sparse.solver import Checkpoint, PairProblem, Product, Solution, Values
+from corml.models.corml.sparse.solver import Checkpoint, PairProblem, Product, Solution
 from corml.models.fitted import Certificate, Settings
 
 if TYPE_CHECKING:
     from corml.models.corml.sparse.reuse import Workspace
-
-Vector = NDArray[np.float64]
 
 
 class PairWork(Protocol):
@@ -88,13 +86,13 @@ class InMemory:
     """Interactions and singular vectors as arrays; `numbers` are the original ones of items that were reordered."""
 
     X: csr_array
-    V: NDArray[Any]
+    V: Array
     weights: Weights
     clip: bool = False
     numbers: NDArray[np.int64] | None = None
 
     @classmethod
-    def of(cls, X: csr_array, V: NDArray[Any], settings: Settings, numbers: NDArray[np.int64] | None = None) -> Self:
+    def of(cls, X: csr_array, V: Array, settings: Settings, numbers: NDArray[np.int64] | None = None) -> Self:
         """With resolved settings."""
         return cls(X, V, Weights.of(settings), settings.filter != "factored", numbers)
 
@@ -254,7 +252,7 @@ class ColumnGeneration:
         """The cross term on some pairs; none where the filter does not count."""
         return self.work.cross_term(pairs) if self.work.weights.filter_factor else None
 
-    def _price(self, solution: Solution, curvature: NDArray[np.float64]) -> Violations:
+    def _price(self, solution: Solution, curvature: Vector) -> Violations:
         """Price every excluded pair, and select those to add next."""
         memory.release()
         self.progress("pricing", 0, 1)

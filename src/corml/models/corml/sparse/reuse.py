@@ -19,7 +19,7 @@ from corml._runtime.settings import values_of
 from corml.data.interactions import Interactions
 from corml.data.strength import of_mean_square_one
 from corml.errors import UsageError
-from corml.linalg.sparse import column_degrees, power
+from corml.linalg.sparse import Array, Values, column_degrees, power
 from corml.models.corml.problem import Norms, singular_vectors, unshaped
 from corml.models.corml.sparse.column_generation import InMemory
 from corml.models.corml.sparse.pairs import Candidates
@@ -43,7 +43,7 @@ class Reordered:
     items: Order
 
     @classmethod
-    def of(cls, X: csr_array, V: NDArray[Any]) -> Self:
+    def of(cls, X: csr_array, V: Array) -> Self:
         """Order both by their two largest coordinates in V; the first direction is popularity, the same for all.
 
         Few data stay as they are: they fit in the cache in any order.
@@ -62,11 +62,11 @@ class Reordered:
         """Whether data stay as they are."""
         return int(X.nnz) <= FEW
 
-    def permute(self, values: NDArray[Any]) -> NDArray[Any]:
+    def permute(self, values: Array) -> Array:
         """One value, or row, for each item, in the new order."""
         return np.asarray(values[self.items])
 
-    def unpermute(self, values: NDArray[Any]) -> NDArray[Any]:
+    def unpermute(self, values: Array) -> Array:
         """One value, or row, for each item, in the order they had."""
         return np.asarray(values[np.argsort(self.items)])
 
@@ -87,7 +87,7 @@ def _reindexed(H: csr_array, order: Order) -> csr_array:
     return permuted
 
 
-def _by_direction(rows: Callable[[slice], NDArray[Any]], count: int) -> Order:
+def _by_direction(rows: Callable[[slice], Array], count: int) -> Order:
     """An order in which rows with the same two largest coordinates stand together; `rows` gives a range of them."""
     first, second = np.zeros(count, dtype=np.int32), np.zeros(count, dtype=np.int32)
     for start in range(0, count, ROWS):
@@ -112,7 +112,7 @@ class WarmStart:
     """An earlier H on the items of the new data, and V where the data are the same."""
 
     H: csr_array
-    V: NDArray[Any] | None
+    V: Array | None
     norms: Norms
 
     @classmethod
@@ -128,7 +128,7 @@ class WarmStart:
         V = state.arrays["V"] if same else None
         return cls(H, V if V is None or not state.resolved.filter_power else unshaped(V), norms)
 
-    def vectors(self, rank: int, norms: Norms) -> NDArray[Any] | None:
+    def vectors(self, rank: int, norms: Norms) -> Array | None:
         """V of a rank, if there are that many (they are nested: the first are the largest)."""
         if self.V is None or self.norms != norms or self.V.shape[1] < rank:
             return None
@@ -137,7 +137,7 @@ class WarmStart:
 
 class _V(NamedTuple):
     rank: int  # that was asked for: there may be fewer directions
-    array: NDArray[Any]
+    array: Array
     version: int
 
 
@@ -180,7 +180,7 @@ class Workspace:
         if len(part) != self._pairs:
             self._begin(part)
 
-    def vectors(self, rank: int, norms: Norms, offered: NDArray[Any] | None = None) -> NDArray[Any]:
+    def vectors(self, rank: int, norms: Norms, offered: Array | None = None) -> Array:
         """V of a rank: the first columns of one that is kept, the one offered by a warm start, or a new one."""
         known = self._V.pop(norms, None)
         if known is None or known.rank < rank:
@@ -195,7 +195,7 @@ class Workspace:
         self._V[norms], self._version = known, known.version
         return known.array[:, :rank]
 
-    def reordered(self, V: NDArray[Any]) -> Reordered:
+    def reordered(self, V: Array) -> Reordered:
         """The data in an order in which H is learned fast; any is good, so the first stays."""
         if self._order is None:
             alone = self._least > 0 and not Reordered.is_needless(self.X)
@@ -207,7 +207,7 @@ class Workspace:
         key = work.weights.user_balance, work.weights.user_norm, max_per_item
         return self._kept("pairs", key, lambda: work.co_occurring(max_per_item))
 
-    def cross(self, work: InMemory, max_per_item: int | None) -> NDArray[np.float32]:
+    def cross(self, work: InMemory, max_per_item: int | None) -> Values:
         """The cross term on these pairs; V is the last one given out."""
         pairs, weights = self.pairs(work, max_per_item), work.weights
         of_pairs = weights.user_balance, weights.user_norm, max_per_item

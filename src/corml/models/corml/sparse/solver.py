@@ -15,21 +15,18 @@ from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol, Self
 
 import numpy as np
-from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
 from corml._runtime.progress import expected_steps
 from corml.errors import NumericalError
 from corml.linalg.pairs import Conjugate, Support
-from corml.linalg.sparse import power
+from corml.linalg.sparse import Values, Vector, power
 from corml.models.corml.problem import Weights
 from corml.models.corml.sparse.pairs import Candidates
 from corml.models.fitted import Certificate
 
 RENEWALS = 3  # a gradient made afresh may ask for more steps, where single precision is nearly exhausted
 SHORTER, LONGER = 0.1, 10.0  # by which the length of steps may change at a time
-
-Values = NDArray[np.float32]
 
 
 class Product(Protocol):
@@ -38,7 +35,7 @@ class Product(Protocol):
     def one_way(self, x: Values) -> Values:
         """A X, as rows that are to be summed."""
 
-    def diagonal(self) -> NDArray[np.float64]:
+    def diagonal(self) -> Vector:
         """diag(A)."""
 
 
@@ -49,13 +46,11 @@ class PairProblem:
     support: Support
     normal: Product
     scale: float
-    ridge: NDArray[np.float64]
+    ridge: Vector
     linear: Values
 
     @classmethod
-    def through(
-        cls, normal: Product, d: NDArray[np.float64], pairs: Candidates, *, cross: Values | None, weights: Weights
-    ) -> Self:
+    def through(cls, normal: Product, d: Vector, pairs: Candidates, *, cross: Values | None, weights: Weights) -> Self:
         """The problem for these weights on some candidates, where the product with A is made this way.
 
         `cross` is the cross term on the candidates; None where the filter does not count.
@@ -67,7 +62,7 @@ class PairProblem:
         ridge = weights.diagonal(d)
         return cls(support=pairs.support, normal=normal, scale=weights.scale, ridge=ridge, linear=linear)
 
-    def item_curvature(self) -> NDArray[np.float64]:
+    def item_curvature(self) -> Vector:
         """Diagonal of M."""
         return self.scale * self.normal.diagonal() + self.ridge
 
