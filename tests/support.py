@@ -83,3 +83,10 @@ def forge(path, arrays=None, without=(), **facts):
     for name, array in (arrays or {}).items():
         made[name] = array(made[name]) if callable(array) else array
     path.write_bytes(container.pack(made, {**contents.meta, **facts}))
+
+
+def flip_last_bit(path):
+    """Damage a file."""
+    damaged = bytearray(path.read_bytes())
+    damaged[-1] ^= 1
+    path.write_bytes(damaged)

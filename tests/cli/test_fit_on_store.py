@@ -54,7 +54,7 @@ def test_options_of_loading_and_splits_load_the_store(run, store, tmp_path):
         (["--workers", 0], "at least 1; got 0"),
         (["--workers", 1, "--cluster", "tcp://127.0.0.1:1"], "give one of them"),
         (["--cluster", "tcp://10.0.0.1:8786"], "without TLS"),
-        (["--cluster", "here"], "no address of a scheduler"),
+        (["--cluster", "here"], "Invalid address of a scheduler"),
     ],
 )
 def test_what_cannot_be_is_refused_in_a_sentence(run, store, tmp_path, words, said):

@@ -1,7 +1,7 @@
 """What a fit on a store will take, before it starts: tasks, bytes, memory and seconds of each stage.
 
-Work is counted (`stages.py`), and multiplied by what a unit of it takes. A node is one worker with so many threads. In
-each round a node takes a task, then the next; the driver waits for all. Waiting for the network is not in it.
+Work is counted (`stages.py`), and multiplied by the seconds of a unit. A node is one worker with some threads. In each
+round a node takes a task, then the next; the driver waits for all. Waiting for the network is not included.
 """
 
 import math
@@ -30,16 +30,13 @@ from corml.models.fitted import Settings
 from corml.models.learned_from import told
 from corml.models.recommender import Recommender
 from corml.outofcore.fit import files
-from corml.outofcore.fit.counts import Counts, Shape
 from corml.outofcore.fit.matrix import cap_of
 from corml.outofcore.fit.plan import Known, count_pairs, driver_bytes, plan_for, refuse_unsupported
-from corml.outofcore.fit.stages import LISTS, STORE, Stage, fit_stages, list_stage, store_stage
+from corml.outofcore.fit.stages import LISTS, STORE, Counts, Shape, Stage, fit_stages, list_stage, store_stage
 from corml.outofcore.tasks import AT_ONCE
 
-__all__ = ["RATES", "Estimate", "StorePlan", "estimate", "measure_rates", "plan_of_store", "words"]
-
 HANDED_OUT = 1.5e-3  # seconds of the driver to hand out a task: 1.3 to 1.6 ms were measured with Dask
-HERE = 2.5e-3  # and of whoever runs one: files are written, named and read again
+HERE = 2.5e-3  # and of the process that runs one: files are written, named and read again
 
 # --- rates -----------------------------------------------------------------------------------------------------------
 
@@ -62,16 +59,16 @@ RATES = {  # seconds of one thread for a unit of work, on the machine of results
     "byte": 1e-9,  # hashed, written to a file, and read again
     "row_encoded": 1.25e-6,  # of a store: 1.0 to 1.5 µs with benchmarks/store.py
 }
-USERS, HISTORY, ITEMS, COLUMNS = 20_000, 20, 400, 16  # of the made-up data on which two kernels are timed
+USERS, HISTORY, ITEMS, COLUMNS = 20_000, 20, 400, 16  # of the generated data on which two kernels are timed
 FEWEST, WIDEST, MOST_ROWS = 1 << 11, 1 << 20, 200_000  # items and users of a product with NᵀN
 
 
 def measure_rates(items: int) -> Mapping[str, float]:
-    """The rates of this machine for a catalogue of about so many items: two kernels are run for a moment.
+    """The rates of this machine for a catalogue of about so many items: two kernels are timed, once in a process.
 
     One waits for memory: it reads a row of a block of vectors for each interaction, anywhere in the block, which takes
-    250,000 items several times as long as 16,000. Its rate is measured on a block of the real size. The other one is
-    all computing, and says how much faster or slower this machine is in the rest. Both are timed once in a process.
+    250,000 items several times as long as 16,000. It is timed with a block of the real size. The other one only
+    computes, and tells how much faster or slower this machine is in the rest.
     """
     return _measured(2 ** round(math.log2(min(max(items, FEWEST), WIDEST))))
 
@@ -80,32 +77,31 @@ def measure_rates(items: int) -> Mapping[str, float]:
 def _measured(items: int) -> Mapping[str, float]:
     rng = np.random.default_rng(0)
     with blas(1):
-        rows = _made_up(rng, min(max(items, USERS // 4), MOST_ROWS), items).users
+        rows = _generated(rng, min(max(items, USERS // 4), MOST_ROWS), items).users
         block, scales = rng.random((items, COLUMNS), dtype=np.float32), (np.ones(len(rows)), np.ones(items))
         normal = _seconds(lambda: normal_product(rows, *scales, block, 0, len(rows), twice=True))
-        few = _made_up(rng, USERS, ITEMS)
+        few, loss = _generated(rng, USERS, ITEMS), np.ones(USERS, np.float32)
         ranking = Ranking(np.ones(ITEMS, np.float32), np.arange(ITEMS, dtype=np.int32))
-        visits = _seconds(lambda: strongest_rows(few, np.ones(USERS, np.float32), ranking, 100, 0, ITEMS))
+        visits = _seconds(lambda: strongest_rows(few, loss, ranking, 100, 0, ITEMS))
     speed = visits / float((few.users.degrees**2).sum()) / RATES["visit"]
     measured = {"normal": normal / (len(rows.indices) * COLUMNS), "row_encoded": RATES["row_encoded"]}
     return {unit: seconds * speed for unit, seconds in RATES.items()} | measured
 
 
-def _made_up(rng: np.random.Generator, users: int, items: int) -> Sides:
+def _generated(rng: np.random.Generator, users: int, items: int) -> Sides:
     """Users with random items, nine in ten of them from a neighbourhood of the user: real histories have clusters."""
-    home = (items * rng.random((users, 1)) ** 2).astype(np.int64)
-    near = home + (300 * rng.random((users, HISTORY)) ** 3).astype(np.int64)
+    home = items * rng.random((users, 1)) ** 2
+    near = home.astype(np.int64) + (300 * rng.random((users, HISTORY)) ** 3).astype(np.int64)
     anywhere = (items * rng.random(near.shape) ** 2).astype(np.int64)
-    columns = rng.permutation(items)[np.where(rng.random(near.shape) < 0.9, near, anywhere) % items].astype(np.int32)
-    starts = np.arange(0, columns.size + 1, HISTORY, dtype=np.int32)
-    X = csr_array((np.ones(columns.size, np.float32), columns.ravel(), starts), shape=(users, items))
-    X.sum_duplicates()
+    columns = rng.permutation(items)[np.where(rng.random(near.shape) < 0.9, near, anywhere) % items].ravel()
+    rows = np.repeat(np.arange(users), HISTORY)
+    X = csr_array((np.ones(columns.size, np.float32), (rows, columns)), shape=(users, items))
     X.data[:] = 1
     return Sides.of(X)
 
 
 def _seconds(work: Callable[[], object]) -> float:
-    """CPU time; the first call, which may compile, does not count, and the faster of the next two had to wait less."""
+    """CPU time: the faster of two calls after one that may compile."""
     work()
     took = []
     for _ in range(2):
@@ -120,7 +116,7 @@ def _seconds(work: Callable[[], object]) -> float:
 
 @dataclass(frozen=True, kw_only=True)
 class Cost:
-    """What one stage takes. `seconds` is all of it: tasks, and the driver alone."""
+    """The seconds and the memory of one stage."""
 
     stage: Stage
     core_seconds: float  # of tasks, on one core
@@ -130,7 +126,7 @@ class Cost:
 
     @classmethod
     def of(cls, stage: Stage, nodes: int, cores: int, rates: Mapping[str, float]) -> "Cost":
-        """On so many nodes."""
+        """The cost of a stage on some nodes."""
         core = _work(stage.work, rates) + HERE * stage.all_tasks
         used = _threads(stage, nodes, cores)
         at_once = 1.0 if used == 1 else max(1.0, TOGETHER * used)
@@ -148,7 +144,7 @@ class Cost:
 
     @property
     def seconds(self) -> float:
-        """From begin to end."""
+        """Wall time: tasks, then the driver alone."""
         return self.task_seconds + self.driver_seconds
 
     def report(self) -> dict[str, Any]:
@@ -214,7 +210,7 @@ class Estimate:
         """Plain facts, for JSON."""
         return {
             "label": "estimated",
-            "counts": self.counts.report(),
+            "counts": asdict(self.counts),
             "unevenness": self.counts.unevenness,
             "nodes": self.nodes,
             "cores": self.cores,
@@ -313,14 +309,10 @@ def _squares(count: PairCount, degrees: NDArray[np.int64]) -> float:
 
 def words(seconds: float) -> str:
     """A length of time in words: «2 h 10 min»."""
-    if seconds < 1:
-        return f"{seconds:.1f} s"
     if seconds < 120:
-        return f"{seconds:.0f} s"
+        return f"{seconds:.{int(seconds < 1)}f} s"
     minutes = round(seconds / 60)
-    if minutes < 60:
-        return f"{minutes} min"
     hours, rest = divmod(minutes, 60)
-    if hours < 48:
-        return f"{hours} h {rest} min" if rest else f"{hours} h"
-    return f"{hours / 24:.0f} days"
+    if hours >= 48:
+        return f"{hours / 24:.0f} days"
+    return " ".join(f"{number} {unit}" for number, unit in ((hours, "h"), (rest, "min")) if number)

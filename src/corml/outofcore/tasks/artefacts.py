@@ -1,6 +1,6 @@
-"""Artefacts: folders of arrays that are whole or not there, found by a key, mapped when they are read.
+"""Artefacts: folders of arrays that are complete or do not exist, named by a key and mapped when they are read.
 
-durable/ab/abcd…/NAME.npy, about.json     hashed: what finished work left, to resume from after a kill
+durable/ab/abcd…/NAME.npy, about.json     hashed: results of finished work, to resume from after a kill
 scratch/ab/abcd…/…                        not hashed: what one run passes from step to step
 """
 
@@ -15,16 +15,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import DTypeLike, NDArray
 
 from corml.errors import DataError, ascii_line
 from corml.persistence import atomic, unfinished
 
-__all__ = ["Artefact", "Artefacts", "Damaged", "Draft"]
-
 ABOUT, DURABLE, SCRATCH = "about.json", "durable", "scratch"
 TOKEN = ".token-"  # files by which workers show that they reach the folder
-PIECE = 1 << 24  # bytes hashed, and copied, at a time
 MOST_FACTS = 4096  # bytes
 
 Array = NDArray[Any]
@@ -34,16 +31,16 @@ class Damaged(DataError):
     """An artefact is not what was written."""
 
     def __init__(self, key: str) -> None:
-        super().__init__(f"The file of a finished task ({key}) is damaged: run it again, and it is made again.")
+        super().__init__(f"The file of a finished task ({key}) is damaged: run the same again, and it is rebuilt.")
         self.key = key
 
-    def __reduce__(self) -> tuple[Any, ...]:  # it travels between processes
+    def __reduce__(self) -> tuple[type["Damaged"], tuple[str]]:  # it travels between processes
         return Damaged, (self.key,)
 
 
 @dataclass(frozen=True)
 class Artefact:
-    """A folder of arrays, opened: they are mapped when they are asked for."""
+    """A folder of arrays, which are mapped on first use."""
 
     key: str
     folder: Path
@@ -67,60 +64,72 @@ class Artefact:
         return self[name] if name in self.names else None
 
 
+@dataclass(frozen=True)
 class Draft:
     """An artefact that is being written."""
 
-    def __init__(self, folder: Path) -> None:
-        self.folder = folder
+    folder: Path
 
     def put(self, name: str, array: Array) -> None:
         """Write an array."""
         np.save(self.folder / f"{name}.npy", np.ascontiguousarray(array), allow_pickle=False)
 
-    def create(self, name: str, shape: tuple[int, ...], dtype: Any) -> Array:
+    def create(self, name: str, shape: tuple[int, ...], dtype: DTypeLike) -> Array:
         """A new array in a mapped file, to be filled piece by piece."""
         path = self.folder / f"{name}.npy"
-        if 0 in shape:  # nothing can be mapped of an empty file
+        if 0 in shape:  # an empty file cannot be mapped
             self.put(name, np.zeros(shape, dtype))
             return np.zeros(shape, dtype)
         array: Array = np.lib.format.open_memmap(path, mode="w+", dtype=dtype, shape=shape)
-        _reserve(path)
+        if hasattr(os, "posix_fallocate"):  # a full disk raises an error now, and does not end the process later
+            with open(path, "rb+") as file:
+                os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
         return array
 
 
 class Artefacts:
-    """All artefacts of one piece of work, in a folder that all who work on it can reach."""
+    """All artefacts of one computation, in a folder that all processes that work on it can reach."""
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
         self.folder = Path(folder)
         self._whole: set[str] = set()  # durable ones whose hashes were compared by this process
 
     def prepare(self) -> None:
-        """Make the folder, and remove what earlier runs left for themselves alone."""
+        """Make the folder, and remove the scratch files and tokens of earlier runs."""
         try:
             (self.folder / DURABLE).mkdir(parents=True, exist_ok=True)
-            self.clear_scratch()
+            shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
             for token in self.folder.glob(f"{TOKEN}*"):
                 token.unlink(missing_ok=True)
             (self.folder / SCRATCH).mkdir(exist_ok=True)
         except OSError as fault:
             raise DataError(f"Could not write {ascii_line(self.folder, 200)}: {fault.strerror or fault}.") from fault
 
-    def clear_scratch(self) -> None:
-        """Remove all scratch."""
-        shutil.rmtree(self.folder / SCRATCH, ignore_errors=True)
-
     def remove(self) -> None:
-        """Remove everything that was made; the folder itself, and what else is in it, is somebody else's."""
-        self.clear_scratch()
-        shutil.rmtree(self.folder / DURABLE, ignore_errors=True)
+        """Remove everything that was made, but not the folder itself and other files in it."""
+        for kind in (SCRATCH, DURABLE):
+            shutil.rmtree(self.folder / kind, ignore_errors=True)
 
     def path(self, key: str, *, durable: bool) -> Path:
         """Where an artefact is."""
         return self.folder / (DURABLE if durable else SCRATCH) / key[:2] / key
 
+    @staticmethod
+    def content_key(**arrays: Array) -> str:
+        """A name for the contents of some arrays."""
+        digest = hashlib.sha256()
+        for name, array in sorted(arrays.items()):
+            digest.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
+            digest.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
+        return digest.hexdigest()[:40]
+
+    def keep(self, **arrays: Array) -> str:
+        """Write some arrays of the driver, unless they exist; the key is a hash of their contents."""
+        key = self.content_key(**arrays)
+        return key if self.find(key) is not None else self.write(key, durable=True, **arrays)
+
     def write(self, key: str, *, durable: bool, **arrays: Array) -> str:
-        """Keep some arrays of the driver; gives the key back."""
+        """Write some arrays of the driver; gives the key back."""
 
         def fill(out: Draft) -> None:
             for name, array in arrays.items():
@@ -129,38 +138,24 @@ class Artefacts:
         self.make(key, fill, durable=durable)
         return key
 
-    @staticmethod
-    def content_key(**arrays: Array) -> str:
-        """A name for what some arrays hold."""
-        found = hashlib.sha256()
-        for name, array in sorted(arrays.items()):
-            found.update(f"{name} {array.dtype.str} {array.shape}\n".encode())
-            found.update(np.ascontiguousarray(array).view(np.uint8).data if array.size else b"")
-        return found.hexdigest()[:40]
-
-    def keep(self, **arrays: Array) -> str:
-        """Keep some arrays of the driver under a name that is a hash of what they hold."""
-        key = self.content_key(**arrays)
-        return key if self.find(key) is not None else self.write(key, durable=True, **arrays)
-
     def make(self, key: str, fill: Callable[[Draft], Mapping[str, Any] | None], *, durable: bool) -> Mapping[str, Any]:
         """Let `fill(draft)` write an artefact, then give it its name; gives its facts."""
-        place = self.path(key, durable=durable)
-        draft = place.with_name(f".{place.name}.{secrets.token_hex(8)}")
+        target = self.path(key, durable=durable)
+        draft = _hidden(target)
         unfinished.add(draft)
         try:
             draft.mkdir(parents=True)
             facts = dict(fill(Draft(draft)) or {})
-            self._finish(draft, facts, durable=durable)
+            _write_about(draft, facts, durable=durable)
             try:
-                os.rename(draft, place)
+                os.rename(draft, target)
             except OSError:
-                if not (place / ABOUT).is_file():  # what a kill left of one that was being removed
-                    _remove(place)
-                    os.rename(draft, place)
-                # else somebody was faster: theirs is the same
+                if not (target / ABOUT).is_file():  # left by a kill while it was being removed
+                    _remove(target)
+                    os.rename(draft, target)
+                # otherwise another process was faster, and wrote the same
             if durable:
-                atomic.sync_folder(place.parent)
+                atomic.sync_folder(target.parent)
                 self._whole.add(key)
         except OSError as fault:
             name = ascii_line(self.folder, 200)
@@ -172,18 +167,8 @@ class Artefacts:
             unfinished.forget(draft)
         return facts
 
-    def _finish(self, draft: Path, facts: dict[str, Any], *, durable: bool) -> None:
-        text = json.dumps(facts)
-        assert len(text) <= MOST_FACTS, "facts of a task are small"
-        files = {path.name: _about(path, durable=durable) for path in sorted(draft.iterdir())}
-        with open(draft / ABOUT, "w", encoding="utf-8") as file:
-            json.dump({"facts": facts, "files": files, "sha256": _digest_of(facts, files)}, file)
-            if durable:
-                file.flush()
-                os.fsync(file.fileno())
-
     def find(self, key: str) -> Artefact | None:
-        """The artefact, if it is there and whole; what is damaged is removed."""
+        """The artefact, if it exists and is complete; a damaged one is removed."""
         try:
             return self.open(key)
         except KeyError:
@@ -193,81 +178,77 @@ class Artefacts:
             return None
 
     def open(self, key: str) -> Artefact:
-        """The artefact; KeyError if it is not there, Damaged if it is not what was written."""
+        """The artefact; KeyError if it does not exist, Damaged if it is not what was written."""
         for durable in (True, False):
             folder = self.path(key, durable=durable)
             try:
                 about = json.loads((folder / ABOUT).read_text(encoding="utf-8"))
                 files, facts = about["files"], about["facts"]
-                if about["sha256"] != _digest_of(facts, files):
-                    raise Damaged(key)
-            except FileNotFoundError:
+                whole = about["sha256"] == _digest_of(facts, files) and (
+                    (durable and key in self._whole)
+                    or all(_about(folder / name, durable=durable) == known for name, known in files.items())
+                )
+            except FileNotFoundError as fault:
+                if (folder / ABOUT).exists():
+                    raise Damaged(key) from fault
                 continue
-            except (OSError, ValueError, KeyError, TypeError, RecursionError) as fault:
+            except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as fault:
                 raise Damaged(key) from fault
-            if not self._is_whole(key, folder, files, durable=durable):
+            if not whole:
                 raise Damaged(key)
+            if durable:
+                self._whole.add(key)
             return Artefact(key, folder, facts, frozenset(name.removesuffix(".npy") for name in files))
         raise KeyError(key)
 
-    def _is_whole(self, key: str, folder: Path, files: Mapping[str, Any], *, durable: bool) -> bool:
-        if durable and key in self._whole:
-            return True
-        try:
-            for name, known in files.items():
-                if (folder / name).stat().st_size != known["size"]:
-                    return False
-                if durable and _digest(folder / name) != known["sha256"]:
-                    return False
-        except OSError:
-            return False
-        if durable:
-            self._whole.add(key)
-        return True
-
     def trust(self, key: str) -> None:
-        """Take another process's word that it has just written this artefact: it is not read once more."""
+        """Believe another process that it has just written this artefact: it is not read once more."""
         self._whole.add(key)
 
-    def discard(self, key: str) -> None:
-        """Remove an artefact."""
-        self._whole.discard(key)
-        for durable in (True, False):
-            _remove(self.path(key, durable=durable))
+    def discard(self, *keys: str) -> None:
+        """Remove artefacts."""
+        for key in keys:
+            self._whole.discard(key)
+            for durable in (True, False):
+                _remove(self.path(key, durable=durable))
+
+
+def _hidden(folder: Path) -> Path:
+    return folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
 
 
 def _remove(folder: Path) -> None:
-    """Remove an artefact; from the first moment on it is not there, not even in part."""
-    gone = folder.with_name(f".{folder.name}.{secrets.token_hex(8)}")
+    """Remove an artefact; from the first moment on it does not exist, not even in part."""
+    gone = _hidden(folder)
     try:
         os.rename(folder, gone)
-    except OSError:  # it is not there
+    except OSError:  # it does not exist
         return
     shutil.rmtree(gone, ignore_errors=True)
 
 
-def _reserve(path: Path) -> None:
-    """Take the room of a mapped file now: a disk that is full then says so, and does not end the process later."""
-    if hasattr(os, "posix_fallocate"):
+def _write_about(draft: Path, facts: dict[str, Any], *, durable: bool) -> None:
+    assert len(json.dumps(facts)) <= MOST_FACTS, "facts of a task are small"
+    paths = sorted(draft.iterdir())
+    for path in paths if durable else ():
         with open(path, "rb+") as file:
-            os.posix_fallocate(file.fileno(), 0, os.fstat(file.fileno()).st_size)
+            os.fsync(file.fileno())
+    files = {path.name: _about(path, durable=durable) for path in paths}
+    with open(draft / ABOUT, "w", encoding="utf-8") as file:
+        json.dump({"facts": facts, "files": files, "sha256": _digest_of(facts, files)}, file)
+        if durable:
+            file.flush()
+            os.fsync(file.fileno())
 
 
-def _about(path: Path, *, durable: bool) -> dict[str, Any]:
+def _about(path: Path, *, durable: bool) -> dict[str, int | str]:
+    """The size of a file, and its hash if it is durable."""
+    size = path.stat().st_size
     if not durable:
-        return {"size": path.stat().st_size}
-    with open(path, "rb+") as file:
-        os.fsync(file.fileno())
-    return {"size": path.stat().st_size, "sha256": _digest(path)}
-
-
-def _digest_of(facts: Any, files: Any) -> str:
-    return hashlib.sha256(json.dumps([facts, files], sort_keys=True).encode()).hexdigest()
-
-
-def _digest(path: Path) -> str:
-    found = hashlib.sha256()
+        return {"size": size}
     with open(path, "rb") as file:
-        while piece := file.read(PIECE):
-            found.update(piece)
-    return found.hexdigest()
+        return {"size": size, "sha256": hashlib.file_digest(file, "sha256").hexdigest()}
+
+
+def _digest_of(facts: object, files: object) -> str:
+    return hashlib.sha256(json.dumps([facts, files], sort_keys=True).encode()).hexdigest()

@@ -1,13 +1,13 @@
-"""Tasks on a Dask cluster: the tasks, kernels and bytes of `Serial`, on as many machines as there are.
+"""Tasks on a Dask cluster: the tasks, kernels and bytes of `Serial`, on any number of machines.
 
-All machines share the folder of the artefacts. What passes between them are names of files and facts of a few bytes: so
-a worker that dies takes nothing along, and whatever it was doing is done again by another. Dask is imported when a
-cluster is asked for.
+All machines share the folder of the artefacts. What passes between them are names of files and facts of a few bytes: a
+worker that dies loses nothing but its unfinished task, which another one repeats. Dask is imported when a cluster is
+used.
 
-What was met on the way is handled here: Dask's limit of memory counts mapped files as if they were memory and would
-end workers (so it is off); its settings of the allocator make fresh memory three times as dear (taken out); many
-compile the same kernel at once (the first task of a kind runs alone); anyone who reaches the port of a scheduler can
-run programs (so it is loopback, or TLS).
+Four traps are handled here: Dask's memory limit counts mapped files as if they were memory and would end workers (so it
+is off); its allocator settings make fresh memory three times as expensive (removed); many workers compile the same
+kernel at once (the first task of a kind runs alone); anyone who reaches the port of a scheduler can run programs (so it
+is on loopback, or uses TLS).
 """
 
 import importlib.metadata
@@ -24,13 +24,11 @@ from corml._runtime import memory
 from corml._runtime.parallel import threads
 from corml._runtime.version import VERSION as CORML
 from corml.errors import ResourceError, UsageError, ascii_line
-from corml.outofcore.tasks.artefacts import TOKEN, Artefacts, Damaged
-from corml.outofcore.tasks.executor import MAX_REPAIRS, VERSION, Facts, Needed, Report, Task, perform
+from corml.outofcore.tasks.artefacts import TOKEN, Artefacts
+from corml.outofcore.tasks.executor import VERSION, Executor, Needed, Task, perform
 
 if TYPE_CHECKING:
     from distributed import Client
-
-__all__ = ["Dask", "connected", "local_workers"]
 
 DEATHS = 3  # of workers at one task, after which it is the task
 LOOPBACK = {"127.0.0.1", "localhost", "::1", ""}
@@ -40,57 +38,38 @@ IDLE = {  # a cluster that waits is to take no CPU time
     "distributed.scheduler.allowed-failures": DEATHS - 1,
 }
 
-_opened: dict[str, Artefacts] = {}  # by a worker: what it compared once it does not compare again
+_opened: dict[str, Artefacts] = {}  # of a worker: it compares hashes once
 
 
 def run_task(folder: str, task: Task) -> dict[str, Any]:
-    """Run a task, on a worker: its facts, or the key of what it read and found damaged."""
-    artefacts = _opened.setdefault(folder, Artefacts(folder))
-    try:
-        return {"facts": dict(perform(artefacts, task))}
-    except Damaged as fault:
-        artefacts.discard(fault.key)
-        return {"damaged": fault.key}
+    """Run a task, on a worker: its facts, or the key of a damaged input."""
+    return perform(_opened.setdefault(folder, Artefacts(folder)), task)
 
 
-class Dask:
+class Dask(Executor):
     """Runs tasks on the workers of a cluster."""
 
     def __init__(self, artefacts: Artefacts, client: "Client") -> None:
-        self.artefacts, self.client = artefacts, client
-        self.made_by: dict[str, Task] = {}
+        super().__init__(artefacts)
+        self.client = client
         self.compiled: set[str] = set()
         _check_nodes(client, artefacts)
 
-    def run(self, tasks: Sequence[Task], progress: Report | None = None) -> list[Facts]:
-        """Make the artefacts of tasks, except those that are there; gives their facts."""
-        facts: dict[str, Facts] = {}
-        for task in tasks:
-            if task.durable:
-                self.made_by[task.key] = task
-            there = self.artefacts.find(task.key)
-            if there is not None:
-                facts[task.key] = there.facts
-        missing = [task for task in tasks if task.key not in facts]
-
-        def report() -> None:
-            if progress:
-                progress(len(facts), len(tasks))
-
-        report()
-        first = [task for task in missing[:1] if task.kernel not in self.compiled]  # others find it compiled
-        for some in (first, missing[len(first) :]):
-            for task, fact in self._finished(some):
-                facts[task.key] = fact
-                report()
+    def _performed(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, dict[str, Any]]]:
+        as_completed: Any = _distributed().as_completed
+        first = [task for task in tasks[:1] if task.kernel not in self.compiled]  # the others load the compiled kernel
+        for some in (first, tasks[len(first) :]):
+            running = {self._submit(task): task for task in some}
+            for future in as_completed(running, loop=self.client.loop):
+                task = running[future]
+                answer = self._answer(future, task)
+                if task.durable and "facts" in answer:
+                    self.artefacts.trust(task.key)
+                yield task, answer
             self.compiled.update(task.kernel for task in some)
-        return [facts[task.key] for task in tasks]
 
     def require(self, needed: Needed) -> None:
-        """Refuse workers that may take less memory than a task needs; those of one machine share what it has.
-
-        Dask's own limit is off, because it counts mapped files.
-        """
+        """Refuse workers that may take less memory than a task needs; workers of one machine share its memory."""
         workers = self.client.run(_free)
         on_machine = Counter(machine for machine, _, _ in workers.values())
         for node, (machine, free, cores) in workers.items():
@@ -101,29 +80,6 @@ class Dask:
                     f"{memory.size(most)}: start fewer workers a machine, with fewer threads, or set candidates to "
                     "fewer pairs an item."
                 )
-
-    def _finished(self, tasks: Sequence[Task]) -> Iterator[tuple[Task, Facts]]:
-        """Tasks as they are done; what was damaged is made again."""
-        as_completed: Any = _distributed().as_completed
-        tries = {task.key: 0 for task in tasks}
-        running = {self._submit(task): task for task in tasks}
-        waiting = as_completed(running, loop=self.client.loop)
-        for future in waiting:
-            task = running.pop(future)
-            answer = self._answer(future, task)
-            if "facts" in answer:
-                if task.durable:
-                    self.artefacts.trust(task.key)
-                yield task, answer["facts"]
-                continue
-            tries[task.key] += 1
-            self.artefacts.discard(answer["damaged"])
-            if answer["damaged"] not in self.made_by or tries[task.key] > MAX_REPAIRS:
-                raise Damaged(answer["damaged"])
-            self.run([self.made_by[answer["damaged"]]])
-            again = self._submit(task)
-            running[again] = task
-            waiting.add(again)
 
     def _submit(self, task: Task) -> Any:
         # a name of its own for each try: what failed once is not remembered
@@ -136,17 +92,14 @@ class Dask:
         try:
             answer: dict[str, Any] = future.result()
         except KilledWorker as fault:
-            read = sum(self._bytes(key) for key in task.inputs.values())
+            folders = [found.folder for key in task.inputs.values() if (found := self.artefacts.find(key))]
+            read = memory.size(sum(path.stat().st_size for folder in folders for path in folder.iterdir()))
             params = ", ".join(f"{name} {value}" for name, value in task.params.items() if isinstance(value, int))
             raise ResourceError(
                 f"A task ended {DEATHS} workers, one after the other: {task.kernel.partition(':')[2]} ({params}), "
-                f"which reads {memory.size(read)}. What is finished stays: give workers more memory, and start again."
+                f"which reads {read}. What is finished stays: give workers more memory, and start again."
             ) from fault
         return answer
-
-    def _bytes(self, key: str) -> int:
-        read = self.artefacts.find(key)
-        return 0 if read is None else sum(path.stat().st_size for path in read.folder.iterdir())
 
 
 # --- clusters --------------------------------------------------------------------------------------------------------
@@ -167,7 +120,7 @@ def _distributed() -> Any:
 
 @contextmanager
 def local_workers(count: int) -> "Iterator[Client]":
-    """So many worker processes on this machine, reachable from this machine alone."""
+    """Worker processes on this machine, reachable from this machine alone."""
     distributed = _distributed()
     environ = {"CORML_THREADS": str(max(1, threads() // count)), "POLARS_MAX_THREADS": "1"}
     cluster = distributed.LocalCluster(
@@ -190,12 +143,12 @@ def connected(address: str, *, insecure: bool = False, security: Any = None) -> 
     parts = urlsplit(address)
     if parts.scheme not in ("tcp", "tls") or not parts.netloc:
         raise UsageError(
-            f"{ascii_line(address, 200)} is no address of a scheduler: write it like tcp://127.0.0.1:8786."
+            f"Invalid address of a scheduler {ascii_line(address, 200)}: write it like tcp://127.0.0.1:8786."
         )
     if parts.scheme == "tcp" and (parts.hostname or "") not in LOOPBACK and not insecure:
         raise UsageError(
             f"{ascii_line(address, 200)} is another machine without TLS, and whoever reaches a scheduler can run "
-            "programs on its workers: use tls://, or say --insecure-cluster in a network of your own."
+            "programs on its workers: use tls://, or give --insecure-cluster in a network of your own."
         )
     distributed = _distributed()
     try:
