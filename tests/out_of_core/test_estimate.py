@@ -17,7 +17,7 @@ from corml.outofcore.fit import estimate as estimating
 from corml.outofcore.fit import files as cuts
 from corml.outofcore.fit.estimate import RATES, StorePlan, measure_rates, words
 from corml.outofcore.fit.stages import LISTS, STORE
-from corml.outofcore.tasks import Serial, choice
+from corml.outofcore.tasks import Serial, cluster
 from support import random_interactions
 
 NANO = dict.fromkeys(RATES, 1e-9)  # a nanosecond for everything
@@ -114,7 +114,7 @@ class Counting(Serial):
 
 @pytest.fixture
 def counting(monkeypatch):
-    monkeypatch.setattr(choice, "Serial", Counting)
+    monkeypatch.setattr(cluster, "Serial", Counting)
     Counting.rounds.clear()
     Counting.written.clear()
     return Counting

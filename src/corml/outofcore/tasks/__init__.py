@@ -10,7 +10,8 @@ of files, never arrays; its facts are small. `require(needed)` refuses workers w
 """
 
 from corml.outofcore.tasks.artefacts import Artefact, Artefacts, Damaged, Draft
-from corml.outofcore.tasks.executor import AT_ONCE, Executor, Serial, Task, executor_on, key_of, working_in
+from corml.outofcore.tasks.cluster import executor_on
+from corml.outofcore.tasks.executor import AT_ONCE, Executor, Serial, Task, key_of, working_in
 
 __all__ = [
     "AT_ONCE",

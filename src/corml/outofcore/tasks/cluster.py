@@ -25,7 +25,7 @@ from corml._runtime.parallel import threads
 from corml._runtime.version import VERSION as CORML
 from corml.errors import ResourceError, UsageError, ascii_line
 from corml.outofcore.tasks.artefacts import TOKEN, Artefacts
-from corml.outofcore.tasks.executor import VERSION, Executor, Needed, Task, perform
+from corml.outofcore.tasks.executor import VERSION, Executor, Needed, Serial, Task, perform
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -103,6 +103,18 @@ class Dask(Executor):
 
 
 # --- clusters --------------------------------------------------------------------------------------------------------
+
+
+@contextmanager
+def executor_on(cluster: "str | Client | None", artefacts: Artefacts) -> Iterator[Executor]:
+    """An executor for a Dask client, the address of a scheduler, or None: this process."""
+    if cluster is None:
+        yield Serial(artefacts)
+    elif isinstance(cluster, str):
+        with connected(cluster) as client:
+            yield Dask(artefacts, client)
+    else:
+        yield Dask(artefacts, cluster)
 
 
 def _distributed() -> Any:

@@ -11,15 +11,12 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from corml._runtime.parallel import each
 from corml.errors import DataError, UsageError, ascii_line
 from corml.outofcore.tasks.artefacts import Artefacts, Damaged
 from corml.persistence import locks
-
-if TYPE_CHECKING:
-    from distributed import Client
 
 VERSION = 1  # of what kernels write: artefacts of another version are not used
 AT_ONCE = 4  # tasks at most that run at once in one process: each holds what it makes
@@ -136,21 +133,6 @@ class Serial(Executor):
         at_once = AT_ONCE if all(task.one_thread for task in tasks) else 1
         answers = each(lambda at: perform(self.artefacts, tasks[at]), len(tasks), max_threads=at_once)
         return zip(tasks, answers, strict=True)
-
-
-@contextmanager
-def executor_on(cluster: "str | Client | None", artefacts: Artefacts) -> Iterator[Executor]:
-    """An executor for a Dask client, the address of a scheduler, or None: this process."""
-    if cluster is None:
-        yield Serial(artefacts)
-        return
-    from corml.outofcore.tasks.cluster import Dask, connected  # Dask is imported for a cluster only
-
-    if isinstance(cluster, str):
-        with connected(cluster) as client:
-            yield Dask(artefacts, client)
-    else:
-        yield Dask(artefacts, cluster)
 
 
 @contextmanager
