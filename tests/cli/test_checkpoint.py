@@ -141,7 +141,7 @@ def test_a_checkpoint_is_not_taken_for_a_model(run, here, csv):
 def test_users_without_training_pairs_are_refused_before_the_work(run, here, csv):
     outcome = run("fit", csv, "-o", "m.corml", "--split", "new-users", *QUICK)
     assert outcome.code == 2
-    assert "bpr-mf has no vector for 4 users of the test part" in outcome.err
+    assert "bpr-mf has no vector for 4 users of the test set" in outcome.err
     other = [word if word != "bpr-mf" else "lightgcn" for word in QUICK]
     outcome = run("fit", csv, "-o", "m.corml", "--split", "new-users", *other)
     assert outcome.code == 0

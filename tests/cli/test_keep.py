@@ -101,14 +101,14 @@ def test_the_advised_command_moves_the_kept_model(run, table, monkeypatch):
 
 
 def test_a_folder_that_went_during_the_fit_costs_no_fit(run, table, monkeypatch):
-    learn = fit_command._learn
+    learn = fit_command._fit
 
     def learn_and_lose_the_folder(*given, **options):
         made = learn(*given, **options)
         shutil.rmtree("models")
         return made
 
-    monkeypatch.setattr(fit_command, "_learn", learn_and_lose_the_folder)
+    monkeypatch.setattr(fit_command, "_fit", learn_and_lose_the_folder)
     made = run("fit", "a.csv", "--model", "item-knn", "--out", "models/a.corml")
     assert made.code == 3
     assert "The folder 'models' does not exist" in made.err

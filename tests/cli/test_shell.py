@@ -29,20 +29,6 @@ def csv(shop):
 # --- the program -----------------------------------------------------------------------------------------------------
 
 
-def test_python_m_corml_is_the_program():
-    done = subprocess.run([*MODULE, "--version"], capture_output=True, text=True, check=True)
-    assert done.stdout == f"corml {corml.__version__}\n"
-
-
-def complete(*words):
-    """What bash is told when TAB is pressed after these words."""
-    environment = {"_CORML_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(["corml", *words])}
-    environment["COMP_CWORD"] = str(len(words))
-    done = subprocess.run(MODULE, env={**os.environ, **environment}, capture_output=True, text=True, check=True)
-    assert done.stderr == ""
-    return done.stdout.split()
-
-
 @pytest.mark.parametrize(
     ("words", "completions"),
     [
@@ -52,8 +38,11 @@ def complete(*words):
         (["fit", "--model", "popu"], ["popularity"]),
     ],
 )
-def test_the_shell_completes_commands_options_and_models(words, completions):
-    assert complete(*words) == completions
+def test_the_shell_completes_commands_options_and_models(run, monkeypatch, words, completions):
+    for name, value in {"COMPLETE": "complete_bash", "WORDS": " ".join(["corml", *words]), "CWORD": len(words)}.items():
+        monkeypatch.setenv(f"_CORML_{name}" if name == "COMPLETE" else f"COMP_{name}", str(value))
+    outcome = run()
+    assert (outcome.out.split(), outcome.err) == (completions, "")
 
 
 def test_commands_are_completed_without_importing_them():

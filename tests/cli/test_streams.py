@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +12,8 @@ from corml._runtime.console_progress import shown
 
 pytestmark = pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a shell of POSIX systems, and /dev/full")
 
+PROGRAM = Path(sys.executable).with_name("corml")
+INSTALLED = f"'{PROGRAM}'" if PROGRAM.exists() else f"'{sys.executable}' -c 'from corml.cli import main; main()'"
 CORML = f"'{sys.executable}' -m corml"
 
 
@@ -36,10 +39,9 @@ def test_a_fit_without_standard_error_writes_its_model(place, where):
     assert corml.read_model(place / "new.corml").NAME == "corml"
 
 
-@pytest.mark.parametrize("where", ["2>&-", "2>/dev/full"], ids=["closed", "full"])
-def test_an_error_that_nobody_can_read_has_its_exit_code(place, where):
-    assert shell(f"corml recommend m {where}", place).returncode == 2
-    assert shell(f"corml recommend nothing --all {where}", place).returncode == 3
+@pytest.mark.parametrize(("words", "where", "code"), [("m", "2>&-", 2), ("nothing --all", "2>/dev/full", 3)])
+def test_an_error_that_nobody_can_read_has_its_exit_code(place, words, where, code):
+    assert shell(f"corml recommend {words} {where}", place).returncode == code
 
 
 @pytest.mark.parametrize(
@@ -104,3 +106,25 @@ def test_progress_of_the_library_does_not_need_standard_error(monkeypatch, capsy
     assert corml.CoRML(rank=2).fit(corml.load(place / "r.csv"), progress=True).NAME == "corml"
     assert corml.fit_store(corml.CoRML(rank=2), store, progress=True).NAME == "corml"
     assert capsys.readouterr().out == ""  # nor does what was meant for it go to standard output
+
+
+@pytest.mark.parametrize("program", [INSTALLED, CORML], ids=["corml", "python -m corml"])
+def test_the_program_is_installed_and_prints_its_version(tmp_path, program):
+    done = subprocess.run(f"{program} --version", shell=True, cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert (done.stdout, done.stderr) == (f"corml {corml.__version__}\n", "")
+
+
+@pytest.mark.parametrize("words", ["models", "data list --json"])
+def test_a_reader_that_leaves_early_is_no_error(words):
+    read, write = os.pipe()
+    os.close(read)
+    done = subprocess.run(f"{CORML} {words}", shell=True, stdout=write, stderr=subprocess.PIPE, text=True, check=False)
+    os.close(write)
+    assert done.returncode == 0
+    assert all(line.startswith("note: ") for line in done.stderr.splitlines())
+
+
+def test_any_encoding_of_the_terminal_will_do(place):
+    done = shell("PYTHONIOENCODING=ascii corml models", place)
+    assert done.returncode == 0
+    assert "\\u2265" in done.stdout
