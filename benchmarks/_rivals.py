@@ -18,7 +18,7 @@ from corml.data.ids import Ids
 from corml.evaluation import evaluate_lists
 from corml.linalg.products import add_sparse_product
 from corml.linalg.spd import spd_inverse
-from corml.recommend.topn import band_of
+from corml.recommend.score import band_of
 
 ITERATIONS = (1, 2, 4, 8, 16)
 

@@ -21,8 +21,8 @@ from corml.evaluation.metrics import parse_all
 from corml.evaluation.task import Task, Training
 from corml.models.recommender import Recommender
 from corml.recommend.rerank import Ranking, ranked
-from corml.recommend.rules import ListRules
-from corml.recommend.topn import top_k
+from corml.recommend.options import ListRules
+from corml.recommend.rank import top_k
 
 USERS, K, DEEP, BOOSTED = 10_000, 10, 400, 100
 RULES: dict[str, dict[str, Any]] = {

@@ -5,7 +5,8 @@ import pytest
 from scipy.sparse import csr_array
 
 from corml.recommend import topn
-from corml.recommend.topn import band_of, block_of, top_k
+from corml.recommend.rank import top_k
+from corml.recommend.score import band_of, block_of
 
 
 class Noted:

@@ -14,7 +14,7 @@ from corml.errors import NumericalError
 from corml.linalg.closeness import Closeness
 from corml.models.fitted import Outcome
 from corml.models.recommender import Recommender
-from corml.recommend.rules import ListRules
+from corml.recommend.options import ListRules
 
 OPTIONS = {
     "plain": {},

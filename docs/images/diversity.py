@@ -8,7 +8,7 @@ from pathlib import Path
 
 import corml
 from corml.evaluation import charts
-from corml.recommend.rules import ListRules
+from corml.recommend.options import ListRules
 
 METRICS = ("ndcg@10", "diversity@10", "novelty@10", "coverage@10")
 TURNS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.7, 1.0)

@@ -34,8 +34,8 @@ if TYPE_CHECKING:
     from corml.models.corml.sparse.reuse import Workspace
     from corml.models.linear.popularity import Popularity
     from corml.outofcore import build_store, estimate, fit_store, plan_store, recommend_to
-    from corml.recommend.recommendations import Recommendations
-    from corml.recommend.rules import ListRules
+    from corml.recommend.options import ListRules
+    from corml.recommend.result import Recommendations
     from corml.service import export
     from corml.splits import Split, StoreSplit, read_split, split
 
@@ -47,9 +47,9 @@ _HOMES = {
     "CoRML": "corml.models.corml.estimator",
     "CormlError": "corml.errors",
     "Interactions": "corml.data.interactions",
-    "ListRules": "corml.recommend.rules",
+    "ListRules": "corml.recommend.options",
     "Popularity": "corml.models.linear.popularity",
-    "Recommendations": "corml.recommend.recommendations",
+    "Recommendations": "corml.recommend.result",
     "Result": "corml.evaluation",
     "Split": "corml.splits",
     "Store": "corml.data.store",

@@ -12,12 +12,13 @@ import json
 import re
 import time
 from collections.abc import Mapping, Sequence
-from typing import Any, Self, TypeVar
+from typing import Any, Self, TypeVar, Unpack
 
 import httpx
 import msgspec
 
 from corml.errors import CormlError, UsageError, ascii_line, printable
+from corml.recommend.options import RequestOptions
 from corml.service import schema
 
 __all__ = ["Client", "ServiceError"]
@@ -69,24 +70,33 @@ class Client:
         self._model, self._retries = {} if model is None else {"model": model}, retries
 
     def recommend(
-        self, history: Sequence[str] | None = None, *, user: str | None = None, **options: Any
+        self,
+        history: Sequence[str] | None = None,
+        *,
+        user: str | None = None,
+        explain: bool = False,
+        **options: Unpack[RequestOptions],
     ) -> schema.ListAnswer:
-        """The k best items.
-
-        Options: `k`, `novelty`, `exclude`, `only`, `seen`, `hide_events`, `exclude_recent`, `now`, `diversity`,
-        `boost`, `max_per`, `explain`.
-        """
-        return self._post("/v1/recommend", {**_whom(history, user), **options}, schema.ListAnswer)
+        """The k best items; with `explain`, and what each item of the history adds to their scores."""
+        body = {**_whom(history, user), "explain": explain, **_in_json(options)}
+        return self._post("/v1/recommend", body, schema.ListAnswer)
 
     def batch(self, queries: Sequence[Mapping[str, Any]]) -> schema.BatchAnswer:
         """Up to 256 lists; each query has the options of `recommend`, but for `explain`."""
         return self._post("/v1/recommend/batch", {"queries": list(queries)}, schema.BatchAnswer)
 
     def why_not(
-        self, item: str, history: Sequence[str] | None = None, *, user: str | None = None, **options: Any
+        self,
+        item: str,
+        history: Sequence[str] | None = None,
+        *,
+        user: str | None = None,
+        lifts: int = 5,
+        **options: Unpack[RequestOptions],
     ) -> schema.WhyNotAnswer:
-        """Where an item stands, which rules keep it out, what would lift it: options as of `recommend`, and `lifts`."""
-        return self._post("/v1/why-not", {"item": item, **_whom(history, user), **options}, schema.WhyNotAnswer)
+        """Where an item stands, which rules keep it out, and which items (`lifts`) would lift it."""
+        body = {"item": item, **_whom(history, user), "lifts": lifts, **_in_json(options)}
+        return self._post("/v1/why-not", body, schema.WhyNotAnswer)
 
     def explain(
         self, item: str, history: Sequence[str] | None = None, *, user: str | None = None, **options: Any
@@ -178,6 +188,19 @@ class Client:
 def _whom(history: Sequence[str] | None, user: str | None) -> dict[str, Any]:
     whom: dict[str, Any] = {} if history is None else {"history": list(history)}
     return whom if user is None else {**whom, "user": user}
+
+
+def _in_json(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options as a request has them: a range of an attribute is {"from": …, "to": …}."""
+    return {name: _ranges(value) if name in ("exclude", "only") else value for name, value in options.items()}
+
+
+def _ranges(given: Any) -> Any:
+    if not isinstance(given, Mapping):
+        return given
+    ends = ("from", "to")
+    ranges = {name: zip(ends, value, strict=True) for name, value in given.items() if isinstance(value, tuple)}
+    return {**given, **{name: {end: one for end, one in pairs if one is not None} for name, pairs in ranges.items()}}
 
 
 def _seconds(text: str) -> float:

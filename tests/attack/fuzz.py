@@ -27,7 +27,7 @@ PACKAGES = {  # whose branches are followed; compiled functions cannot be
         "corml.service",
         "corml.recommend.requests",
         "corml.recommend.filters",
-        "corml.recommend.rules",
+        "corml.recommend.options",
         "corml.models.cited",
     ),
 }

@@ -14,7 +14,7 @@ from corml import Interactions, models
 from corml._runtime.settings import declared
 from corml.data.strength import Cap, scored
 from corml.errors import DataWarning, WeightsWarning
-from corml.recommend.recommendations import FALLBACK, PERSONAL
+from corml.recommend.result import FALLBACK, PERSONAL
 from support import random_interactions
 
 LEARN = [name for name in models.names() if models.get(name).LEARNS_WEIGHTS]

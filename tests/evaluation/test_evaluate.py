@@ -14,7 +14,7 @@ from corml.errors import DataWarning, UsageError
 from corml.evaluation import evaluate_lists, measure, metrics
 from corml.evaluation.run import DEFAULT_METRICS
 from corml.linalg.closeness import Closeness
-from corml.recommend.rules import ListRules
+from corml.recommend.options import ListRules
 
 EVERYTHING = [f"{name}@{k}" for name, k in itertools.product(metrics.names(), (5, 10, 20))]
 

@@ -13,7 +13,7 @@ from corml.data.ids import Ids
 from corml.errors import ConvergenceWarning, NotFittedError, ResourceError, SettingError, UnknownIdError, UsageError
 from corml.models.corml import plan
 from corml.models.corml.sparse import column_generation
-from corml.recommend.topn import top_k
+from corml.recommend.rank import top_k
 from support import random_interactions
 
 FILTERS = ["elementwise", "factored", "authors"]

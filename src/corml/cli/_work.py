@@ -13,7 +13,6 @@ from corml import plugins, splits
 from corml.cli._console import in_flags, progress, tell
 from corml.data.interactions import Interactions
 from corml.errors import DataError, UsageError, ascii_line
-from corml.models.corml.estimator import Dial
 from corml.models.recommender import Recommender
 from corml.splits import Split
 
@@ -46,26 +45,11 @@ def note(text: str) -> None:
 
 
 def turned(model: Recommender, novelty: float | None) -> Recommender:
-    """A corml-dial model at the given point of its trade-off; any model without a point."""
-    if novelty is None:
-        return model
-    if not isinstance(model, Dial):
-        raise UsageError(
-            f"A {model.NAME} model has no novelty trade-off: fit one with --model corml-dial, or leave --novelty out."
-        )
-    return model.at(novelty)
+    """An operating point of a model that has several; any model where none is given."""
+    return model if novelty is None else model._at(novelty)
 
 
 # --- ids -------------------------------------------------------------------------------------------------------------
-
-
-def ids(text: str | None) -> list[str] | None:
-    """Ids between commas, without whitespace around them; @FILE has one id per line, for ids with commas."""
-    if text is None:
-        return None
-    if not text.startswith("@"):
-        return [part.strip() for part in text.split(",") if part.strip()]
-    return datasets.ids_in(text[1:])
 
 
 def tell_unknown(labels: Iterable[str], where: str) -> None:

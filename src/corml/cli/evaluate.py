@@ -1,6 +1,6 @@
 """corml evaluate: how accurate a model is on held-out interactions."""
 
-from typing import Any
+from typing import Any, cast
 
 import typer
 
@@ -10,15 +10,16 @@ from corml.cli._console import STDOUT, progress, say, show_json, tell
 from corml.cli._files import ending, put, table_bytes, text_target
 from corml.cli._inputs import inputs_of
 from corml.cli._judged import tell_judged
+from corml.cli._list_options import chosen, with_list_options
 from corml.cli._options import with_loading, with_splitting
 from corml.cli._refit import measurable
-from corml.cli._rules import rules_of, with_rules
 from corml.cli._work import joined_split, judging, recorded_data_and_split, turned
 from corml.data.store import is_split
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.metrics import parse_all
 from corml.evaluation.run import DEFAULT_METRICS, judged
 from corml.persistence.folders import writable_folder
+from corml.recommend.options import ListRules, Rules
 from corml.splits import Split, StoreSplit
 
 __all__ = ["evaluate"]
@@ -26,7 +27,7 @@ __all__ = ["evaluate"]
 
 @with_loading
 @with_splitting
-@with_rules
+@with_list_options(Rules)
 @with_cluster
 def evaluate(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
@@ -63,7 +64,7 @@ def evaluate(
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     loading: dict[str, Any] = {},
     splitting: dict[str, Any] = {},
-    rules: dict[str, Any] = {},
+    listing: dict[str, Any] = {},
     cluster: dict[str, Any] = {},
 ) -> None:
     """Evaluate a model on held-out interactions.
@@ -107,7 +108,7 @@ def evaluate(
         writable_folder(work)
     loaded = corml.read_model(model)
     turned(loaded, novelty)  # a model without a trade-off is refused before anything is fitted
-    list_rules = rules_of(rules, loaded)
+    list_rules = ListRules(**cast(Rules, chosen(listing, loaded)))
     split: Split | StoreSplit
     if in_store:
         split = corml.read_split(source)

@@ -6,8 +6,9 @@ import typer
 
 import corml
 from corml.cli._console import say, show_json, show_table
-from corml.cli._work import ids, tell_unknown
+from corml.cli._work import tell_unknown
 from corml.errors import UsageError, printable
+from corml.recommend.text import ids
 
 __all__ = ["explain"]
 

@@ -9,17 +9,17 @@ import typer
 import corml
 from corml._runtime import memory
 from corml._runtime.values import counted, json_text
-from corml.cli._candidates import candidates_of, with_candidates
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import STDOUT, progress, show_json, show_table, tell, wrote
 from corml.cli._files import ending, put, table_bytes, text_target
-from corml.cli._rules import rules_of, with_rules
-from corml.cli._work import ids, tell_unknown, turned
+from corml.cli._list_options import chosen, with_list_options
+from corml.cli._work import tell_unknown
 from corml.errors import UsageError, ascii_line, quoted
 from corml.models.recommender import Recommender
 from corml.outofcore.lists import ListParts, check_folder, users_at_a_time
-from corml.recommend.recommendations import Recommendations
-from corml.recommend.requests import list_length
+from corml.recommend.options import list_length
+from corml.recommend.result import Recommendations
+from corml.recommend.text import ids
 
 __all__ = ["recommend"]
 
@@ -29,8 +29,7 @@ FEW_PLACES = 1 << 17  # which are not worth asking how much memory there is
 FEW = 20  # lists whose reasons are printed one by one
 
 
-@with_candidates
-@with_rules
+@with_list_options()
 @with_cluster
 def recommend(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
@@ -52,7 +51,6 @@ def recommend(
     item: list[str] = typer.Option(
         [], "--item", metavar="ID", help="An item of one history, as it is, commas and all; may be repeated."
     ),
-    k: int = typer.Option(10, "-k", metavar="N", help="Number of items per list."),
     items: str = typer.Option(
         None, "--items", metavar="FILE", help="A table of items with attributes, in place of the model's own."
     ),
@@ -63,14 +61,6 @@ def recommend(
         help="A table of items that nobody has yet: they are scored by the known items that they are like.",
     ),
     lift: float = typer.Option(None, "--lift", metavar="NUMBER", help="What scores of --new-items are multiplied by."),
-    unknown: str = typer.Option(
-        "fallback",
-        metavar="RULE",
-        help="Users the model does not know: fallback, they get the most popular items; or error.",
-    ),
-    novelty: float = typer.Option(
-        None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
-    ),
     out: str = typer.Option(
         None,
         "--out",
@@ -80,8 +70,7 @@ def recommend(
         "each, and the same command goes on if it was stopped.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    candidates: dict[str, Any] = {},
-    rules: dict[str, Any] = {},
+    listing: dict[str, Any] = {},
     cluster: dict[str, Any] = {},
 ) -> None:
     """Recommend items, best first.
@@ -128,29 +117,28 @@ def recommend(
     if new_items:
         loaded = loaded.with_new_items(new_items, lift=1.0 if lift is None else lift)
         tell(f"note: {len(loaded.new_items_):,} new items, scored by what they are like")
-    loaded = turned(loaded, novelty)
-    limits: dict[str, Any] = {
-        "unknown": None if store and unknown == "fallback" else unknown,  # of histories in a store nobody is unknown
-        **vars(candidates_of(candidates, loaded)),
-        **vars(rules_of(rules, loaded)),
-    }
+    options: dict[str, Any] = {"k": 10, "unknown": "fallback", **chosen(listing, loaded)}
+    if store and options["unknown"] == "fallback":  # histories in a store are never unknown
+        del options["unknown"]
     if not histories and not store and not len(loaded.users_):
         raise UsageError(f"{ascii_line(model, 200)} was saved without its users: give --history with item ids.")
     if kind == FOLDER:
         whom = [*listed, *(loaded.users_.labels if all_users else [])] if listed else None
         data = corml.Store(store) if store else None
         with client_of(cluster) as client, progress() as show:
-            made = corml.recommend_to(loaded, out, whom, data=data, k=k, cluster=client, progress=show, **limits)
+            made = corml.recommend_to(loaded, out, whom, data=data, cluster=client, progress=show, **options)
         _tell_of_parts(made, out, as_json)
         _tell_strangers(loaded, listed)
         return
     if histories:
         with progress():
-            lists = [loaded.recommend(history=histories, k=k, **limits)]
+            lists = [loaded.recommend(history=histories, **options)]
     else:
         requested = [*listed, *(loaded.users_.labels if all_users else [])]
-        _require_memory(len(requested) * list_length(k, loaded.items_), as_text=as_json or kind in ("", ".json"))
-        lists = list(_for_users(loaded, requested, k, limits))
+        _require_memory(
+            len(requested) * list_length(options["k"], loaded.items_), as_text=as_json or kind in ("", ".json")
+        )
+        lists = list(_for_users(loaded, requested, options))
     _deliver(lists, out, kind, as_json)
     _remark(lists)
     if not histories:
@@ -188,18 +176,16 @@ def _tell_of_parts(made: ListParts, out: str, as_json: bool) -> None:
         wrote(out, f"{counted(made.lists, 'list')} in {counted(made.parts, 'part')}")
 
 
-def _for_users(
-    loaded: Recommender, requested: Sequence[str], k: int, limits: dict[str, Any]
-) -> Iterator[Recommendations]:
-    if limits["unknown"] == "error":
+def _for_users(loaded: Recommender, requested: Sequence[str], options: dict[str, Any]) -> Iterator[Recommendations]:
+    if options.get("unknown") == "error":
         loaded.users_.rows(requested)  # all unknown ones in one error, before any work
     with progress() as show:
-        if limits["max_share"] is not None:  # a share is one of all lists
-            yield loaded.recommend(requested, k=k, **limits, progress=show)
+        if "max_share" in options:  # a share is one of all lists
+            yield loaded.recommend(requested, progress=show, **options)
             return
-        piece = users_at_a_time(list_length(k, loaded.items_))
+        piece = users_at_a_time(list_length(options["k"], loaded.items_))
         for at in range(0, len(requested), piece):
-            yield loaded.recommend(requested[at : at + piece], k=k, **limits)
+            yield loaded.recommend(requested[at : at + piece], **options)
             show("recommend", min(at + piece, len(requested)), len(requested))
 
 

@@ -4,10 +4,11 @@ import typer
 
 import corml
 from corml.cli._console import show_json, show_table, tell
-from corml.cli._work import ids, tell_unknown
+from corml.cli._work import tell_unknown
 from corml.errors import UsageError
 from corml.models.recommender import Recommender
 from corml.recommend.neighbours import SimilarUsers
+from corml.recommend.text import ids
 
 __all__ = ["similar"]
 

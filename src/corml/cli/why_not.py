@@ -5,17 +5,17 @@ from typing import Any
 import typer
 
 import corml
-from corml.cli._candidates import candidates_of, with_candidates
 from corml.cli._console import say, show_json, show_table
-from corml.cli._rules import rules_of, with_rules
-from corml.cli._work import ids, tell_unknown, turned
+from corml.cli._list_options import chosen, with_list_options
+from corml.cli._work import tell_unknown
 from corml.errors import UsageError, printable
+from corml.recommend.options import RequestOptions
+from corml.recommend.text import ids
 
 __all__ = ["why_not"]
 
 
-@with_candidates
-@with_rules
+@with_list_options(RequestOptions)
 def why_not(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     item: str = typer.Argument(..., metavar="ID", help="The item that is not in the list."),
@@ -26,17 +26,12 @@ def why_not(
     history_items: list[str] = typer.Option(
         [], "--item", metavar="ID", help="An item of the history, as it is, commas and all; may be repeated."
     ),
-    k: int = typer.Option(10, "-k", metavar="N", help="Number of items of the list."),
     lifts: int = typer.Option(
         3, "--lifts", metavar="N", min=0, help="Number of items to name that would lift it, added to --history."
     ),
-    novelty: float = typer.Option(
-        None, metavar="NUMBER", help="For a corml-dial model: from 0 (popular) to 1 (novel)."
-    ),
     top: int = typer.Option(5, metavar="N", min=1, help="Number of history items to show."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON (all history items)."),
-    candidates: dict[str, Any] = {},
-    rules: dict[str, Any] = {},
+    listing: dict[str, Any] = {},
 ) -> None:
     """Say why an item is not in a list.
 
@@ -51,11 +46,10 @@ def why_not(
     given = None if history is None and not history_items else [*(ids(history) or []), *history_items]
     if (user is None) == (given is None):
         raise UsageError("Say whose list: either --user, or --history or --item.")
-    loaded = turned(corml.read_model(model), novelty)
+    loaded = corml.read_model(model)
     if user is not None and not len(loaded.users_):
         raise UsageError(f"'{model}' was saved without its users: give --history with item ids.")
-    options = {**vars(candidates_of(candidates, loaded)), **vars(rules_of(rules, loaded))}
-    found = loaded.why_not(user if user is not None else given or [], item, k=k, lifts=lifts, **options)
+    found = loaded.why_not(user if user is not None else given or [], item, lifts=lifts, **chosen(listing, loaded))
     if as_json:
         show_json(found.record())
     else:

@@ -12,7 +12,7 @@ from corml.errors import DataError, UsageError, ascii_line
 from corml.evaluation.list_files import read_lists
 from corml.evaluation.task import Task
 from corml.linalg.sparse import filled
-from corml.recommend.recommendations import Recommendations
+from corml.recommend.result import Recommendations
 
 if TYPE_CHECKING:
     from narwhals.typing import IntoDataFrame

@@ -16,8 +16,10 @@ from corml.errors import UsageError
 from corml.evaluation.metrics import Lists, Metric
 from corml.evaluation.task import Task, Training, scored
 from corml.linalg.sparse import filled
-from corml.recommend.rules import ListRules
-from corml.recommend.topn import top_bands
+from corml.recommend.allowed import Allowed
+from corml.recommend.options import ListRules
+from corml.recommend.rank import top_bands
+from corml.recommend.rerank import ListMaker
 
 if TYPE_CHECKING:
     from corml.models.recommender import Recommender
@@ -37,12 +39,11 @@ def ranked_lists(
     shape: tuple[int, int] | None = None,
 ) -> NDArray[np.int32]:
     """Item numbers, k for each user; `shape` is that of blocks of scores, where the task is a shard of a larger one."""
+    model = model._at(None)
     history, known = scored(task.history, model), model.fitted_.users.find(task.users)
     if rules is not None:
-        from corml.recommend.rerank import Ranking, ranked  # with a kernel that plain lists do without
-
-        ranking = Ranking.of(model, history, known, task.mask, rules=rules)
-        return ranked(ranking, k, rules, task.users.tolist(), progress).columns.astype(np.int32)
+        maker = ListMaker(model, history, known, Allowed(task.mask), rules.options, k, progress=progress)
+        return maker.lists(task.users.tolist()).columns.astype(np.int32)
     best, first = np.empty((len(task), k), dtype=np.int32), 0
     for columns, _ in top_bands(model, history, k, users=known, seen=task.mask, progress=progress, shape=shape):
         best[first : first + len(columns)] = columns

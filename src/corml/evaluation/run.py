@@ -21,8 +21,8 @@ from corml.evaluation.resampling import intervals as intervals_of
 from corml.evaluation.result import Result
 from corml.evaluation.task import Task, Training
 from corml.models.recommender import Recommender
-from corml.recommend.recommendations import Recommendations
-from corml.recommend.rules import ListRules
+from corml.recommend.options import ListRules
+from corml.recommend.result import Recommendations
 from corml.splits import Split, StoreSplit, read_split
 
 if TYPE_CHECKING:

@@ -27,7 +27,8 @@ from corml.outofcore.lists.on_cluster import keep_model
 from corml.outofcore.tasks import Artefact, Draft, executor_on, working_in
 from corml.outofcore.tasks import Task as Work
 from corml.outofcore.workers import opened
-from corml.recommend.rules import ListRules
+from corml.recommend.options import ListRules
+from corml.recommend.rerank import lists_at_once
 from corml.splits import StoreSplit, read_split
 
 if TYPE_CHECKING:
@@ -112,7 +113,7 @@ def measured(
     cluster: "tuple[str | Client, str | os.PathLike[str] | None] | None",
 ) -> tuple[NDArray[Any], Mapping[str, int], Means]:
     """The ids of the evaluated users, how many were excluded and why, and the figures; `cluster` has its folder."""
-    if rules is not None and rules.max_share is not None:
+    if rules is not None and rules.options["max_share"] is not None:
         raise UsageError("max_share is a rule for all lists together, and those of a store are never all in memory.")
     entries = n_users = 0
     degrees, notes = np.zeros(len(model.items_), dtype=np.int64), dict[str, int]()
@@ -137,11 +138,9 @@ def measured(
 def _blocks(model: Recommender, size: _Size, k: int, rules: ListRules | None) -> tuple[tuple[int, int], int]:
     """The shape of blocks of scores if all users were ranked at once, and a whole number of blocks of users."""
     whole = cast(csr_array, size)
-    shape = height, _ = model._block_shape(whole)
+    shape = height, _ = model._at(None)._block_shape(whole)
     if rules is not None:
-        from corml.recommend.rerank import Ranking, Reranker
-
-        height = Reranker(Ranking(model, whole, None, whole), k, rules).height
+        height = lists_at_once(rules.options, k, whole.shape[1])
     return shape, max(height, AT_ONCE // height * height)
 
 
@@ -165,7 +164,7 @@ def _by_workers(
             "k": shards.k,
             "n_users": shards.n_users,
             "blocks": [*shards.shape, shards.step],
-            "rules": None if shards.rules is None else plain(vars(shards.rules)),
+            "rules": None if shards.rules is None else plain(shards.rules.options),
         }
         size = -(-A_TASK // shards.step) * shards.step
         places = {"path": str(shards.split.path.resolve())}

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from corml.data.ids import is_one_id
 from corml.data.kinds import Kinds
 from corml.data.strength import relative
-from corml.recommend.requests import history_of, known_user
+from corml.recommend.query import history_of, known_user
 
 if TYPE_CHECKING:
     from corml.models.fitted import Fitted

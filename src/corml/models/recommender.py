@@ -5,7 +5,7 @@ import os
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,13 +27,13 @@ from corml.models.fit_call import FitCall, check_is_data, check_is_new
 from corml.models.fitted import Fitted, Outcome, Plan
 from corml.models.fitted_model import FittedModel
 from corml.models.learned_from import cap_of, counted, learned_from, planned, told
-from corml.recommend import neighbours, requests
-from corml.recommend.candidates import Candidates
+from corml.recommend import neighbours, query
 from corml.recommend.explanation import Explanation
 from corml.recommend.neighbours import SimilarUsers
-from corml.recommend.recommendations import Recommendations, SimilarItems
-from corml.recommend.rules import ListRules
-from corml.recommend.topn import Lists, block_of, top_k
+from corml.recommend.options import ListOptions, with_options
+from corml.recommend.pipeline import recommended
+from corml.recommend.result import Recommendations, SimilarItems
+from corml.recommend.score import Lists, block_of
 
 if TYPE_CHECKING:
     from corml.linalg.closeness import Closeness
@@ -42,7 +42,6 @@ if TYPE_CHECKING:
 __all__ = ["FitCall", "Recommender", "check_is_data"]
 
 Labels = Sequence[Hashable]
-Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]  # conditions on attributes, see `corml.recommend.filters`
 
 
 @dataclass(kw_only=True, eq=False)
@@ -230,72 +229,49 @@ class Recommender(FittedModel, ABC):
 
     # --- requests ----------------------------------------------------------------------------------------------------
 
+    def _at(self, novelty: float | None) -> "Recommender":
+        """The model that scores: this one, or where it has a popularity–novelty trade-off, one operating point."""
+        self._check_fitted()
+        if novelty is not None:
+            raise UsageError(
+                f"novelty (--novelty) needs a model with several operating points, and {self.NAME} has one: fit "
+                "corml-dial, or leave it out."
+            )
+        return self
+
     def scores(self, history: Sequence[Labels] | Interactions) -> NDArray[np.float32]:
         """Scores of the whole catalogue for each history: a dense array, so for a few histories at a time."""
-        X = requests.histories(self.items_, history, weighted=self.LEARNS_WEIGHTS).matrix
-        requests.require_memory_of_scores(*X.shape)
-        scores = self.score_block(self._represent(X, None), slice(0, len(self.items_)))
+        X = query.histories(self.items_, history, weighted=self.LEARNS_WEIGHTS).matrix
+        query.require_memory_of_scores(*X.shape)
+        model = self._at(None)
+        scores = model.score_block(model._represent(X, None), slice(0, len(self.items_)))
         check_finite(scores, "These scores")
         return scores
 
+    @with_options()
     def recommend(
         self,
         users: Labels | str | None = None,
         *,
         history: Sequence[Labels] | Interactions | None = None,
-        k: int = 10,
-        exclude: Labels | Sequence[Labels] | Filter | None = None,
-        only: Labels | Sequence[Labels] | Filter | None = None,
-        seen: str = "exclude",
-        hide_events: str | Sequence[str] | None = None,
-        exclude_recent: str | Mapping[str, str] | None = None,
-        now: Any = None,
-        diversity: float = 0.0,
-        boost: Mapping[str, Any] | None = None,
-        max_per: Mapping[str, int] | None = None,
-        max_share: float | None = None,
-        unknown: str | None = None,
         progress: Asked = None,
+        **options: Unpack[ListOptions],
     ) -> Recommendations:
         """The k best items for known users, or for anyone from the items of their history.
 
-        Users that the model does not know get the most popular items: `sources` says "fallback" and `reasons` why, and
-        if that is all of them, a warning does, unless `unknown="fallback"`. `unknown="error"` refuses them. So do users
-        for whom the model scores all items alike: their list would be the first items of the catalogue.
+        Users that the model does not know get the most popular items: `sources` says "fallback" and `reasons` why. So
+        do users for whom the model scores all items alike: their list would be the first items of the catalogue.
 
-        What a user is known to have is never recommended, whether it was learned from or only seen. `seen="allow"`
-        lets it come back, `seen="only"` recommends nothing else. `seen="learned"` keeps out only what the model
-        learned from: for lists that are judged by held-out pairs.
+        Known items of a user are never recommended, whether the model learned from them or not, unless `seen`,
+        `hide_events` or `exclude_recent` lets them come back. What a user rejected never comes back. Every list has k
+        items, or `reasons` says why not.
 
-        `hide_events=["purchase"]` keeps out only items with such an event; what a user merely viewed may come back.
-        `exclude_recent="30d"` keeps out what was seen in the 30 days before the latest moment of the data, and
-        `exclude_recent={"purchase": "90d", "view": "1h"}` what was bought or viewed so recently. With either option
-        other known items may come back. What a user rejected never does.
-
-        Items in `exclude` are never recommended; `only`, where given, limits the choice. Both take one list for all
-        or one list per row, or conditions on attributes: `only={"genre": ["Comedy"], "price": (None, 20)}`, see
-        `corml.recommend.filters`. `now`, a moment or "now", leaves out what is not yet, or no longer, available then,
-        by the columns available_from and available_until. Every list has k items, or `reasons` says why not.
-
-        Rules of lists, in the order in which they count: `boost={"i1": 1.2, "genre": {"Comedy": 1.5}}` multiplies
-        scores; `diversity` from 0 to 1 puts items into a list that are far from each other; `max_per={"genre": 2}`
-        limits the items of a category in a list; `max_share=0.05` the share of these lists that an item is in.
+        Rules of lists count in this order: `boost`, then `diversity` and `max_per` item by item, then `max_share`: an
+        item that is in too many lists stays in those that lose most without it, whatever the order of the users; the
+        others are made again without the items that are full.
         """
-        self._check_fitted()
-        about_known: dict[str, Any] = {"seen": seen, "hide_events": hide_events, "exclude_recent": exclude_recent}
-        candidates = Candidates(exclude=exclude, only=only, now=now, **about_known)
-        rules = ListRules(diversity=diversity, boost=boost, max_per=max_per, max_share=max_share)
-        request = candidates.request(self, users, history, unknown)
-        width = requests.list_length(k, self.items_, lists=len(request.names))
-        limits = candidates.limits(self, request)
         with shown(progress) as report:
-            if rules.any:
-                from corml.recommend.rerank import recommended  # a compiled kernel that plain lists do without
-
-                return recommended(self, request, limits, rules, k=k, progress=report)
-            known = {"users": request.users, "seen": limits.seen, "allowed": limits.allowed}
-            ranked = top_k(self, request.matrix, width, **known, progress=report)
-        return requests.answer(self, request, limits, *ranked, k=k)
+            return recommended(self, users, history, dict(options), report)
 
     def _closeness(self) -> "Closeness":
         """How close two items are, for diverse lists: by their training users, unless the model has a metric."""
@@ -304,8 +280,7 @@ class Recommender(FittedModel, ABC):
     def similar(self, items: Labels | str, k: int = 10) -> SimilarItems:
         """Items most associated with an item: the list of a user whose history is that item alone, for each item."""
         targets, _ = required(self.items_, items, "similar")
-        lists = self.recommend(history=[[item] for item in targets], k=k)
-        return requests.similar_items(lists, targets)
+        return SimilarItems.of(self.recommend(history=[[item] for item in targets], k=k), targets)
 
     def similar_users(
         self,
@@ -316,13 +291,13 @@ class Recommender(FittedModel, ABC):
     ) -> SimilarUsers:
         """The users most like known users, or like anyone with these histories: by cosine, as the model sees them.
 
-        CoRML compares histories in its own metric, so that different items count which it associates; models that have
-        a vector for each user compare these; the others compare histories by the items they share.
+        CoRML compares histories in its own metric, so that different items count which it associates; models with an
+        embedding for each user compare these; the others compare histories by the items they share.
         """
-        self._check_fitted()
-        return neighbours.similar_users(self, users, history, k, once=lambda make: self._derive(make, "users"))
+        model = self._at(None)
+        return neighbours.similar_users(model, users, history, k, once=lambda make: self._derive(make, "users"))
 
-    def _user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> Any:
+    def _user_rows(self, X: csr_array, users: NDArray[np.int64] | None) -> csr_array | NDArray[np.float32]:
         """What users are compared by, one row each: here their histories."""
         return X
 
@@ -334,22 +309,23 @@ class Recommender(FittedModel, ABC):
         """Why an item scores as it does: what each item of the history (or of a known user's) adds to it."""
         cited = cite(self._state(), history, weighted=self.LEARNS_WEIGHTS)
         target = row_of(self.items_, item)
-        parts, labels = cited.multiplied(self._contributions(cited.items, target)), self.items_.labels
+        parts, labels = cited.multiplied(self._at(None)._contributions(cited.items, target)), self.items_.labels
         check_finite(sum(parts.values(), np.zeros(len(cited.items))).sum(), "An explanation")
         about = cited.strengths, cited.kinds, cited.ages, new_items.like(self._link(), target, labels)
         return Explanation(labels[target], tuple(labels[cited.items]), parts, cited.unknown, self.titles_, *about)
 
+    @with_options()
     def why_not(
-        self, history: Labels | str | int, item: Hashable, *, k: int = 10, lifts: int = 5, **options: Any
+        self, history: Labels | str | int, item: Hashable, *, lifts: int = 5, **options: Unpack[ListOptions]
     ) -> "WhyNot":
         """Why an item is not in the list of a known user, or of a history, and which items would lift it (`lifts`).
 
-        `options` are those of `recommend`: exclude, only, seen, exclude_recent, now, boost, diversity, max_per.
+        Give the options that the list was made with; `max_share`, which concerns all lists of a request, and `unknown`
+        are not among them.
         """
-        from corml.recommend.why_not import why_not  # and a file of its own for each part of the answer
+        from corml.recommend.why_not import why_not  # with its own compiled kernels
 
-        self._check_fitted()
-        return why_not(self, history, item, k=k, lifts=lifts, **options)
+        return why_not(self, history, item, lifts, dict(options))
 
     def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
         """What each history item adds to the target's score, by part; for models that are linear in the history."""
@@ -359,7 +335,7 @@ class Recommender(FittedModel, ABC):
 
     def _known_history(self, history: Labels | str | int) -> tuple[NDArray[np.int64], tuple[str, ...]]:
         """Item numbers of a list of items (each once) or of a known user, and the ids the model does not know."""
-        return requests.history_of(self.items_, self._state().histories, history)
+        return query.history_of(self.items_, self._state().histories, history)
 
     def save(
         self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None

@@ -23,15 +23,14 @@ from corml.data.ids import Ids
 from corml.data.requested_ids import required
 from corml.errors import UsageError, as_utf8, printable
 from corml.linalg.sparse import rows_of
-from corml.recommend import requests
-from corml.recommend.topn import band_of
+from corml.recommend import query
+from corml.recommend.options import complete
+from corml.recommend.score import band_of
 
 if TYPE_CHECKING:
     import polars
 
     from corml.models.recommender import Recommender
-
-__all__ = ["Alike", "SimilarUsers", "similar_users"]
 
 LINKS = 3  # items that are named for two users
 A_PLACE, A_LIST = 100, 1200  # bytes: of a user in a list with the items that link them; and of a list
@@ -106,14 +105,13 @@ def similar_users(
     """The k users most like known users, or like anyone with these histories; `once` keeps what it makes."""
     state = model.fitted_
     now = state.histories
-    requests.list_length(k, state.items)
+    complete({"k": k})
     if not len(now.users):
         raise UsageError("This model file was saved without its users: there is nobody to compare with.")
     named, own = (None, None) if users is None else required(now.users, users, "users")
-    how: dict[str, Any] = {"weighted": model.LEARNS_WEIGHTS, "folds_in": model._folds_in}
-    asked = requests.resolve(state, named, history, unknown="error", **how)
-    lists, width = len(asked.names), min(int(k), len(now.users))
-    if lists * width > requests.FEW:
+    whom = query.resolve(model, named, history, unknown="error")
+    lists, width = len(whom.names), min(int(k), len(now.users))
+    if lists * width > query.FEW:
         memory.require(
             (A_PLACE * width + A_LIST) * lists,
             what=f"{lists:,} lists of {width:,} similar users at once",
@@ -121,12 +119,12 @@ def similar_users(
         )
 
     def prepare() -> Alike:
-        matrix, learned, _ = requests.scored_by(state, np.arange(len(now.users)), **how)
+        matrix, learned, _ = query.scored_by(model, np.arange(len(now.users)))
         rows = model._user_rows(matrix, learned)
         return Alike.of(now.users, state.items, state.titles, rows, model._user_metric())
 
     own = np.full(lists, -1) if own is None else own
-    return once(prepare).nearest(asked.names, model._user_rows(asked.matrix, asked.users), own, int(k))
+    return once(prepare).nearest(whom.names, model._user_rows(whom.matrix, whom.users), own, int(k))
 
 
 @dataclass(frozen=True, eq=False)

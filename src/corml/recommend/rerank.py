@@ -1,347 +1,295 @@
-"""Lists that obey: candidates by (boosted) score, of which the rules choose.
+"""Step 5, re-ranking: lists by rules, chosen from candidates that are ranked by (boosted) score.
 
-The candidates of a row are as many as its list needs: the pool first, then more, then the whole catalogue. The answer
+    boost        what the model's score is multiplied by                             first, in `score`
+    diversity    items that are far from each other, by the model's own distance     then, item by item,
+    max_per      at most so many items of a category in a list                       together
+    max_share    an item in at most this share of all lists of a request             last
+
+The candidates of a row are as many as its list needs: the pool first, then more, then the whole catalogue. The result
 does not depend on how many were looked at, and users × items never exists.
 """
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any, Self
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array
+from scipy.sparse import csr_array, hstack
 
-from corml._runtime.finite import check_lists
 from corml._runtime.progress import Progress, silent
-from corml.linalg.choose import Categories, choose
-from corml.linalg.closeness import Closeness
-from corml.linalg.sparse import rows_of
-from corml.recommend import requests
-from corml.recommend.preference import with_a_preference
-from corml.recommend.quota import hold_quota
-from corml.recommend.recommendations import Recommendations
-from corml.recommend.requests import Limits, Request
-from corml.recommend.rules import ListRules, boosted, unboosted
-from corml.recommend.topn import Lists, top_k
+from corml.data.attributes import Attributes
+from corml.errors import UsageError
+from corml.linalg.sparse import rows_or_none
+from corml.recommend.allowed import Allowed
+from corml.recommend.options import ListOptions
+from corml.recommend.rank import top_k
+from corml.recommend.score import Lists, ListScorer, Rows, Scorer, Scores, band_of, factors_of, unboosted
 
 if TYPE_CHECKING:
+    from corml.linalg.choose import Categories
     from corml.models.recommender import Recommender
 
-__all__ = ["Listed", "Ranking", "Reranker", "ranked", "recommended"]
-
-POOL = 5  # candidates for each place of a list that diversity chooses among
+POOL = 5  # candidates for each item of a list that diversity chooses among
 DEEPER = 8  # times as many candidates where the first are not enough
 BAND = 4096  # lists made at a time
-SORTED_AT_ONCE = 1 << 23  # candidates of these lists
-KEPT = 10  # candidates for each place of a list while items are shared out, or fewer that fit into KEPT_BYTES
-KEPT_BYTES = 1 << 29
-A_CANDIDATE = 9  # bytes: item, score, and whether it is lost
-
-Rows = NDArray[np.int64]
-Scores = NDArray[np.float32]
+AT_ONCE = 1 << 23  # candidates, or items that are not allowed, of the lists made at a time
 
 
-def recommended(
-    model: "Recommender", request: Request, limits: Limits, rules: ListRules, *, k: int, progress: Progress = silent
-) -> Recommendations:
-    """The answer to a request, by rules. Its scores are the model's own, also of boosted items."""
-    ranking = Ranking.of(model, request.matrix, request.users, limits.seen, limits.allowed, rules=rules)
-    factors = ranking.factors
-    listed = ranked(ranking, requests.list_length(k, model.items_), rules, request.names, progress)
-    columns, scores, boosts = listed.columns, listed.scores, None
-    if factors is not None:
-        boosts = np.where(columns < 0, np.nan, factors[np.maximum(columns, 0)]).astype(np.float32)
-        scores = unboosted(scores, np.where(columns < 0, 1, factors[np.maximum(columns, 0)]))
-    preferring = with_a_preference(model, request, limits, columns, scores)
-    if preferring is not request:  # the others are ranked by popularity, by the same rules
-        return recommended(model, preferring, limits, rules, k=k, progress=progress)
-    lists = requests.answer(model, request, limits, columns, scores, k=k, fallback=False)
-    reasons = [_with_rules(reason, rules, int(lost)) for reason, lost in zip(lists.reasons, listed.lost, strict=True)]
-    return replace(lists, reasons=tuple(reasons), boosts=boosts, rules=str(rules))
+def has_rules(options: Mapping[str, Any]) -> bool:
+    """Whether lists are more than the best scores."""
+    return bool(options["diversity"] > 0 or options["max_per"] or options["max_share"] is not None)
 
 
-def ranked(ranking: "Ranking", k: int, rules: ListRules, names: Sequence[str], progress: Progress = silent) -> "Listed":
-    """Lists of k items by rules."""
-    model = ranking.model
-    closeness = model._closeness() if rules.diversity > 0 else None
-    categories = rules.categories(model.attributes_)
-    return Reranker(ranking, k, rules, closeness, categories, progress).lists(names)
+def first_candidates(options: Mapping[str, Any], k: int, catalogue: int) -> int:
+    """How many candidates of a list are looked at first."""
+    if not has_rules(options):
+        return k
+    return min(max(POOL * k if options["diversity"] > 0 else 0, 2 * k), catalogue)
 
 
-def _with_rules(reason: str | None, rules: ListRules, lost: int) -> str | None:
-    """Why a list is short, with what the rules did to it."""
-    if reason is None or "exhausted" not in reason:
-        return reason
-    parts = ["no other item fits max_per"] if rules.max_per else []
-    parts += [f"{lost} left to other lists by max_share"] if lost else []
-    return ", ".join([reason, *parts])
+def lists_at_once(options: Mapping[str, Any], k: int, catalogue: int) -> int:
+    """How many lists are chosen at a time."""
+    return max(1, min(BAND, AT_ONCE // max(first_candidates(options, k, catalogue), 1)))
 
 
-@dataclass(frozen=True, eq=False)
-class Ranking:
-    """Whose candidates: histories X, row numbers of known users, what they may not have, and the only items they may.
-
-    `factors` are those of boosted items. Rows without a history are ranked by popularity, as everywhere.
-    """
-
-    model: "Recommender"
-    X: csr_array
-    users: Rows | None
-    seen: csr_array
-    allowed: csr_array | None = None
-    factors: Scores | None = None
-
-    @classmethod
-    def of(
-        cls,
-        model: "Recommender",
-        X: csr_array,
-        users: Rows | None,
-        seen: csr_array,
-        allowed: csr_array | None = None,
-        *,
-        rules: ListRules,
-    ) -> Self:
-        """Candidates with what rules do to their scores."""
-        return cls(model, X, users, seen, allowed, rules.factors(model.items_, model.attributes_))
-
-    def best(self, rows: Rows, width: int, lost: csr_array | None = None) -> Lists:
-        """The best candidates of rows by score, −1 after the last; `lost` are more items that they may not have."""
-        seen = self.seen[rows] if lost is None else (self.seen[rows] + lost).tocsr()
-        seen.sort_indices()
-        users = None if self.users is None else self.users[rows]
-        allowed = self.allowed
-        if allowed is not None and allowed.shape[0] > 1:  # else one row holds for all
-            allowed = allowed[rows]
-        if width < self.X.shape[1]:
-            return top_k(_Scorer(self), self.X[rows], width, users=users, seen=seen, allowed=allowed)
-        return self._sorted(self.X[rows], users, seen, allowed)
-
-    def _sorted(self, X: csr_array, users: Rows | None, seen: csr_array, allowed: csr_array | None) -> Lists:
-        """All candidates: then sorting is faster than inserting."""
-        scorer, items = _Scorer(self), X.shape[1]
-        represented, width = scorer._represent(X, users), scorer._block_shape(X)[1]
-        edges = [*range(0, items, width), items]
-        parts = [scorer.score_block(represented, slice(a, b)) for a, b in pairwise(edges)]
-        scores = np.concatenate(parts, axis=1)
-        scores[rows_of(seen), seen.indices] = -np.inf
-        if allowed is not None:
-            may = np.zeros((allowed.shape[0], items), dtype=bool)
-            may[rows_of(allowed), allowed.indices] = True
-            scores = np.where(may, scores, -np.inf)
-        columns = np.argsort(-scores, axis=1, kind="stable")
-        scores = np.take_along_axis(scores, columns, axis=1)
-        columns = np.where(scores == -np.inf, -1, columns)
-        check_lists(columns, scores)
-        return columns, scores
-
-
-class _Scorer:
-    """A model with boosted scores, and popularity where there is no history."""
-
-    def __init__(self, ranking: Ranking) -> None:
-        self.ranking, self.model = ranking, ranking.model
-
-    def _block_shape(self, X: csr_array) -> tuple[int, int]:
-        return self.model._block_shape(X)
-
-    def _represent(self, X: csr_array, users: Rows | None) -> tuple[Any, NDArray[np.intp]]:
-        return self.model._represent(X, users), np.flatnonzero(np.diff(X.indptr) == 0)
-
-    def _top_k(self, users: Any, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
-        represented, cold = users
-        if self.ranking.factors is not None or len(cold):
-            return None  # the model's own way knows nothing of either
-        return self.model._top_k(represented, k, seen, allowed)
-
-    def score_block(self, users: Any, columns: slice) -> Scores:
-        represented, cold = users
-        block = np.require(self.model.score_block(represented, columns), requirements="W")
-        if len(cold):
-            block[cold] = self.model._popularity[columns]
-        if self.ranking.factors is not None:
-            factors = self.ranking.factors[columns]
-            pushed = np.flatnonzero(factors != 1)
-            block[:, pushed] = boosted(block[:, pushed], factors[pushed])
-        return block
-
-
-@dataclass(frozen=True, eq=False)
-class Reranker:
-    """Makes lists of k items by rules, whose meaning for a catalogue is `closeness` and `categories`."""
-
-    ranking: Ranking
-    k: int
-    rules: ListRules
-    closeness: Closeness | None = None
-    categories: Categories | None = None
-    progress: Progress = silent
-
-    @property
-    def rows(self) -> int:
-        """How many lists there are."""
-        return int(self.ranking.X.shape[0])
-
-    @property
-    def catalogue(self) -> int:
-        """How many items there are."""
-        return int(self.ranking.X.shape[1])
-
-    @property
-    def pool(self) -> int:
-        """How many candidates diversity chooses among."""
-        return min(POOL * self.k, self.catalogue) if self.rules.diversity > 0 else 0
-
-    def lists(self, names: Sequence[str]) -> "Listed":
-        """All lists; of users who gain equally by an item, the first by name has it where items are shared out."""
-        quota = self.rules.quota(self.rows)
-        if quota is not None:
-            return _Shares(self).held(quota, _order(names))
-        listed = Listed.empty(self.rows, self.k)
-        for rows in self.bands():
-            listed.columns[rows], listed.scores[rows] = self.made(rows)
-        return listed
-
-    @property
-    def width(self) -> int:
-        """How many candidates are looked at first."""
-        return min(max(self.pool, 2 * self.k), self.catalogue)
-
-    @property
-    def height(self) -> int:
-        """How many lists are made at a time."""
-        return max(1, min(BAND, SORTED_AT_ONCE // max(self.width, 1)))
-
-    def bands(self) -> Iterator[Rows]:
-        """All rows, some at a time, with progress."""
-        for rows in _bands(np.arange(self.rows), self.height):
-            yield rows
-            self.progress("rank", int(rows[-1]) + 1, self.rows)
-
-    def chosen(self, columns: NDArray[Any], scores: Scores, lost: NDArray[np.bool_]) -> Lists:
-        """Lists from candidates."""
-        places = choose(
-            columns,
-            scores,
-            lost,
-            self.k,
-            pool=self.pool,
-            diversity=float(self.rules.diversity),
-            closeness=self.closeness or Closeness(),
-            categories=self.categories,
+def quota_of(max_share: float | None, lists: int) -> int | None:
+    """How many of the lists may have an item; None where all may."""
+    if max_share is None:
+        return None
+    quota = math.floor(max_share * lists + 1e-9)  # 0.29 of 100 lists are 29
+    if lists and quota < 1:
+        raise UsageError(
+            f"max_share {max_share:g} of {lists:,} lists is less than one list: ask for more users at a time, "
+            "or for a larger share."
         )
-        there = np.maximum(places, 0)
-        items = np.where(places < 0, -1, np.take_along_axis(columns, there, axis=1)).astype(np.int64)
-        return items, np.where(places < 0, -np.inf, np.take_along_axis(scores, there, axis=1)).astype(np.float32)
-
-    def made(self, rows: Rows, lost: csr_array | None = None, width: int = 0) -> Lists:
-        """Lists of some rows, ranked anew, from as many candidates as they need."""
-        width = max(width, self.width)
-        columns, scores = self.ranking.best(rows, width, lost)
-        listed = self.chosen(columns, scores, np.zeros(columns.shape, dtype=bool))
-        short = np.flatnonzero((listed[0][:, -1] < 0) & (columns[:, -1] >= 0))
-        if width < self.catalogue and len(short):
-            deeper = width * DEEPER if width * DEEPER**2 < self.catalogue else self.catalogue
-            for part in _bands(short, max(1, SORTED_AT_ONCE // deeper)):
-                again = self.made(rows[part], None if lost is None else lost[part], deeper)
-                listed[0][part], listed[1][part] = again
-        return listed
+    return quota
 
 
-@dataclass(frozen=True, eq=False)
-class Listed:
+def categories_of(max_per: Mapping[str, int] | None, attributes: Attributes) -> "Categories | None":
+    """Items × the values of all limited attributes, and how many items of each value a list may have."""
+    if not max_per:
+        return None
+    patterns = [csr_array(attributes.categories(name)) for name in max_per]
+    caps = np.repeat(list(max_per.values()), [pattern.shape[1] for pattern in patterns])
+    return csr_array(hstack(patterns, format="csr")), caps.astype(np.int64)
+
+
+@dataclass(eq=False)
+class Made:
     """Items and (boosted) scores of lists, −1 and −inf where one is short; how many items each row left to others."""
 
     columns: Rows
     scores: Scores
     lost: Rows
-
-    @classmethod
-    def empty(cls, rows: int, k: int) -> Self:
-        """Lists without any item."""
-        nothing = np.full((rows, k), -1, dtype=np.int64), np.full((rows, k), -np.inf, dtype=np.float32)
-        return cls(*nothing, np.zeros(rows, dtype=np.int64))
+    flat: Rows = field(default_factory=lambda: np.zeros(0, dtype=np.int64))  # rows without a preference
 
 
-class _Shares:
-    """Items shared out among all lists. Candidates are kept as far as there is room, so that few are ranked again."""
+class ListMaker:
+    """Makes lists of k items for histories X of users, by options; cold rows are ranked by popularity.
 
-    def __init__(self, reranker: Reranker) -> None:
-        self.how, rows = reranker, reranker.rows
-        most = max(KEPT_BYTES // A_CANDIDATE // max(rows, 1), reranker.k + 1)
-        width = min(max(2 * reranker.pool, KEPT * reranker.k, reranker.k + 1), most, reranker.catalogue)
-        self.listed = Listed.empty(rows, reranker.k)
-        self.kept = np.full((rows, width), -1, dtype=np.int32)
-        self.scores = np.full((rows, width), -np.inf, dtype=np.float32)
-        self.gone = np.zeros((rows, width), dtype=bool)
-        self.lost_pairs: list[tuple[Rows, Rows]] = []
-        for part in reranker.bands():
-            self.kept[part], self.scores[part] = reranker.ranking.best(part, width)
-            self._list(part)
-        plain = self.scores[:, : reranker.k + 1].astype(np.float64)
-        there = np.where(np.isfinite(plain), plain, 0.0)
-        none_left = there.min(axis=1, initial=0.0)  # without another item the place stays empty
-        full = (plain.shape[1] > reranker.k) & np.isfinite(plain[:, -1])
-        self.next_best = np.where(full, there[:, -1], none_left)
-        totals = np.abs(there[:, : reranker.k]).sum(axis=1)
-        self.totals = np.where(totals > 0, totals, 1.0)
+    With `checks_preference` so are rows in which the model prefers none of the allowed items to the others: their list
+    would be the first items of the catalogue.
+    """
 
-    def held(self, quota: int, order: Rows) -> Listed:
-        """Lists in which no item is more often than the quota."""
-        gains = self._gains(np.arange(self.how.rows))
-        lost = hold_quota(self.listed.columns, gains, quota, order, self._relist, progress=self.how.progress)
-        return replace(self.listed, lost=lost)
+    def __init__(
+        self,
+        model: "Recommender",
+        X: csr_array,
+        users: Rows | None,
+        allowed: Allowed,
+        options: ListOptions,
+        k: int,
+        *,
+        scorer: Scorer | None = None,
+        checks_preference: bool = False,
+        progress: Progress = silent,
+    ) -> None:
+        self.X, self.users, self.allowed, self.k = X, users, allowed, k
+        self.progress, self.checks_preference = progress, checks_preference
+        self.factors = factors_of(options["boost"], model.items_, model.attributes_)
+        self.base: Scorer = model if scorer is None else scorer
+        self.scorer = ListScorer(self.base, model._popularity, self.factors)
+        self.diversity = float(options["diversity"])
+        self.closeness = model._closeness() if self.diversity > 0 else None
+        self.categories = categories_of(options["max_per"], model.attributes_)
+        self.quota = quota_of(options["max_share"], X.shape[0])
+        self.chooses = has_rules(options)
+        self.pool = min(POOL * k, X.shape[1]) if self.diversity > 0 else 0
+        self.width = first_candidates(options, k, X.shape[1])
+        self.height = lists_at_once(options, k, X.shape[1])
+        self.flat: list[Rows] = []
 
-    def _relist(self, rows: Rows, items: Rows) -> tuple[Rows, NDArray[np.float64]]:
-        """New lists of rows that lost items, and what they gain by them."""
-        self.lost_pairs.append((rows, items))
-        for part in _bands(np.arange(len(rows)), BAND):
-            at, place = np.nonzero(self.kept[rows[part]] == items[part, None])
-            self.gone[rows[part][at], place] = True
-        changed = np.unique(rows)
-        self._list(changed)
-        return self.listed.columns[changed], self._gains(changed)
+    def lists(self, names: Sequence[str]) -> Made:
+        """All lists; where `max_share` has to decide between users who lose equally, the first by name has the item."""
+        rows = np.arange(self.X.shape[0])
+        if not self.chooses:
+            columns, scores = self._first(rows, self.progress)
+            return Made(columns, scores, np.zeros(len(rows), dtype=np.int64), self._all_flat())
+        made = Made(
+            np.full((len(rows), self.k), -1, dtype=np.int64),
+            np.full((len(rows), self.k), -np.inf, dtype=np.float32),
+            np.zeros(len(rows), dtype=np.int64),
+        )
+        gains = np.zeros((len(rows), 2))
+        for band in _bands(rows, self.height):
+            candidates = self._first(band)
+            gains[band] = _next_best(candidates[1], self.k)
+            made.columns[band], made.scores[band] = self._made(band, candidates)
+            self.progress("rank", int(band[-1]) + 1, len(rows))
+        if self.quota is not None:
+            self._share(made, gains, _order(names), self.quota)
+        made.flat = self._all_flat()
+        return made
 
-    def _list(self, rows: Rows) -> None:
-        """Choose among the candidates that are kept; where too few are left, fetch others, as many as are needed."""
-        self._choose(rows)
-        for part in _bands(self._unsure(rows, after_losses=True), self.how.height):
-            self.kept[part], self.scores[part] = self.how.ranking.best(part, self.kept.shape[1], self._lost_of(part))
-            self.gone[part] = False
-            self._choose(part)
-        for part in _bands(self._unsure(rows), self.how.height):
-            self.listed.columns[part], self.listed.scores[part] = self.how.made(part, self._lost_of(part))
+    def _all_flat(self) -> Rows:
+        return np.concatenate([np.zeros(0, dtype=np.int64), *self.flat])
 
-    def _choose(self, rows: Rows) -> None:
-        chosen = self.how.chosen(self.kept[rows], self.scores[rows], self.gone[rows])
-        self.listed.columns[rows], self.listed.scores[rows] = chosen
+    # --- candidates --------------------------------------------------------------------------------------------------
 
-    def _unsure(self, rows: Rows, *, after_losses: bool = False) -> Rows:
-        """Rows whose lists could be others if more candidates were known."""
-        gone = self.gone[rows]
-        few = (self.listed.columns[rows, -1] < 0) | ((~gone).sum(axis=1) < self.how.pool)
-        more = (self.kept[rows, -1] >= 0) & (self.kept.shape[1] < self.how.catalogue)
-        lost = gone.any(axis=1) | (not after_losses)
-        return np.asarray(rows[few & more & lost], dtype=np.int64)
+    def _first(self, rows: Rows, progress: Progress | None = None) -> Lists:
+        """The first candidates of rows; rows without a preference lose their history."""
+        columns, scores = self._candidates(rows, self.width, progress=progress)
+        if self.checks_preference:
+            flat = self._without_preference(rows, columns[:, : self.k], scores[:, : self.k])
+            if len(flat):
+                cold = rows[flat]
+                self.flat.append(cold)
+                kept = np.arange(self.X.shape[0])
+                kept[cold] = -1
+                self.X = rows_or_none(self.X, kept)
+                columns[flat], scores[flat] = self._candidates(cold, self.width)
+        return columns, scores
 
-    def _lost_of(self, rows: Rows) -> csr_array:
-        """What rows (ascending) have lost, as a pattern."""
-        none = np.zeros(0, dtype=np.int64)
-        row, item = (np.concatenate([none, *(pair[side] for pair in self.lost_pairs)]) for side in (0, 1))
-        at = np.minimum(np.searchsorted(rows, row), len(rows) - 1)
-        among = rows[at] == row
-        cells = np.ones(int(among.sum()), dtype=np.float32), (at[among], item[among])
-        return csr_array(cells, shape=(len(rows), self.how.catalogue))
+    def _candidates(
+        self, rows: Rows, width: int, lost: csr_array | None = None, progress: Progress | None = None
+    ) -> Lists:
+        """The best candidates of rows, −1 after the last; `lost` are more items that they may not have."""
+        allowed, X, users = self.allowed, self.X, self.users
+        if len(rows) < self.X.shape[0]:
+            allowed, X, users = allowed.rows(rows), X[rows], None if users is None else users[rows]
+        if lost is not None:
+            allowed = allowed.without(lost)
+        return top_k(self.scorer, X, width, users=users, seen=allowed.excluded, allowed=allowed.only, progress=progress)
 
-    def _gains(self, rows: Rows) -> NDArray[np.float64]:
-        """What rows would lose without an item: its lead over the best one that the plain list has no place for.
+    def _without_preference(self, rows: Rows, columns: Rows, scores: Scores) -> Rows:
+        """Rows with a history for which all allowed items score the same, or the best of several zero."""
+        listed = columns >= 0
+        if self.factors is not None:
+            scores = unboosted(scores, self.factors[np.maximum(columns, 0)])
+        high = np.where(listed, scores, -np.inf).max(axis=1, initial=-np.inf)
+        low = np.where(listed, scores, np.inf).min(axis=1, initial=np.inf)
+        has_history = np.diff(self.X.indptr)[rows] > 0
+        maybe = np.flatnonzero((high == low) & ((high == 0) | (listed.sum(axis=1) > 1)) & has_history)
+        bands = (band[self._are_alike(rows[band])] for band in _bands(maybe, band_of(*self.X.shape)[0]))
+        return np.concatenate([np.zeros(0, dtype=np.int64), *bands])
 
-        It is a share of the scores of that list, so that different users can be compared.
+    def _are_alike(self, rows: Rows) -> NDArray[np.bool_]:
+        histories = self.X[rows]
+        histories.sort_indices()
+        may = self.allowed.rows(rows).mask(len(rows))
+        users = self.base._represent(histories, None if self.users is None else self.users[rows])
+        high, low = np.full(len(rows), -np.inf, np.float32), np.full(len(rows), np.inf, np.float32)
+        width = self.base._block_shape(histories)[1]
+        for start in range(0, may.shape[1], width):
+            columns = slice(start, min(start + width, may.shape[1]))
+            scores = self.base.score_block(users, columns)
+            high = np.maximum(high, scores.max(axis=1, where=may[:, columns], initial=-np.inf))
+            low = np.minimum(low, scores.min(axis=1, where=may[:, columns], initial=np.inf))
+        alike: NDArray[np.bool_] = (may.sum(axis=1) > 1) & ((high == low) | (high == 0))
+        return alike
+
+    # --- choosing among them -----------------------------------------------------------------------------------------
+
+    def _made(self, rows: Rows, candidates: Lists, lost: csr_array | None = None) -> Lists:
+        """Lists of rows from candidates, and from more of them where these are not enough."""
+        columns, scores = candidates
+        made = self._chosen(columns, scores)
+        width, catalogue = columns.shape[1], self.X.shape[1]
+        short = np.flatnonzero((made[0][:, -1] < 0) & (columns[:, -1] >= 0))
+        if width < catalogue and len(short):
+            deeper = width * DEEPER if width * DEEPER**2 < catalogue else catalogue
+            for part in _bands(short, max(1, AT_ONCE // deeper)):
+                less = None if lost is None else lost[part]
+                more = self._made(rows[part], self._candidates(rows[part], deeper, less), less)
+                made[0][part], made[1][part] = more
+        return made
+
+    def _chosen(self, columns: Rows, scores: Scores) -> Lists:
+        from corml.linalg.choose import choose  # a compiled kernel that plain lists do without
+        from corml.linalg.closeness import Closeness
+
+        places = choose(
+            columns,
+            scores,
+            np.zeros(columns.shape, dtype=bool),
+            self.k,
+            pool=self.pool,
+            diversity=self.diversity,
+            closeness=self.closeness or Closeness(),
+            categories=self.categories,
+        )
+        at = np.maximum(places, 0)
+        items = np.where(places < 0, -1, np.take_along_axis(columns, at, axis=1)).astype(np.int64)
+        return items, np.where(places < 0, -np.inf, np.take_along_axis(scores, at, axis=1)).astype(np.float32)
+
+    # --- shares ------------------------------------------------------------------------------------------------------
+
+    def _share(self, made: Made, gains: NDArray[np.float64], order: Rows, quota: int) -> None:
+        """Change lists until no item is in more than `quota` of them.
+
+        A greedy rule, in rounds. Each item that is in too many lists stays in those that lose most without it, and is
+        then full: no other list may take it up. The lists that lost an item are made again without all full items that
+        they do not have; and so on. What a list loses is the lead of the item over the best one that the plain list has
+        no room for, as a share of the scores of that list; of equal ones the first by `order` counts.
         """
-        scores = self.listed.scores[rows].astype(np.float64)
-        return np.asarray((scores - self.next_best[rows, None]) / self.totals[rows, None], dtype=np.float64)
+        full = np.zeros(self.X.shape[1], dtype=bool)
+        wanted = int((made.columns >= 0).sum())
+        while True:
+            value = (made.scores.astype(np.float64) - gains[:, :1]) / gains[:, 1:]
+            rows, places = _over(made.columns, value, quota, order)
+            self.progress("share", wanted - len(rows), wanted)
+            if not len(rows):
+                return
+            np.add.at(made.lost, rows, 1)
+            full[made.columns[rows, places]] = True
+            made.columns[rows, places] = -1
+            for band in _bands(np.unique(rows), max(1, min(self.height, AT_ONCE // int(full.sum())))):
+                lost = self._not_theirs(made.columns[band], full)
+                again = self._made(band, self._candidates(band, self.width, lost), lost)
+                made.columns[band], made.scores[band] = again
+
+    def _not_theirs(self, columns: Rows, full: NDArray[np.bool_]) -> csr_array:
+        """The full items that rows do not have, as a pattern."""
+        items, may_not = np.flatnonzero(full), np.ones((len(columns), int(full.sum())), dtype=bool)
+        row, place = np.nonzero((columns >= 0) & full[columns])
+        may_not[row, np.searchsorted(items, columns[row, place])] = False
+        row, column = np.nonzero(may_not)
+        cells = np.ones(len(row), dtype=np.float32), (row, items[column])
+        return csr_array(cells, shape=(len(columns), len(full)))
+
+
+def _over(columns: Rows, value: NDArray[np.float64], quota: int, order: Rows) -> tuple[Rows, Rows]:
+    """Rows and places that lose their item: of each item with too many, all but those that would lose most by it."""
+    listed = columns >= 0
+    counts = np.bincount(columns[listed], minlength=1)
+    rows, places = np.nonzero(listed & (counts > quota)[np.where(listed, columns, 0)])
+    items = columns[rows, places]
+    sorting = np.lexsort((order[rows], -value[rows, places], items))
+    starts = np.searchsorted(items[sorting], items[sorting])
+    lost = np.sort(sorting[np.arange(len(items)) - starts >= quota])
+    return rows[lost], places[lost]
+
+
+def _next_best(scores: Scores, k: int) -> NDArray[np.float64]:
+    """Of plain lists, the best score that has no place, and the sum of the scores of the list."""
+    plain = scores[:, : k + 1].astype(np.float64)
+    there = np.where(np.isfinite(plain), plain, 0.0)
+    none_left = there.min(axis=1, initial=0.0)  # without another item the place stays empty
+    full = (plain.shape[1] > k) & np.isfinite(plain[:, -1])
+    totals = np.abs(there[:, :k]).sum(axis=1)
+    return np.stack([np.where(full, there[:, -1], none_left), np.where(totals > 0, totals, 1.0)], axis=1)
 
 
 def _bands(rows: Any, size: int) -> Iterator[Rows]:

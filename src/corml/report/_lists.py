@@ -6,7 +6,7 @@ from typing import Any
 
 from corml.data.interactions import Interactions
 from corml.errors import UsageError
-from corml.recommend.recommendations import Recommendations
+from corml.recommend.result import Recommendations
 
 __all__ = ["are_known", "items_of", "lists_for"]
 

@@ -9,7 +9,7 @@ import numpy as np
 from corml.data.interactions import Interactions
 from corml.errors import UsageError
 from corml.recommend.explanation import Explanation
-from corml.recommend.recommendations import Recommendations
+from corml.recommend.result import Recommendations
 from corml.report._lists import are_known, items_of, lists_for
 from corml.report.page import Card, Past, Pick
 

@@ -13,6 +13,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import Receive, Scope, Send
 
 from corml._runtime.values import whole_number
+from corml.recommend.pipeline import is_quick
 from corml.service import schema
 from corml.service.auth import Guard
 from corml.service.compression import Packed, pack
@@ -221,7 +222,9 @@ def _kept(name: str | None) -> list[tuple[bytes, bytes]]:
 def _is_light(request: Any) -> bool:
     if getattr(request, "explain", False):
         return False
-    return not (isinstance(request, schema.Limited) and schema.passed_on(request))
+    if not isinstance(request, schema.Query):
+        return True
+    return is_quick({name: value for name, value in schema.options_given(request).items() if name != "novelty"})
 
 
 def _too_large(most: int) -> Refusal:

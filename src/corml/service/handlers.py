@@ -31,7 +31,7 @@ __all__ = [
 def recommend(shelf: Shelf, request: schema.Recommend) -> schema.ListAnswer:
     """The k best items for a history or a known user, best first."""
     served = shelf[request.model]
-    if request.explain and request.k > schema.MAX_EXPLAINED:
+    if request.explain and schema.options_given(request).get("k", 10) > schema.MAX_EXPLAINED:
         raise Refusal(422, f"A list that is explained has at most {schema.MAX_EXPLAINED} items: lower k.")
     _check_whom(request)
     found, model = one_list(served, request)
@@ -55,11 +55,11 @@ def batch(shelf: Shelf, request: schema.Batch) -> schema.BatchAnswer:
         _check_whom(query)
     by_position: dict[int, tuple[Recommender, list[int]]] = {}
     for at, query in enumerate(request.queries):
-        model = served.at(query.novelty)
+        model = served.at(schema.options_given(query).get("novelty"))
         by_position.setdefault(id(model), (model, []))[1].append(at)
     lists: dict[int, schema.OneList] = {}
     for model, members in by_position.values():
-        lists |= zip(members, ranked_lists(served, model, [request.queries[at] for at in members]), strict=True)
+        lists |= zip(members, ranked_lists(model, [request.queries[at] for at in members]), strict=True)
     return schema.BatchAnswer(
         model=served.name, model_version=served.version, lists=[lists[at] for at in range(len(request.queries))]
     )
@@ -94,7 +94,8 @@ def similar(shelf: Shelf, request: schema.Similar) -> schema.SimilarAnswer:
     served = shelf[request.model]
     model, target = served.at(request.novelty), served.row(labels([request.item])[0])
     item = model.items_.labels[target]
-    query = schema.Query(history=[item], k=request.k, novelty=request.novelty)
+    options: dict[str, Any] = {"k": request.k, "novelty": request.novelty}
+    query = schema.Query(history=[item], **options)
     found, _ = one_list(served, query)
     return schema.SimilarAnswer(
         model=served.name,

@@ -1,4 +1,4 @@
-"""Lists as the API answers them: the short way for one history, the library's `recommend` for everything else."""
+"""Lists as the API answers them: requests and answers as the library has them, and its errors as the API's."""
 
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -12,25 +12,13 @@ from corml.data.titles import texts_at
 from corml.errors import UnknownIdError, UsageError
 from corml.models.cited import Cited, cite
 from corml.models.recommender import Recommender
-from corml.recommend import filters
-from corml.recommend.recommendations import FALLBACK, PERSONAL, Recommendations
+from corml.recommend import conditions
+from corml.recommend.pipeline import quick_list
+from corml.recommend.result import FALLBACK, PERSONAL, Recommendations
 from corml.recommend.seen import SeenRule
 from corml.service.problems import Refusal
-from corml.service.schema import Contribution, Limited, OneList, Ranked, Whom, passed_on
+from corml.service.schema import Contribution, OneList, Query, Ranked, Whom, options_given
 from corml.service.served import Served
-
-__all__ = [
-    "available",
-    "contributions",
-    "explained",
-    "known_items",
-    "labels",
-    "one_list",
-    "options_of",
-    "ranked",
-    "ranked_lists",
-    "refusing",
-]
 
 
 def labels(given: Any) -> list[str]:
@@ -38,38 +26,23 @@ def labels(given: Any) -> list[str]:
     return [one if type(one) is str else str(one) for one in given]
 
 
-def one_list(served: Served, query: Limited) -> tuple[OneList, Recommender]:
-    """The list of a query, and the position of the dial it is from."""
-    model = served.at(query.novelty)
+def one_list(served: Served, query: Query) -> tuple[OneList, Recommender]:
+    """The list of a query, and the operating point it is from."""
+    options = options_given(query)
+    model = served.at(options.pop("novelty", None))
     if query.user is UNSET:
-        short = _short(served, model, query)
-        if short is not None:
-            return short, model
-    return ranked_lists(served, model, [query])[0], model
+        history, options = labels(query.history), _as_text(options)
+        lists = quick_list(model, history, options)
+        if lists is not None:
+            unknown = [one for one in history if one not in model.items_] + _unknown_limits(model, options)
+            return OneList(source="personal", items=ranked(model, *lists), unknown=unknown or UNSET), model
+    return ranked_lists(model, [query])[0], model
 
 
-def _short(served: Served, model: Recommender, query: Limited) -> OneList | None:
-    """By item numbers alone; None where there is something to say about the list, or the model has no such way."""
-    if passed_on(query):
-        return None
-    history = labels(query.history)
-    rows = model.items_.numbers(history)
-    distinct = sorted({row for row in rows if row >= 0})
-    if not distinct or query.k > len(model.items_):
-        return None
-    seen = known = np.array(distinct)
-    allowed = None
-    if query.exclude is not UNSET:
-        excluded = served.rows(labels(query.exclude))
-        seen = np.concatenate([known, excluded[excluded >= 0]])
-    if query.only is not UNSET:
-        allowed = np.unique(served.rows(labels(query.only)))
-        allowed = allowed[allowed >= 0]
-    found = model._top_k_of_one(known, query.k, seen, allowed)
-    if found is None or found[0][-1] < 0 or found[1][0] == found[1][-1]:  # of equal scores the library says more
-        return None
-    unknown = [label for label, row in zip(history, rows, strict=True) if row < 0] + unknown_limits(model, query)
-    return OneList(source="personal", items=ranked(model, *found), unknown=unknown or UNSET)
+def _as_text(options: dict[str, Any]) -> dict[str, Any]:
+    """Options in which ids of items are text."""
+    ids = {name: labels(options[name]) for name in ("exclude", "only") if isinstance(options.get(name), list)}
+    return {**options, **ids}
 
 
 def ranked(model: Recommender, columns: NDArray[np.int64], scores: NDArray[np.float32]) -> list[Ranked]:
@@ -83,63 +56,60 @@ def ranked(model: Recommender, columns: NDArray[np.int64], scores: NDArray[np.fl
     ]
 
 
-def ranked_lists(served: Served, model: Recommender, queries: Sequence[Limited]) -> list[OneList]:
-    """Lists of queries at one position by the library itself; those that ask alike are ranked at once."""
+def ranked_lists(model: Recommender, queries: Sequence[Query]) -> list[OneList]:
+    """Lists of queries by the library; those that differ in their users and lists of ids alone are ranked at once."""
     answers: dict[int, OneList] = {}
     alike: dict[Any, list[int]] = {}
-    for at, query in enumerate(queries):
-        known = query.user is not UNSET
-        alike.setdefault((known, query.k, repr(sorted(passed_on(query).items()))), []).append(at)
-    for (known, k, _), members in alike.items():
+    given = [_as_text(options_given(query)) for query in queries]
+    for at, (query, options) in enumerate(zip(queries, given, strict=True)):
+        shared = {name: value for name, value in options.items() if not (name in IDS and isinstance(value, list))}
+        alike.setdefault((query.user is not UNSET, repr(sorted(shared.items()))), []).append(at)
+    for members in alike.values():
         group = [queries[at] for at in members]
-        lists = _recommended(model, group, known=known, k=k)
+        lists = _recommended(model, group, [given[at] for at in members])
         for row, at in enumerate(members):
-            answers[at] = _listed(model, lists, row, k, unknown_limits(model, queries[at]))
+            answers[at] = _listed(model, lists, row, _unknown_limits(model, given[at]))
     return [answers[at] for at in range(len(queries))]
 
 
-def unknown_limits(model: Recommender, query: Limited) -> list[str]:
-    """Ids of `exclude`, `only` and `boost` that the model does not know, and that were ignored."""
-    given = [one for ids in (query.exclude, query.only) if isinstance(ids, list) for one in labels(ids)]
-    boost = getattr(query, "boost", UNSET)
-    given += [] if boost is UNSET else [name for name, factor in boost.items() if not isinstance(factor, Mapping)]
+IDS = ("exclude", "only")  # options that may be other ids for each list
+
+
+def _recommended(model: Recommender, group: list[Query], given: list[dict[str, Any]]) -> Recommendations:
+    options = options_for(model, group[0], given[0])
+    everything = model.items_.labels.tolist()
+    for name, nothing in zip(IDS, ([], everything), strict=True):
+        if any(isinstance(one.get(name), list) for one in given):
+            options[name] = [nothing if name not in one else _known(model, one[name]) for one in given]
+    known = group[0].user is not UNSET
+    with refusing(options, known=known):
+        if known:
+            return model.recommend(labels(query.user for query in group), unknown="fallback", **options)
+        return model.recommend(history=[labels(query.history) for query in group], **options)
+
+
+def options_for(model: Recommender, query: Query, options: Mapping[str, Any]) -> dict[str, Any]:
+    """The options of a list without ids that the model does not know; what the model cannot tell is refused."""
+    how = {name: value for name, value in options.items() if name != "novelty"}
+    _check_events(model, query, how)
+    if "now" in how:
+        _check_moment(model, how["now"])
+    if "boost" in how:
+        ignored = _unknown_limits(model, how)
+        how["boost"] = {name: factor for name, factor in how["boost"].items() if name not in ignored}
+    return how | {name: _known(model, how[name]) for name in IDS if isinstance(how.get(name), list)}
+
+
+def _unknown_limits(model: Recommender, options: Mapping[str, Any]) -> list[str]:
+    """Ids of `exclude`, `only` and `boost` that the model does not know, and that are ignored."""
+    given = [one for name in IDS if isinstance(options.get(name), list) for one in labels(options[name])]
+    given += [name for name, factor in options.get("boost", {}).items() if not isinstance(factor, Mapping)]
     return [one for one, row in zip(given, model.items_.find(given), strict=True) if row < 0]
 
 
 def _known(model: Recommender, given: Any) -> list[str]:
     """The ids that the model knows; the answer names the others."""
     return [one for one, row in zip(labels(given), model.items_.find(labels(given)), strict=True) if row >= 0]
-
-
-def _recommended(model: Recommender, group: list[Limited], *, known: bool, k: int) -> Recommendations:
-    how = options_of(model, group[0], ids=False)
-    if "exclude" not in how and any(query.exclude is not UNSET for query in group):
-        how["exclude"] = [[] if query.exclude is UNSET else _known(model, query.exclude) for query in group]
-    if "only" not in how and any(query.only is not UNSET for query in group):
-        everything = model.items_.labels.tolist() if any(query.only is UNSET for query in group) else []
-        how["only"] = [everything if query.only is UNSET else _known(model, query.only) for query in group]
-    with refusing(how, known=known):
-        if known:
-            return model.recommend(labels(query.user for query in group), k=k, unknown="fallback", **how)
-        return model.recommend(history=[labels(query.history) for query in group], k=k, **how)
-
-
-def options_of(model: Recommender, query: Limited, *, ids: bool = True) -> dict[str, Any]:
-    """The options of a list as the library has them, without ids that the model does not know.
-
-    `ids` says whether lists of ids are among them, which may be others for each list.
-    """
-    how: dict[str, Any] = passed_on(query)
-    _check_rule(model, query)
-    if "now" in how:
-        available(model, how["now"])
-    if "boost" in how:
-        ignored = unknown_limits(model, query)
-        how["boost"] = {name: factor for name, factor in how["boost"].items() if name not in ignored}
-    for name in ("exclude", "only") if ids else ():
-        if name not in how and getattr(query, name) is not UNSET:
-            how[name] = _known(model, getattr(query, name))
-    return how
 
 
 @contextmanager
@@ -155,15 +125,13 @@ def refusing(how: Mapping[str, Any], *, known: bool) -> Iterator[None]:
         raise Refusal(422, _cannot(known)) from None
 
 
-def _check_rule(model: Recommender, query: Limited) -> None:
+def _check_events(model: Recommender, query: Query, how: Mapping[str, Any]) -> None:
     """Refuse what the model cannot tell about known items: their event types, or their times."""
-    events = None if query.hide_events is UNSET else query.hide_events
-    recent = None if query.exclude_recent is UNSET else query.exclude_recent
-    rule = SeenRule("exclude" if query.seen is UNSET else query.seen, recent, events)
+    rule = SeenRule(how.get("seen", "exclude"), how.get("exclude_recent"), how.get("hide_events"))
     if not rule.narrows:
         return
     now = model.fitted_.histories
-    if recent is not None and (query.user is UNSET or now.latest is None):
+    if rule.recent is not None and (query.user is UNSET or now.latest is None):
         raise Refusal(422, "exclude_recent needs the time of each interaction: ask for a user whose times are known.")
     if rule.by_type and not now.event_types:
         raise Refusal(422, "The model knows no event types: leave hide_events out, and give exclude_recent one time.")
@@ -171,12 +139,12 @@ def _check_rule(model: Recommender, query: Limited) -> None:
         raise Refusal(404, "The model has no such event type: GET /v1/models lists event_types.")
 
 
-def available(model: Recommender, now: Any) -> NDArray[np.bool_]:
-    """Which items can be had at a moment, if the model knows of any when that is."""
-    if not {name.lower() for name in model.attributes_.names} & {filters.FROM, filters.UNTIL}:
-        raise Refusal(404, f"No item has a time {filters.FROM} or {filters.UNTIL}: leave now out.")
+def _check_moment(model: Recommender, now: Any) -> None:
+    """Refuse a moment that there is not, and any where the model does not know when items are available."""
+    if not {name.lower() for name in model.attributes_.names} & {conditions.FROM, conditions.UNTIL}:
+        raise Refusal(404, f"No item has a time {conditions.FROM} or {conditions.UNTIL}: leave now out.")
     try:
-        return filters.available(model.attributes_, now)
+        conditions.available(model.attributes_, now)
     except (UsageError, ValueError, OverflowError):
         raise Refusal(422, "There is no such moment: write now, 2024-01-31, 2024-01-31T18:00 or seconds.") from None
 
@@ -187,7 +155,7 @@ def _cannot(known: bool) -> str:
     return "This model has no list for such a request: it may know its own users only, or nothing but histories."
 
 
-def _listed(model: Recommender, lists: Recommendations, row: int, k: int, ignored: list[str]) -> OneList:
+def _listed(model: Recommender, lists: Recommendations, row: int, ignored: list[str]) -> OneList:
     there = lists.items[row] != np.array(None)
     items = lists.items[row][there].tolist()
     columns = model.items_.find(items)

@@ -2,8 +2,8 @@
 
 from msgspec import UNSET
 
-from corml.service.lists import labels, options_of, refusing
-from corml.service.schema import Contribution, Lift, WhyNot, WhyNotAnswer
+from corml.service.lists import labels, options_for, refusing
+from corml.service.schema import Contribution, Lift, WhyNot, WhyNotAnswer, options_given
 from corml.service.served import Served
 
 __all__ = ["why_not"]
@@ -11,13 +11,14 @@ __all__ = ["why_not"]
 
 def why_not(served: Served, query: WhyNot) -> WhyNotAnswer:
     """Answer the question."""
-    model = served.at(query.novelty)
+    given = options_given(query)
+    model = served.at(given.get("novelty"))
     item = model.items_.labels[served.row(labels([query.item])[0])]
     known = query.user is not UNSET
     whom = labels([query.user])[0] if known else labels(query.history)
-    how = options_of(model, query)
+    how = options_for(model, query, given)
     with refusing(how, known=known):
-        found = model.why_not(whom, item, k=query.k, lifts=query.lifts, **how)
+        found = model.why_not(whom, item, lifts=query.lifts, **how)
     titles = found.titles
     contributions = [] if found.explanation is None else found.explanation.rows()
     return WhyNotAnswer(

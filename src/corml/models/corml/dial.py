@@ -3,7 +3,7 @@
 `estimator.py` says which model: it has the names CoRML and Dial.
 """
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, ClassVar
@@ -12,20 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-from corml._runtime.progress import Asked
 from corml._runtime.settings import Rule, build, optional, setting, values_of
-from corml.data.interactions import Interactions
 from corml.errors import SettingError, UsageError, ascii_line
-from corml.linalg.closeness import Closeness
 from corml.models import fitted
 from corml.models.corml.new_items import degrees_with, metric_with, vectors_with
 from corml.models.corml.plan import SELECTED, Plan
 from corml.models.corml.sparse.reuse import Workspace
 from corml.models.fitted import Certificate, Fitted, LearnedArray, Outcome, Settings, learned
 from corml.models.recommender import FitCall, Recommender
-from corml.recommend.recommendations import Recommendations
-from corml.recommend.topn import Lists
-from corml.recommend.why_not import WhyNot
 
 __all__ = ["NoveltyDial"]
 
@@ -123,67 +117,13 @@ class NoveltyDial(Recommender):
             positions.append(member)
         return positions
 
-    def recommend(
-        self,
-        users: Sequence[Hashable] | str | None = None,
-        *,
-        history: Sequence[Sequence[Hashable]] | Interactions | None = None,
-        k: int = 10,
-        exclude: Sequence[Any] | Mapping[str, Any] | None = None,
-        only: Sequence[Any] | Mapping[str, Any] | None = None,
-        seen: str = "exclude",
-        hide_events: str | Sequence[str] | None = None,
-        exclude_recent: str | Mapping[str, str] | None = None,
-        now: Any = None,
-        diversity: float = 0.0,
-        boost: Mapping[str, Any] | None = None,
-        max_per: Mapping[str, int] | None = None,
-        max_share: float | None = None,
-        unknown: str | None = None,
-        progress: Asked = None,
-        novelty: float = MIDDLE,
-    ) -> Recommendations:
-        """The k best items at a position of the dial: novelty 0 is the most popular, 1 the most novel."""
-        limits: dict[str, Any] = {"exclude": exclude, "only": only, "now": now, "unknown": unknown}
-        limits |= {"seen": seen, "hide_events": hide_events, "exclude_recent": exclude_recent}
-        rules: dict[str, Any] = {"diversity": diversity, "boost": boost, "max_per": max_per, "max_share": max_share}
-        return self.at(novelty).recommend(users, history=history, k=k, **limits, **rules, progress=progress)
-
-    def why_not(
-        self, history: Any, item: Hashable, *, k: int = 10, lifts: int = 5, novelty: float = MIDDLE, **options: Any
-    ) -> WhyNot:
-        """Why an item is not in the list of a position of the dial."""
-        return self.at(novelty).why_not(history, item, k=k, lifts=lifts, **options)
-
-    def _block_shape(self, X: csr_array) -> tuple[int, int]:
-        """As the middle position has it."""
-        return self.at(MIDDLE)._block_shape(X)
+    def _at(self, novelty: float | None) -> Recommender:
+        """The operating point for a novelty, or the middle one."""
+        return self.at(MIDDLE if novelty is None else novelty)
 
     def score_block(self, users: csr_array, columns: slice) -> NDArray[np.float32]:
         """Scores of the middle position."""
         return self.at(MIDDLE).score_block(users, columns)
-
-    def _top_k(self, users: csr_array, k: int, seen: csr_array | None, allowed: csr_array | None) -> Lists | None:
-        """Lists of the middle position."""
-        return self.at(MIDDLE)._top_k(users, k, seen, allowed)
-
-    def _top_k_of_one(
-        self, history: NDArray[np.int64], k: int, seen: NDArray[np.int64], allowed: NDArray[np.int64] | None
-    ) -> Lists | None:
-        """The list of one history at the middle position."""
-        return self.at(MIDDLE)._top_k_of_one(history, k, seen, allowed)
-
-    def _closeness(self) -> Closeness:
-        """The metric of the middle position."""
-        return self.at(MIDDLE)._closeness()
-
-    def _user_metric(self) -> csr_array | None:
-        """That of the middle position."""
-        return self.at(MIDDLE)._user_metric()
-
-    def _contributions(self, history: NDArray[np.int64], target: int) -> dict[str, NDArray[np.float64]]:
-        """Contributions at the middle position."""
-        return self.at(MIDDLE)._contributions(history, target)
 
     def _check_state(self) -> None:
         """Every position must be a sound CoRML."""

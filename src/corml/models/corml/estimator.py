@@ -45,7 +45,7 @@ from corml.models.corml.selection import select_filter
 from corml.models.corml.sparse.reuse import WarmStart, Workspace
 from corml.models.fitted import Outcome, Settings, learned
 from corml.models.recommender import FitCall, Recommender
-from corml.recommend.topn import Lists
+from corml.recommend.score import Lists
 
 Solver = Literal["auto", "admm", "sparse"]
 Precision = Literal["single", "double"]

@@ -34,7 +34,7 @@ from corml.linalg.closeness import Closeness
 from corml.linalg.products import add_dense_product, add_sparse_product
 from corml.linalg.sparse import Array, Values, Vector, power, rows_of, scaled
 from corml.models.corml.problem import Weights, filter_block
-from corml.recommend.topn import BLOCK_BYTES, Lists, band_of, block_of
+from corml.recommend.score import BLOCK_BYTES, Lists, band_of, block_of
 
 
 @dataclass(frozen=True)

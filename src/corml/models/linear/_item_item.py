@@ -15,7 +15,7 @@ from corml.linalg.sparse import Values, Vector
 from corml.models.fitted import Outcome, Plan, learned
 from corml.models.new_items import as_own_neighbour, padded
 from corml.models.recommender import FitCall, Recommender
-from corml.recommend.topn import band_of
+from corml.recommend.score import band_of
 
 BAND = 256  # columns compared at a time
 

@@ -21,7 +21,7 @@ from corml.linalg.sparse import Values, Vector, column_degrees, narrow, normalis
 from corml.linalg.svd import right_singular_vectors
 from corml.models.fitted import Outcome, Plan, learned
 from corml.models.recommender import FitCall, Recommender
-from corml.recommend.topn import band_of
+from corml.recommend.score import band_of
 
 __all__ = ["GFCF"]
 

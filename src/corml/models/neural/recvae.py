@@ -14,7 +14,7 @@ from corml.models.fitted import Settings, learned
 from corml.models.neural.training.gradient_model import GradientModel
 from corml.models.neural.training.lazy_torch import torch
 from corml.models.neural.training.losses import CELLS, likelihood
-from corml.recommend.topn import band_of
+from corml.recommend.score import band_of
 
 __all__ = ["RecVAE"]
 

@@ -8,7 +8,7 @@ from corml.data.ids import canonical
 from corml.data.interactions import Interactions
 from corml.data.labels import Labels
 from corml.errors import UsageError, ascii_line
-from corml.recommend.requests import FromData, known_users
+from corml.recommend.query import FromData, known_users
 from corml.recommend.seen import SeenRule
 
 if TYPE_CHECKING:

@@ -24,7 +24,7 @@ from corml.outofcore.lists.people import whose
 from corml.outofcore.lists.sizes import users_at_a_time, users_of_a_part
 from corml.persistence import atomic, locks
 from corml.persistence.folders import writable_folder
-from corml.recommend.requests import list_length
+from corml.recommend.options import list_length
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -23,7 +23,7 @@ from corml.models.recommender import Recommender
 from corml.outofcore.lists.asked import plain
 from corml.persistence import atomic, scratch
 from corml.persistence.names import followed
-from corml.recommend.requests import list_length
+from corml.recommend.options import list_length
 from corml.service.export import _contents
 from corml.service.export._tables import Job, Table, Target
 from corml.service.export._weights import check_adds_up

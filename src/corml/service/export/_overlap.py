@@ -8,7 +8,7 @@ from scipy.sparse import csc_array, csr_array
 from corml.linalg.products import add_sparse_product
 from corml.linalg.topk import TopK
 from corml.models.recommender import Recommender
-from corml.recommend.topn import top_k
+from corml.recommend.rank import top_k
 
 __all__ = ["Overlap"]
 

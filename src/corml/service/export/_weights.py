@@ -15,7 +15,7 @@ from scipy.sparse import csr_array
 from corml._runtime.parallel import each, threads
 from corml.errors import UsageError
 from corml.models.recommender import Recommender
-from corml.recommend.topn import band_of
+from corml.recommend.score import band_of
 
 __all__ = ["Band", "adds_up", "bands", "check_adds_up", "rows_of_weights"]
 
@@ -44,7 +44,7 @@ def check_adds_up(model: Recommender) -> None:
 
 def adds_up(model: Recommender) -> bool:
     """Whether scores are sums over the history; a model that says so is tried."""
-    if type(model)._contributions is Recommender._contributions:
+    if type(model._at(None))._contributions is Recommender._contributions:
         return False
     count = len(model.items_)
     rng = np.random.default_rng(2026)

@@ -21,14 +21,14 @@ from corml.service.schema.answers import (
     SimilarAnswer,
     WhyNotAnswer,
 )
-from corml.service.schema.fields import MAX_EXPLAINED, Range
+from corml.service.schema.fields import MAX_EXPLAINED
 from corml.service.schema.requests import (
     Batch,
     Distance,
     Explain,
     Ids,
-    Limited,
     Query,
+    Range,
     Recommend,
     Reload,
     Request,
@@ -36,7 +36,7 @@ from corml.service.schema.requests import (
     Similar,
     Whom,
     WhyNot,
-    passed_on,
+    options_given,
 )
 
 __all__ = [
@@ -55,7 +55,6 @@ __all__ = [
     "IdsAnswer",
     "Item",
     "Lift",
-    "Limited",
     "ListAnswer",
     "ModelInfo",
     "Models",
@@ -74,5 +73,5 @@ __all__ = [
     "Whom",
     "WhyNot",
     "WhyNotAnswer",
-    "passed_on",
+    "options_given",
 ]

@@ -1,51 +1,17 @@
-"""Requests: these types are the checks.
+"""Requests: these types are the checks. Options of lists come from their declarations in `corml.recommend.options`."""
 
-An option of `Recommender.recommend` becomes one of the API by one line in `Query`: its name and type. Options that are
-not listed in `SHORT` are passed on as they are, where they were given.
-"""
-
-from typing import Annotated, Any, Literal
+from collections.abc import Mapping
+from functools import reduce
+from operator import or_
+from types import UnionType
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Union, get_args, get_origin
 
 import msgspec
 from msgspec import UNSET, Meta, Struct, UnsetType
 
-from corml.service.schema.fields import (
-    WHOLE,
-    Asked,
-    Boost,
-    Choice,
-    Diversity,
-    EventTypes,
-    History,
-    Id,
-    Length,
-    MaxPer,
-    Name,
-    Never,
-    Novelty,
-    Now,
-    Range,
-    Recent,
-    Seen,
-    User,
-)
-
-__all__ = [
-    "Batch",
-    "Distance",
-    "Explain",
-    "Ids",
-    "Limited",
-    "Query",
-    "Recommend",
-    "Reload",
-    "Request",
-    "Search",
-    "Similar",
-    "Whom",
-    "WhyNot",
-    "passed_on",
-]
+from corml.recommend.conditions import Bounds
+from corml.recommend.options import RequestOptions, declared
+from corml.service.schema.fields import WHOLE, Asked, History, Id, Name, User
 
 
 class Request(Struct, kw_only=True, forbid_unknown_fields=True):
@@ -59,25 +25,45 @@ class Whom(Request, kw_only=True):
     user: User | UnsetType = UNSET
 
 
-class Limited(Whom, kw_only=True):
-    """Which items may be in a list."""
+class Range(Struct, kw_only=True, forbid_unknown_fields=True, rename={"low": "from", "high": "to"}):
+    """A range of a number or a time, both ends included; without one end there is no bound on that side."""
 
-    k: Length = 10
-    novelty: Novelty | UnsetType = UNSET
-    exclude: Never | UnsetType = UNSET
-    only: Choice | UnsetType = UNSET
-    seen: Seen | UnsetType = UNSET
-    hide_events: EventTypes | UnsetType = UNSET
-    exclude_recent: Recent | UnsetType = UNSET
-    now: Now | UnsetType = UNSET
+    low: float | str | UnsetType = UNSET
+    high: float | str | UnsetType = UNSET
 
 
-class Query(Limited, kw_only=True):
-    """One list."""
+def _checked(kind: Any) -> Any:
+    """The type that msgspec checks for what an option may hold in JSON."""
+    inner = [_checked(one) for one in get_args(kind)[:1]] if get_origin(kind) is Annotated else []
+    if inner:
+        limits = (vars(one).items() for one in kind.__metadata__)
+        return Annotated[inner[0], *(Meta(**{key: value for key, value in one if value is not None}) for one in limits)]
+    if get_origin(kind) in (Union, UnionType):
+        return reduce(or_, map(_checked, get_args(kind)))
+    if get_origin(kind) in (list, dict):
+        return get_origin(kind)[tuple(map(_checked, get_args(kind)))]
+    return Range if kind is Bounds else kind
 
-    diversity: Diversity | UnsetType = UNSET
-    boost: Boost | UnsetType = UNSET
-    max_per: MaxPer | UnsetType = UNSET
+
+def field_of(name: str) -> tuple[str, Any, Any]:
+    """An option of lists as a field of a request: its name, type and default."""
+    option = declared(RequestOptions)[name]
+    kind: Any = Annotated[_checked(option.json), Meta(description=option.help)]
+    return (name, kind | UnsetType, UNSET) if option.default is None else (name, kind, option.default)
+
+
+if TYPE_CHECKING:
+
+    class Query(Whom):
+        """One list, with the options of `RequestOptions`."""
+
+    Length = int
+    Novelty = float
+else:
+    FIELDS = [field_of(name) for name, option in declared(RequestOptions).items() if option.json is not None]
+    ABOUT = {"__doc__": "One list."}
+    Query = msgspec.defstruct("Query", FIELDS, bases=(Whom,), kw_only=True, module=__name__, namespace=ABOUT)
+    Length, Novelty = field_of("k")[1], field_of("novelty")[1]
 
 
 class Recommend(Query, kw_only=True):
@@ -150,19 +136,14 @@ class Reload(Request, kw_only=True):
     file: Annotated[str, Meta(pattern=WHOLE, description="a file in the folder of the model's")] | UnsetType = UNSET
 
 
-SHORT = {"history", "user", "k", "novelty", "exclude", "only"}  # what the short way to a list knows
-_PASSED = tuple(name for name in Query.__struct_fields__ if name not in SHORT)
-
-
-def passed_on(query: Limited) -> dict[str, Any]:
-    """Options of `recommend` that were given and that only the model itself knows, as it knows them."""
-    given = ((name, getattr(query, name, UNSET)) for name in _PASSED)
-    passed = {name: value for name, value in given if value is not UNSET}
-    for name in ("only", "exclude"):
-        conditions = getattr(query, name)
-        if isinstance(conditions, dict):
-            passed[name] = {attribute: _bounds(wanted) for attribute, wanted in conditions.items()}
-    return passed
+def options_given(query: Whom) -> dict[str, Any]:
+    """The options of `recommend` that a query has and that are not the defaults, as the library takes them."""
+    options: dict[str, Any] = {}
+    for name, option in declared(RequestOptions).items():
+        value = getattr(query, name, UNSET)
+        if value is not UNSET and value != option.default:
+            options[name] = {key: _bounds(one) for key, one in value.items()} if isinstance(value, Mapping) else value
+    return options
 
 
 def _bounds(wanted: Any) -> Any:

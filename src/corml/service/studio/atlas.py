@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from corml.errors import UsageError
 from corml.linalg.layout import layout
 from corml.models.recommender import Recommender
-from corml.recommend.recommendations import PERSONAL
+from corml.recommend.result import PERSONAL
 from corml.service.etag import named
 from corml.service.served import Served, Shelf
 from corml.service.studio import schema

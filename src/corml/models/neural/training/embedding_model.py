@@ -17,9 +17,9 @@ from corml.models.neural.training.gradient_model import GradientModel
 from corml.models.neural.training.lazy_torch import torch
 from corml.models.neural.training.loop import Arrays
 from corml.models.neural.training.sampling import Batch, Sampler
-from corml.recommend import requests
-from corml.recommend.recommendations import SimilarItems
-from corml.recommend.topn import band_of, top_k
+from corml.recommend.pipeline import recommended
+from corml.recommend.result import SimilarItems
+from corml.recommend.score import band_of
 
 __all__ = ["EmbeddingLearner", "EmbeddingModel", "rows"]
 
@@ -82,11 +82,8 @@ class EmbeddingModel(GradientModel):
     def similar(self, items: Any, k: int = 10) -> SimilarItems:
         """Items whose vectors are most alike: nearest in distance, or in angle where scores are products."""
         targets, _ = required(self.items_, items, "similar")
-        width = requests.list_length(k, self.items_, lists=len(targets))
-        request = requests.histories(self.items_, [[item] for item in targets])
-        limits = requests.limits(self.items_, request, None, None)
-        ranked = top_k(_Neighbours(self), request.matrix, width, seen=limits.seen)
-        return requests.similar_items(requests.answer(self, request, limits, *ranked, k=k), targets)
+        lists = recommended(self, None, [[item] for item in targets], {"k": k}, scorer=_Neighbours(self))
+        return SimilarItems.of(lists, targets)
 
 
 class _Neighbours:

@@ -12,7 +12,8 @@ from corml.linalg.sparse import filled
 from corml.linalg.topk import normalised_gain
 from corml.models.fitted import Fitted
 from corml.models.neural.training.loop import Arrays
-from corml.recommend.topn import Scorer, top_k
+from corml.recommend.rank import top_k
+from corml.recommend.score import Scorer
 
 __all__ = ["METRIC", "validator"]
 

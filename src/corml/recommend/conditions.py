@@ -1,16 +1,16 @@
-"""Which items may be listed, said by their attributes: `only={"genre": ["Comedy"], "price": (None, 20)}`.
+"""Conditions on attributes of items: `only={"genre": ["Comedy"], "price": (None, 20)}`.
 
 All conditions of a mapping must hold, and of several values of one condition any. A list of mappings and item ids means
-any of them. What that chooses is one mask over the catalogue, whoever asks and for however many users.
+any of them. The result is one mask over the catalogue, for all users.
 
     category   "Comedy", or ["Comedy", "Drama"]         one of the values of the item
-    number     (low, high), None for no bound; 20       within the bounds, both included; an item without is not
+    number     (low, high), None for no bound; 20       within the bounds, both included; an item without a value is not
     time       the same with days or moments            a day as upper bound counts to its end
-    text       "star wars"                              the text contains it, capitals aside
+    text       "star wars"                              the text contains it, ignoring case
     item       ids                                      the item itself, unless an attribute has that name
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
@@ -24,48 +24,55 @@ from corml.data.ids import canonical, is_one_id
 from corml.data.requested_ids import rows_or_warn
 from corml.errors import UsageError, ascii_line
 
-__all__ = ["FROM", "UNTIL", "Choice", "available", "choice", "holding", "moment"]
-
 FROM, UNTIL = "available_from", "available_until"
 DAY = timedelta(days=1)
 
 Mask = NDArray[np.bool_]
+Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]
 
 
 @dataclass(frozen=True)
-class Choice:
-    """`only` and `exclude` as far as they are ids, and the items that their conditions leave, if there were any."""
+class Bounds:
+    """A range in JSON: {"from": low, "to": high}, both included; without one end there is no bound on that side."""
 
-    only: Any = None
-    exclude: Any = None
-    mask: Mask | None = None
+    low: float | str | None = None
+    high: float | str | None = None
 
 
-def choice(table: Attributes, only: Any, exclude: Any, now: Any = None) -> Choice:
-    """What a request says of attributes, as one mask; ids stay as they are."""
-    mask: Mask | None = None
-    if _is_by_attribute(only):
-        mask, only = _any_of(table, only, "only"), None
-    if _is_by_attribute(exclude):
-        kept = ~_any_of(table, exclude, "exclude")
-        mask, exclude = kept if mask is None else mask & kept, None
-    if now is not None:
-        present = available(table, now)
-        mask = present if mask is None else mask & present
-    return Choice(only, exclude, mask)
+Value = str | float | bool
+Conditions = dict[str, Value | list[Value] | Bounds]
+
+
+def is_by_attribute(given: object) -> bool:
+    """Whether `only` or `exclude` has conditions, not ids alone."""
+    return isinstance(given, Mapping) or (
+        isinstance(given, list | tuple) and any(isinstance(one, Mapping) for one in given)
+    )
+
+
+def chosen(table: Attributes, given: Any, name: str) -> Mask:
+    """The items that any of the conditions, or ids, of `only` or `exclude` names."""
+    mask = np.zeros(len(table), dtype=bool)
+    for one in [given] if isinstance(given, Mapping) else given:
+        if not isinstance(one, Mapping) and not is_one_id(one):
+            raise UsageError(f"{name} takes conditions for all rows: it cannot have one list of ids per row as well.")
+        mask |= holding(table, one, name) if isinstance(one, Mapping) else _listed(table, one, name)
+    return mask
 
 
 def holding(table: Attributes, conditions: Mapping[str, Any], option: str = "only") -> Mask:
     """The items for which all conditions hold."""
     mask = np.ones(len(table), dtype=bool)
     for name, wanted in conditions.items():
-        of_ids = _means_ids(table, name)
-        mask &= _listed(table, wanted, option) if of_ids else _tested(table, table.name_of(name), wanted)
+        if name == "item" and name not in table.columns:
+            mask &= _listed(table, wanted, option)
+        else:
+            mask &= _tested(table, table.name_of(name), wanted)
     return mask
 
 
 def available(table: Attributes, now: Any) -> Mask:
-    """The items that can be had at a moment; what a table does not say stands in nobody's way."""
+    """The items that are available at a moment; an item without these times always is."""
     names = [name for name in table.names if name.lower() in (FROM, UNTIL) and table.kind(name) == "time"]
     if not names:
         raise UsageError(
@@ -80,27 +87,6 @@ def available(table: Attributes, now: Any) -> Mask:
 
 
 # --- conditions ------------------------------------------------------------------------------------------------------
-
-
-def _is_by_attribute(given: Any) -> bool:
-    return isinstance(given, Mapping) or (
-        isinstance(given, list | tuple) and any(isinstance(one, Mapping) for one in given)
-    )
-
-
-def _any_of(table: Attributes, given: Any, name: str) -> Mask:
-    mask = np.zeros(len(table), dtype=bool)
-    for one in [given] if isinstance(given, Mapping) else given:
-        if not isinstance(one, Mapping) and not is_one_id(one):
-            raise UsageError(
-                f"{name} takes conditions for all rows: it cannot have one list of ids per row beside them."
-            )
-        mask |= holding(table, one, name) if isinstance(one, Mapping) else _listed(table, one, name)
-    return mask
-
-
-def _means_ids(table: Attributes, name: str) -> bool:
-    return name == "item" and name not in table.columns
 
 
 def _listed(table: Attributes, ids: Any, name: str) -> Mask:

@@ -1,7 +1,7 @@
 """Recommended lists: what came out of a model, with reasons where a list is short."""
 
-from collections.abc import Hashable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, ClassVar, NoReturn, Self
 
@@ -16,13 +16,11 @@ from corml.errors import UnknownIdError, UsageError, as_utf8, printable
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["FALLBACK", "PERSONAL", "Recommendations", "SimilarItems"]
-
 SHOWN = 5  # lists that a notebook shows
 PERSONAL, FALLBACK = "personal", "fallback"  # sources of a list: the history of its user, or what is popular
 
 
-class ItemTable(np.ndarray[tuple[int, ...], np.dtype[np.object_]]):
+class _ItemTable(np.ndarray[tuple[int, ...], np.dtype[np.object_]]):
     """The n × k array of item ids; called, as a mapping's `items()`, it gives each user with the items of the list."""
 
     _users: tuple[str, ...]
@@ -35,6 +33,7 @@ class ItemTable(np.ndarray[tuple[int, ...], np.dtype[np.object_]]):
         return table
 
     def __call__(self) -> Iterator[tuple[str, list[str]]]:
+        """Each user with the items of the list."""
         return zip(self._users, map(_filled, self), strict=True)
 
     def __getitem__(self, key: Any) -> Any:
@@ -76,7 +75,7 @@ class Recommendations(Table):
     COLUMNS: ClassVar[tuple[str, str]] = ("user", "item")  # of tables: whose list, and what is in it
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "items", ItemTable.of(self.items, self.users))
+        object.__setattr__(self, "items", _ItemTable.of(self.items, self.users))
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state)
@@ -188,6 +187,12 @@ class SimilarItems(Recommendations):
     """One list per item that was asked about, the most similar items first; `users` are the items asked about."""
 
     COLUMNS = ("item", "similar")
+
+    @classmethod
+    def of(cls, lists: Recommendations, items: Sequence[str]) -> Self:
+        """Lists of histories of one item each, under the names of these items."""
+        about = {one.name: getattr(lists, one.name) for one in fields(lists)}
+        return cls(**{**about, "users": tuple(items)})
 
 
 def _times(boost: float) -> str:
