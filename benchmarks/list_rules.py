@@ -20,9 +20,10 @@ from corml.evaluation.measure import lists_of, measured
 from corml.evaluation.metrics import parse_all
 from corml.evaluation.task import Task, Training
 from corml.models.recommender import Recommender
-from corml.recommend.rerank import Ranking, ranked
+from corml.recommend.allowed import Allowed
 from corml.recommend.options import ListRules
 from corml.recommend.rank import top_k
+from corml.recommend.rerank import ListMaker
 
 USERS, K, DEEP, BOOSTED = 10_000, 10, 400, 100
 RULES: dict[str, dict[str, Any]] = {
@@ -53,7 +54,7 @@ def speed(model: Recommender, users: list[str]) -> dict[str, dict[str, float]]:
 
 
 def shares(model: Recommender, split: corml.Split, tried: tuple[float, ...]) -> list[dict[str, Any]]:
-    """Relevance that is kept, and NDCG@10, by deferred acceptance and by the order of the file."""
+    """Relevance that is kept, and NDCG@10, by the greedy rule and by the order of the file."""
     job, training = Task.of(split, "test", model.items_), Training.of(split.train, model.items_)
     known = model.users_.find(job.users)
     columns, scores = top_k(model, job.history, DEEP, users=known, seen=job.mask)
@@ -61,13 +62,13 @@ def shares(model: Recommender, split: corml.Split, tried: tuple[float, ...]) -> 
     figures: list[dict[str, Any]] = []
     for share in (1.0, *tried):
         rules = ListRules(max_share=share)
-        ranking = Ranking.of(model, job.history, known, job.mask, rules=rules)
-        ours = ranked(ranking, K, rules, job.users.tolist())
+        maker = ListMaker(model, job.history, known, Allowed(job.mask), rules.options, K)
+        ours = maker.lists(job.users.tolist())
         places = first_come(columns, int(share * len(columns)), len(model.items_))
         assert (places >= 0).all(), "more candidates are needed"
         theirs = np.take_along_axis(columns, places, axis=1)
         kept = {
-            "deferred acceptance": (ours.columns, ours.scores),
+            "greedy rule": (ours.columns, ours.scores),
             "order of the file": (theirs, np.take_along_axis(scores, places, axis=1)),
         }
         for name, (items, values) in kept.items():

@@ -49,9 +49,8 @@ def one_list(order, scores, k, *, diversity=0.0, pool=0, close=None, categories=
 
 
 def all_lists(scores, banned, k, *, quota=None, names=None, allowed=None, **how):
-    """All lists; with a quota in rounds, where of each item those who would lose least by it are turned away."""
+    """All lists; with a quota in rounds, where each item in too many lists stays in those that would lose most."""
     scores = np.asarray(scores, dtype=np.float64)
-    banned = [set(items) for items in banned]
     plain = [ranking(row, out, allowed)[: k + 1] for row, out in zip(scores, banned, strict=True)]
 
     def gain(row, item):
@@ -59,40 +58,21 @@ def all_lists(scores, banned, k, *, quota=None, names=None, allowed=None, **how)
         following = best[k] if len(best) > k else min([0.0, *best])
         return (scores[row][item] - following) / (sum(map(abs, best[:k])) or 1.0)
 
-    while True:
-        lists = [one_list(ranking(row, out, allowed), row, k, **how) for row, out in zip(scores, banned, strict=True)]
-        wanted = {}
-        for row, items in enumerate(lists):
-            for item in items:
-                wanted.setdefault(item, []).append(row)
-        over = {item: rows for item, rows in wanted.items() if quota is not None and len(rows) > quota}
+    def made(row, out):
+        return one_list(ranking(scores[row], banned[row] | out, allowed), scores[row], k, **how)
+
+    lists, full = [made(row, set()) for row in range(len(scores))], set()
+    while quota is not None:
+        holders = {item: [row for row, items in enumerate(lists) if item in items] for items in lists for item in items}
+        over = {item: rows for item, rows in holders.items() if len(rows) > quota}
         if not over:
-            return lists
+            break
+        full |= set(over)
+        losers = set()
         for item, rows in over.items():
             for row in sorted(rows, key=lambda row: (-gain(row, item), names[row]))[quota:]:
-                banned[row].add(item)
-
-
-def one_by_one(scores, k, quota, names):
-    """Deferred acceptance as it is told: one user after the other asks for one item, whoever is first."""
-    n, items = scores.shape
-    gains = {}
-    for row in range(n):
-        best = ranking(scores[row], set())
-        following = scores[row][best[k]] if len(best) > k else min(0.0, scores[row].min())
-        total = np.abs(np.sort(scores[row])[::-1][:k]).sum() or 1.0
-        gains[row] = (scores[row] - following) / total
-    holds, waiting = {item: [] for item in range(items)}, [(row, 0) for row in range(n)] * k
-    asked = [0] * n
-    while waiting:
-        row, _ = waiting.pop()
-        order = ranking(scores[row], set())
-        if asked[row] == len(order):
-            continue
-        item = order[asked[row]]
-        asked[row] += 1
-        holds[item].append(row)
-        holds[item].sort(key=lambda r: (-gains[r][item], names[r]))
-        waiting += [(lost, 0) for lost in holds[item][quota:]]
-        del holds[item][quota:]
-    return [sorted(i for i in range(items) if row in holds[i]) for row in range(n)]
+                lists[row].remove(item)
+                losers.add(row)
+        for row in losers:
+            lists[row] = made(row, full - set(lists[row]))
+    return lists

@@ -14,7 +14,7 @@ from corml.data.interactions import Interactions
 from corml.errors import UsageError
 from corml.linalg.bounded import Bounded
 from corml.linalg.topk import TopK
-from corml.recommend import filters
+from corml.recommend.conditions import mask_of
 
 GENRES = ["Action", "Comedy", "Drama"]
 TABLE = {
@@ -33,7 +33,7 @@ def table():
 
 
 def chosen(table, only=None, exclude=None, now=None):
-    mask = filters.choice(table, only, exclude, now).mask
+    mask = mask_of(table, only, exclude, now)
     return "".join(label for label, keep in zip(table.items, mask, strict=True) if keep)
 
 
@@ -76,7 +76,7 @@ def test_only_and_exclude_together(table):
 
 
 def test_ids_are_left_to_the_lists(table):
-    assert filters.choice(table, ["a"], [["b"]]) == filters.Choice(["a"], [["b"]], None)
+    assert mask_of(table, ["a"], [["b"]]) is None
 
 
 @pytest.mark.parametrize(("now", "items"), [("2024-01-10", "ad"), ("2024-02-15", "bd"), ("2024-03-02T10:00", "bcd")])
@@ -105,12 +105,12 @@ def test_now_is_this_moment(table):
 )
 def test_what_cannot_be_meant_is_one_sentence(table, conditions, sentence):
     with pytest.raises(UsageError, match=sentence):
-        filters.choice(table, conditions, None)
+        mask_of(table, conditions, None)
 
 
 def test_now_needs_a_column_of_times():
     with pytest.raises(UsageError, match=r"now= \(--now\) needs a column available_from or available_until"):
-        filters.choice(corml.load_items({"item": ["a"], "price": [1]}), None, None, "now")
+        mask_of(corml.load_items({"item": ["a"], "price": [1]}), None, None, "now")
 
 
 # --- lists ----------------------------------------------------------------------------------------------------------

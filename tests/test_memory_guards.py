@@ -11,7 +11,7 @@ from corml.errors import ResourceError
 from corml.models.linear.ease import EASE
 from corml.models.linear.gf_cf import GFCF
 from corml.models.linear.item_knn import ItemKNN
-from corml.recommend import neighbours, requests
+from corml.recommend import allowed, neighbours, query
 from support import random_interactions
 
 MIB = 1 << 20
@@ -119,11 +119,11 @@ def test_an_explanation_of_gf_cf_takes_no_pairs_of_a_long_history():
 
 def test_what_many_lists_may_not_have_is_refused_where_it_does_not_fit(short, monkeypatch):
     model = corml.Popularity().fit(random_interactions(0, 500, 300, 40))
-    monkeypatch.setattr(requests, "FEW", 20_000)
+    monkeypatch.setattr(query, "FEW", 20_000)
     users, items = list(model.users_.labels), list(model.items_.labels[:200])
-    short(requests.A_LIMIT * 500 * 200)
-    assert peak_of(lambda: model.recommend(users, k=10, exclude=items)) < 2 * requests.A_LIMIT * 500 * 200
-    short(requests.A_LIMIT * 500 * 200 - 1)
+    short(allowed.PER_LIMIT * 500 * 200)
+    assert peak_of(lambda: model.recommend(users, k=10, exclude=items)) < 2 * allowed.PER_LIMIT * 500 * 200
+    short(allowed.PER_LIMIT * 500 * 200 - 1)
     with pytest.raises(ResourceError, match=r"^exclude with 200 items for each of 500 lists needs .* some users"):
         model.recommend(users, k=10, exclude=items)
     assert len(model.recommend(users, k=10, only=items)) == 500  # one row for all
@@ -131,7 +131,7 @@ def test_what_many_lists_may_not_have_is_refused_where_it_does_not_fit(short, mo
 
 def test_more_similar_users_at_once_than_fit_are_refused_before_they_are_compared(short, monkeypatch):
     model = corml.Popularity().fit(random_interactions(0, 500, 300, 40))
-    monkeypatch.setattr(requests, "FEW", 1000)
+    monkeypatch.setattr(query, "FEW", 1000)
     users, needed = list(model.users_.labels), (neighbours.A_PLACE * 100 + neighbours.A_LIST) * 500
     short(needed)
     assert peak_of(lambda: model.similar_users(users, k=100)) < needed
@@ -143,18 +143,18 @@ def test_more_similar_users_at_once_than_fit_are_refused_before_they_are_compare
 def test_more_scores_at_once_than_fit_are_refused_before_they_are_made(short, monkeypatch):
     data = random_interactions(0, 500, 300, 40)
     model = corml.models.make("ease", {}).fit(data)
-    monkeypatch.setattr(requests, "FEW", 1000)
-    short(requests.A_SCORE * 500 * 300)
-    assert peak_of(lambda: model.scores(data)) < requests.A_SCORE * 500 * 300
-    short(requests.A_SCORE * 500 * 300 - 1)
+    monkeypatch.setattr(query, "FEW", 1000)
+    short(query.PER_SCORE * 500 * 300)
+    assert peak_of(lambda: model.scores(data)) < query.PER_SCORE * 500 * 300
+    short(query.PER_SCORE * 500 * 300 - 1)
     with pytest.raises(ResourceError, match=r"^Scores of 300 items for each of 500 histories needs .* recommend"):
         model.scores(data)
 
 
 def test_more_lists_at_once_than_fit_are_refused_before_they_are_ranked(short, monkeypatch):
     model = corml.Popularity().fit(random_interactions(0, 500, 300, 40))
-    monkeypatch.setattr(requests, "FEW", 1000)
-    users, needed = list(model.users_.labels), requests.A_PLACE * 500 * 10 + requests.A_LIST * 500
+    monkeypatch.setattr(query, "FEW", 1000)
+    users, needed = list(model.users_.labels), query.PER_ITEM * 500 * 10 + query.PER_LIST * 500
     short(needed)
     assert len(model.recommend(users, k=10)) == 500
     short(needed - 1)

@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 from scipy.sparse import csr_array
 
-from corml.recommend import topn
 from corml.recommend.rank import top_k
-from corml.recommend.score import band_of, block_of
+from corml.recommend.score import BLOCK_BYTES, band_of, block_of
 
 
 class Noted:
@@ -70,7 +69,7 @@ def test_what_was_seen_and_what_is_allowed_go_with_their_rows():
 def test_a_block_has_as_many_rows_as_may_be_then_as_many_columns_as_fit(shape, block):
     assert block_of(*shape) == block
     height, width = block
-    assert width == 64 or 4 * height * width <= topn.BLOCK_BYTES
+    assert width == 64 or 4 * height * width <= BLOCK_BYTES
 
 
 @pytest.mark.parametrize(

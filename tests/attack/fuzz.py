@@ -25,8 +25,8 @@ PACKAGES = {  # whose branches are followed; compiled functions cannot be
     ),
     "request_decoder": (
         "corml.service",
-        "corml.recommend.requests",
-        "corml.recommend.filters",
+        "corml.recommend.query",
+        "corml.recommend.conditions",
         "corml.recommend.options",
         "corml.models.cited",
     ),

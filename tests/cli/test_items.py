@@ -74,7 +74,7 @@ def test_another_table_can_be_given_to_recommend(shop, here):
     ("flags", "sentence"),
     [
         (["--only-where", "gener=Spice"], "There is no attribute 'gener'; did you mean 'genre'?"),
-        (["--only-where", "genre"], "--only-where 'genre' is no condition: write genre=Comedy,Drama or price<=20."),
+        (["--only-where", "genre"], "Invalid --only-where 'genre': write genre=Comedy,Drama or price<=20."),
         (["--only-where", "genre<=Spice"], "genre is of kind category and has no order"),
         (["--only-where", "genre=spice"], "No item has the genre 'spice'; did you mean 'Spice'?"),
         (["--only-where", "price<=3", "--only-where", "price<=4"], "two conditions on 'price' that exclude each other"),

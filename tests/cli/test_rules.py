@@ -79,10 +79,10 @@ def test_lists_that_obey_are_measured(run, shop):
     [
         (["--diversity", "2"], "diversity must be a number from 0"),
         (["--diversity", "much"], "--diversity"),
-        (["--max-per", "kind"], "--max-per 'kind' is no limit: write, for example, genre=2"),
-        (["--max-per", "kind=two"], "--max-per 'kind=two' is no limit"),
+        (["--max-per", "kind"], "Invalid --max-per 'kind': write, for example, genre=2"),
+        (["--max-per", "kind=two"], "Invalid --max-per 'kind=two'"),
         (["--max-per", "kind=2"], "There is no attribute 'kind'"),
-        (["--boost", "i1"], "--boost 'i1' is no boost: write ID=1.2 or genre:Comedy=1.2"),
+        (["--boost", "i1"], "Invalid --boost 'i1': write ID=1.2 or genre:Comedy=1.2"),
         (["--boost", "i1=lots"], "--boost 'i1=lots' needs a number; got 'lots'"),
         (["--boost", "i1=0"], "boost must be a factor above 0"),
         (["--max-share", "all"], "--max-share 'all' needs a number"),

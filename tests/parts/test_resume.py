@@ -194,7 +194,7 @@ def test_lists_of_now_stay_those_of_the_moment_they_were_begun(model, tmp_path, 
             return datetime.now(tz) + timedelta(days=1)
 
     monkeypatch.setattr(write, "datetime", Later)
-    monkeypatch.setattr("corml.recommend.filters.datetime", Later)
+    monkeypatch.setattr("corml.recommend.conditions.datetime", Later)
     (tmp_path / "lists" / "part-00000.parquet").unlink()
     assert corml.recommend_to(shop, tmp_path / "lists", k=4, now="now").found == 6
     assert contents(tmp_path / "lists") == before

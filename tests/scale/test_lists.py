@@ -9,7 +9,7 @@ from polars.testing import assert_frame_equal
 import corml
 from corml.errors import UsageError
 from corml.outofcore.lists import sizes
-from corml.recommend.requests import FromData
+from corml.recommend.query import FromData
 
 
 @pytest.fixture(autouse=True)

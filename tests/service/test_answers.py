@@ -6,7 +6,7 @@ import pytest
 
 import corml
 from corml import Interactions
-from corml.recommend.why_not.lifts import TRIED
+from corml.recommend.why_not.find import TRIED
 from corml.service import handlers, schema
 from corml.service.problems import Refusal
 from corml.service.served import Shelf, load

@@ -14,8 +14,9 @@ from corml.data.requested_ids import rows_or_warn
 from corml.data.strength import only_positive
 from corml.errors import DataError, UsageError
 from corml.linalg.sparse import rows_of
-from corml.recommend import conditions
-from corml.recommend.query import FEW, Query, pattern_of
+from corml.recommend import query as sizes
+from corml.recommend.conditions import is_by_attribute, mask_of
+from corml.recommend.query import Query, pattern_of
 from corml.recommend.seen import SeenRule
 
 if TYPE_CHECKING:
@@ -74,19 +75,12 @@ def allowed_items(model: "Recommender", query: Query, options: Mapping[str, Any]
     """The items that each list of a query may have."""
     items, rows = model.items_, len(query.names)
     rule, only, exclude = rule_of(options), options["only"], options["exclude"]
-    masks = []
-    if conditions.is_by_attribute(only):
-        masks, only = [conditions.chosen(model.attributes_, only, "only")], None
-    if conditions.is_by_attribute(exclude):
-        masks, exclude = [*masks, ~conditions.chosen(model.attributes_, exclude, "exclude")], None
-    if options["now"] is not None:
-        masks.append(conditions.available(model.attributes_, options["now"]))
+    mask = mask_of(model.attributes_, only, exclude, options["now"])
     excluded = rule.kept_out(query.known, only_positive(query.matrix))
-    if exclude is not None:
+    if exclude is not None and not is_by_attribute(exclude):
         excluded = _union(excluded, _lists(items, exclude, rows, "exclude"))
-    listed = None if only is None else _lists(items, only, rows, "only")
-    if masks:
-        mask = np.logical_and.reduce(masks)
+    listed = None if only is None or is_by_attribute(only) else _lists(items, only, rows, "only")
+    if mask is not None:
         listed = pattern_of([np.flatnonzero(mask)], len(items)) if listed is None else _masked(listed, mask)
     return Allowed(excluded, rule.let_in(query.known, listed))
 
@@ -100,7 +94,7 @@ def _lists(items: Ids, given: Any, rows: int, name: str) -> csr_array:
         raise UsageError(f"{name} takes one list of item ids for all, or one list per row: not a mixture.")
     if not any(nested):
         (shared,), times = rows_or_warn(items, [values], name), 1 if name == "only" else rows
-        if len(shared) * times > FEW:
+        if len(shared) * times > sizes.FEW:
             memory.require(
                 PER_LIMIT * len(shared) * times,
                 what=f"{name} with {len(shared):,} items for each of {times:,} lists",

@@ -50,6 +50,14 @@ def is_by_attribute(given: object) -> bool:
     )
 
 
+def mask_of(table: Attributes, only: Any, exclude: Any, now: Any = None) -> Mask | None:
+    """The items that conditions and the moment leave; None where there are neither."""
+    masks = [chosen(table, only, "only")] if is_by_attribute(only) else []
+    masks += [~chosen(table, exclude, "exclude")] if is_by_attribute(exclude) else []
+    masks += [] if now is None else [available(table, now)]
+    return np.logical_and.reduce(masks) if masks else None
+
+
 def chosen(table: Attributes, given: Any, name: str) -> Mask:
     """The items that any of the conditions, or ids, of `only` or `exclude` names."""
     mask = np.zeros(len(table), dtype=bool)

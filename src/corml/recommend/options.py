@@ -6,142 +6,36 @@ lists in shards are all read from here. A new option is one entry below and one 
 
 import inspect
 from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cache
 from typing import Annotated, Any, Literal, TypedDict, TypeVar, Unpack, cast, get_args, get_type_hints
 
-from corml._runtime.values import is_number, is_whole, nearest
+from corml._runtime.values import nearest
 from corml.data.attributes import Attributes
 from corml.data.ids import LONGEST_ID, Ids
 from corml.errors import UsageError, ascii_line, printable
 from corml.recommend import text
 from corml.recommend.conditions import Conditions, Filter
+from corml.recommend.option import (
+    LARGEST_BOOST,
+    Flag,
+    Option,
+    Range,
+    check_boosts,
+    check_diversity,
+    check_k,
+    check_limits,
+    check_novelty,
+    check_share,
+    one_of,
+)
+from corml.recommend.seen import SeenRule
 
-MAX_K = 10_000
-LARGEST_BOOST = 1e6
 DAY, HOUR = r"\d{4}-(0[1-9]|1[0-2])-(0[1-9]|[12]\d|3[01])", r"([01]\d|2[0-3]):[0-5]\d"
 MOMENT = rf"^(now|{DAY}([T ]{HOUR}(:[0-5]\d)?(Z|[+-]{HOUR})?)?)(?!\n)$"
 AGE = r"^[1-9]\d{0,5}(\.\d{1,3})? ?(s|min|h|d|w|y)(?!\n)$"
 
 Labels = Sequence[Hashable]
 F = TypeVar("F", bound=Callable[..., Any])
-
-
-@dataclass(frozen=True, kw_only=True)
-class Range:
-    """What JSON may hold: bounds of a number, of the length of a text or list, and a pattern."""
-
-    ge: float | None = None
-    le: float | None = None
-    min_length: int | None = None
-    max_length: int | None = None
-    pattern: str | None = None
-
-
-@dataclass(frozen=True)
-class Flag:
-    """An option of a command line: what it takes, and its help where that is not the option's."""
-
-    name: str
-    metavar: str
-    help: str = ""
-    kind: type = str
-    many: bool = False
-
-
-class Catalogue:
-    """What texts of a command line may name: the items of a model and their attributes."""
-
-    def __init__(self, items: Ids, attributes: Attributes) -> None:
-        self.items, self.attributes = items, attributes
-
-
-@dataclass(frozen=True, kw_only=True)
-class Option:
-    """One list option.
-
-    `check` raises UsageError for a value that cannot be meant. `json` is the type that a request may hold; an option
-    without one is not part of the HTTP API. `read` makes a value of the texts of its `flags`, by name; if it is
-    `by_catalogue` it needs the items and attributes of a model.
-    """
-
-    default: Any = None
-    help: str
-    check: Callable[[Any], object] = lambda value: None
-    flags: tuple[Flag, ...] = ()
-    read: Callable[..., Any] = lambda given, catalogue: next(iter(given.values()))
-    by_catalogue: bool = False
-    json: Any = None
-    words: Callable[[Any], str] | None = None  # of rules of lists: what is said of lists that were made by it
-
-
-# --- what may be given -----------------------------------------------------------------------------------------------
-
-
-def _check_k(k: object) -> None:
-    if not is_whole(k) or not 1 <= k <= MAX_K:
-        raise UsageError(f"k must be a whole number from 1 to {MAX_K:,}; got {ascii_line(k)}.")
-
-
-def list_length(k: object, items: Ids) -> int:
-    """How many items lists of k have: no more than the catalogue."""
-    _check_k(k)
-    return min(int(cast(int, k)), len(items))
-
-
-def _one_of(name: str, *choices: str | None) -> Callable[[Any], None]:
-    shown = [repr(choice) for choice in choices if choice is not None]
-
-    def check(value: object) -> None:
-        if value not in choices:
-            raise UsageError(f"{name} must be {', '.join(shown[:-1])} or {shown[-1]}; got {ascii_line(value)}.")
-
-    return check
-
-
-def _check_diversity(value: object) -> None:
-    if not is_number(value) or not 0 <= value <= 1:
-        raise UsageError(
-            "diversity must be a number from 0 (by score alone) to 1 (as far apart as can be); "
-            f"got {ascii_line(value)}."
-        )
-
-
-def _check_novelty(value: object) -> None:
-    if value is not None and (not is_number(value) or not 0 <= value <= 1):
-        raise UsageError(f"novelty must be a number from 0 (popular) to 1 (novel); got {ascii_line(value)}.")
-
-
-def _check_share(value: object) -> None:
-    if value is not None and not (is_number(value) and 0 < value <= 1):
-        raise UsageError(
-            f"max_share must be a share of the lists above 0, up to 1, such as 0.05; got {ascii_line(value)}."
-        )
-
-
-def _mapping(given: object, name: str, what: str) -> Mapping[str, Any]:
-    if given is not None and not isinstance(given, Mapping):
-        raise UsageError(f"{name} takes a mapping of {what}; got {ascii_line(given)}.")
-    return given or {}
-
-
-def _check_limits(given: object) -> None:
-    for name, count in _mapping(given, "max_per", "attributes to numbers, such as {'genre': 2}").items():
-        if not is_whole(count) or count < 1:
-            raise UsageError(
-                f"max_per must be a whole number of at least 1 for {ascii_line(name)}; got {ascii_line(count)}."
-            )
-
-
-def _check_boosts(given: object) -> None:
-    what = "items to factors, such as {'318': 1.2}, or attributes to such"
-    for name, factor in _mapping(given, "boost", what).items():
-        for one, number in factor.items() if isinstance(factor, Mapping) else [(name, factor)]:
-            if not is_number(number) or not 1 / LARGEST_BOOST <= number <= LARGEST_BOOST:
-                raise UsageError(
-                    f"boost must be a factor above 0 for {ascii_line(one)}, up to {LARGEST_BOOST:,.0f}; "
-                    f"got {ascii_line(number)}. To leave an item out, use exclude."
-                )
 
 
 # --- the options -----------------------------------------------------------------------------------------------------
@@ -162,7 +56,7 @@ class RulesOfOneList(TypedDict, total=False):
         Option(
             default=0.0,
             help="from 0 (by score alone) to 1: prefer items that are far from those already in the list",
-            check=_check_diversity,
+            check=check_diversity,
             flags=(Flag("--diversity", "NUMBER", kind=float),),
             json=Annotated[float, Range(ge=0, le=1)],
             words=lambda value: f"diversity {value:g}",
@@ -172,7 +66,7 @@ class RulesOfOneList(TypedDict, total=False):
         Mapping[str, Any] | None,
         Option(
             help='factors of scores, by item and by attribute and value: {"i1": 1.2, "genre": {"Comedy": 1.5}}',
-            check=_check_boosts,
+            check=check_boosts,
             flags=(
                 Flag(
                     "--boost",
@@ -192,7 +86,7 @@ class RulesOfOneList(TypedDict, total=False):
         Mapping[str, int] | None,
         Option(
             help='the most items of one value of an attribute in a list: {"genre": 2}',
-            check=_check_limits,
+            check=check_limits,
             flags=(
                 Flag("--max-per", "NAME=N", "At most N items of a category in a list: genre=2; repeatable.", many=True),
             ),
@@ -210,7 +104,7 @@ class RulesOfAllLists(TypedDict, total=False):
         float | None,
         Option(
             help="the largest share of the lists of this request that an item may be in, such as 0.05",
-            check=_check_share,
+            check=check_share,
             flags=(Flag("--max-share", "SHARE", "An item in at most this share of the lists: 5%."),),
             read=lambda given, catalogue: text.share(given["max_share"]),
             words=lambda value: f"an item in at most {value:.4g} of the lists",
@@ -230,7 +124,7 @@ class ItemOptions(TypedDict, total=False):
         Option(
             default=10,
             help="items of a list",
-            check=_check_k,
+            check=check_k,
             flags=(Flag("-k", "N", "Number of items per list.", kind=int),),
             json=Annotated[int, Range(ge=1, le=200)],
         ),
@@ -281,7 +175,7 @@ class ItemOptions(TypedDict, total=False):
             default="exclude",
             help='known items of the user: "exclude", "allow" (they may come back), "only" (nothing else), or '
             '"learned" (exclude what the model learned from, for lists judged by held-out items)',
-            check=_one_of("seen", "exclude", "allow", "only", "learned"),
+            check=one_of("seen", "exclude", "allow", "only", "learned"),
             flags=(
                 Flag(
                     "--seen",
@@ -341,7 +235,7 @@ class ItemOptions(TypedDict, total=False):
         float | None,
         Option(
             help="for models with a popularity–novelty trade-off: 0 is the most popular, 1 the most novel",
-            check=_check_novelty,
+            check=check_novelty,
             flags=(Flag("--novelty", "NUMBER", "For a corml-dial model: from 0 (popular) to 1 (novel).", kind=float),),
             json=Annotated[float, Range(ge=0, le=1)],
         ),
@@ -360,7 +254,7 @@ class ListOptions(RequestOptions, RulesOfAllLists, total=False):
         Option(
             help='users that are not known: "fallback" (popular items) or "error"; None falls back, and warns if it '
             "is all of them",
-            check=_one_of("unknown", None, "fallback", "error"),
+            check=one_of("unknown", None, "fallback", "error"),
             flags=(
                 Flag(
                     "--unknown",
@@ -373,6 +267,12 @@ class ListOptions(RequestOptions, RulesOfAllLists, total=False):
 
 
 # --- what is made of the declarations --------------------------------------------------------------------------------
+
+
+def list_length(k: object, items: Ids) -> int:
+    """How many items lists of k have: no more than the catalogue."""
+    check_k(k)
+    return min(int(cast(int, k)), len(items))
 
 
 @cache
@@ -391,7 +291,12 @@ def complete(given: Mapping[str, Any], of: type = ListOptions, function: str = "
     values = {name: given.get(name, option.default) for name, option in options.items()}
     for name, option in options.items():
         option.check(values[name])
+    _check_together(values)
     return cast(ListOptions, values)
+
+
+def _check_together(values: Mapping[str, Any]) -> None:
+    SeenRule(values.get("seen", "exclude"), values.get("exclude_recent"), values.get("hide_events"))
 
 
 def with_options(of: type = ListOptions) -> Callable[[F], F]:
@@ -412,15 +317,25 @@ def with_options(of: type = ListOptions) -> Callable[[F], F]:
     return shown
 
 
+class Catalogue:
+    """What texts of a command line may name: the items of a model and their attributes."""
+
+    def __init__(self, items: Ids, attributes: Attributes) -> None:
+        self.items, self.attributes = items, attributes
+
+
 def texts_of(given: Mapping[str, Any], of: type = ListOptions) -> dict[str, dict[str, Any]]:
     """Sort the texts of a command line by option; what needs no model is checked at once."""
     texts: dict[str, dict[str, Any]] = {}
+    read = {}
     for name, option in declared(of).items():
         values = {key: given[key] for key in map(key_of, option.flags) if given.get(key) not in (None, [])}
         if values:
             texts[name] = values
             if not option.by_catalogue:
-                option.check(option.read(values, None))
+                read[name] = option.read(values, None)
+                option.check(read[name])
+    _check_together(read)
     return texts
 
 

@@ -12,7 +12,7 @@ from corml.data.attributes import Attributes
 from corml.data.ids import Ids, canonical
 from corml.data.requested_ids import rows_or_warn
 from corml.errors import UsageError, ascii_line
-from corml.recommend.options import LARGEST_BOOST
+from corml.recommend.option import LARGEST_BOOST
 
 BLOCK_BYTES = 1 << 27  # scores of a block
 BAND_BYTES = 1 << 25  # scores of a band: more, and they are far from the processor when they are ranked
