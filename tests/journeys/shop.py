@@ -54,7 +54,7 @@ def make_shop(events=50_000, users=None, items=None, seed=1):
     rng = np.random.default_rng(seed)
     n_users = users or max(40, events // 24)
     n_items = items or max(40, round(3100 * (events / 200_000) ** 0.6))
-    catalogue = _catalogue(rng, n_items + max(40, n_items // 50))
+    catalogue = _catalogue(rng, n_items + max(4, n_items // 50))
     known = catalogue.head(n_items)
     arrivals = catalogue.tail(-n_items).with_columns(available_from=pl.lit(LAST).cast(pl.Datetime("us", "UTC")))
     table = _untidy(rng, _events(rng, events, n_users, known), known)
@@ -157,8 +157,8 @@ def _untidy(rng, table, items):
     quantity = np.where(purchase, 1 + rng.poisson(0.4, n), 1)
     first = pl.lit(FIRST).cast(pl.Datetime("us", "UTC"))
     shop = table.select(
-        customer_id=pl.when(pl.lit(rng.random(n) >= 0.004)).then(512_000_000 + pl.col("user").cast(pl.Int64) * 17),
-        sku=pl.when(pl.lit(rng.random(n) >= 0.002)).then(pl.lit(items["sku"]).gather(pl.col("item"))),
+        customer_id=pl.when(pl.lit(rng.random(n) >= 0.002)).then(512_000_000 + pl.col("user").cast(pl.Int64) * 17),
+        sku=pl.when(pl.lit(rng.random(n) >= 0.001)).then(pl.lit(items["sku"]).gather(pl.col("item"))),
         event=pl.col("event"),
         quantity=pl.Series(quantity),
         price=pl.Series(np.round(price, 2)),
