@@ -90,7 +90,7 @@ def the_best_settings_are_found(shell):
     means = {entry["label"]: entry["means"] for entry in results["models"]}
     assert results["best"] == max(means, key=lambda label: means[label]["ndcg@10"]) != "popularity"
     for row in csv.DictReader((shell / "study/results.csv").read_text().splitlines()):
-        assert float(row["mean"]) == means[row["entry"]][row["metric"]]
+        assert float(row["mean"]) == means[row["model"]][row["metric"]]
     for label, values in means.items():
         (line,) = (line for line in table.splitlines() if line.startswith(f"{label} ") and "±" in line)
         assert f"{values['ndcg@10']:.4f}" in line
