@@ -10,10 +10,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from corml.data import labels as texts
 from corml.data.ids import Ids, numbered, those_used
 from corml.data.interactions import Interactions
-from corml.data.labels import _texts
-from corml.data.labels.index import Index
+from corml.data.labels import Labels
+from corml.data.labels.numbering import Numbering
 from corml.errors import DataError, UnknownIdError, UsageError
 
 ANY = st.text(st.characters() | st.sampled_from("\0aé\ud800\U0010ffff"), max_size=6)
@@ -26,8 +27,8 @@ def amount(request):
     """With 'many' everything is many, and goes through in pieces of three."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "many":
-            patch.setattr(_texts, "FEW", 0)
-            patch.setattr(_texts, "AT_ONCE", 3)
+            patch.setattr(texts, "FEW", 0)
+            patch.setattr(texts, "AT_ONCE", 3)
         yield request.param
 
 
@@ -38,7 +39,7 @@ def test_every_label_is_found_as_in_a_dictionary(labels, others):
     asked = [*others, *labels, *others]
     expected = [plain.get(label, -1) for label in asked]
     assert ids.find(asked).tolist() == ids.numbers(asked) == expected
-    assert ids.find(_texts.Labels.of(asked)).tolist() == expected
+    assert ids.find(Labels.of(asked)).tolist() == expected
     assert [label in ids for label in asked] == [label in plain for label in asked]
     assert ids.find(ids).tolist() == list(range(len(labels)))
     assert ids.find(Ids(labels)).tolist() == list(range(len(labels)))
@@ -98,7 +99,7 @@ def test_what_is_not_there_is_a_sentence():
     assert 7 in Ids([7, "8"])
 
 
-@pytest.mark.parametrize("labels", [["a", "b"], [f"u{row}" for row in range(_texts.FEW)]], ids=["few", "many"])
+@pytest.mark.parametrize("labels", [["a", "b"], [f"u{row}" for row in range(texts.FEW)]], ids=["few", "many"])
 def test_an_id_where_a_number_belongs_is_a_sentence(labels):
     with pytest.raises(UsageError, match="is an id, not a number"):
         Ids(labels)["b"]
@@ -137,18 +138,16 @@ def test_the_row_of_a_label_that_is_none_is_named(value, sentence):
         numbered(["a", "b", "c", "d", "a", value, value], "item")
 
 
-def test_labels_with_one_hash_are_told_apart(monkeypatch):
-    """The table is full where it may be: every look goes on to the next slot."""
-    labels = _texts.Labels.of([f"{row}" for row in range(50)])
-    index = Index(labels)
-    full = Index.__new__(Index)
-    full._labels, full._table = labels, np.full(51, -1, dtype=np.int32)
-    from corml.data.labels.index import _insert
-
-    assert _insert(labels.data, labels.starts, full._table) == 0
-    assert (full._table >= 0).sum() == 50
-    asked = _texts.Labels.of(["7", "x", "49", "", "50"])
-    assert full.find(asked).tolist() == index.find(asked).tolist() == [7, -1, 49, -1, -1]
+def test_labels_in_one_slot_are_told_apart(monkeypatch):
+    """In a table that is nearly full, every search goes on to the next slot."""
+    monkeypatch.setattr("corml.data.labels.numbering.SMALLEST", 64)
+    full = Numbering()
+    full._make_table(20)
+    for some in (range(60), range(30), range(60)):
+        with monkeypatch.context() as patch:
+            patch.setattr(Numbering, "_make_table", lambda *_: None)
+            assert full.add(Labels.of(f"{row}" for row in some)).tolist() == list(some)
+    assert full.find(Labels.of(["7", "x", "49", "", "60"])).tolist() == [7, -1, 49, -1, -1]
 
 
 def many():

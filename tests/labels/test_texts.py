@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml.data.labels import Labels, _texts, concatenated
+from corml.data import labels as module
+from corml.data.labels import Labels, concatenated
 
 ANY = st.text(st.characters() | st.sampled_from("\0a\x7f\x80é\ud7ff\ud800\udfff\ue000\U0010ffff"), max_size=20)
 TEXTS = st.lists(ANY, max_size=30)
@@ -22,10 +23,9 @@ def amount(request):
     """With 'many' everything is many, and goes through in pieces of three."""
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "many":
-            patch.setattr(_texts, "FEW", 0)
-            patch.setattr(_texts, "AT_ONCE", 3)
-            patch.setattr(_texts, "ONE_BY_ONE", 4)
-            patch.setattr(_texts, "DECODED", 8)
+            patch.setattr(module, "FEW", 0)
+            patch.setattr(module, "AT_ONCE", 3)
+            patch.setattr(module, "DECODED", 8)
         yield request.param
 
 

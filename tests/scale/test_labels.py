@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corml.data.labels import concatenated, of_series
-from corml.data.labels.hashing import buckets_of, hashes
-from corml.data.labels.numbering import Numbering
+from corml.data.labels.numbering import Numbering, buckets_of, hashes
 from corml.outofcore.ingest.bucket import by_pair
 
 TEXTS = st.lists(st.text(st.characters(exclude_categories=["Cs"]), max_size=5), max_size=40)
@@ -52,13 +51,13 @@ def test_labels_are_numbered_in_order_of_first_appearance_over_all_batches(batch
     for texts in batches:
         labels = of_series(pl.Series(texts, dtype=pl.String))
         expected = [known.setdefault(text, len(known)) for text in texts]
-        assert numbering.add(labels, hashes(labels)).tolist() == expected
+        assert numbering.add(labels).tolist() == expected
     assert numbering.labels.tolist() == list(known)
 
 
-def test_labels_with_the_same_hash_are_told_apart():
-    labels, numbering = of_series(pl.Series(["a", "b", "a", "ab"])), Numbering()
-    assert numbering.add(labels, np.zeros(4, dtype=np.uint64)).tolist() == [0, 1, 0, 2]
+def test_labels_are_found_by_their_bytes_and_repeated_ones_by_the_first():
+    numbering = Numbering(of_series(pl.Series([f"{number % 9000}" for number in range(10_000)])))
+    assert numbering.find(of_series(pl.Series(["8999", "999", "x", "", "0999"]))).tolist() == [8999, 999, -1, -1, -1]
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=150))

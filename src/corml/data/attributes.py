@@ -52,7 +52,7 @@ class Categories:
         used = np.zeros(len(self.labels), dtype=bool)
         used[chosen.indices] = True
         columns = (np.cumsum(used) - 1)[chosen.indices].astype(np.int32)
-        labels = self.labels.taken(np.flatnonzero(used))
+        labels = self.labels.take(used)
         return type(self)(labels, _matrix(columns, chosen.indptr, len(labels)))
 
     def gathered(self, rows: NDArray[np.int64], count: int) -> Self:
@@ -108,7 +108,7 @@ class Texts:
 
     def taken(self, rows: NDArray[np.int64]) -> Self:
         """The rows in this order; −1 is an empty one."""
-        return type(self)(self.texts.taken(rows))
+        return type(self)(self.texts.take(rows))
 
     @property
     def known(self) -> NDArray[np.bool_]:

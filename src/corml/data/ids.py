@@ -11,23 +11,11 @@ from typing import TYPE_CHECKING, Any, Self, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.data.labels import AT_ONCE, Labels, are_few, concatenated, repeats
+from corml.data.labels import AT_ONCE, Labels, are_few, concatenated, repeated
 from corml.errors import DataError, UnknownIdError, UsageError, ascii_line
 
 if TYPE_CHECKING:
-    from corml.data.labels.index import Index
-
-__all__ = [
-    "LONGEST_ID",
-    "Ids",
-    "canonical",
-    "fault_of",
-    "is_missing",
-    "is_one_id",
-    "labels_of",
-    "numbered",
-    "those_used",
-]
+    from corml.data.labels.numbering import Numbering
 
 LONGEST_ID = 2048  # bytes of UTF-8
 
@@ -75,9 +63,9 @@ class Ids:
 
     def __init__(self, labels: "Iterable[Hashable] | Labels | Ids", *, kind: str = "item") -> None:
         self._keep(_as_labels(labels), kind)
-        repeated = repeats.repeated(self.labels) if self._row is None else len(self) - len(self._row)
-        if repeated:
-            raise DataError(f"The {kind} ids are not unique: {repeated} occur twice.")
+        twice = repeated(self.labels) if self._row is None else len(self) - len(self._row)
+        if twice:
+            raise DataError(f"The {kind} ids are not unique: {twice} occur twice.")
 
     @classmethod
     def _distinct(cls, labels: Labels, kind: str) -> Self:
@@ -182,10 +170,10 @@ class Ids:
         return rows
 
     @cached_property
-    def _index(self) -> "Index":
-        from corml.data.labels.index import Index
+    def _index(self) -> "Numbering":
+        from corml.data.labels.numbering import Numbering
 
-        return Index(self.labels)
+        return Numbering(self.labels)
 
 
 def _as_labels(labels: Iterable[Hashable] | Labels | Ids) -> Labels:
@@ -215,13 +203,12 @@ def _numbered_few(labels: Sequence[Hashable] | NDArray[Any], kind: str) -> tuple
 
 
 def _numbered_many(labels: Sequence[Hashable] | NDArray[Any], kind: str) -> tuple[Ids, NDArray[np.int64]]:
-    from corml.data.labels.hashing import hashes
     from corml.data.labels.numbering import Numbering
 
     numbering, codes = Numbering(), np.empty(len(labels), dtype=np.int64)
     for at in range(0, len(labels), AT_ONCE):
         some = Labels.of(map(canonical, _present(labels[at : at + AT_ONCE], at, kind)))
-        codes[at : at + len(some)] = numbering.add(some, hashes(some))
+        codes[at : at + len(some)] = numbering.add(some)
     return Ids._distinct(concatenated([numbering.labels]), kind), codes  # without the room that it kept for more
 
 

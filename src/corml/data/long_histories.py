@@ -71,7 +71,7 @@ def are_degrees(degrees: NDArray[Any], counts: NDArray[Any], train: csr_array, l
 
 def _hashes_of(ids: Ids, rows: NDArray[Any]) -> NDArray[np.uint64]:
     """Hashes of the ids that occur, at their places."""
-    from corml.data.labels.hashing import hashes  # compiled: only who has a long history waits for that
+    from corml.data.labels.numbering import hashes  # compiled: only who has a long history waits for that
 
     used, place = np.unique(rows, return_inverse=True)
     return hashes(Labels.of(map(str, ids.labels[used])))[place]

@@ -69,7 +69,7 @@ def texts_of(titles: Mapping[str, str], items: Ids) -> Labels:
         return Labels.of(titles.get(label, "") for label in items)
     if titles.catalogue is items:
         return titles.texts
-    return titles.texts.taken(titles.catalogue.find(items))
+    return titles.texts.take(titles.catalogue.find(items))
 
 
 def merged(items: Ids, old: Mapping[str, str], new: Mapping[str, str]) -> Mapping[str, str]:

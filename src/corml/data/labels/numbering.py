@@ -1,30 +1,43 @@
-"""Labels numbered in order of first appearance, batch after batch.
-
-Equal hashes are compared byte by byte: no two labels are ever taken for one. A label costs its bytes, 8 for its start,
-8 for its hash and 8 or more in the table of numbers.
-"""
+"""Texts hashed, numbered in order of first appearance batch after batch, and found again."""
 
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from corml._runtime.compiled import njit
-from corml.data.labels._texts import Bytes, Labels, Starts
-from corml.data.labels.hashing import Codes, Hashes, same
+from corml.data.labels import Labels
+from corml.data.labels.kernels import Codes, Hashes, add, fill, find, hash_all
 
-__all__ = ["Numbering"]
+SMALLEST = 1 << 10  # slots of a table
+HALF = np.uint64(32)
 
-SMALLEST = 1 << 10
+
+def hashes(labels: Labels) -> Hashes:
+    """The hash of each label: FNV-1a of its bytes, with the last steps of MurmurHash3.
+
+    It decides which users stand together on disk, so it may never change.
+    """
+    hashed = np.empty(len(labels), dtype=np.uint64)
+    hash_all(labels.data, labels.starts, hashed)
+    return hashed
+
+
+def buckets_of(hashed: Hashes, count: int) -> Codes:
+    """The bucket of each hash, by its upper half: the tables of numbers use the lower."""
+    return (((hashed >> HALF) * np.uint64(count)) >> HALF).astype(np.int32)
 
 
 class Numbering:
-    """Labels that were met so far, in the order in which they were."""
+    """Distinct texts by their numbers: those of some labels, or those that were added so far.
 
-    def __init__(self) -> None:
-        self._count, self._table = 0, np.full(SMALLEST, -1, dtype=np.int32)
-        self._hashes, self._starts = np.empty(0, dtype=np.uint64), np.zeros(1, dtype=np.int64)
-        self._data = np.empty(0, dtype=np.uint8)
+    A text costs its bytes, 8 for its start and 8 or more in a table, at most half of whose slots are taken.
+    """
+
+    def __init__(self, labels: Labels | None = None) -> None:
+        self._data = np.empty(0, dtype=np.uint8) if labels is None else labels.data
+        self._starts = np.zeros(1, dtype=np.int64) if labels is None else labels.starts
+        self._count = len(self._starts) - 1
+        self._make_table(self._count)
 
     def __len__(self) -> int:
         return self._count
@@ -35,28 +48,27 @@ class Numbering:
         starts = self._starts[: self._count + 1]
         return Labels(self._data[: starts[-1]], starts)
 
-    @property
-    def hashes(self) -> Hashes:
-        """The hashes by number."""
-        return self._hashes[: self._count]
-
-    def add(self, labels: Labels, hashed: Hashes) -> Codes:
+    def add(self, labels: Labels) -> Codes:
         """The number of each label; those that are new get the next ones."""
-        self._make_room(len(labels), int(labels.starts[-1] - labels.starts[0]))
+        used, count = int(self._starts[self._count]), self._count + len(labels)
+        self._starts = _grown(self._starts, self._count + 1, count + 1)
+        self._data = _grown(self._data, used, used + labels.size)
+        if 2 * count > len(self._table):
+            self._make_table(count)
         codes = np.empty(len(labels), dtype=np.int32)
-        known = (self._table, self._hashes, self._starts, self._data)
-        self._count = int(_number(labels.data, labels.starts, hashed, *known, self._count, codes))
+        arrays = self._table, self._data, self._starts, self._count, labels.data, labels.starts, codes
+        self._count = int(add(*arrays))
         return codes
 
-    def _make_room(self, more: int, size: int) -> None:
-        used = int(self._starts[self._count])
-        self._hashes = _grown(self._hashes, self._count, self._count + more)
-        self._starts = _grown(self._starts, self._count + 1, self._count + 1 + more)
-        self._data = _grown(self._data, used, used + size)
-        slots = 1 << (2 * (self._count + more)).bit_length()
-        if slots > len(self._table):
-            self._table = np.full(slots, -1, dtype=np.int32)
-            _fill(self._table, self._hashes, self._count)
+    def find(self, labels: Labels) -> NDArray[np.int64]:
+        """The numbers of labels; −1 where there is none."""
+        rows = np.empty(len(labels), dtype=np.int64)
+        find(self._table, self._data, self._starts, labels.data, labels.starts, rows)
+        return rows
+
+    def _make_table(self, count: int) -> None:
+        self._table = np.full(max(SMALLEST, 1 << max(2 * count - 1, 0).bit_length()), -1, dtype=np.int32)
+        fill(self._table, self._data, self._starts, self._count)
 
 
 def _grown(array: NDArray[Any], used: int, needed: int) -> NDArray[Any]:
@@ -66,47 +78,3 @@ def _grown(array: NDArray[Any], used: int, needed: int) -> NDArray[Any]:
     larger = np.empty(max(needed, 2 * used), dtype=array.dtype)
     larger[:used] = array[:used]
     return larger
-
-
-@njit(cache=True, nogil=True)
-def _number(
-    data: Bytes,
-    starts: Starts,
-    hashed: Hashes,
-    table: Codes,
-    hashes: Hashes,
-    known_starts: Starts,
-    known: Bytes,
-    count: int,
-    codes: Codes,
-) -> int:
-    mask = np.uint64(len(table) - 1)
-    for label in range(len(codes)):
-        a, b = starts[label], starts[label + 1]
-        slot = hashed[label] & mask
-        while True:
-            code = table[slot]
-            if code < 0:
-                table[slot] = code = count
-                hashes[count] = hashed[label]
-                end = known_starts[count]
-                for step in range(b - a):
-                    known[end + step] = data[a + step]
-                known_starts[count + 1] = end + b - a
-                count += 1
-                break
-            if hashes[code] == hashed[label] and same(data, a, b, known, known_starts[code], known_starts[code + 1]):
-                break
-            slot = (slot + np.uint64(1)) & mask
-        codes[label] = code
-    return count
-
-
-@njit(cache=True, nogil=True)
-def _fill(table: Codes, hashes: Hashes, count: int) -> None:
-    mask = np.uint64(len(table) - 1)
-    for code in range(count):
-        slot = hashes[code] & mask
-        while table[slot] >= 0:
-            slot = (slot + np.uint64(1)) & mask
-        table[slot] = code

@@ -14,7 +14,6 @@ from numpy.typing import NDArray
 from corml._runtime.compiled import njit
 from corml._runtime.memory import size
 from corml.data.labels import Labels
-from corml.data.labels.hashing import hashes
 from corml.data.labels.numbering import Numbering
 from corml.errors import ResourceError, ascii_line
 
@@ -43,7 +42,7 @@ class Gathered:
 
     def add(self, labels: Labels, columns: Columns) -> None:
         """Take some more rows; `user` counts through the labels."""
-        user = self.users.add(labels, hashes(labels))[columns["user"]]
+        user = self.users.add(labels)[columns["user"]]
         self._parts.append({**columns, "user": user})
         self._held += len(user)
         if self._held > max(self._crowded, CROWDED * self.mean):

@@ -15,8 +15,7 @@ from numpy.typing import NDArray
 from corml._runtime.progress import Progress
 from corml.data import Batch, Pairs, Position, Stream
 from corml.data.labels import Labels, of_series
-from corml.data.labels.hashing import buckets_of, hashes
-from corml.data.labels.numbering import Numbering
+from corml.data.labels.numbering import Numbering, buckets_of, hashes
 from corml.data.store import digest
 from corml.errors import DataError, ascii_line
 from corml.outofcore.ingest.bucket import Gathered, by_pair
@@ -119,8 +118,8 @@ def _resumed(work: Work, run: int) -> tuple[int, Position, dict[str, int]]:
 def _divided(batch: Batch, buckets: int) -> dict[str, NDArray[Any]]:
     """The rows of a batch by bucket, in their order; users numbered within their bucket, items within the batch."""
     users, items = Numbering(), Numbering()
-    user, item = (_numbered(ids, column) for ids, column in ((users, batch.user), (items, batch.item)))
-    bucket = buckets_of(users.hashes, buckets).astype(np.uint16)
+    user, item = (ids.add(of_series(column)) for ids, column in ((users, batch.user), (items, batch.item)))
+    bucket = buckets_of(hashes(users.labels), buckets).astype(np.uint16)
     by_bucket = np.argsort(bucket, kind="stable")
     starts = _starts(bucket, buckets)
     place = np.empty(len(users), dtype=np.int32)
@@ -135,11 +134,6 @@ def _divided(batch: Batch, buckets: int) -> dict[str, NDArray[Any]]:
     }
     values = {name: getattr(batch, name) for name in VALUES}
     return arrays | {name: column[order] for name, column in values.items() if column is not None}
-
-
-def _numbered(ids: Numbering, column: Any) -> NDArray[np.int32]:
-    labels = of_series(column)
-    return ids.add(labels, hashes(labels))
 
 
 def _starts(codes: NDArray[Any], count: int) -> NDArray[np.int64]:
@@ -159,8 +153,7 @@ def number_items(work: Work, progress: Progress) -> None:
     known, pieces = Numbering(), list(work.pieces())
     for done, (run, piece) in enumerate(pieces, start=1):
         with Piece(work.split(run, piece)) as rows:
-            labels = Labels(rows["items"], rows["item_starts"])
-            codes = known.add(labels, hashes(labels))
+            codes = known.add(Labels(rows["items"], rows["item_starts"]))
             if not work.number(run, piece).exists():
                 put_piece(work.number(run, piece), {"item": codes[rows["item"]]})
         progress("number items", done, len(pieces))
