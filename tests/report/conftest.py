@@ -1,12 +1,11 @@
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
 
 from corml.data.interactions import Interactions
-from corml.evaluation import evaluate, frontier
+from corml.evaluation import Result, evaluate, frontier
 from corml.models.corml.estimator import CoRML
 from corml.models.linear.popularity import Popularity
 from corml.report import METRICS, Cost, Subject, sample_users, samples
@@ -22,30 +21,19 @@ class Finding(NamedTuple):
 
 
 @dataclass
-class Doctor:
+class Quality:
     facts: list[tuple[str, Any]]
     findings: list[Finding]
 
 
-@dataclass
-class Outcome:
-    """A result of the smallest shape a report can read."""
-
-    means: Mapping[str, float]
-    intervals: Mapping[str, tuple[float, float]] = field(default_factory=dict)
-    per_user: Mapping[str, Any] = field(default_factory=dict)
-    users: Any = ()
-
-    def __getitem__(self, name: str) -> float:
-        return self.means[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.means)
-
-
 @pytest.fixture(scope="session")
-def outcome() -> type[Outcome]:
-    return Outcome
+def outcome():
+    """A result with these means, intervals, values of users, and users."""
+
+    def result(means, intervals=None, per_user=None, users=()):
+        return Result(means=means, intervals=intervals or {}, per_user=per_user or {}, users=np.asarray(users))
+
+    return result
 
 
 @pytest.fixture(scope="session")
@@ -75,9 +63,9 @@ def subject(parts: Split) -> Subject:
         data=parts.train,
         split=parts,
         models=evaluated,
-        doctor=Doctor(
+        quality=Quality(
             [("users", 80), ("share of the top", 0.4), ("per user", {"min": 1, "median": 2.0, "max": 9})],
-            [Finding("warning", f"odd {HOSTILE}", "mend it"), Finding("note", "a remark", "")],
+            [Finding("warning", f"odd {HOSTILE}", "fix it"), Finding("note", "a remark", "")],
         ),
         samples=samples(
             evaluated["CoRML"][0], sample_users(parts.train, parts.test), train=parts.train, held_out=parts.test

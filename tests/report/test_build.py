@@ -13,11 +13,10 @@ from corml.models.corml.estimator import CoRML
 from corml.models.fitted import Certificate, Epoch, Training
 from corml.models.linear.ease import EASE
 from corml.report import METRICS, Cost, Subject, build_page
-from corml.report._results import main_names, paired
-from corml.report.page import Facts, Figures, Findings, Groups, Note, Numbers, Tables
-from corml.report.sections.groups import groups_of
-from corml.report.sections.popularity import popularity_shares
-from corml.report.sections.winner import verdict
+from corml.report.accuracy import verdict
+from corml.report.groups import popularity_shares, views_of
+from corml.report.page import Part
+from corml.report.subject import main_names, paired
 from corml.splits import split
 
 KEYS = [
@@ -52,11 +51,11 @@ def section(subject, key):
 
 
 def parts_of(subject, key, kind):
-    return [part for part in section(subject, key).parts if isinstance(part, kind)]
+    return [part for part in section(subject, key).parts if part.kind == kind]
 
 
 def figures(subject, key):
-    return {figure.title: figure for part in parts_of(subject, key, Figures) for figure in part.figures}
+    return {figure.title: figure for part in parts_of(subject, key, "figures") for figure in part.content}
 
 
 # --- which sections ----------------------------------------------------------------------------------------------
@@ -96,8 +95,8 @@ def test_results_without_models_and_data_are_enough(outcome):
     page = build_page(of({"Theirs": outcome({"ndcg@20": 0.3, "gini@20": 0.2}, users=["u1"])}))
     assert [one.key for one in page.sections] == ["winner", "popularity", "metrics", "provenance"]
     assert page.sentence == "Theirs reaches NDCG@20 0.300."
-    (table,) = [part for part in page.sections[0].parts if isinstance(part, Tables)]
-    assert table.table.rows[0][1].text == "0.3000"
+    (table,) = [part for part in page.sections[0].parts if part.kind == "table"]
+    assert table.content.rows[0][1].text == "0.3000"
     assert "±" not in table.note
 
 
@@ -149,13 +148,13 @@ def test_the_sentence_names_the_event_types_that_were_judged(subject):
 
 
 def test_the_groups_by_length_of_history_do_not_say_who_is_harder(parts):
-    captions = [caption for _, caption, _ in groups_of(parts, parts.test.users.labels)]
+    captions = [view.caption for view in views_of(parts, parts.test.users.labels)]
     assert not any("harder" in caption for caption in captions)
 
 
 def test_a_model_is_not_its_own_rival(outcome):
     values = {"a, tuned": 0.4, "a": 0.35, "b": 0.3}
-    subject = of({n: outcome({"ndcg@10": v}) for n, v in values.items()}, contestants={"a, tuned": "a", "a": "a"})
+    subject = of({n: outcome({"ndcg@10": v}) for n, v in values.items()}, bases={"a, tuned": "a", "a": "a"})
     assert build_page(subject).sentence == (
         "a, tuned is the more accurate of two models, with NDCG@10 0.400 against 0.300 for b."
     )
@@ -185,7 +184,7 @@ def test_the_subtitle_names_a_few_models_and_counts_many(subject, outcome, names
 def test_a_date_is_shown_only_if_given(subject):
     dated = build_page(replace(subject, when="1 May 2030"))
     assert dated.subtitle.endswith(" · 1 May 2030")
-    assert any(isinstance(part, Note) and "1 May 2030" in part.text for part in dated.sections[-1].parts)
+    assert any(part.kind == "note" and "1 May 2030" in part.content for part in dated.sections[-1].parts)
 
 
 # --- who wins ----------------------------------------------------------------------------------------------------
@@ -212,8 +211,8 @@ def test_tests_are_corrected_for_their_number(outcome):
         name: evaluated(outcome, base - gap + 0.1 * rng.standard_normal(60)) for name, gap in (("b", 0.03), ("c", 0.04))
     }
     expected = holm({n: paired_t_test(base - results[n].per_user["ndcg@10"]) for n in "bc"})
-    (tests,) = [part for part in parts_of(of(results), "winner", Tables) if part.label == "Tests"]
-    shown = {row[0].text.removeprefix("over "): row[3].text for row in tests.table.rows}
+    (tests,) = [part for part in parts_of(of(results), "winner", "table") if part.label == "Tests"]
+    shown = {row[0].text.removeprefix("over "): row[4].text for row in tests.content.rows}
     assert shown == {name: f"{p:.3f}" if p >= 0.001 else "< 0.001" for name, p in expected.items()}
     assert "corrected by Holm for 2 tests" in tests.note
 
@@ -227,8 +226,8 @@ def test_p_values_of_a_study_are_shown_as_it_corrected_them(outcome):
 
 
 def test_users_that_gain_and_lose_add_up(subject):
-    (tests,) = [part for part in parts_of(subject, "winner", Tables) if part.label == "Tests"]
-    (row,) = tests.table.rows
+    (tests,) = [part for part in parts_of(subject, "winner", "table") if part.label == "Tests"]
+    (row,) = tests.content.rows
     assert sum(int(cell.text) for cell in row[-3:]) == len(subject.results["CoRML"].users)
 
 
@@ -295,7 +294,7 @@ def test_an_item_belongs_to_the_group_of_the_interactions_it_begins_in():
 
 def test_groups_by_length_and_by_taste_hold_every_user_once(subject, parts):
     users = np.asarray(subject.results["CoRML"].users)
-    views = {title: groups for title, _, groups in groups_of(parts, users)}
+    views = {view.title: view.groups for view in views_of(parts, users)}
     for title in ("By length of history", "By taste"):
         assert (sum(group.users.astype(int) for group in views[title]) == 1).all()
     assert views["New users"] == []
@@ -306,7 +305,7 @@ def test_groups_by_length_and_by_taste_hold_every_user_once(subject, parts):
 
 def test_niche_users_have_rarer_items_than_the_mainstream(subject, parts):
     users = np.asarray(subject.results["CoRML"].users)
-    niche, *_, mainstream = next(groups for title, _, groups in groups_of(parts, users) if title == "By taste")
+    niche, *_, mainstream = views_of(parts, users)[1].groups
     rows, degrees = parts.train.users.rows(users), parts.train.item_degrees
     means = np.array([degrees[parts.train.matrix[[row]].indices].mean() for row in rows])
     assert means[niche.users].max() < means[mainstream.users].min()
@@ -330,7 +329,7 @@ def test_new_users_are_a_group_of_their_own_and_their_lists_go_by_their_history(
 
 def test_group_means_are_means_of_their_users(subject, parts):
     result = subject.results["CoRML"]
-    groups = next(g for title, _, g in groups_of(parts, np.asarray(result.users)) if title == "By taste")
+    groups = views_of(parts, np.asarray(result.users))[1].groups
     mean = result.per_user["ndcg@10"][groups[0].users].mean()
     assert f"{groups[0].name}: CoRML {mean:.4g} (" in figures(subject, "groups")["By taste"].chart.description
 
@@ -339,38 +338,38 @@ def test_group_means_are_means_of_their_users(subject, parts):
 
 
 def test_costs_that_nobody_knows_have_no_column(subject):
-    (table,) = parts_of(subject, "cost", Tables)
-    assert [column.label for column in table.table.columns] == ["Model", "Fit", "Model file"]
-    assert [cell.text for row in table.table.rows for cell in row[1:]] == ["6.2 s", "12 kB", "–", "–"]
+    (table,) = parts_of(subject, "cost", "table")
+    assert list(table.content.heads) == ["Model", "Fit", "Model file"]
+    assert [cell.text for row in table.content.rows for cell in row[1:]] == ["6.2 s", "12 kB", "–", "–"]
     assert "cost" not in [one.key for one in build_page(replace(subject, costs={})).sections]
 
 
 def test_facts_are_easy_to_read(subject):
-    (tiles,), (facts,) = parts_of(subject, "data", Numbers), parts_of(subject, "data", Facts)
-    assert tiles.numbers[0].value == "80"
-    assert facts.rows == (("share of the top", "40 %"), ("per user", "1 to 9, median 2"))
+    (tiles,), (facts,) = parts_of(subject, "data", "numbers"), parts_of(subject, "data", "facts")
+    assert tiles.content[0].value == "80"
+    assert facts.content == (("share of the top", "40 %"), ("per user", "1 to 9, median 2"))
 
 
 def test_moments_are_shown_as_days(subject):
-    doctor = replace(subject.doctor, facts=[("first time", "1995-01-09T11:46:49+00:00"), ("kinds", {"a": 1})])
-    (facts,) = parts_of(replace(subject, doctor=doctor), "data", Facts)
-    assert facts.rows == (("first time", "1995-01-09"), ("kinds", "a 1"))
+    quality = replace(subject.quality, facts=[("first time", "1995-01-09T11:46:49+00:00"), ("kinds", {"a": 1})])
+    (facts,) = parts_of(replace(subject, quality=quality), "data", "facts")
+    assert facts.content == (("first time", "1995-01-09"), ("kinds", "a 1"))
 
 
 def test_data_without_findings_have_no_problems(subject):
-    clear = replace(subject, doctor=replace(subject.doctor, findings=[]))
-    assert not parts_of(clear, "data", Findings)
-    assert parts_of(clear, "data", Note) == [Note("The checks of the data found no problems.")]
+    clear = replace(subject, quality=replace(subject.quality, findings=[]))
+    assert not parts_of(clear, "data", "findings")
+    assert parts_of(clear, "data", "note") == [Part("note", "The checks of the data found no problems.")]
 
 
 def test_nothing_to_draw_is_no_figure():
     nothing = Interactions.from_pairs(["a"], ["b"]).where(np.array([], dtype=int))
-    assert not parts_of(Subject(name="x", data=nothing, models={}), "data", Figures)
+    assert not parts_of(Subject(name="x", data=nothing, models={}), "data", "figures")
 
 
 def test_settings_are_shown_as_typed(subject):
-    (shown,) = parts_of(subject, "provenance", Groups)
-    groups = {name: dict(rows) for name, rows in shown.groups}
+    (shown,) = parts_of(subject, "provenance", "groups")
+    groups = {name: dict(rows) for name, rows in shown.content}
     assert groups["Settings of CoRML"]["mix (λ)"] == "0.75"
     assert groups["Settings of CoRML"]["budget (γ)"] == "keep all of H"
     assert groups["Split"]["seed"] == "1"
@@ -379,8 +378,8 @@ def test_settings_are_shown_as_typed(subject):
 
 def test_where_the_data_came_from_is_said_in_words(subject):
     source = {"from": "shop.csv", "options": {"at_least": 4, "strict": True}, "notes": ["one", "two"], "rows": 12}
-    (shown,) = parts_of(replace(subject, data=replace(subject.data, source=source)), "provenance", Groups)
-    rows = dict(dict(shown.groups)["Data"])
+    (shown,) = parts_of(replace(subject, data=replace(subject.data, source=source)), "provenance", "groups")
+    rows = dict(dict(shown.content)["Data"])
     assert rows["options"] == "at_least 4, strict yes"
     assert rows["notes"] == "one; two"
 
@@ -406,8 +405,8 @@ def test_the_longest_of_several_solves_is_drawn(subject):
 @pytest.mark.parametrize(("second", "said"), [(True, "yes"), (False, "no")])
 def test_a_fit_has_converged_if_all_of_its_solves_have(subject, second, said):
     solves = tuple(Certificate(steps=7, converged=converged, residual=0.1) for converged in (True, second))
-    (shown,) = parts_of(with_state(subject, certificates=solves), "solver", Groups)
-    rows = dict(dict(shown.groups)["CoRML"])
+    (shown,) = parts_of(with_state(subject, certificates=solves), "solver", "groups")
+    rows = dict(dict(shown.content)["CoRML"])
     assert (rows["solver steps"], rows["converged"], rows["residual"]) == ("7, 7", said, "0.1")
 
 
@@ -419,8 +418,8 @@ def test_a_model_that_learns_in_epochs_shows_its_loss(subject):
 
 
 def test_a_model_computed_directly_says_so(subject):
-    assert parts_of(subject, "solver", Note) == [
-        Note("Popularity <b>: computed directly, without steps that could stop too early.")
+    assert parts_of(subject, "solver", "note") == [
+        Part("note", "Popularity <b>: computed directly, without steps that could stop too early.")
     ]
 
 
@@ -428,8 +427,8 @@ def test_a_model_computed_directly_says_so(subject):
 def test_the_table_of_all_metrics_is_never_wider_than_a_printed_page(outcome, models, metrics, widths):
     names = [f"ndcg@{k}" for k in range(1, metrics + 1)]
     about = of({f"m{n}": outcome({name: (n + 1) / 20 for name in names}) for n in range(models)})
-    tables = [part.table for part in parts_of(about, "metrics", Tables)]
-    assert [len(table.columns) for table in tables] == widths
+    tables = [part.content for part in parts_of(about, "metrics", "table")]
+    assert [len(table.heads) for table in tables] == widths
     cells = [cell for table in tables for row in table.rows for cell in row[1:]]
     assert len(cells) == models * metrics
-    assert sum(cell.best for cell in cells) == metrics  # the last model is the best by all of them
+    assert sum(bool(cell.mark) for cell in cells) == metrics  # the last model is the best by all of them

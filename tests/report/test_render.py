@@ -12,7 +12,7 @@ import pytest
 import corml
 from corml.errors import DataError
 from corml.report import Page, build_page, render, write_report
-from corml.report.page import Card, Cards, Numbers, Past, Pick, Section
+from corml.report.page import Card, Part, Past, Pick, Section
 
 VOID = {"meta"}
 
@@ -163,7 +163,7 @@ def test_a_section_without_parts_is_its_heading_and_intro():
 
 
 def test_every_kind_of_part_has_a_macro(page):
-    kinds = {part.KIND for section in page.sections for part in section.parts}
+    kinds = {part.kind for section in page.sections for part in section.parts}
     macros = resources("corml.report").joinpath("templates", "parts.html").read_text("utf-8")
     assert kinds >= {"numbers", "table", "figures", "cards", "groups", "facts", "findings", "command", "note"}
     assert all(f"macro {kind}(" in macros for kind in kinds)
@@ -173,7 +173,7 @@ def test_a_card_shows_shares_marks_and_notes():
     picks = (Pick("Heat", 0.5, (("Ronin", 0.321), ("Casino", 0.2)), held_out=True), Pick("Up", 0.1))
     past = (Past("Ronin", cited=True), Past("Alien"))
     card = Card("u<1>", past, 3, picks, note="most popular items: no history")
-    text = render(Page("t", sections=(Section("s", "s", parts=(Cards((card,)),)),)))
+    text = render(Page("t", sections=(Section("s", "s", parts=(Part("cards", (card,)),)),)))
     words = "".join(Reader(text).words)
     for expected in (
         "u<1>",
@@ -191,7 +191,9 @@ def test_a_card_shows_shares_marks_and_notes():
 
 
 def test_what_looks_like_a_template_is_text():
-    page = Page("{{ 7 * 7 }}", sentence="{% raise %}", sections=(Section("s", "{# no #}", parts=(Numbers(()),)),))
+    page = Page(
+        "{{ 7 * 7 }}", sentence="{% raise %}", sections=(Section("s", "{# no #}", parts=(Part("numbers", ()),)),)
+    )
     words = "".join(Reader(render(page)).words)
     assert "{{ 7 * 7 }}" in words
     assert "{% raise %}" in words

@@ -6,7 +6,7 @@ import corml
 from corml.errors import NumericalError
 from corml.experiments import read_study
 from corml.report import build_page, of_study, render
-from corml.report.page import Note
+from corml.report.page import Part
 
 METRICS = "ndcg@10,hit_rate@10,novelty@10,coverage@10"
 
@@ -29,9 +29,9 @@ def words_of(page):
 
 def test_the_rows_of_a_study_are_the_models_of_its_page(study):
     subject = of_study(study, "x")
-    assert list(subject.models) == [entry.label for entry in study.ranking]
+    assert list(subject.models) == [row.label for row in study.ranking]
     assert subject.ranking[0] == study.best.label
-    assert subject.rival == study.runner_up.label
+    assert subject.runner_up == study.runner_up.label
     assert subject.metric == study.design.primary
 
 
@@ -69,14 +69,14 @@ def test_a_model_that_failed_is_named_with_its_reason(parts, monkeypatch):
     (remark,) = subject.remarks
     assert remark.startswith("ease has no figures: ")
     assert "It does not fit." in remark
-    assert Note(remark) in words_of(build_page(subject))["winner"].parts
+    assert Part("note", remark) in words_of(build_page(subject))["winner"].parts
 
 
 def test_where_everybody_failed_the_page_says_why(parts, monkeypatch):
     monkeypatch.setattr("corml.models.linear.ease.EASE._fit", None)
     page = build_page(of_study(corml.compare(["ease"], parts, metrics=METRICS), "x"))
-    assert page.sections[0].heading == "Nobody has figures"
-    assert page.sections[0].parts[0].text.startswith("ease has no figures: ")
+    assert page.sections[0].heading == "No model has figures"
+    assert page.sections[0].parts[0].content.startswith("ease has no figures: ")
 
 
 def test_the_spread_over_seeds_is_shown_apart_from_the_users(parts):

@@ -6,14 +6,14 @@ import pytest
 
 from corml.errors import UsageError
 from corml.evaluation.metrics import Described
-from corml.report import Cell, Column, Page, Table, comparison, render, tables
-from corml.report._measures import Measure, measure
-from corml.report._text import width
-from corml.report.page import Section, Tables
+from corml.experiments.grid import Grid, Value
+from corml.report import Page, comparison, render, tables
+from corml.report.page import Part, Section
+from corml.report.subject import Measure, measure
 
 
 def html_of(table):
-    return render(Page("t", sections=(Section("s", "s", parts=(Tables(table, "a table"),)),)))
+    return render(Page("t", sections=(Section("s", "s", parts=(Part("table", table, label="a table"),)),)))
 
 
 @pytest.fixture
@@ -31,25 +31,18 @@ def results(outcome):
 
 
 def test_numbers_of_a_column_stand_under_each_other(results):
-    head, rule, first, second, *_ = comparison(results).text().splitlines()
+    head, rule, first, second = comparison(results).text().splitlines()
     assert first.index("0.346") == second.index("0.331")
     assert head.index("NDCG@10") + len("NDCG@10") == first.index("*") == len(second[: first.index("*")].rstrip())
     assert {len(line) for line in (rule, first, second)} == {len(rule)}
 
 
-def test_wide_characters_count_as_two_columns():
-    table = Table(
-        (Column("title"), Column("n", number=True)), ((Cell("千と千尋"), Cell("1")), (Cell("Heat"), Cell("22")))
-    )
-    assert len({width(line) for line in table.text().splitlines()}) == 1
-
-
 def test_the_best_is_marked_where_a_metric_has_a_better_direction(results):
     table = comparison(results)
     text, markdown, page = table.text(), table.markdown(), html_of(table)
-    assert text.count("*") == 2  # the value and the legend
+    assert text.count("*") == 1
     assert "0.346 ±0.015*" in text
-    assert "**0.346 ±0.015**" in markdown
+    assert "**0.346** ±0.015" in markdown
     assert markdown.count("**") == 2
     assert page.count("<strong>") == 1
 
@@ -91,7 +84,7 @@ def test_a_value_that_is_no_number_is_a_dash_and_never_best(outcome):
 )
 def test_intervals_in_three_styles(results, style, shown):
     row = comparison(results, ["ndcg@10"], intervals=style).rows[0][1]
-    assert row.whole == shown
+    assert f"{row.text} {row.extra}".strip() == shown
 
 
 def test_an_unknown_style_of_intervals_is_an_error(results):
@@ -107,7 +100,7 @@ def test_digits_follow_the_uncertainty(outcome, half, shown):
 
 def test_only_metrics_that_all_have_are_compared(results, outcome):
     both = results | {"third": outcome({"ndcg@10": 0.1, "recall@5": 0.3})}
-    assert [column.label for column in comparison(both).columns] == ["Model", "NDCG@10"]
+    assert comparison(both).heads == ("Model", "NDCG@10")
 
 
 def test_nothing_to_compare_is_an_empty_table():
@@ -115,21 +108,10 @@ def test_nothing_to_compare_is_an_empty_table():
     assert comparison({}).text().splitlines()[0] == "Model"
 
 
-def test_names_are_text_in_every_form():
-    name = "a|b <i>x</i> *y*\nz"
-    table = Table((Column("Model", meaning='says "hi"'),), ((Cell(name),),), caption="<u>")
-    assert r"a\|b &lt;i\>x&lt;/i\> \*y\* z" in table.markdown()
+def test_names_and_meanings_are_text_on_a_page():
+    table = Grid(("Model",), ((Value("a|b <i>x</i> *y*\nz"),),), meanings=('says "hi"',))
     assert "a|b &lt;i&gt;x&lt;/i&gt; *y* z" in html_of(table)
     assert 'title="says &#34;hi&#34;"' in html_of(table)
-    assert "&lt;u&gt;" in html_of(table)
-    assert table.text().splitlines()[0] == "<u>"
-    assert len(str(table).splitlines()) == 4
-
-
-def test_columns_can_be_added(results):
-    table = comparison(results).with_column(Column("Fit", number=True), ["6.2 s", "85 ms"])
-    assert table.text().splitlines()[2].endswith("6.2 s")
-    assert '<th scope="col" class="number">Fit</th>' in html_of(table)
 
 
 def test_of_an_uneven_interval_the_longer_side_is_shown(outcome):
@@ -137,10 +119,10 @@ def test_of_an_uneven_interval_the_longer_side_is_shown(outcome):
         "a": outcome({"mrr@10": 0.35}, {"mrr@10": (0.33, 0.36)}),
         "b": outcome({"mrr@10": 0.3}, {"mrr@10": (0.29, 0.32)}),
     }
-    assert [row[1].whole for row in comparison(results).rows] == ["0.350 ±0.020", "0.300 ±0.020"]
+    assert [row[1].extra for row in comparison(results).rows] == ["±0.020", "±0.020"]
 
 
 def test_a_metric_that_is_better_when_lower_says_so_itself(monkeypatch):
     own = Described("loss", "How far off", "", "lower, 0 to 1")
-    monkeypatch.setattr("corml.report._measures._known", lambda: {"loss": own})
+    monkeypatch.setattr("corml.report.subject.describe", lambda: [own])
     assert measure("loss@5") == Measure("loss@5", "Loss@5", "How far off", -1)

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from corml.report._text import clean, duration, escaped, pad, percent, plain, width
+from corml._runtime.html import clean, escaped
+from corml.report.text import duration, percent, plain
 
 
 @given(st.text())
@@ -26,13 +27,6 @@ def test_lone_surrogates_and_controls_become_a_visible_sign():
 
 def test_text_that_turns_lines_around_is_dropped():
     assert clean("abc\u202efed") == "abcfed"
-
-
-def test_padding_counts_what_is_seen():
-    assert width("e\u0301") == 1
-    assert pad("千", 4) == "千  "
-    assert pad("千", 4, right=True) == "  千"
-    assert pad("long", 2) == "long"
 
 
 @pytest.mark.parametrize(

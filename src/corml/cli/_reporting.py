@@ -73,7 +73,7 @@ def subject(
         data=data,
         models=models,
         split=split,
-        doctor=datasets.examine(data),
+        quality=datasets.examine(data),
         dial=dial,
         samples=_samples(first, split, part),
         costs=costs,
@@ -93,8 +93,8 @@ def study_subject(folder: str, source: str | None, name: str | None, loading: di
 def subject_of_study(study: Study, name: str, data: Interactions | None, split: Split | None) -> Subject:
     """What the page of a study is made from, with checks of the data, the date and the command."""
     page = of_study(study, name, data=data, split=split, when=today())
-    doctor = None if data is None else datasets.examine(data)
-    return replace(page, command=page.command or command_line(), doctor=doctor)
+    quality = None if data is None else datasets.examine(data)
+    return replace(page, command=page.command or command_line(), quality=quality)
 
 
 def write_study_page(path: Path, study: Study, splits: Sequence[Split]) -> None:

@@ -52,7 +52,10 @@ def demo(
     split = corml.split(data, "ratio", seed=2026)
     _heading("2. Split 60/20/20 per user, fit, and evaluate on the test set")
     evaluated, seconds = _evaluate(split)
-    say(comparison({name: result for name, (_, result) in evaluated.items()}, metrics=list(METRICS)).text())
+    say(
+        comparison({name: result for name, (_, result) in evaluated.items()}, metrics=list(METRICS)).text()
+        + "\n* most accurate"
+    )
     say("\n" + "  ".join(f"{name} fitted in {spent:.1f} s" for name, spent in seconds.items()))
     _heading("3. Fit on all the data: recommendations, and why")
     model, result = evaluated["corml"]

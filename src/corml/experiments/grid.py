@@ -25,11 +25,15 @@ class Value:
 
 @dataclass(frozen=True)
 class Grid:
-    """Heads and rows; the first `texts` columns are words, to the left, and all others numbers, to the right."""
+    """Heads and rows; the first `texts` columns are words, to the left, and all others numbers, to the right.
+
+    `meanings` explain the heads where there is room for it.
+    """
 
     heads: tuple[str, ...]
     rows: tuple[tuple[Value, ...], ...]
     texts: int = 1
+    meanings: tuple[str, ...] = ()
 
     def text(self) -> str:
         """Aligned for a terminal; the best carries a star, the runner-up a dagger."""

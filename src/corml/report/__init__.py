@@ -4,23 +4,19 @@ subject = Subject(name="ratings.csv", data=data, split=split, models={"CoRML": (
 write_report("report.html", build_page(subject))
 """
 
-from corml.report.build import METRICS, build_page
+from corml.report.build import METRICS, build_page, render, write_report
 from corml.report.page import Card, Page
-from corml.report.render import render, write_report
 from corml.report.samples import cards, sample_users, samples
 from corml.report.studies import of_study
 from corml.report.subject import Cost, Subject
-from corml.report.tables import Cell, Column, Table, comparison
+from corml.report.tables import comparison
 
 __all__ = [
     "METRICS",
     "Card",
-    "Cell",
-    "Column",
     "Cost",
     "Page",
     "Subject",
-    "Table",
     "build_page",
     "cards",
     "comparison",

@@ -2,31 +2,23 @@
 
 from collections import ChainMap
 from collections.abc import Container, Mapping, Sequence
-from typing import Any, Protocol
+from dataclasses import replace
+from typing import Any
 
 import numpy as np
 
 from corml.data.interactions import Interactions
 from corml.errors import UsageError
+from corml.models.recommender import Recommender
 from corml.recommend.explanation import Explanation
 from corml.recommend.result import Recommendations
-from corml.report._lists import are_known, items_of, lists_for
 from corml.report.page import Card, Past, Pick
-
-__all__ = ["cards", "reasons", "sample_users", "samples"]
 
 MAX_HISTORY = 8  # items of a history on a card, unless more are cited
 MAX_REASONS = 3
 MIN_SHARE = 0.01
 
 Explanations = Sequence[Sequence[Explanation]]
-
-
-class Explaining(Protocol):
-    """What a card needs of a model, beside what lists need."""
-
-    def explain(self, history: Any, item: str) -> Explanation:
-        """Say what each item of a history, or of a known user's, adds to a score."""
 
 
 def sample_users(train: Interactions, held_out: Interactions | None = None, *, number: int = 3) -> list[str]:
@@ -43,7 +35,7 @@ def sample_users(train: Interactions, held_out: Interactions | None = None, *, n
 
 
 def samples(
-    model: Explaining,
+    model: Recommender,
     users: Sequence[str],
     *,
     train: Interactions,
@@ -90,7 +82,7 @@ def reasons(explanation: Explanation, titles: Mapping[str, str]) -> tuple[tuple[
     return tuple((title, share) for title, share in shares if share >= MIN_SHARE)
 
 
-def _explained(model: Explaining, lists: Recommendations, train: Interactions) -> Explanations:
+def _explained(model: Recommender, lists: Recommendations, train: Interactions) -> Explanations:
     """Reasons for every item of every list, or none if the model does not score by histories."""
     of: Mapping[str, Any] = items_of(train, lists.users)
     if are_known(model, lists.users):
@@ -135,3 +127,35 @@ def _by_influence(history: list[str], explanations: Sequence[Explanation]) -> li
         for item, share in zip(explanation.history, explanation.contributions / total, strict=True):
             weight[item] = weight.get(item, 0.0) + float(share)
     return sorted(history, key=lambda item: -weight.get(item, 0.0))
+
+
+# --- lists -----------------------------------------------------------------------------------------------------------
+
+
+def lists_for(model: Recommender, history: Interactions, users: Sequence[str], k: int) -> Recommendations | None:
+    """Lists of users with a history; None if the model cannot answer for users it did not learn from."""
+    if are_known(model, users):
+        return model.recommend(users, k=k)
+    histories = items_of(history, users)
+    try:
+        lists = model.recommend(history=[histories[user] for user in users], k=k)
+    except UsageError:
+        return None
+    return replace(lists, users=tuple(users))
+
+
+def are_known(model: Recommender, users: Sequence[str]) -> bool:
+    """Whether a model learned from the histories of all of them; a file saved without histories has no users."""
+    rows = model.fitted_.users.find(users)
+    return bool((rows >= 0).all() and (model.train_[rows].sum(axis=1) > 0).all())
+
+
+def items_of(data: Interactions | None, users: Sequence[str]) -> dict[str, list[str]]:
+    """Items of some users, in the order of the catalogue; none for users the data do not have."""
+    if data is None:
+        return {user: [] for user in users}
+    rows = data.users.find(users)
+    return {
+        user: [str(label) for label in data.items.labels[data.matrix[[row]].indices]] if row >= 0 else []
+        for user, row in zip(users, rows, strict=True)
+    }

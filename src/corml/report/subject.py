@@ -1,19 +1,67 @@
-"""Everything a report is made from."""
+"""Everything a report is made from, and which metric and model decide."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from functools import cached_property
+from typing import Any, NamedTuple, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
 
 from corml.data.interactions import Interactions
-from corml.evaluation import Frontier
-from corml.report._results import Measured, by_accuracy, main_names, primary, shared_names
+from corml.evaluation import Frontier, Result
+from corml.evaluation.metrics import describe
+from corml.evaluation.significance import holm, paired_t_test
+from corml.models.recommender import Recommender
 from corml.report.page import Card
+from corml.splits import Split
 
-__all__ = ["Cost", "Doctor", "Parts", "Subject"]
+MAIN_LENGTH = 10  # of the lists that people compare
+INITIALS = frozenset({"ndcg", "mrr", "map", "auc"})
 
 
-class Doctor(Protocol):
-    """The part of the checks of the data that is shown; findings have `severity`, `what` and `advice`."""
+class Measure(NamedTuple):
+    """A metric as the report shows it; `better` is +1 (higher), −1 (lower) or 0 (neither by itself)."""
+
+    name: str
+    label: str
+    meaning: str
+    better: int
+
+
+def measure(name: str) -> Measure:
+    """Describe a metric by its name, such as `ndcg@10`; an unknown one has no meaning and no direction."""
+    family, at, k = name.partition("@")
+    about = next((one for one in describe() if one.name == family), None)
+    label = family.upper() if family in INITIALS else family.replace("_", " ").capitalize()
+    return Measure(name, label + at + k, about.words if about else "", about.direction if about else 0)
+
+
+def shared_names(results: Iterable[Result]) -> list[str]:
+    """Metrics that every result has, in the order of the first."""
+    lists = [list(result) for result in results]
+    return [name for name in (lists[0] if lists else []) if all(name in other for other in lists)]
+
+
+def main_names(names: Sequence[str]) -> list[str]:
+    """The metrics at the list length people compare at, else at the first length there is."""
+    for length in (f"@{MAIN_LENGTH}", *("@" + name.partition("@")[2] for name in names[:1])):
+        chosen = [name for name in names if name.endswith(length)]
+        if chosen:
+            return chosen
+    return list(names)
+
+
+def paired(one: Result, other: Result, metric: str) -> NDArray[np.float64] | None:
+    """Differences over the same users; None if they cannot be paired."""
+    if metric not in one.per_user or metric not in other.per_user or not np.array_equal(one.users, other.users):
+        return None
+    differences = np.asarray(one.per_user[metric], dtype=float) - np.asarray(other.per_user[metric], dtype=float)
+    return differences if len(differences) > 1 else None
+
+
+class Quality(Protocol):
+    """The part of the data-quality report that is shown."""
 
     @property
     def facts(self) -> Sequence[tuple[str, Any]]:
@@ -21,33 +69,7 @@ class Doctor(Protocol):
 
     @property
     def findings(self) -> Sequence[Any]:
-        """Problems and remarks."""
-
-
-class Parts(Protocol):
-    """The part of `corml.splits.Split` that is shown."""
-
-    @property
-    def train(self) -> Interactions:
-        """What models were fitted on."""
-
-    @property
-    def test(self) -> Interactions:
-        """Held-out pairs they were evaluated on."""
-
-    @property
-    def procedure(self) -> Mapping[str, Any]:
-        """How the split was made."""
-
-    @property
-    def fingerprint(self) -> str:
-        """Which split it is."""
-
-    def counts(self) -> Mapping[str, Any]:
-        """Sizes of the parts."""
-
-    def part(self, name: str) -> tuple[Interactions, Interactions, Interactions]:
-        """Histories, what must not be recommended, and targets."""
+        """Problems and notes, with `severity`, `what` and `advice`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +79,7 @@ class Cost:
     fit_seconds: float | None = None
     fit_processor: float | None = None
     list_seconds: float | None = None
-    tuning_seconds: float | None = None  # of the processor
+    tuning_seconds: float | None = None  # CPU time
     trials: int | None = None
     peak_bytes: int | None = None  # predicted, of the fit
     file_bytes: int | None = None
@@ -65,38 +87,38 @@ class Cost:
 
 @dataclass(frozen=True, kw_only=True)
 class Subject:
-    """Models on one data set; all but the name, the data (or None) and the models may be left out.
+    """Models on one data set; everything except the name, the data (or None) and the models may be left out.
 
     `models` maps a name for people to a fitted model (or None) and its evaluation, the model the page is about first.
-    `primary` is the metric that decides, where it was named beforehand. `contestants` tells who stands behind a name
-    where one model takes part more than once (tuned and as it is): a model is not its own rival. `corrected` are p
-    values of the best against the others where they were corrected over a `family` of tests elsewhere.
+    `primary` is the metric that decides, where it was named beforehand. `bases` maps a name to that of the same model
+    without tuning: the two do not compete for runner-up. `corrected` are p values of the best against the others where
+    they were corrected over a `family` of tests elsewhere.
 
-    `dial` is the curve of a novelty dial, `samples` are cards made with `report.samples` or `report.cards`.
-    `remarks` are sentences about who is missing and why, `more` further groups of names and values for the appendix.
-    `when` is a date in words; without it the page has none, and the same subject gives the same bytes.
+    `dial` is the curve of a popularity–novelty trade-off, `samples` are cards made with `report.samples` or
+    `report.cards`. `remarks` say which models are missing and why, `more` are further groups of names and values for
+    the appendix. `when` is a date in words; without it the page has none, and the same subject gives the same bytes.
     """
 
     name: str
     data: Interactions | None
-    models: Mapping[str, tuple[Any, Measured]]
-    split: Parts | None = None
-    doctor: Doctor | None = None
+    models: Mapping[str, tuple[Recommender | None, Result]]
+    split: Split | None = None
+    quality: Quality | None = None
     primary: str | None = None
-    contestants: Mapping[str, str] = field(default_factory=dict)
+    bases: Mapping[str, str] = field(default_factory=dict)
     corrected: Mapping[str, float] = field(default_factory=dict)
     family: int = 0
     dial: Frontier | None = None
     samples: tuple[Card, ...] = ()
     costs: Mapping[str, Cost] = field(default_factory=dict)
-    versions: Mapping[str, Any] = field(default_factory=dict)
+    versions: Mapping[str, object] = field(default_factory=dict)
     remarks: tuple[str, ...] = ()
-    more: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    more: Mapping[str, Mapping[str, object]] = field(default_factory=dict)
     command: str = ""
     when: str = ""
 
     @property
-    def results(self) -> dict[str, Measured]:
+    def results(self) -> dict[str, Result]:
         """The evaluations by name."""
         return {name: result for name, (_, result) in self.models.items()}
 
@@ -105,10 +127,14 @@ class Subject:
         """The colour of each model, the same in every chart."""
         return {name: at for at, name in enumerate(self.models)}
 
-    @property
+    @cached_property
     def metric(self) -> str | None:
-        """The metric that decides who wins: as named, or the first about accuracy that all have."""
-        return self.primary if self.primary in shared_names(self.results.values()) else primary(self.results)
+        """The metric that decides: as named, or the first about accuracy that all have."""
+        names, results = shared_names(self.results.values()), self.results.values()
+        if self.primary in names:
+            return self.primary
+        accurate = [name for name in main_names(names) if measure(name).better > 0]
+        return next((name for name in accurate if all(np.isfinite(result[name]) for result in results)), None)
 
     @property
     def main(self) -> list[str]:
@@ -123,14 +149,30 @@ class Subject:
         """The main metric of a family, such as coverage, if all have it."""
         return next((name for name in self.main if name.partition("@")[0] == family), None)
 
-    @property
+    @cached_property
     def ranking(self) -> list[str]:
         """Models by accuracy, the best first."""
-        return [] if self.metric is None else by_accuracy(self.results, self.metric)
+        metric, results = self.metric, self.results
+        return [] if metric is None else sorted(results, key=lambda name: -results[name][metric])
 
     @property
-    def rival(self) -> str | None:
-        """The best of another contestant than the first."""
+    def runner_up(self) -> str | None:
+        """The best other model."""
         first, *others = self.ranking or [""]
-        behind = self.contestants
-        return next((name for name in others if behind.get(name, name) != behind.get(first, first)), None)
+        return next((name for name in others if self.bases.get(name, name) != self.bases.get(first, first)), None)
+
+    @property
+    def differences(self) -> dict[str, NDArray[np.float64]]:
+        """The best model minus each other one, user by user, where the users are the same."""
+        if self.metric is None:
+            return {}
+        first, *others = self.ranking
+        pairs = {name: paired(self.results[first], self.results[name], self.metric) for name in others}
+        return {name: values for name, values in pairs.items() if values is not None}
+
+    @cached_property
+    def p_values(self) -> Mapping[str, float]:
+        """Corrected p of the best model against each other one whose users are the same."""
+        if self.corrected:
+            return self.corrected
+        return holm({name: paired_t_test(values) for name, values in self.differences.items()})

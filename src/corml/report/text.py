@@ -1,22 +1,8 @@
-"""Numbers short enough to read, and text that fits a column."""
+"""Numbers and values as a person would write them."""
 
 import math
-import unicodedata
 
-from corml._runtime.html import clean, escaped
-
-__all__ = ["clean", "count", "duration", "escaped", "pad", "percent", "plain", "size", "width"]
-
-
-def width(text: str) -> int:
-    """Columns a text takes on a terminal: East Asian characters take two, combining marks none."""
-    return sum(0 if unicodedata.combining(c) else 2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text)
-
-
-def pad(text: str, columns: int, *, right: bool = False) -> str:
-    """Fill with spaces up to a number of terminal columns."""
-    space = " " * max(0, columns - width(text))
-    return space + text if right else text + space
+from corml._runtime.html import clean
 
 
 def count(value: float) -> str:

@@ -1,1 +1,0 @@
-"""The sections of a report, a file each: `section(subject)` gives it, or None where there is nothing to say."""
