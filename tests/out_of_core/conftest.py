@@ -1,5 +1,6 @@
-"""Stores of random interactions, in several parts; tasks cut small, so that there are many."""
+"""Stores of random interactions, in several shards; tasks cut small, so that there are many."""
 
+import hashlib
 from dataclasses import replace
 
 import numpy as np
@@ -9,28 +10,20 @@ import corml
 from corml.outofcore.fit import files as cuts
 from support import random_interactions, with_weights
 
-
-def build(folder, data, *, memory="1MB", **options):
-    """A store of some interactions."""
-    frame = data.to_frame()
-    if data.weights is not None:
-        options["weight"] = "weight"
-    path = folder / "pairs.parquet"
-    frame.write_parquet(path)
-    return corml.build_store(path, folder / "pairs.store", memory=memory, **options)
-
-
-def timed(data, seed=3):
-    """The same pairs at random moments."""
-    return replace(data, times=np.random.default_rng(seed).random(len(data)) * 1e6)
-
-
-KINDS = {"plain": lambda data: data, "timed": timed, "weighted": with_weights}
+SMALL = {"PAIRS": 3000, "VISITS": 60_000, "GATHERS": 400_000}
+KINDS = {
+    "plain": lambda data: data,
+    "timed": lambda data: replace(data, times=np.random.default_rng(3).random(len(data)) * 1e6),
+    "weighted": with_weights,
+}
 
 
 def made(kind, tmp_path_factory):
     """12,000 pairs of 1,500 users with 600 items."""
-    store = build(tmp_path_factory.mktemp(kind), KINDS[kind](random_interactions(0, 1500, 600, 8)))
+    folder, data = tmp_path_factory.mktemp(kind), KINDS[kind](random_interactions(0, 1500, 600, 8))
+    data.to_frame().write_parquet(folder / "pairs.parquet")
+    options = {} if data.weights is None else {"weight": "weight"}
+    store = corml.build_store(folder / "pairs.parquet", folder / "pairs.store", memory="1MB", **options)
     assert len(store.manifest.user_starts) > 2
     return store
 
@@ -49,6 +42,31 @@ def store(tmp_path_factory):
 
 @pytest.fixture(autouse=True)
 def _small_tasks(monkeypatch):
-    monkeypatch.setattr(cuts, "PAIRS", 3000)
-    monkeypatch.setattr(cuts, "VISITS", 60_000)
-    monkeypatch.setattr(cuts, "GATHERS", 400_000)
+    for name, size in SMALL.items():
+        monkeypatch.setattr(cuts, name, size)
+
+
+@pytest.fixture(scope="session")
+def digest():
+    """A hash of what a model learned."""
+
+    def of(model):
+        arrays = [model.V_, model.H_.indptr, model.H_.indices, model.H_.data]
+        return hashlib.sha256(b"".join(np.ascontiguousarray(array).tobytes() for array in arrays)).hexdigest()
+
+    return of
+
+
+@pytest.fixture(scope="session")
+def simple():
+    """A model whose fit has every stage but filter selection."""
+    return lambda **settings: corml.CoRML(**{"adapt": False, "candidates": 25, "rank": 32, **settings})
+
+
+@pytest.fixture(scope="session")
+def learned(store, simple, digest):
+    """The hash of that fit, undisturbed."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        for name, size in SMALL.items():
+            monkeypatch.setattr(cuts, name, size)
+        return digest(corml.fit_store(simple(), store))

@@ -1,9 +1,7 @@
-"""A fit on a store learns what a fit in memory learns, goes on after a kill, and always ends with the same bytes."""
+"""A fit on a store learns what a fit in memory learns, resumes after a kill, and always ends with the same bytes."""
 
 import errno
-import hashlib
 import os
-import random
 import re
 import signal
 import subprocess
@@ -17,7 +15,7 @@ from scipy.sparse import csr_array
 import corml
 from corml import models
 from corml._runtime import memory
-from corml.errors import DataError, SettingError, UsageError
+from corml.errors import DataError, ResourceError, SettingError, UsageError
 from corml.linalg import dense_normal
 from corml.linalg.dense_normal import normal_product, scaled_product
 from corml.linalg.normal import product_rows
@@ -29,7 +27,7 @@ from corml.outofcore.fit import pair_work
 from corml.outofcore.tasks import Artefacts
 
 SETTINGS = {
-    "untouched": {"solver": "sparse"},
+    "defaults": {"solver": "sparse"},
     "all pairs": {"solver": "sparse", "adapt": False},
     "some candidates": {"adapt": False, "candidates": 25},
     "weights of users": {"adapt": False, "candidates": 25, "user_norm": 0.5, "pair_tol": 1.0},
@@ -38,36 +36,25 @@ SETTINGS = {
 }
 
 
-def digest(model):
-    H = model.H_
-    parts = [model.V_, H.indptr, H.indices, H.data]
-    return hashlib.sha256(b"".join(np.ascontiguousarray(part).tobytes() for part in parts)).hexdigest()
-
-
-def dense_product(A):
-    return A @ A.T
-
-
 # --- the same as in memory -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["untouched", "weights of users"])
+@pytest.mark.parametrize("name", ["defaults", "weights of users"])
 def test_times_and_weights_are_learned_from_as_in_memory(any_store, name):
     check_both(any_store, name)
 
 
-@pytest.mark.parametrize("name", SETTINGS)
-def test_what_is_learned_is_what_a_fit_in_memory_learns(store, name):
+@pytest.mark.parametrize("name", [name for name in SETTINGS if name not in ("defaults", "weights of users")])
+def test_a_fit_on_a_store_learns_what_a_fit_in_memory_learns(store, name):
     check_both(store, name)
 
 
 def check_both(store, name):
-    on_disk, in_memory = corml.CoRML(**SETTINGS[name]), corml.CoRML(**SETTINGS[name])
-    corml.fit_store(on_disk, store)
-    in_memory.fit(store.interactions())
+    on_disk = corml.fit_store(corml.CoRML(**SETTINGS[name]), store)
+    in_memory = corml.CoRML(**SETTINGS[name]).fit(store.interactions())
     assert on_disk.settings_ == in_memory.settings_
     assert abs(on_disk.H_ - in_memory.H_).max() < 1e-5
-    G = [dense_product(model.V_) for model in (on_disk, in_memory)]
+    G = [model.V_ @ model.V_.T for model in (on_disk, in_memory)]
     assert np.abs(G[0] - G[1]).max() < 1e-4
     assert on_disk.users_ == in_memory.users_
     assert np.array_equal(on_disk.degrees_, in_memory.degrees_)
@@ -76,48 +63,34 @@ def check_both(store, name):
     assert (lists[0] == lists[1]).all(axis=1).mean() >= 0.999
 
 
-def test_both_ways_to_multiply_give_the_same(store, monkeypatch):
-    learned = []
-    for cost in (1e-9, 1e9):  # through users: never, always by rows
-        monkeypatch.setattr(pair_work, "A_USER_GATHER", 1 / cost)
-        learned.append(corml.fit_store(corml.CoRML(adapt=False, candidates=25), store).H_)
-    assert abs(learned[0] - learned[1]).max() < 1e-5
+def test_products_by_rows_and_through_users_give_the_same(store, simple, monkeypatch):
+    weights = []
+    for cost in (1e-9, 1e9):  # always through users, always by rows
+        monkeypatch.setattr(pair_work, "A_USER_GATHER", cost)
+        weights.append(corml.fit_store(simple(), store).H_)
+    assert abs(weights[0] - weights[1]).max() < 1e-5
 
 
-def test_a_model_fitted_on_a_store_can_be_saved_updated_and_asked(store, tmp_path):
-    model = corml.fit_store(corml.CoRML(adapt=False), store)
+def test_a_model_fitted_on_a_store_can_be_saved_and_recommends(store, simple, tmp_path):
+    model = corml.fit_store(simple(), store)
     model.save(tmp_path / "model.corml")
     again = corml.read_model(tmp_path / "model.corml")
     users = list(model.users_)[:50]
     assert again.recommend(users).items.tolist() == model.recommend(users).items.tolist()
-    history = [list(model.items_)[:3]]
-    assert len(again.recommend(history=history).items[0]) == 10
+    assert len(again.recommend(history=[list(model.items_)[:3]]).items[0]) == 10
 
 
 # --- the same bytes --------------------------------------------------------------------------------------------------
 
 
-def test_threads_and_parts_of_the_store_do_not_show_in_the_bytes(store, tmp_path, monkeypatch):
-    learned = set()
-    for threads in ("1", "2", "5"):
-        monkeypatch.setenv("CORML_THREADS", threads)
-        learned.add(digest(corml.fit_store(corml.CoRML(candidates=25), store)))
-    assert len(learned) == 1
-
-
-def test_how_items_are_cut_does_not_show_in_the_bytes(store, monkeypatch):
-    learned = set()
-    for visits in (20_000, 60_000, 10**9):
-        monkeypatch.setattr(cuts, "VISITS", visits)
-        learned.add(digest(corml.fit_store(corml.CoRML(adapt=False, candidates=25), store)))
-    assert len(learned) == 1
-
-
-def test_a_limit_of_memory_changes_nothing_that_is_learned(store):
-    free = corml.fit_store(corml.CoRML(adapt=False, candidates=25), store)
+@pytest.mark.parametrize("threads", ["1", "5"])
+def test_the_bytes_do_not_depend_on_threads_memory_or_blocks(
+    store, simple, learned, digest, tmp_path, monkeypatch, threads
+):
+    monkeypatch.setenv("CORML_THREADS", threads)
+    monkeypatch.setattr(cuts, "VISITS", 20_000 if threads == "1" else 10**9)
     limit = memory.resident() + (2 << 30)  # of this process with all it has loaded by now
-    limited = corml.fit_store(corml.CoRML(adapt=False, candidates=25, max_memory=f"{limit}"), store)
-    assert digest(free) == digest(limited)
+    assert digest(corml.fit_store(simple(max_memory=f"{limit}"), store, work=tmp_path / "work")) == learned
 
 
 # --- kills -----------------------------------------------------------------------------------------------------------
@@ -126,189 +99,178 @@ FIT = """
 import sys, corml
 from corml.outofcore.fit import files as cuts, pair_work
 cuts.PAIRS, cuts.VISITS, cuts.GATHERS, pair_work.SECONDS = 3000, 60_000, 400_000, 0.0
-print("begin", flush=True)
-model = corml.fit_store(corml.CoRML(candidates=25), corml.Store(sys.argv[1]), work=sys.argv[2])
-model.save(sys.argv[3])
+model = corml.CoRML(adapt=False, candidates=25, rank=32)
+corml.fit_store(model, corml.Store(sys.argv[1]), work=sys.argv[2]).save(sys.argv[3])
 """
 
 
 def start(store, work, out):
     command = [sys.executable, "-c", FIT, str(store.path), str(work), str(out)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, env={**os.environ, "CORML_THREADS": "1"})
-    assert process.stdout.readline() == b"begin\n"
-    return process
+    return subprocess.Popen(command, env={**os.environ, "CORML_THREADS": "1"})
 
 
-def finish(process):
-    assert process.wait(timeout=300) == 0
-    process.stdout.close()
+def wait_for(process, work, artefacts):
+    """Until a fit has finished so many artefacts."""
+    while process.poll() is None and len(list(work.glob("durable/*/[!.]*"))) < artefacts:
+        time.sleep(0.005)
 
 
-@pytest.mark.parametrize("rounds", [4, pytest.param(40, marks=pytest.mark.slow)])
-def test_killed_at_any_moment_it_goes_on_and_ends_with_the_same_bytes(store, tmp_path, rounds):
-    began = time.monotonic()
-    finish(start(store, tmp_path / "whole", tmp_path / "whole.corml"))
-    took = time.monotonic() - began
-    whole, chance = digest(corml.read_model(tmp_path / "whole.corml")), random.Random(1)
-    work, out, kills = tmp_path / "killed", tmp_path / "killed.corml", 0
-    for _ in range(rounds):
+@pytest.mark.parametrize("moments", [(1, 12), pytest.param(range(1, 41), marks=pytest.mark.slow)], ids=["two", "many"])
+def test_a_killed_fit_resumes_and_ends_with_the_same_bytes(store, learned, digest, tmp_path, moments):
+    work, out, killed = tmp_path / "work", tmp_path / "model.corml", 0
+    for artefacts in moments:
         process = start(store, work, out)
-        try:
-            process.wait(chance.uniform(0, took / 2))
-        except subprocess.TimeoutExpired:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
-            kills += 1
-        process.stdout.close()
-        if out.exists() and not work.exists():  # what was kept had made it short: once more from the beginning
-            assert digest(corml.read_model(out)) == whole
-            out.unlink()
-    finish(start(store, work, out))
-    assert kills > rounds / 2
-    assert digest(corml.read_model(out)) == whole
+        wait_for(process, work, artefacts)
+        if artefacts == 1:
+            with pytest.raises(UsageError, match="Another process works in"):
+                corml.fit_store(corml.CoRML(), store, work=work)
+        process.send_signal(signal.SIGKILL)
+        killed += process.wait() == -signal.SIGKILL
+        if not work.exists():  # it was done
+            assert digest(corml.read_model(out)) == learned
+    process = start(store, work, out)
+    assert process.wait(timeout=300) == 0
+    assert killed > len(moments) / 2
+    assert digest(corml.read_model(out)) == learned
     assert not work.exists()
 
 
-@pytest.mark.parametrize("free", [0, 4, 9, 25, 60])
-def test_a_disk_that_is_full_is_said_and_with_room_it_goes_on_to_the_same_bytes(store, tmp_path, monkeypatch, free):
+@pytest.fixture
+def writes(monkeypatch):
+    """Keys of the durable artefacts that are written."""
+    keys, make = [], Artefacts.make
+
+    def noted(self, key, fill, *, durable):
+        if durable:
+            keys.append(key)
+        return make(self, key, fill, durable=durable)
+
+    monkeypatch.setattr(Artefacts, "make", noted)
+    return keys
+
+
+@pytest.mark.parametrize("free", [0, 4, pytest.param(9, marks=pytest.mark.slow), 25])
+def test_a_fit_on_a_full_disk_resumes_with_the_same_bytes(
+    store, simple, learned, digest, writes, tmp_path, monkeypatch, free
+):
     """So many arrays fit on the disk; what was finished by then is used."""
-    fitted, save, made = corml.CoRML(adapt=False, candidates=25), np.save, []
+    save, saved = np.save, []
 
     def full(path, array, **how):
-        if len(made) >= free:
+        if len(saved) >= free:
             raise OSError(errno.ENOSPC, "No space left on device")
-        made.append(path)
+        saved.append(path)
         save(path, array, **how)
 
     with monkeypatch.context() as limited:
         limited.setattr(np, "save", full)
         with pytest.raises(DataError, match=r"No space left on device.* What is finished stays: make room and start"):
-            corml.fit_store(fitted, store, work=tmp_path / "work")
+            corml.fit_store(simple(), store, work=tmp_path / "work")
     kept = {path.name for path in (tmp_path / "work" / "durable").glob("*/[!.]*")}
-    again, make = [], Artefacts.make
-
-    def noted(self, key, fill, *, durable):
-        again.append(key)
-        return make(self, key, fill, durable=durable)
-
-    with monkeypatch.context() as watched:
-        watched.setattr(Artefacts, "make", noted)
-        learned = digest(corml.fit_store(fitted, store, work=tmp_path / "work"))
-    assert learned == digest(corml.fit_store(corml.CoRML(adapt=False, candidates=25), store))
+    writes.clear()
+    assert digest(corml.fit_store(simple(), store, work=tmp_path / "work")) == learned
     assert kept
-    assert not kept & set(again)
+    assert not kept & set(writes)
 
 
-def test_finished_work_is_not_done_again(store, tmp_path, monkeypatch):
-    """Stopped at its last step, a fit makes only what was not finished."""
-    made = []
-    perform = Artefacts.make
-
-    def counted(self, key, fill, *, durable):
-        if durable:
-            made.append(key)
-        return perform(self, key, fill, durable=durable)
-
-    monkeypatch.setattr(Artefacts, "make", counted)
-    model = corml.CoRML(candidates=25)
+@pytest.mark.parametrize("adapt", [False, True])
+def test_finished_work_is_not_repeated(store, simple, writes, tmp_path, monkeypatch, adapt):
+    """Stopped at its last step, a fit writes only what was not finished."""
     with monkeypatch.context() as stopping:
         stopping.setattr("corml.outofcore.fit.fit.checked", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            corml.fit_store(model, store, work=tmp_path / "work")
-    first = len(made)
-    made.clear()
-    corml.fit_store(model, store, work=tmp_path / "work")
-    assert first > 20
-    assert len(made) <= 0.05 * first
+            corml.fit_store(simple(adapt=adapt), store, work=tmp_path / "work")
+    first = len(writes)
+    writes.clear()
+    corml.fit_store(simple(adapt=adapt), store, work=tmp_path / "work")
+    assert first > 10
+    assert len(writes) <= 0.05 * first
 
 
-def test_points_are_kept_in_turn_and_the_solver_goes_on_from_the_last(store, tmp_path, monkeypatch):
+def test_the_solver_resumes_from_its_last_checkpoint(store, simple, learned, digest, tmp_path, monkeypatch):
     monkeypatch.setattr(pair_work, "SECONDS", 0.0)
-    whole = corml.fit_store(corml.CoRML(adapt=False, candidates=25), store, work=tmp_path / "whole")
-    steps = []
-    product = pair_work.TaskProduct.one_way
+    steps, product = [], pair_work.TaskProduct.one_way
 
-    def stopping(self, x):
+    def counted(self, x):
         steps.append(1)
         if len(steps) == 6:
             raise KeyboardInterrupt
         return product(self, x)
 
-    with monkeypatch.context() as stop:
-        stop.setattr(pair_work.TaskProduct, "one_way", stopping)
+    monkeypatch.setattr(pair_work.TaskProduct, "one_way", counted)
+    with pytest.raises(KeyboardInterrupt):
+        corml.fit_store(simple(), store, work=tmp_path / "work")
+    steps[:] = [0] * 10
+    again = corml.fit_store(simple(), store, work=tmp_path / "work")
+    assert digest(again) == learned
+    assert len(steps) - 10 < again.fitted_.certificates[0].steps
+
+
+def test_a_fit_that_was_killed_while_it_removed_its_work_resumes(store, simple, learned, digest, tmp_path, monkeypatch):
+    def killed(path, **_):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as kill:
+        kill.setattr(Artefacts, "remove", killed)
         with pytest.raises(KeyboardInterrupt):
-            corml.fit_store(corml.CoRML(adapt=False, candidates=25), store, work=tmp_path / "work")
-    steps.clear()
-    monkeypatch.setattr(pair_work.TaskProduct, "one_way", lambda self, x: (steps.append(1), product(self, x))[1])
-    again = corml.fit_store(corml.CoRML(adapt=False, candidates=25), store, work=tmp_path / "work")
-    assert digest(again) == digest(whole)
-    assert again.fitted_.certificates == whole.fitted_.certificates
-    assert len(steps) < whole.fitted_.certificates[0].steps
+            corml.fit_store(simple(), store, work=tmp_path / "work")
+    for about in sorted((tmp_path / "work").rglob("about.json"))[::2]:
+        about.unlink()  # it had removed some of the files
+    assert digest(corml.fit_store(simple(), store, work=tmp_path / "work")) == learned
+    assert not (tmp_path / "work").exists()
 
 
 # --- refusals --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
-    "settings", [{"filter": "elementwise", "adapt": False}, {"solver": "admm"}, {"rho": 3.0}, {"precision": "double"}]
+    "settings",
+    [
+        {"filter": "elementwise", "adapt": False},
+        {"solver": "admm"},
+        {"rho": 3.0},
+        {"precision": "double"},
+    ],
 )
-def test_what_only_memory_can_do_is_refused(store, settings):
+def test_settings_of_fits_in_memory_are_refused_before_anything_is_written(store, settings):
     with pytest.raises(SettingError, match="A fit on a store"):
         corml.fit_store(corml.CoRML(**settings), store)
     assert not (store.path / "fit").exists()
 
 
-def test_a_fit_that_was_killed_while_it_removed_its_work_is_known_again(store, tmp_path, monkeypatch):
-    def killed(path, **_):
-        raise KeyboardInterrupt
-
-    with monkeypatch.context() as kill:
-        kill.setattr("corml.outofcore.tasks.artefacts.Artefacts.remove", killed)
-        with pytest.raises(KeyboardInterrupt):
-            corml.fit_store(corml.CoRML(adapt=False, candidates=25), store, work=tmp_path / "work")
-    for about in sorted((tmp_path / "work").rglob("about.json"))[::2]:
-        about.unlink()  # it had removed some of the files
-    again = corml.fit_store(corml.CoRML(adapt=False, candidates=25), store, work=tmp_path / "work")
-    assert digest(again) == digest(corml.fit_store(corml.CoRML(adapt=False, candidates=25), store))
-    assert not (tmp_path / "work").exists()
+def test_too_little_memory_is_refused(store, tmp_path):
+    with pytest.raises(ResourceError, match="Leading a fit"):
+        corml.fit_store(corml.CoRML(max_memory="10MB"), store, work=tmp_path / "work")
 
 
-def test_two_fits_do_not_share_a_folder(store, tmp_path):
-    process = start(store, tmp_path / "work", tmp_path / "model.corml")
-    while not (tmp_path / "work" / "durable").exists():
-        time.sleep(0.01)
-    with pytest.raises(UsageError, match="Another process works in"):
-        corml.fit_store(corml.CoRML(), store, work=tmp_path / "work")
-    finish(process)
-
-
-def test_a_folder_with_something_else_is_left_alone(store, tmp_path):
+def test_a_folder_with_other_files_is_refused(store, tmp_path):
     (tmp_path / "mine.txt").write_text("mine")
-    with pytest.raises(UsageError, match="not the folder of a fit"):
-        corml.fit_store(corml.CoRML(), store, work=tmp_path)
-    with pytest.raises(UsageError, match="not the folder of a fit"):
-        corml.fit_store(corml.CoRML(), store, work=tmp_path / "mine.txt")
-    with pytest.raises(DataError, match="Could not write"):
-        corml.fit_store(corml.CoRML(), store, work=tmp_path / "mine.txt" / "inner")
+    for work, error, message in (
+        (tmp_path, UsageError, "not the folder of a fit"),
+        (tmp_path / "mine.txt", UsageError, "not the folder of a fit"),
+        (tmp_path / "mine.txt" / "inner", DataError, "Could not write"),
+    ):
+        with pytest.raises(error, match=message):
+            corml.fit_store(corml.CoRML(), store, work=work)
     assert (tmp_path / "mine.txt").read_text() == "mine"
 
 
-def test_too_little_memory_is_refused_before_anything_is_found(store):
-    with pytest.raises(corml.errors.ResourceError, match="Leading a fit"):
-        corml.fit_store(corml.CoRML(max_memory="10MB"), store)
-
-
-def test_fit_refuses_a_store_and_names_the_function_for_it(store):
+def test_other_models_load_the_store_and_fit_names_the_function_for_stores(store):
+    on_disk = corml.fit_store(models.make("item-knn"), store)
+    in_memory = models.make("item-knn").fit(store.interactions())
+    users = list(on_disk.users_)[:20]
+    assert on_disk.recommend(users).items.tolist() == in_memory.recommend(users).items.tolist()
     fit = corml.CoRML().fit
     with pytest.raises(UsageError, match=r"use corml\.fit_store"):
         fit(store)
 
 
-def test_other_models_load_the_store(store):
-    on_disk = corml.fit_store(models.make("item-knn"), store)
-    in_memory = models.make("item-knn").fit(store.interactions())
-    users = list(on_disk.users_)[:20]
-    assert on_disk.recommend(users).items.tolist() == in_memory.recommend(users).items.tolist()
+def test_progress_begins_with_the_plan(store, simple, tmp_path, capsys):
+    model = simple(rank=4, candidates=5, max_steps=3, tol=0)
+    corml.fit_store(model, store, work=tmp_path / "w", progress=True)
+    first = capsys.readouterr().err.splitlines()[0]
+    plan = r"plan: \d+ stages, about [\d,]+ tasks; the driver needs .*B, a worker .*B \(estimated\)"
+    assert re.fullmatch(plan, first)
 
 
 # --- kernels ---------------------------------------------------------------------------------------------------------
@@ -386,15 +348,5 @@ def test_ranges_cover_all_rows_once(work, of_one):
     assert all(a < b for a, b in found) or not work
 
 
-def test_a_stage_never_has_more_tasks_than_a_scheduler_hands_out_in_seconds():
+def test_the_number_of_tasks_of_a_stage_is_limited():
     assert cuts.count(1e18, 1.0, 10**9) == cuts.MOST == 10_000
-
-
-def test_a_fit_with_progress_says_its_plan_first(store, tmp_path, capsys):
-    corml.fit_store(
-        corml.CoRML(rank=4, candidates=5, adapt=False, max_steps=3, tol=0), store, work=tmp_path / "w", progress=True
-    )
-    first = capsys.readouterr().err.splitlines()[0]
-    assert re.fullmatch(
-        r"plan: \d+ stages, about [\d,]+ tasks; the driver needs .*B, a worker .*B \(estimated\)", first
-    )
