@@ -28,6 +28,7 @@ GROUPS = {
     "corml.metrics": ("corml.evaluation.metrics",),
     "corml.splits": ("corml.splits",),
     "corml.datasets": ("corml.data.catalog",),
+    "corml.formats": ("corml.data.formats",),
 }
 BY_FUNCTION = {"corml.metrics"}  # groups whose files list several functions: they are imported for their names
 

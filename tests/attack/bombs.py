@@ -19,7 +19,7 @@ import polars as pl
 import corml
 from attack import mutate
 from corml._runtime import memory
-from corml.data.formats import _databases, _expansion
+from corml.data.formats import _guard
 
 FULL, SHORT = 600, 40
 HARMLESS = 8 << 20  # bytes that any file may grow to
@@ -29,7 +29,7 @@ Rng = np.random.Generator
 
 
 def prepare(folder: Path) -> None:
-    _expansion.BOMB_SIZE = _databases.BOMB_SIZE = HARMLESS
+    _guard.BOMB_SIZE = HARMLESS
     memory.budget = lambda: FREE
 
 

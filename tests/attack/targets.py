@@ -4,7 +4,6 @@ A target takes any bytes. It ends with an answer or with a sentence; any other e
 """
 
 import hashlib
-import io
 import json
 import tempfile
 import zipfile
@@ -18,13 +17,11 @@ import numpy as np
 
 from attack.arena import Unsound
 from corml import models
-from corml.data import _sources
 from corml.data._options import Notes, Options
 from corml.data.cleaning import _rows
 from corml.data.cleaning._pairs import merge
-from corml.data.cleaning._strength import check_options
-from corml.data.formats import _packed
-from corml.data.formats._expansion import Expansion
+from corml.data.formats import open_table
+from corml.data.formats._files import STDIN, File
 from corml.errors import CormlError
 from corml.persistence import container
 from corml.service.endpoint import _encode
@@ -48,13 +45,12 @@ def data_reader(data: bytes) -> None:
     if len(data) < 2:
         return
     kind, given = KINDS[data[0] % len(KINDS)], OPTIONS[data[1] % len(OPTIONS)]
-    name, options, notes = f"d.{kind}", Options(**given), Notes(warner=_check_line)
+    options, notes = Options(**given), Notes(warner=_check_line)
     try:
-        check_options(options)
-        limit = Expansion(len(data), options.allow_expansion, name)
-        read = _packed._unpack(io.BytesIO(data[2:]), name, Path(name), limit, ())
-        rows = _rows.gather(_sources.table(read, options, notes), options, notes)
-        pairs = merge(rows, options)
+        options.require_events()
+        file = File(STDIN, given=(data[2:], lambda start: kind), allow_expansion=options.allow_expansion)
+        rows = _rows.gather(open_table(file, options, notes), options, notes)
+        pairs = merge(rows, len(rows.items), options)
     except CormlError as refusal:
         _check_sentence(refusal)
         return

@@ -13,6 +13,7 @@ import polars as pl
 import pytest
 
 import corml
+import corml.data.formats._guard as _guard
 
 HEAD = "user,item,rating,time\n"
 GOOD = "user,item\n" + "".join(f"u{n % 40},i{n % 7 + n % 3}\n" for n in range(400))
@@ -143,7 +144,7 @@ def test_row_1_no_permission_names_the_path(run, here, monkeypatch):
             raise PermissionError(13, "Permission denied")
         return opened(path, *rest, **how)
 
-    monkeypatch.setattr("corml.data.formats._packed.os.open", refuse)
+    monkeypatch.setattr("corml.data.formats._files.os.open", refuse)
     outcome = run("fit", "secret.csv", "-o", "m.corml")
     assert outcome.code == DATA
     assert "'secret.csv': Permission denied" in outcome.err
@@ -235,9 +236,9 @@ def test_rows_14_and_15_marks_and_line_ends_do_not_change_the_data(run, here):
 
 
 def test_row_17_an_extreme_compression_ratio_is_refused_unless_allowed(run, here, monkeypatch):
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 100_000)
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_RATIO", 100)
-    monkeypatch.setattr("corml.data.formats._packed.CHUNK", 10_000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 100_000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_RATIO", 100)
+    monkeypatch.setattr("corml.data.formats._files.CHUNK", 10_000)
     (here / "bomb.csv.gz").write_bytes(gzip.compress(b"user,item\n" + b"u,i\n" * 500_000))
     refused = run("data", "info", "bomb.csv.gz")
     assert refused.code == DATA
@@ -331,18 +332,16 @@ def test_row_29_shuffled_rows_and_columns_give_the_same_lists(run, here):
 
 
 def test_row_30_a_file_that_changes_while_it_is_read_is_refused(run, here, monkeypatch):
-    from corml.data.formats import _packed
 
     (here / "growing.csv.gz").write_bytes(GZ)
-    original = _packed._stream
+    check = _guard.Budget.check
 
-    def slow(*arguments):
-        read = original(*arguments)
+    def appended(budget, size):
         with (here / "growing.csv.gz").open("ab") as file:
             file.write(b"more")
-        return read
+        check(budget, size)
 
-    monkeypatch.setattr(_packed, "_stream", slow)
+    monkeypatch.setattr(_guard.Budget, "check", appended)
     outcome = run("fit", "growing.csv.gz", "-o", "m.corml")
     assert outcome.code == DATA
     assert "changed while it was being read" in outcome.err

@@ -14,17 +14,13 @@ from cli.test_keep import full_disk
 from corml import models
 from corml.cli._inputs import read_settings
 from corml.cli._options import LOADING, with_loading
-from corml.data import load
+from corml.data import LoadOptions, load
 from corml.errors import SettingError
 from corml.experiments.tuning import space_of
 from corml.experiments.tuning.settings_text import section
 
 TEXT = 'a "quoted" \\ text with ünïcode,\ttabs and \x7f'
-OPTIONS = {
-    name: kind
-    for name, kind in typing.get_type_hints(load).items()
-    if name not in ("return", "notify", "as_update")  # no choices about data
-}
+OPTIONS = {"source": str, **typing.get_type_hints(LoadOptions)}
 
 
 def examples(name, kind):
@@ -40,7 +36,7 @@ def examples(name, kind):
             yield from (0.1, 1e-9, 5)
         elif origin is typing.Literal:
             yield from typing.get_args(one)
-        elif origin in (str, typing.Any, os.PathLike):
+        elif origin in (str, object):
             yield TEXT
         elif name in ("titles", "items"):
             continue  # a table in memory has no place in a file

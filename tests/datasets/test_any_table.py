@@ -154,8 +154,8 @@ def test_a_workbook_without_header_is_read_by_position(make):
 
 
 def test_a_workbook_that_expands_like_a_bomb_is_refused(make, monkeypatch):
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 1000)
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_RATIO", 5)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 1000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_RATIO", 5)
     path = make("a.xlsx", excel(("S", [["user", "item"]] + [[1, 2]] * 5000)))
     with pytest.raises(DataError, match=r"allow_expansion=True \(--allow-expansion\)"):
         load(path)
@@ -419,7 +419,7 @@ def test_lists_of_words_are_read_if_one_says_so(make):
     long = make("long.txt", "ann x\nbob " + "y" * 3000)
     with pytest.raises(DataError, match="line 2: the item is an id longer than 2048 bytes"):
         load(long, item_lists=True)
-    with pytest.raises(DataError, match="a user and then the items, with blanks between"):
+    with pytest.raises(DataError, match="has no items: each line must be a user and then the items"):
         load(make("none.txt", "ann\nbob\n"), item_lists=True)
 
 

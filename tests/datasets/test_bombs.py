@@ -20,7 +20,7 @@ FRAME = pl.DataFrame({"user": ["u"], "item": ["i"]})
 
 @pytest.fixture(autouse=True)
 def _a_low_limit(monkeypatch):
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 100_000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 100_000)
 
 
 def zipped(name, data):
@@ -79,7 +79,7 @@ def test_members_that_are_unpacked_at_once_are_refused_before(make, name, method
 
 
 def test_a_workbook_is_judged_by_what_its_parts_unpack_to(make, monkeypatch):
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_RATIO", 10)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_RATIO", 10)
     path = make("a.xlsx", workbook())
     with pytest.raises(DataError, match="expands more than 10-fold"):
         load(path)

@@ -73,9 +73,9 @@ def test_what_exists_comes_before_kinds(files, tmp_path):
 @pytest.mark.parametrize(
     ("source", "options", "kind", "sentence"),
     [
-        ({}, {}, UsageError, "Files by kind are written view=views.parquet,buy=orders.csv.*got none"),
+        ({}, {}, UsageError, "Files by event type are written view=views.parquet,buy=orders.csv.*got none"),
         ({"a=b": "orders.csv"}, {}, UsageError, "have no comma, = or slash; got 'a=b'"),
-        ("buy=orders.csv,buy=views.parquet", {}, UsageError, "Two files have the same kind"),
+        ("buy=orders.csv,buy=views.parquet", {}, UsageError, "Two files have the same event type"),
         ("buy=orders.csv", {"event": "type"}, UsageError, r"named before it: leave event= \(--event\) out"),
         (
             "buy=orders.csv,view=views.parquet",

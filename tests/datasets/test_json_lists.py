@@ -93,7 +93,7 @@ def test_a_bad_record_of_a_store_is_named_by_its_line(tmp_path):
         corml.build_store(tmp_path / "a.jsonl", tmp_path / "s", memory="2MB", item_lists=True)
 
 
-def test_one_list_of_records_is_not_read_in_pieces(tmp_path):
-    (tmp_path / "a.json").write_text('[{"user": 1, "item": 2}]')
-    with pytest.raises(DataError, match="is one list, which is not read in pieces: write a record on each line"):
-        corml.build_store(tmp_path / "a.json", tmp_path / "s")
+def test_a_store_reads_one_list_of_records_as_load_does(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps([{"user": n, "item": n % 7} for n in range(50)], indent=1))
+    store = corml.build_store(tmp_path / "a.json", tmp_path / "s")
+    assert store.interactions().fingerprint == load(tmp_path / "a.json").fingerprint

@@ -107,7 +107,7 @@ def test_a_database_among_several_files_does_not_hide_the_rows_of_the_others(tmp
     with closing(sqlite3.connect(tmp_path / "b.db")) as base:
         base.execute("create table orders (user, item)")
     monkeypatch.setattr("corml._runtime.memory.budget", lambda: 800_000)
-    monkeypatch.setattr("corml.data.formats._text.TextTable.read", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("corml.data.formats.text.Text.read", lambda *_: pytest.fail("it was read"))
     with pytest.raises(ResourceError, match=r"Reading The files needs"):
         load({"view": tmp_path / "a.csv", "buy": tmp_path / "b.db"})
 
@@ -129,7 +129,7 @@ def test_a_table_of_items_that_does_not_fit_is_refused_before_it_is_read(tmp_pat
     """Three hundred kilobytes of short rows, packed, would have been sixteen gigabytes."""
     (tmp_path / "items.csv").write_text("item,title\n" + "i,t\n" * 10_000)
     monkeypatch.setattr("corml._runtime.memory.budget", lambda: 1_000_000)
-    monkeypatch.setattr("corml.data.formats._text.TextTable.read", lambda *_: pytest.fail("it was read"))
+    monkeypatch.setattr("corml.data.formats.text.Text.read", lambda *_: pytest.fail("it was read"))
     with pytest.raises(ResourceError, match=r"Reading the items of .*items\.csv' needs .* leave out rows or columns"):
         read(tmp_path / "items.csv")
 

@@ -25,7 +25,7 @@ def _no_array_is_read(monkeypatch):
     def read(*_, **__):
         raise AssertionError("an array was read")
 
-    monkeypatch.setattr("corml.data.formats._npz._array", read)
+    monkeypatch.setattr("corml.data.formats.npz._array", read)
 
 
 @pytest.mark.usefixtures("_no_array_is_read")
@@ -39,7 +39,7 @@ def test_an_array_that_is_shorter_than_it_says_is_not_read(tmp_path, kind):
 @pytest.mark.usefixtures("_no_array_is_read")
 @pytest.mark.parametrize("kind", ["<U1", "|S1", "|V1"])
 def test_short_texts_count_as_the_objects_they_become(tmp_path, monkeypatch, kind):
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 1_000_000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 1_000_000)
     values = b"a\0\0\0" * (100_000 if kind == "<U1" else 25_000)
     with pytest.raises(DataError, match="expands more than 200-fold"):
         load(archive(tmp_path / "a.npz", kind, 100_000, values))

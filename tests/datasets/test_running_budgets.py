@@ -10,13 +10,14 @@ import duckdb
 import openpyxl
 import pytest
 
-import corml.data.formats._databases as _databases
-import corml.data.formats._json as _json
+import corml.data.formats._guard as _guard
+import corml.data.formats.database as _databases
+import corml.data.formats.json_lines as _json
 from attack.bombs import of_one_text
 from corml.data import load
 from corml.data._options import Notes, Options
-from corml.data.formats._excel import ExcelTable
-from corml.data.formats._packed import content
+from corml.data.formats._files import File
+from corml.data.formats.excel import Excel
 from corml.errors import DataError, DataWarning, ResourceError
 
 
@@ -30,7 +31,7 @@ def pairs(data):
 def test_of_many_bad_rows_a_few_are_kept_and_all_are_counted(make, monkeypatch):
     """Forty megabytes of short lines became four gigabytes of faults."""
     kept = []
-    monkeypatch.setattr("corml.data.cleaning._columns.Fault", lambda *about: kept.append(about) or _Fault(*about))
+    monkeypatch.setattr("corml.data.formats._table.Fault", lambda *about: kept.append(about) or _Fault(*about))
     path = make("a.csv", "user,item\n1,2\n" + "a\n" * 5000)
     with pytest.raises(DataError, match=r"line 3: there are 1 fields where 2 are expected \(4,999 more bad rows"):
         load(path)
@@ -79,35 +80,35 @@ class Counting:
         return self.decoder.raw_decode(text, at)
 
 
-@pytest.mark.parametrize("longest", [40, 41, 47, 64, 1000])
-def test_records_are_the_same_wherever_a_window_ends(make, monkeypatch, longest):
-    monkeypatch.setattr(_json, "LONGEST", longest)
+@pytest.mark.parametrize("size", [1, 7, 40, 47, 10_000])
+def test_records_are_the_same_wherever_a_piece_of_the_text_ends(size):
     records = [{"user": user, "item": "x" * (user % 9)} for user in range(100)]
     for text in (json.dumps(records), json.dumps(records, indent=1), f" {json.dumps(records)} \n"):
-        rows = [record for record in _json._values(text.strip())]
+        rows = list(_json._values(iter([text[at : at + size] for at in range(0, len(text), size)])))
         assert rows == [{"user": str(record["user"]), "item": record["item"]} for record in records]
 
 
 def test_a_record_longer_than_the_window_is_refused(make, monkeypatch):
-    monkeypatch.setattr(_json, "LONGEST", 1000)
-    path = make("a.json", '[{"user": 1, "item": 2}, {"user": [' + "[]," * 1000 + "[]]}]")
-    with pytest.raises(DataError, match=r"the record at character 25 is longer than 1000 B, or has no end"):
+    monkeypatch.setattr(_json, "LONGEST", 1 << 20)
+    lines = "[],\n" * 900_000
+    path = make("a.json", '[{"user": 1, "item": 2}, {"user": [' + lines + "[]]}]")
+    with pytest.raises(DataError, match=r"after 1 records: a record is longer than 1\.0 MiB, or has no end"):
         load(path)
 
 
 @pytest.mark.parametrize(
-    ("text", "said"),
+    ("text", "reason"),
     [
-        ('[{"user": 1} {"user": 2}]', "Expecting ',' delimiter: line 1 column 14"),
-        ('[{"user": 1}', "Expecting ',' delimiter: line 1 column 13"),
-        ('[{"user": 1}] x', "Extra data: line 1 column 15"),
-        ('[{"user": 1},\n x]', "Expecting value: line 2 column 2"),
+        ('[{"user": 1} {"user": 2}]', "after 1 records: Expecting ',' delimiter"),
+        ('[{"user": 1}', "after 1 records: Expecting ',' delimiter"),
+        ('[{"user": 1}] x', "after 1 records: Extra data"),
+        ('[{"user": 1},\n{"user": 2},\n x]', "after 2 records: Expecting value"),
     ],
 )
-def test_a_list_that_is_not_json_is_refused_at_its_place(make, text, said):
+def test_a_list_that_is_not_json_is_refused_after_its_last_record(make, text, reason):
     with pytest.raises(DataError, match=r"is not JSON") as refused:
         load(make("a.json", text))
-    assert said in str(refused.value)
+    assert reason in str(refused.value)
 
 
 def test_of_the_records_that_are_looked_at_for_names_one_is_in_memory(make):
@@ -144,12 +145,12 @@ def workbook(header, rows):
 def test_cells_to_the_right_of_the_header_are_not_kept(make):
     """Sixty thousand rows with a cell in the last column took three gigabytes."""
     path = make("a.xlsx", workbook(["user", "item"], [{1: 7, 2: 8, 16_384: 9}] * 5))
-    table = ExcelTable(content(path), Options(), Notes())
-    assert [cells for _, cells in table._rows] == [[7, 8]] * 5
+    table = Excel(File(path), Options(), Notes())
+    assert [cells for _, cells in table._cells] == [[7, 8]] * 5
 
 
 def test_cells_are_counted_while_a_workbook_is_read(make, monkeypatch):
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 5_000_000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 5_000_000)
     path = make("a.xlsx", workbook({1: "user", 2: "item", 16_384: "far"}, [{1: 7, 2: 8, 16_384: 9}] * 30))
     with pytest.raises(DataError, match="expands more than 200-fold"):
         load(path)
@@ -159,14 +160,14 @@ def test_a_text_that_a_workbook_has_once_counts_in_every_cell(tmp_path, monkeypa
     """839 KB became more than eight gigabytes: a hundred thousand cells of one text, a megabyte long."""
     path = of_one_text(tmp_path / "a.xlsx", "i" * 1_000, 2_000)
     assert pairs(load(path)) == [("1", "i" * 1_000)]
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 1_000_000)
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_RATIO", 10)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 1_000_000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_RATIO", 10)
     with pytest.raises(DataError, match="expands more than 10-fold"):
         load(path)
 
 
 def test_a_row_that_no_workbook_has_is_refused_before_all_above_it_are_counted(make, monkeypatch):
-    monkeypatch.setattr("corml.data.formats._excel.LAST_ROW", 4)
+    monkeypatch.setattr("corml.data.formats.excel.LAST_ROW", 4)
     path = make("a.xlsx", workbook(["user", "item"], [[1, 2]] * 4))
     with pytest.raises(DataError, match=r"has a row beyond 4, the last of Excel"):
         load(path)
@@ -185,14 +186,14 @@ def database(path, statement):
 
 
 def test_a_view_without_end_is_refused_by_its_bytes(tmp_path, monkeypatch):
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 1_000_000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 1_000_000)
     path = database(tmp_path / "a.sqlite", f"CREATE VIEW v AS {ENDLESS} SELECT x AS user, x AS item FROM c")
     with pytest.raises(DataError, match="expands more than 200-fold"):
         load(path)
 
 
 def test_the_answer_of_a_query_must_fit_into_memory(tmp_path, monkeypatch):
-    monkeypatch.setattr("corml.data.formats._expansion.STEP", 100_000)
+    monkeypatch.setattr("corml.data.formats._guard.STEP", 100_000)
     monkeypatch.setattr("corml._runtime.memory.budget", lambda: 500_000)
     path = database(tmp_path / "a.sqlite", f"CREATE VIEW v AS {ENDLESS} SELECT x AS user, x AS item FROM c")
     with pytest.raises(ResourceError, match=r"Reading .* the budget is 488\.3 KiB; read it in parts"):
@@ -217,7 +218,7 @@ def test_a_view_of_duckdb_that_gives_no_row_is_ended(tmp_path, monkeypatch):
 def test_what_a_view_sorts_is_counted_and_goes_into_no_file(tmp_path, monkeypatch):
     """A view of 4 KB sorted rows of megabytes into a file, five gigabytes in a quarter of a minute."""
     monkeypatch.setattr(_databases, "PATIENCE", 20.0)
-    monkeypatch.setattr(_databases, "BOMB_SIZE", 10_000_000)
+    monkeypatch.setattr(_guard, "BOMB_SIZE", 10_000_000)
     rows = "SELECT x AS user, hex(zeroblob(1000000)) || x AS item FROM c ORDER BY 2"
     path = database(tmp_path / "a.sqlite", f"CREATE VIEW v AS {ENDLESS} {rows}")
     with pytest.raises(ResourceError, match=r"takes more memory than a file of its size may"):
@@ -240,8 +241,8 @@ def test_one_value_of_many_megabytes_is_refused(tmp_path, monkeypatch):
 
 
 def test_a_duckdb_view_without_end_is_refused(tmp_path, monkeypatch):
-    monkeypatch.setattr(_databases, "BOMB_SIZE", 10_000_000)
-    monkeypatch.setattr(_databases, "BOMB_RATIO", 1)
+    monkeypatch.setattr(_guard, "BOMB_SIZE", 10_000_000)
+    monkeypatch.setattr(_guard, "BOMB_RATIO", 1)
     path = database(tmp_path / "a.duckdb", "CREATE VIEW v AS SELECT range AS u, range AS i FROM range(100000000000)")
     with pytest.raises(ResourceError, match=r"takes more memory than a file of its size may"):
         load(path, user="u", item="i")

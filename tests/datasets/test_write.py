@@ -34,15 +34,15 @@ def test_what_is_written_is_what_is_read(tmp_path, suffix, pairs, moment):
 @given(rows=st.lists(st.lists(labels.filter(lambda w: not set(w) & set(',"\r\n')), min_size=2, max_size=2), min_size=1))
 def test_the_fast_reader_and_the_careful_reader_agree(rows):
     from corml.data._options import Notes, Options
-    from corml.data.formats._packed import Content
-    from corml.data.formats._text import TextTable
+    from corml.data.formats._files import STDIN, File
+    from corml.data.formats.text import Text
 
-    body = "\n".join(",".join(row) for row in rows)
-    plain = TextTable(Content(f"user,item\n{body}".encode(), "csv", "plain"), Options(), Notes())
-    fast, careful = plain._fast([0, 1]), plain._slow([0, 1])
+    text = ("user,item\n" + "\n".join(",".join(row) for row in rows)).encode()
+    plain = Text(File(STDIN, given=(text, lambda start: "csv")), Options(), Notes())
+    fast, careful = plain._fast(text, 0, [0, 1]), plain._slow(text, 0, [0, 1])
     assert fast is not None
     assert [s.to_list() for s in fast.series] == [s.to_list() for s in careful.series]
-    assert [fast.fault(n, "").number for n in range(len(rows))] == careful.lines.tolist()
+    assert [fast.fault(n, "").number for n in range(len(rows))] == careful.places[0].lines.tolist()
 
 
 def test_whole_numbers_are_stored_as_such_in_npz_and_others_as_text(tmp_path):

@@ -90,14 +90,14 @@ BOMBS = {
 @pytest.mark.parametrize("name", list(BOMBS))
 def test_lists_that_grow_beyond_all_bounds_are_refused(tmp_path, monkeypatch, name):
     """1.6 MB of a run became 8.5 GB, and as much of a table the end of the process."""
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 100_000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 100_000)
     (tmp_path / name).write_bytes(BOMBS[name])
     with pytest.raises(DataError, match="unpack it by other means, or write it as CSV"):
         read_lists(tmp_path / name)
 
 
 def test_lists_of_parquet_have_the_budget_of_any_parquet(tmp_path, monkeypatch):
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 100_000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 100_000)
     lists = polars.DataFrame({"user": ["u" * 5_000] * 1_000, "item": ["i"] * 1_000})
     lists.write_parquet(tmp_path / "a.parquet", statistics=False)
     with pytest.raises(DataError, match="unpack it by other means, or write it as CSV"):

@@ -89,7 +89,7 @@ def test_a_file_that_expands_like_a_bomb_is_no_store_unless_it_is_allowed(tmp_pa
         pl.DataFrame({"user": np.zeros(rows, int), "item": np.zeros(rows, int)}).write_parquet(path)
     else:
         path.write_bytes(gzip.compress(b"user,item\n" + b"u1,i1\n" * rows))
-    monkeypatch.setattr("corml.data.formats._expansion.BOMB_SIZE", 500_000)
+    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 500_000)
     with pytest.raises(DataError, match=r"expands more than 200-fold.*allow_expansion=True \(--allow-expansion\)"):
         corml.build_store(path, tmp_path / "s", memory=SMALL)
     assert not (tmp_path / "s").exists()

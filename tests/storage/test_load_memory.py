@@ -172,7 +172,7 @@ def test_kinds_without_number_are_refused_before_they_are_objects(names):
         saved._encode_kinds("train", Kinds(tuple(names), np.arange(4), np.zeros(3, np.int32)))
     events = {"user": names, "item": names, "event": names} if len(names) > 1 else {}
     if events:
-        with pytest.raises(DataError, match=r"20,000 kinds of events: name the right column as event= \(--event\)"):
+        with pytest.raises(DataError, match=r"20,000 event types: name the right column as event= \(--event\)"):
             corml.load(pl.DataFrame(events), event="event")
 
 

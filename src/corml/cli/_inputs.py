@@ -11,7 +11,6 @@ as it is on the command line.
 """
 
 import datetime
-import inspect
 import math
 import os
 import tomllib
@@ -125,7 +124,7 @@ def read_settings(path: str | None) -> dict[str, dict[str, Any]]:
             _check_plain(value, f"{name}, [{section}]: {ascii_line(key)}")
         sections[section] = values
     data = sections["data"]
-    options = [name for name in inspect.signature(datasets.load).parameters if name not in ("notify", "as_update")]
+    options = ["source", *datasets.LoadOptions.__annotations__]
     _check_names(data, options, f"{name}, [data]: there is no option")
     for key, value in data.items():
         _check_kind(key, value, f"{name}, [data]: {key} must be")

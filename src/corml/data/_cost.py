@@ -10,14 +10,13 @@ import os
 from typing import TYPE_CHECKING
 
 from corml._runtime import memory
-from corml.data.cleaning._columns import Table
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     import polars as pl
 
-__all__ = ["require_for_categories", "require_for_ids", "require_for_items", "require_for_reading"]
+    from corml.data.formats._table import Table
 
 PER_ROW = 92
 PER_VALUE = 12
@@ -30,13 +29,13 @@ KEPT = 2.2
 INSTEAD = "load it in parts, convert it to Parquet with whole numbers as ids, or add memory."
 
 
-def require_for_reading(table: Table, columns: int) -> int:
+def require_for_reading(table: "Table", columns: int) -> int:
     """Refuse a table that would not fit, before its columns are read; give the bytes that are in memory already."""
     memory.require(_rows(table.rows, columns, table), what=f"Reading {table.where}", instead=INSTEAD)
     return memory.resident()
 
 
-def require_for_ids(table: Table, series: "Sequence[pl.Series]", before: int) -> None:
+def require_for_ids(table: "Table", series: "Sequence[pl.Series]", before: int) -> None:
     """Refuse ids that would not fit, now that they can be counted; what reading took is not asked for again."""
     taken = max(memory.resident() - before, sum(int(column.estimated_size()) for column in series))
     labels = sum(_distinct(column) for column in series[:2])
@@ -44,7 +43,7 @@ def require_for_ids(table: Table, series: "Sequence[pl.Series]", before: int) ->
     memory.require(needed, what=f"Numbering the {labels:,} ids of {table.where}", instead=INSTEAD)
 
 
-def require_for_items(table: Table, columns: int) -> None:
+def require_for_items(table: "Table", columns: int) -> None:
     """Refuse a table of items that would not fit: each has an id, which is bytes and an entry, and attributes."""
     needed = table.rows * (PER_ITEM + PER_ATTRIBUTE * (columns - 1)) + table.extra(columns)
     memory.require(
@@ -60,7 +59,7 @@ def require_for_categories(labels: "pl.Series", entries: int, where: str) -> Non
     )
 
 
-def _rows(count: int, columns: int, table: Table) -> int:
+def _rows(count: int, columns: int, table: "Table") -> int:
     freed = "dirty_decay_ms:0" in os.environ.get("_RJEM_MALLOC_CONF", "") and memory.address_limit() is None
     return int((1.0 if freed else KEPT) * count * (PER_ROW + PER_VALUE * (columns - 2))) + table.extra(columns)
 

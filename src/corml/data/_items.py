@@ -9,7 +9,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,18 +20,16 @@ from corml._runtime.values import nearest
 from corml.data._cost import require_for_categories, require_for_items
 from corml.data._options import Notes, Options
 from corml.data.attributes import KINDS, Attributes, Categories, Column, Kind, Numbers, Texts, indicators
-from corml.data.cleaning._columns import Table
 from corml.data.cleaning._times import times
 from corml.data.formats._frames import from_frame
 from corml.data.formats._sniff import bare, find, listed, position
-from corml.data.ids import Ids
+from corml.data.formats._table import Table
+from corml.data.ids import Ids, canonical
 from corml.data.labels import Labels
 from corml.errors import DataError, UsageError, ascii_line, printable
 
 if TYPE_CHECKING:
     import polars as pl
-
-__all__ = ["attributes_of", "load_items", "own_items", "table_of_items"]
 
 SEPARATOR = "|"  # between the values of a text with several
 DAT = ("item", "title", "genres")  # of MovieLens' movies.dat, which has no header
@@ -41,7 +39,7 @@ EMPTY = ("", "null", "none", "nan", "na", "n/a", "<na>")
 
 
 def load_items(
-    source: Any,
+    source: object,
     *,
     item: str | None = None,
     kinds: Mapping[str, str] | None = None,
@@ -77,7 +75,7 @@ def load_items(
     return attributes_of(table, notes, item=item, kinds=kinds or {}, separator=separator or SEPARATOR)
 
 
-def table_of_items(source: Any, options: Options, notes: Notes) -> Table:
+def table_of_items(source: object, options: Options, notes: Notes) -> Table:
     """Open what was given as a table of items."""
     if isinstance(source, Mapping):
         from corml._runtime.lazy_polars import polars as pl
@@ -86,8 +84,6 @@ def table_of_items(source: Any, options: Options, notes: Notes) -> Table:
             return from_frame(pl.DataFrame(dict(source), strict=False), notes)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as fault:
             raise DataError(f"The columns do not make a table of items: {str(fault).splitlines()[0]}.") from None
-    if not isinstance(source, str | os.PathLike):
-        return from_frame(source, notes)
     return _sources.second_table(source, options, notes)
 
 
@@ -303,3 +299,57 @@ def _say(table: Table, columns: Mapping[str, Column], bad: int, rows: int, items
     notes.add(f"items: {table.where}: {kinds or 'no attributes'}{again}")
     if bad:
         notes.warn(f"items: {bad:,} rows of {table.where} without an id or a column left out")
+
+
+# --- titles ----------------------------------------------------------------------------------------------------------
+
+
+def titles_of(origin: _sources.Source, notes: Notes) -> dict[str, str]:
+    """The titles that were asked for, else those that come with a known data set, by id."""
+    given, options = origin.options.titles, origin.options
+    if isinstance(given, Mapping):
+        return {canonical(item): str(title) for item, title in given.items()}
+    if given is None:
+        table = _sources.own_table(origin)
+        return {} if table is None else _titles_in(table, "", Notes(), trim=options.trim)
+    with _sources.given_as("titles"):
+        is_file = isinstance(given, str | os.PathLike)
+        table = _sources.second_table(given, options, Notes() if is_file else notes)
+        item = options.item if isinstance(options.item, str) else ""
+        return _titles_in(table, item, notes, trim=options.trim)
+
+
+def _titles_in(table: Table, item: str, notes: Notes, *, trim: bool) -> dict[str, str]:
+    """Titles from two columns: the item column is named as in the interactions, or usually."""
+    at, title = _title_columns(table, item)
+    require_for_items(table, 2)
+    columns = table.read([at, title])
+    coded = _columns.ids(columns.series[0], "item", table.where, trim=trim)
+    if coded.remark:
+        notes.warn(f"{table.where}: {coded.remark}")
+    names = _columns.texts(columns.series[1], "title", table.where).to_list()
+    notes.add(f"titles: {table.where}")
+    if columns.faulty:
+        notes.warn(f"titles: {columns.faulty:,} rows of {table.where} without all columns left out")
+    titles: dict[str, str] = {}
+    for code, bad, name in zip(coded.codes.tolist(), coded.check.bad.tolist(), names, strict=True):
+        if not bad and name:
+            titles.setdefault(coded.labels[code], name)
+    return titles
+
+
+def _title_columns(table: Table, item: str) -> tuple[int, int]:
+    if not table.named:
+        return 0, 1
+    names = list(table.names)
+    lower = [name.lower() for name in names]
+    at = names.index(item) if item in names else find("item", names)
+    title = find("title", names)
+    if title is None:  # any name will do, as there must be one
+        title = next((one for one, name in enumerate(lower) if name.endswith(("name", "title"))), None)
+    if at is None and "id" in lower:
+        at = lower.index("id")
+    if at is None or title is None or at == title:
+        missing = "title" if title is None or at == title else "item"
+        raise DataError(f"{table.where} has no {missing} column; its columns are {listed(names)}: rename one.")
+    return at, title

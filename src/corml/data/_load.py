@@ -1,71 +1,38 @@
 """`load`: interactions from a file, a frame or a known name."""
 
 import os
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any, Unpack
 
 import numpy as np
 
 import corml.data._sources as _sources
 import corml.data.cleaning._filters as _filters
 from corml._runtime import address_space
-from corml.data._items import attributes_of, own_items, table_of_items
-from corml.data._options import Column, Notes, Options
+from corml.data._items import attributes_of, own_items, table_of_items, titles_of
+from corml.data._options import LoadOptions, Notes, Options, shows_options
 from corml.data._sources import Source
 from corml.data.attributes import Attributes
 from corml.data.cleaning._pairs import Pairs, merge
 from corml.data.cleaning._rows import Rows, gather
-from corml.data.cleaning._strength import check_options
-from corml.data.formats._by_kind import files_by_kind, options_by_kind
 from corml.data.formats._frames import FrameTable
-from corml.data.ids import Ids, canonical, labels_of
+from corml.data.formats._several import files_by_kind, options_by_kind
+from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.store import Store, is_store
 from corml.errors import DataError, UsageError, ascii_line
 
-__all__ = ["load"]
-
 SWAPPED = 50  # with this many times more items than users, the columns may be the wrong way round
 
 
+@shows_options
 def load(
-    source: Any,
+    source: object,
     *,
-    user: Column = None,
-    item: Column = None,
-    rating: Column = None,
-    time: Column = None,
-    at_least: float | None = None,
-    k_core: int = 0,
-    min_user: int = 0,
-    min_item: int = 0,
-    titles: str | os.PathLike[str] | Mapping[Any, str] | Any = None,
-    separator: str | None = None,
-    header: bool | None = None,
-    trim: bool = False,
-    skip_bad_rows: bool = False,
-    allow_expansion: bool = False,
-    encoding: str | None = None,
-    decimal: str = ".",
-    time_format: str | None = None,
-    null_ids: Literal["drop", "keep"] | None = None,
-    max_bad_rows: float | None = None,
-    item_lists: bool = False,
-    sheet: str | None = None,
-    query: str | None = None,
-    weight: str | int | None = None,
-    transform: str | None = None,
-    event: str | int | None = None,
-    weights: Mapping[str, float] | None = None,
-    negative: Iterable[str] | None = None,
-    half_life: str | None = None,
-    rating_strength: bool = False,
-    low_ratings: Literal["seen", "negative"] | None = None,
-    items: Any = None,
-    now: Any = None,
     as_update: bool = False,
     notify: Callable[[str], object] | None = None,
+    **options: Unpack[LoadOptions],
 ) -> Interactions:
     """Read who interacted with what from a file, a data frame, or a known data set.
 
@@ -145,18 +112,9 @@ def load(
         Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
 
     """
-    columns = (user, item, rating, time)
-    filters = (at_least, k_core, min_user, min_item)
-    given = Options(
-        *columns, *filters, titles, separator, header, trim, skip_bad_rows, allow_expansion,
-        encoding, decimal, time_format, null_ids, max_bad_rows, item_lists, sheet, query
-    )  # fmt: skip
-    said_no = None if negative is None else tuple(sorted(map(canonical, labels_of(negative, "negative"))))
-    strength = {"weight": weight, "transform": transform, "event": event, "weights": weights, "half_life": half_life}
-    ratings = {"rating_strength": rating_strength, "low_ratings": low_ratings}
-    given = replace(given, **strength, **ratings, negative=said_no, items=items, now=now)  # type: ignore[arg-type]
-    check_options(given if files_by_kind(source) is None else options_by_kind(given))
-    if as_update and any((k_core, min_user, min_item)):
+    given = Options.of(options)
+    (given if files_by_kind(source) is None else options_by_kind(given)).require_events()
+    if as_update and any((given.k_core, given.min_user, given.min_item)):
         raise UsageError(
             "k_core, min_user and min_item (--k-core, --min-user, --min-item) choose what a first fit learns from: "
             "leave them out of an update."
@@ -167,7 +125,7 @@ def load(
         return _stored(source, given, notes, as_update=as_update)
     origin = _sources.find(source, given, notes)
     rows = gather(origin.table, origin.options, notes)
-    pairs = merge(rows, origin.options)
+    pairs = merge(rows, len(rows.items), origin.options)
     _explain(rows, pairs, origin, notes, may_be_none=as_update and len(rows.user) > 0)
     data = _interactions(rows, pairs)
     _compare(data, origin, given, notes)
@@ -208,7 +166,7 @@ def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> In
         everyone = data.on(people, data.items)
         data = _filters.thin(everyone.compact(), given, notes).compact()
         data = data.with_others(everyone).with_elsewhere(everyone)
-    table = FrameTable(["item"], lambda _: store.item_labels(), "The store", store.items)
+    table = FrameTable(["item"], lambda *_: store.item_labels(), "The store", store.items)
     data = _with_items(data, Source(table, os.fspath(source), given), notes)
     return replace(data, source={**facts, "notes": list(notes.lines)})
 
@@ -216,7 +174,7 @@ def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> In
 def _with_items(data: Interactions, origin: Source, notes: Notes) -> Interactions:
     """The same with what is known of its items: attributes and titles."""
     about = _attributes(origin, notes)
-    names = _sources.titles(origin, notes)
+    names = titles_of(origin, notes)
     if about is not None and origin.options.titles is None:
         names = {**names, **dict(about.titles.items())}
     titles = {label: names[label] for label in data.items.labels if label in names} if names else {}

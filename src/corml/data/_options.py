@@ -1,26 +1,64 @@
 """The options of `load`, checked once, and the notes it makes on the way."""
 
+import inspect
 import os
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field, fields
 from datetime import date
-from typing import Any, Literal
+from typing import Literal, TypedDict, TypeVar
 
 import numpy as np
 
 from corml._runtime import durations
 from corml._runtime.log import log
-from corml._runtime.values import is_number
+from corml._runtime.values import is_number, is_whole, nearest
+from corml.data.ids import canonical, labels_of
 from corml.errors import UsageError, ascii_line, warn
 
-__all__ = ["Column", "Notes", "Options"]
-
+F = TypeVar("F", bound=Callable[..., object])
 Column = str | int | Literal[False] | None  # a name, a position from 0, False for «do not use», None for «find it»
+
+
+class LoadOptions(TypedDict, total=False):
+    """The options of `load`, as its documentation explains them."""
+
+    user: Column
+    item: Column
+    rating: Column
+    time: Column
+    at_least: float | None
+    k_core: int
+    min_user: int
+    min_item: int
+    titles: object
+    separator: str | None
+    header: bool | None
+    trim: bool
+    skip_bad_rows: bool
+    allow_expansion: bool
+    encoding: str | None
+    decimal: str
+    time_format: str | None
+    null_ids: Literal["drop", "keep"] | None
+    max_bad_rows: float | None
+    item_lists: bool
+    sheet: str | None
+    query: str | None
+    weight: str | int | None
+    transform: str | None
+    event: str | int | None
+    weights: Mapping[str, float] | None
+    negative: Iterable[str] | None
+    half_life: str | None
+    rating_strength: bool
+    low_ratings: Literal["seen", "negative"] | None
+    items: object
+    now: object
 
 
 @dataclass(frozen=True)
 class Options:
-    """The options of `load`, as its documentation explains them."""
+    """The same with their defaults, checked."""
 
     user: Column = None
     item: Column = None
@@ -30,7 +68,7 @@ class Options:
     k_core: int = 0
     min_user: int = 0
     min_item: int = 0
-    titles: Any = None
+    titles: object = None
     separator: str | None = None
     header: bool | None = None
     trim: bool = False
@@ -52,55 +90,64 @@ class Options:
     half_life: str | None = None
     rating_strength: bool = False
     low_ratings: str | None = None
-    items: Any = None
-    now: Any = None
+    items: object = None
+    now: object = None
 
     def __post_init__(self) -> None:
-        for name in ("k_core", "min_user", "min_item"):
-            value = getattr(self, name)
-            if isinstance(value, bool) or not isinstance(value, int) or value < 0:
-                raise UsageError(f"{_both(name)} must be a whole number of 0 or more; got {ascii_line(value)}.")
-        if self.at_least is not None and not is_number(self.at_least):
-            raise UsageError(f"{_both('at_least')} must be a finite number; got {ascii_line(self.at_least)}.")
-        if self.separator is not None and not _separates(self.separator):
-            shown = ascii_line(self.separator)
-            raise UsageError(
-                f"{_both('separator')} must be one or more characters, not a quote or a line end; got {shown}."
-            )
-        for name in ("user", "item", "rating", "time", "weight", "event"):
-            column = getattr(self, name)
-            if not (column is None or isinstance(column, str | int | np.integer)):
-                raise UsageError(
-                    f"{_both(name)} must be the name of a column, or its number; got {ascii_line(column)}."
-                )
+        for names, fits, rule in RULES:
+            for name in names.split():
+                value = getattr(self, name)
+                if value is not None and not fits(value):
+                    raise UsageError(f"{shown(name)} {rule.format(ascii_line(value))}")
         if self.user is False or self.item is False:
             raise UsageError("user and item are needed: give a column, or None to find it by its name.")
-        self._check_reading()
-
-    def _check_reading(self) -> None:
-        if self.encoding is not None and not _decodes(self.encoding):
-            raise UsageError(
-                f"{_both('encoding')} {ascii_line(self.encoding)} is not known: write it like utf-8, cp1252 or latin-1."
-            )
-        if self.decimal not in (".", ","):
-            raise UsageError(f"{_both('decimal')} must be '.' or ','; got {ascii_line(self.decimal)}.")
-        if self.time_format is not None and "%" not in str(self.time_format):
-            shown = ascii_line(self.time_format)
-            raise UsageError(f"{_both('time_format')} must be a pattern such as '%d.%m.%Y %H:%M'; got {shown}.")
         if self.now is not None:
-            durations.moment(self.now, _both("now"))
-        if self.null_ids not in (None, "drop", "keep"):
-            raise UsageError(f"{_both('null_ids')} must be 'drop' or 'keep'; got {ascii_line(self.null_ids)}.")
-        if self.max_bad_rows is not None and not (is_number(self.max_bad_rows) and 0 <= self.max_bad_rows <= 1):
-            shown = ascii_line(self.max_bad_rows)
-            raise UsageError(f"{_both('max_bad_rows')} must be a share from 0 to 1; got {shown}.")
+            durations.moment(self.now, shown("now"))
+        if self.half_life is not None:
+            durations.seconds(self.half_life, "half_life")
+        if self.transform is not None and self.weight is None and self.event is None:
+            raise UsageError("transform is about weights: give weight= or event= (--weight, --event) too.")
+        if (self.rating_strength or self.low_ratings == "negative") and self.at_least is None:
+            raise UsageError(
+                "rating_strength= (--rating-strength) and low_ratings= (--low-ratings) count from a threshold of "
+                "ratings: give at_least= (--at-least) too."
+            )
 
-    def given(self) -> dict[str, Any]:
+    @classmethod
+    def of(cls, given: Mapping[str, object]) -> "Options":
+        """The options that were given by name."""
+        known = [one.name for one in fields(cls)]
+        for name in given:
+            if name not in known:
+                raise TypeError(f"load has no option {ascii_line(name)}{nearest(name, known)}")
+        negative = given.get("negative")
+        if negative is not None:
+            given = {**given, "negative": tuple(sorted(map(canonical, labels_of(negative, "negative"))))}
+        return cls(**given)  # type: ignore[arg-type]
+
+    def require_events(self) -> None:
+        """Refuse weights of event types without any."""
+        if (self.weights is not None or self.negative is not None) and self.event is None:
+            raise UsageError("weights and negative are about event types: name their column with event= (--event).")
+
+    def given(self) -> dict[str, object]:
         """List the options that differ from their defaults, ready for JSON."""
         chosen = {f.name: getattr(self, f.name) for f in fields(self) if getattr(self, f.name) is not f.default}
         chosen |= {name: _describe(chosen[name]) for name in ("titles", "items") if name in chosen}
         chosen |= {"now": chosen["now"].isoformat()} if isinstance(chosen.get("now"), date) else {}
         return chosen
+
+
+def shows_options(function: F) -> F:
+    """Show the options of `load` in the signature of a function, with their defaults."""
+    signature = inspect.signature(function)
+    own = [one for one in signature.parameters.values() if one.kind is not inspect.Parameter.VAR_KEYWORD]
+    more = [
+        inspect.Parameter(one.name, inspect.Parameter.KEYWORD_ONLY, default=one.default, annotation=one.type)
+        for one in fields(Options)
+    ]
+    vars(function)["__signature__"] = signature.replace(parameters=[*own, *more])
+    return function
 
 
 @dataclass
@@ -109,11 +156,11 @@ class Notes:
 
     notify: Callable[[str], object] | None = None
     lines: list[str] = field(default_factory=list)
-    warned: set[str] = field(default_factory=set)  # those of the lines that are warnings
+    warned: set[str] = field(default_factory=set)  # the lines that are warnings
     warner: Callable[[str], object] = warn
 
     def add(self, line: str) -> None:
-        """Keep a remark and pass it on."""
+        """Keep a note and pass it on."""
         self.lines.append(line)
         log.info("load: %s", line)
         if self.notify is not None:
@@ -126,7 +173,7 @@ class Notes:
         self.warner(line)
 
 
-def _both(name: str) -> str:
+def shown(name: str) -> str:
     """Name an option as Python writes it, and as the command line does, which shows only that."""
     return f"{name}= (--{name.replace('_', '-')})"
 
@@ -140,11 +187,43 @@ def _decodes(encoding: object) -> bool:
         return False
 
 
-def _separates(text: object) -> bool:
-    return isinstance(text, str) and bool(text) and not set(text) & set('"\r\n\0')
+def _are_weights(value: object) -> bool:
+    return isinstance(value, Mapping) and all(is_number(weight) and weight >= 0 for weight in value.values())
 
 
-def _describe(table: Any) -> str:
+RULES: tuple[tuple[str, Callable[[object], bool], str], ...] = (  # options, what they must be, and how that is said
+    (
+        "k_core min_user min_item",
+        lambda value: isinstance(value, int) and is_whole(value) and value >= 0,
+        "must be a whole number of 0 or more; got {}.",
+    ),
+    ("at_least", is_number, "must be a finite number; got {}."),
+    (
+        "separator",
+        lambda text: isinstance(text, str) and bool(text) and not set(text) & set('"\r\n\0'),
+        "must be one or more characters, not a quote or a line end; got {}.",
+    ),
+    (
+        "user item rating time weight event",
+        lambda column: isinstance(column, str | int | np.integer),
+        "must be the name of a column, or its number; got {}.",
+    ),
+    ("encoding", _decodes, "{} is not known: write it like utf-8, cp1252 or latin-1."),
+    ("decimal", lambda mark: mark in (".", ","), "must be '.' or ','; got {}."),
+    ("time_format", lambda form: "%" in str(form), "must be a pattern such as '%d.%m.%Y %H:%M'; got {}."),
+    ("null_ids", lambda value: value in ("drop", "keep"), "must be 'drop' or 'keep'; got {}."),
+    (
+        "max_bad_rows",
+        lambda share: is_number(share) and 0 <= share <= 1,
+        "must be a share from 0 to 1; got {}.",
+    ),
+    ("transform", lambda name: name in ("none", "log1p", "sqrt"), "must be one of none, log1p, sqrt; got {}."),
+    ("low_ratings", lambda value: value in ("seen", "negative"), "must be 'seen' or 'negative'; got {}."),
+    ("weights", _are_weights, "must give each event type a number of 0 or more; got {}."),
+)
+
+
+def _describe(table: object) -> str:
     if isinstance(table, str | os.PathLike):
         return os.fspath(table)
     return "mapping" if isinstance(table, Mapping) else "frame"

@@ -13,11 +13,10 @@ Ids stay text, so that "007" is not "7".
 import io
 import os
 from collections.abc import Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from corml._runtime import memory
-from corml.data import Content, ParquetTable, content
+from corml.data import File, Parquet
 from corml.errors import DataError, ascii_line, quoted
 
 if TYPE_CHECKING:
@@ -49,7 +48,7 @@ def read_lists(path: str | os.PathLike[str]) -> "polars.DataFrame":
 
     name = ascii_line(path, 200)
     kind = _ending(os.fspath(path), name)
-    file = content(Path(path), allow_expansion=None)
+    file = File(path, allow_expansion=None)
     try:
         frame = _of_parquet(file, name) if kind == ".parquet" else _of_text(file.data, kind, name)
         return _ordered(frame, name, by_score=kind in TREC)
@@ -66,10 +65,10 @@ def _ending(path: str, name: str) -> str:
     raise DataError(f"Cannot tell what the lists {name} are: the name must end in {', '.join(ENDINGS)}.")
 
 
-def _of_parquet(file: Content, name: str) -> "polars.DataFrame":
+def _of_parquet(file: File, name: str) -> "polars.DataFrame":
     from corml._runtime.lazy_polars import polars
 
-    table = ParquetTable(file, allow_expansion=None)
+    table = Parquet(file)
     memory.require(PER_ROW * table.rows, what=f"Reading the lists {name}", instead="leave out users, or add memory.")
     used = _used(table.names, name)
     columns = table.read(list(used.values())).series

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from corml.data.catalog._known import Remote
-from corml.data.formats._packed import shown
+from corml.data.formats._files import shown
 
 __all__ = ["PUBLISHED", "Checksum", "digest", "expected", "first_seen", "remember"]
 

@@ -15,7 +15,7 @@ import corml.data.catalog._checksum as _checksum
 import corml.data.catalog._known as _known
 from corml._runtime import memory
 from corml.data.catalog._known import Known, Remote
-from corml.data.formats._packed import shown
+from corml.data.formats._files import shown
 from corml.errors import DataError, UsageError, ascii_line, printable
 
 __all__ = ["Progress", "fetch"]

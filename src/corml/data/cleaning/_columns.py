@@ -1,12 +1,9 @@
-"""What every format becomes, columns; and one column each: ids as text, ratings as numbers (for times see `_times`).
-
-Each column comes with a mask of the rows that cannot be read, each row with the line it stands on.
-"""
+"""One column each: ids as numbered text, ratings as numbers (for times see `_times`), with the rows that are bad."""
 
 import re
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,28 +15,6 @@ from corml.errors import DataError, ascii_line
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = [
-    "LOOK",
-    "PER_OBJECT",
-    "Check",
-    "Coded",
-    "Columns",
-    "Fault",
-    "Faults",
-    "Peekable",
-    "Place",
-    "Table",
-    "ids",
-    "numbers",
-    "ratings",
-    "remark_on_decimals",
-    "texts",
-    "word",
-]
-
-LOOK = 1000  # first rows, for a look
-LISTED = 100  # faults of a table that are kept; the others are counted
-PER_OBJECT = 50  # bytes of a value that is an object of Python for a while
 UUID_BYTES = 16
 DAY = 86_400  # seconds
 PER_SECOND = {"ms": 10**3, "us": 10**6, "ns": 10**9}
@@ -48,107 +23,7 @@ LONGEST = 999_999_999 * DAY
 NULL = "null"  # the id of rows without one, where they are kept
 NOTHING = ("", "null", "none", "nan", "na", "n/a", "nil", "<na>", r"\n", "undefined")  # as programs write a missing id
 
-
-@dataclass(frozen=True)
-class Fault:
-    """One row that cannot be used: the number of its line or row, and why."""
-
-    number: int
-    what: str
-    file: int = 0  # which of several files it stands in
-    where: str = ""  # that file, where there are several
-
-
-@dataclass
-class Faults:
-    """The first faults of a table, and how many more there are: a file may have nothing but bad rows."""
-
-    first: list[Fault] = field(default_factory=list)
-    more: int = 0
-
-    def add(self, number: int, what: str) -> None:
-        """Keep or count one."""
-        if len(self.first) < LISTED:
-            self.first.append(Fault(number, what))
-        else:
-            self.more += 1
-
-
-@dataclass(frozen=True)
-class Place:
-    """A stretch of rows that come from one of several files."""
-
-    where: str
-    rows: int
-    first: int
-    lines: NDArray[np.int64] | None
-
-
-@dataclass(frozen=True)
-class Columns:
-    """The columns that were read; rows that do not even have all columns are faults, of which the first are listed."""
-
-    series: "list[pl.Series]"
-    unit: str  # what rows are counted in: «line» of a file, «row» of a frame
-    first: int = 1  # the number of the first row
-    lines: NDArray[np.int64] | None = None  # the numbers of all rows, where they are not consecutive
-    faults: list[Fault] = field(default_factory=list)
-    places: list[Place] = field(default_factory=list)  # the files in turn, where there are several
-    more_faults: int = 0  # those that are not listed
-
-    @property
-    def faulty(self) -> int:
-        """How many rows do not even have all columns."""
-        return len(self.faults) + self.more_faults
-
-    def __len__(self) -> int:
-        return len(self.series[0])
-
-    def fault(self, row: int, what: str) -> Fault:
-        """Say what is wrong with a row, at the number people would look up."""
-        for file, place in enumerate(self.places):
-            if row < place.rows:
-                number = place.first + row if place.lines is None else int(place.lines[row])
-                return Fault(number, what, file, place.where)
-            row -= place.rows
-        return Fault(self.first + row if self.lines is None else int(self.lines[row]), what)
-
-
-class Table(Protocol):
-    """Something with named columns, some of which can be read."""
-
-    @property
-    def where(self) -> str:
-        """What to call it in a message."""
-
-    @property
-    def names(self) -> Sequence[str]:
-        """Its column names in order."""
-
-    @property
-    def named(self) -> bool:
-        """Whether the names come from the data (else they are just 0, 1, 2 …)."""
-
-    @property
-    def rows(self) -> int:
-        """About how many rows there are; 0 where only reading would tell."""
-
-    def extra(self, columns: int) -> int:
-        """Bytes that reading so many columns takes beside them."""
-
-    def read(self, positions: Sequence[int]) -> Columns:
-        """Read the columns at these positions."""
-
-
-@runtime_checkable
-class Peekable(Protocol):
-    """A table whose first rows cost little."""
-
-    def head(self, positions: Sequence[int]) -> "dict[int, pl.Series]":
-        """The first rows of some columns, without those that cannot be had."""
-
-
-# --- one column ------------------------------------------------------------------------------------------------------
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -183,8 +58,8 @@ def ids(series: "pl.Series", role: str, where: str, *, trim: bool, null_ids: str
         dropped = text.str.strip_chars().str.to_lowercase().is_in(NOTHING).fill_null(True).to_numpy()
     unique = text.drop_nulls().unique(maintain_order=True)
     numbered = unique.alias("label").to_frame().with_row_index("code")
-    joined = text.alias("label").to_frame().join(numbered, on="label", how="left", maintain_order="left")
-    codes = joined["code"].cast(pl.Int64).fill_null(-1).to_numpy()
+    matched = text.alias("label").to_frame().join(numbered, on="label", how="left", maintain_order="left")
+    codes = matched["code"].cast(pl.Int64).fill_null(-1).to_numpy()
     labels = of_series(unique)
     faults = {code: fault for code, label in enumerate(labels) if (fault := fault_of(label))}
     bad = codes < 0
@@ -198,10 +73,10 @@ def ids(series: "pl.Series", role: str, where: str, *, trim: bool, null_ids: str
         advice = "; null_ids='drop' (--null-ids drop) leaves such rows out" if fault == "an empty id" else ""
         return f"the {role} is {fault}{advice}"
 
-    return Coded(labels, codes, Check(bad, what), remark_on_decimals(series, role), dropped)
+    return Coded(labels, codes, Check(bad, what), _remark_on_decimals(series, role), dropped)
 
 
-def remark_on_decimals(series: "pl.Series", role: str) -> str:
+def _remark_on_decimals(series: "pl.Series", role: str) -> str:
     """What is made of ids that are decimal numbers, as whole ones become in a column with gaps; else nothing."""
     from corml._runtime.lazy_polars import polars as pl
 
@@ -217,9 +92,9 @@ def remark_on_decimals(series: "pl.Series", role: str) -> str:
 
 
 def ratings(
-    series: "pl.Series", where: str, *, negative: bool, decimal: str = "."
-) -> tuple[NDArray[np.float64], Check]:
-    """Read ratings as numbers; only finite ones count, and below zero only where that is allowed."""
+    series: "pl.Series", where: str, *, negative: bool, decimal: str = ".", noun: str = "rating"
+) -> tuple[Floats, Check]:
+    """Read ratings or weights as numbers; only finite ones count, and below zero only where that is allowed."""
     from corml._runtime.lazy_polars import polars as pl
 
     if not (series.dtype == pl.String or series.dtype.is_numeric() or series.dtype == pl.Boolean):
@@ -234,12 +109,12 @@ def ratings(
     def what(row: int) -> str:
         value = series[row]
         if value is None:
-            return "the rating is missing"
+            return f"the {noun} is missing"
         if values[row] < 0 and np.isfinite(values[row]):
-            return f"the rating {ascii_line(value)} is negative; at_least= (--at-least) leaves out what is below it"
+            return f"the {noun} {ascii_line(value)} is negative; at_least= (--at-least) leaves out what is below it"
         comma = re.fullmatch(r"\s*[+-]?[\d.]*,\d+\s*", str(value)) and decimal == "."
         advice = "; decimal=',' (--decimal ,) reads it" if comma else ""
-        return f"the rating {ascii_line(value)} is not a finite number{advice}"
+        return f"the {noun} {ascii_line(value)} is not a finite number{advice}"
 
     return values, Check(bad, what)
 
@@ -255,21 +130,15 @@ def texts(series: "pl.Series", role: str, where: str) -> "pl.Series":
     if series.dtype == pl.Binary:
         return _bytes_as_text(series, role, where)
     check_calendar(series, role, where)
-    if series.dtype.is_float() and (whole := _whole(series)) is not None:
-        return whole
+    if series.dtype.is_float():
+        numbers = series.cast(pl.Float64).fill_nan(None)
+        whole = numbers.cast(pl.Int64, strict=False)
+        if whole.cast(pl.Float64).eq_missing(numbers).all():
+            return whole.cast(pl.String)
     values = series.to_list()
     if series.dtype == pl.Object and any(isinstance(value, list | dict | set | tuple) for value in values):
         raise DataError(f"{where}: the {role} column holds lists or records: one plain value per row is needed.")
     return pl.Series([word(value) for value in values], dtype=pl.String)
-
-
-def _whole(series: "pl.Series") -> "pl.Series | None":
-    """Decimal numbers as whole ones, if all of them are."""
-    from corml._runtime.lazy_polars import polars as pl
-
-    numbers = series.cast(pl.Float64).fill_nan(None)
-    whole = numbers.cast(pl.Int64, strict=False)
-    return whole.cast(pl.String) if whole.cast(pl.Float64).eq_missing(numbers).all() else None
 
 
 def check_calendar(series: "pl.Series", role: str, where: str) -> None:
@@ -289,7 +158,7 @@ def printed(series: "pl.Series") -> "pl.Series":
     return series.to_physical() if series.dtype.is_temporal() else series
 
 
-def numbers(series: "pl.Series", decimal: str = ".") -> NDArray[np.float64]:
+def numbers(series: "pl.Series", decimal: str = ".") -> Floats:
     """Read numbers, NaN where there is none; with a decimal comma, points between three digits group thousands."""
     from corml._runtime.lazy_polars import polars as pl
 
@@ -317,7 +186,7 @@ def _bytes_as_text(series: "pl.Series", role: str, where: str) -> "pl.Series":
     return series.bin.encode("hex").str.replace(r"^(.{8})(.{4})(.{4})(.{4})(.{12})$", "$1-$2-$3-$4-$5")
 
 
-def word(value: Any) -> str | None:
+def word(value: object) -> str | None:
     """A value as text; a decimal number that is whole, without its .0."""
     if value is None or value != value:
         return None

@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from corml.data._options import Notes, Options
-from corml.data.cleaning._columns import Peekable, Table, numbers
+from corml.data.cleaning._columns import numbers
 from corml.data.cleaning._times import times
 from corml.data.formats._sniff import Roles
+from corml.data.formats._table import Table
 from corml.errors import CormlError, ascii_line, quoted
 
 if TYPE_CHECKING:
@@ -18,9 +19,7 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["remark_on_ignored"]
-
-LOOKED_AT = 20  # columns
+MOST = 20  # columns that are examined
 NAMED = 3  # columns in one warning
 ENOUGH = 5  # values to tell a scale by
 FEW = 21  # different values of a scale
@@ -32,33 +31,9 @@ QUANTITIES = re.compile(
 )
 EVENTS = re.compile(r"^(event|action|interaction|behaviou?r|activity)(type|name|kind)?$")
 ACTS = (
-    *(
-        "view",
-        "pageview",
-        "detail",
-        "impression",
-        "click",
-        "cart",
-        "addtocart",
-        "removefromcart",
-        "checkout",
-        "purchase",
-    ),
-    *(
-        "buy",
-        "order",
-        "transaction",
-        "return",
-        "refund",
-        "like",
-        "dislike",
-        "play",
-        "skip",
-        "share",
-        "save",
-        "wishlist",
-    ),
-)
+    "view pageview detail impression click cart addtocart removefromcart checkout purchase buy order transaction "
+    "return refund like dislike play skip share save wishlist"
+).split()
 NO_SCALE = re.compile(
     r"(id|code|key|nr|no|num|number|index|rank|position|page|step|level|year|month|week|weekday|day|dow|hour|minute|age"
     r"|agegroup|sex|gender|occupation|price|cost|discount|size|length|width|weight|count|latitude|longitude|lat|lon|lng"
@@ -76,7 +51,7 @@ def remark_on_ignored(table: Table, chosen: Roles, options: Options, notes: Note
         return
     weighs = (chosen.rating, chosen.weight, chosen.event) != (None, None, None) or options.rating is False
     timed = chosen.time is not None or options.time is False
-    found = list(islice(_found(table, ignored[:LOOKED_AT], options, weighs=weighs, timed=timed), NAMED))
+    found = list(islice(_found(table, ignored[:MOST], options, weighs=weighs, timed=timed), NAMED))
     left = [table.names[at] for at in ignored if at not in {at for at, _, _ in found}]
     if left:
         notes.add(f"columns ignored: {quoted(left, 6)}")
@@ -91,7 +66,7 @@ def _found(
     table: Table, columns: "Sequence[int]", options: Options, *, weighs: bool, timed: bool
 ) -> Iterator[tuple[int, str, str]]:
     """Columns that look like something, with what that is, and the role that would have to be refused."""
-    if (weighs and timed) or not isinstance(table, Peekable):
+    if weighs and timed:
         return
     for at, series in table.head(columns).items():
         name, known = re.sub(r"[^a-z0-9]", "", table.names[at].lower()), series.drop_nulls()

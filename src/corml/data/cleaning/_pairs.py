@@ -8,28 +8,24 @@ anything above zero. Pairs below it are not learned from, but were seen.
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corml.data._options import Options
+from corml.data.cleaning._columns import Floats
 from corml.data.cleaning._rows import Rows
-from corml.data.cleaning._strength import of_pairs, of_ratings
+from corml.data.cleaning._weights import of_pairs, of_ratings
 from corml.data.kinds import Kinds
 from corml.data.strength import known_weights
-
-__all__ = ["Pairs", "merge"]
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Pairs:
     """Distinct pairs in order of first appearance, those that were only seen, and how many rows it took."""
 
-    user: NDArray[Any]
-    item: NDArray[Any]
+    user: NDArray[np.int32]
+    item: NDArray[np.int32]
     time: Floats | None
     weights: NDArray[np.float32] | None = None
     kinds: Kinds | None = None
@@ -55,9 +51,9 @@ class _About:
         return None if self.kinds is None or self.pair is None else self.kinds.where(self.pair[first])
 
 
-def merge(rows: Rows, options: Options) -> Pairs:
-    """Make each pair one interaction and leave out those rated too low, or not strong at all."""
-    key = rows.user * len(rows.items) + rows.item
+def merge(rows: Rows, items: int, options: Options) -> Pairs:
+    """Make each pair one interaction and exclude those rated too low, or without weight; so many items there are."""
+    key = rows.user * items + rows.item
     first, repeated = _repeats(key)
     distinct = int(first.sum())
     rating, time, conflicts = rows.rating, rows.time, 0
@@ -101,10 +97,10 @@ def _repeats(key: NDArray[np.int64]) -> tuple[NDArray[np.bool_], Callable[[], ND
 
 def _about(rows: Rows, key: NDArray[np.int64], rating: Floats | None, options: Options) -> _About:
     weight = against = kinds = pair = None
-    if rows.strength is not None:
+    if rows.weights is not None:
         _, leader, pair = np.unique(key, return_index=True, return_inverse=True)
         weight, against = np.zeros(len(key)), np.zeros(len(key))
-        given = rows.strength, pair, len(leader), rows.time, options.transform
+        given = rows.weights, pair, len(leader), rows.time, options.transform
         weight[leader], against[leader], kinds = of_pairs(*given)
     if rating is not None and (options.rating_strength or options.low_ratings == "negative"):
         factor, low = of_ratings(rating, options)
@@ -123,11 +119,11 @@ def _exact(rows: Rows, key: NDArray[np.int64], at: NDArray[np.int64]) -> int:
     """How many of the rows at these positions say exactly what another says; without times none is known to."""
     if rows.time is None:
         return 0
-    columns: list[NDArray[Any]] = [key, rows.time]
+    columns: list[NDArray[np.generic]] = [key, rows.time]
     columns += [] if rows.rating is None else [rows.rating]
-    if rows.strength is not None:
-        columns += [rows.strength.numbers]
-        columns += [] if rows.strength.by_kind is None else [rows.strength.by_kind.codes]
+    if rows.weights is not None:
+        columns += [rows.weights.numbers]
+        columns += [] if rows.weights.events is None else [rows.weights.events.codes]
     some = [column[at] for column in columns]
     order = np.lexsort(some)
     return int(np.logical_and.reduce([np.diff(column[order]) == 0 for column in some]).sum())

@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml.data._options import Options
-from corml.data.cleaning._columns import Check, Place, numbers, printed
+from corml.data.cleaning._columns import Check, Floats, numbers, printed
 from corml.data.clock import DAY, Clock, date_in_digits
+from corml.data.formats._table import Place
 from corml.errors import DataError, UsageError, ascii_line
 
 if TYPE_CHECKING:
@@ -25,15 +26,11 @@ if TYPE_CHECKING:
 
     import polars as pl
 
-__all__ = ["Times", "plausible", "require_alike", "times"]
-
 USUAL = "%Y-%m-%d %H:%M:%S%.f"
 CLOCKS = ("%H:%M:%S%.f%#z", "%H:%M:%S%.f", "%H:%M%#z", "%H:%M", "%I:%M:%S %p", "%I:%M %p")
 DAY_OR_MONTH_FIRST = r"^(\d{1,2})[./-](\d{1,2})[./-](\d{4})($|[ ,T])"
 
 PIECE = 1 << 18  # rows of dates at a time
-
-Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
@@ -132,12 +129,20 @@ def times(
 
     check = Check(~np.isfinite(moments), what)
     dates, parts, start = _mostly_dates(moments, counted), [], 0
-    for name, rows in [(place.where, place.rows) for place in places] or [(where, len(moments))]:
+    for name, rows in _files(places) or [(where, len(moments))]:
         here, start = slice(start, start + rows), start + rows
         own = _to_seconds(moments[here], counted[here], unit)
         parts.append((name, Times(moments[here], dates, check, own)))
     require_alike(parts)
     return Times(moments, dates, check, next((part.unit for _, part in parts if part.unit.per_second), Clock()))
+
+
+def _files(places: "Sequence[Place]") -> list[tuple[str, int]]:
+    """The files that rows come from, each with its rows: the numbers of each have a unit of their own."""
+    rows: dict[tuple[int, str], int] = {}
+    for place in places:
+        rows[place.file, place.where] = rows.get((place.file, place.where), 0) + place.rows
+    return [(where, count) for (_, where), count in rows.items()]
 
 
 def require_alike(parts: "Sequence[tuple[str, Times]]") -> None:

@@ -1,15 +1,14 @@
-"""Is this UTF-8 text with lines of a sane length? If not: what it is, and at which byte."""
+"""Streams of UTF-8 text in pieces of whole lines; anything else is named, with the byte where it begins."""
 
 import codecs
+from collections.abc import Iterator
 
 from corml._runtime.memory import size
+from corml.data.formats._files import File
 from corml.errors import DataError
 
-__all__ = ["as_text"]
-
 LONGEST_LINE = 1 << 20
-CHUNK = 1 << 24
-_WIDE_MARKS = (  # the longer ones first: that of UTF-16 is how that of UTF-32 begins
+_WIDE_MARKS = (  # the longer ones first: the mark of UTF-32 begins with that of UTF-16
     *((codecs.BOM_UTF32_LE, "utf-32"), (codecs.BOM_UTF32_BE, "utf-32")),
     *((codecs.BOM_UTF16_LE, "utf-16"), (codecs.BOM_UTF16_BE, "utf-16")),
 )
@@ -23,16 +22,31 @@ _MAGIC = {
 }
 
 
-def as_text(data: bytes, where: str, encoding: str | None = None) -> bytes:
-    """Check bytes that should be text and take a byte-order mark off; text of another encoding becomes UTF-8."""
-    for magic, kind in _MAGIC.items():
-        if data.startswith(magic):
-            raise DataError(f"{where} is not text but a {kind} file: give it the suffix of its kind.")
-    data = data if encoding is None else _recoded(data, where, encoding)
-    _check_encoding(data, where)
-    data = data.removeprefix(codecs.BOM_UTF8)
-    _check_lines(data, where)
-    return data
+def text_pieces(file: File, encoding: str | None = None, about: int = 1 << 25) -> Iterator[bytes]:
+    """UTF-8 text without byte-order mark, in pieces of whole lines of about so many bytes."""
+    held, line = b"", 1
+    for chunk in _utf8(file, encoding, about):
+        held += chunk
+        end = max(held.rfind(b"\n"), held.rfind(b"\r", 0, -1)) + 1
+        _check_lines(held[:end] if end else held, file.where, line)
+        if end:
+            piece, held = held[:end], held[end:]
+            line += piece.count(b"\n")
+            yield piece
+    if held:
+        _check_lines(held, file.where, line)
+        yield held
+
+
+def whole_text(file: File, encoding: str | None = None) -> str:
+    """All the text of a file, if it fits into memory."""
+    file.budget.require(file.size)
+    taken, pieces = 0, []
+    for piece in text_pieces(file, encoding, 1 << 20):
+        taken += len(piece)
+        file.budget.grow(taken, len(piece))
+        pieces.append(piece)
+    return b"".join(pieces).decode()
 
 
 def unix_lines(data: bytes) -> bytes:
@@ -40,28 +54,48 @@ def unix_lines(data: bytes) -> bytes:
     return data.replace(b"\r\n", b"\n").replace(b"\r", b"\n") if b"\r" in data else data
 
 
-def _check_encoding(data: bytes, where: str) -> None:
-    wide = _wide(data)
+def _utf8(file: File, encoding: str | None, about: int) -> Iterator[bytes]:
+    """The bytes of a file, checked to be UTF-8 text; text of another encoding becomes UTF-8."""
+    decoder = codecs.getincrementaldecoder(encoding or "utf-8")()
+    taken = 0
+    for number, chunk in enumerate(_and_end(file.chunks(about))):
+        if not number:
+            _check_start(chunk, file.where, encoding)
+        pending = len(decoder.getstate()[0])  # the first bytes of a character that began in the last chunk
+        if encoding is None and not pending and chunk.isascii():
+            text = chunk
+        else:
+            try:
+                decoded = decoder.decode(chunk, final=not chunk)
+            except UnicodeError as fault:
+                _refuse(fault, taken - pending, file.where, encoding)
+            text = decoded.encode("utf-8", "strict" if encoding is None else "surrogatepass")
+        zero = text.find(b"\0")
+        if zero >= 0:
+            raise DataError(f"{file.where} has a NUL byte at byte offset {taken + zero:,}: it is damaged, or not text.")
+        taken += len(chunk)
+        yield text.removeprefix(codecs.BOM_UTF8) if not number else text
+
+
+def _and_end(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    yield from chunks
+    yield b""
+
+
+def _check_start(start: bytes, where: str, encoding: str | None) -> None:
+    for magic, kind in _MAGIC.items():
+        if start.startswith(magic):
+            raise DataError(f"{where} is not text but a {kind} file: give it the suffix of its kind.")
+    wide = _wide(start) if encoding is None else None
     if wide is not None:
         raise DataError(
             f"{where} is {wide[:6].upper()} (byte offset 0), not UTF-8: save it as UTF-8, "
             f"or pass encoding='{wide}' (--encoding {wide})."
         )
-    zero = data.find(b"\0")
-    if zero >= 0:
-        raise DataError(f"{where} has a NUL byte at byte offset {zero:,}: it is damaged, or not text.")
-    if data.isascii():
-        return
-    bad = _first_not_utf8(data)
-    if bad is not None:
-        raise DataError(
-            f"{where} is not UTF-8: byte 0x{data[bad]:02X} at byte offset {bad:,}, "
-            f"probably {_guess(data[bad])}; save it as UTF-8, or pass {_codec(data[bad])}."
-        )
 
 
 def _wide(data: bytes) -> str | None:
-    """The encoding of text with two or four bytes for each character: by its first bytes, else by where zeros stand."""
+    """The encoding of text with two or four bytes for each character: by its mark, else by where zeros stand."""
     for mark, encoding in _WIDE_MARKS:
         if data.startswith(mark):
             return encoding
@@ -76,42 +110,28 @@ def _only_there(data: bytes, width: int, at: int) -> bool:
     return all(not any(data[place::width]) for place in range(width) if place != at)
 
 
-def _first_not_utf8(data: bytes) -> int | None:
-    decoder = codecs.getincrementaldecoder("utf-8")()
-    for start in range(0, len(data), CHUNK):
-        pending = len(decoder.getstate()[0])  # the first bytes of a character that began in the last piece
-        try:
-            decoder.decode(data[start : start + CHUNK], final=start + CHUNK >= len(data))
-        except UnicodeDecodeError as fault:
-            return start - pending + fault.start
-    return None
+def _refuse(fault: UnicodeError, before: int, where: str, encoding: str | None) -> None:
+    at = before + fault.start if isinstance(fault, UnicodeDecodeError) else 0
+    if encoding is not None:
+        offset = f" at byte offset {at:,}" if isinstance(fault, UnicodeDecodeError) else ""
+        raise DataError(f"{where} is not {encoding}{offset}: give the encoding it has.") from fault
+    assert isinstance(fault, UnicodeDecodeError)
+    byte = fault.object[fault.start]
+    guess, codec = ("Windows-1252", "cp1252") if 0x80 <= byte < 0xA0 else ("Latin-1 (ISO-8859-1)", "latin-1")
+    raise DataError(
+        f"{where} is not UTF-8: byte 0x{byte:02X} at byte offset {at:,}, probably {guess}; save it as UTF-8, "
+        f"or pass encoding='{codec}' (--encoding {codec})."
+    ) from fault
 
 
-def _guess(byte: int) -> str:
-    return "Windows-1252" if 0x80 <= byte < 0xA0 else "Latin-1 (ISO-8859-1)"
-
-
-def _codec(byte: int) -> str:
-    name = "cp1252" if 0x80 <= byte < 0xA0 else "latin-1"
-    return f"encoding='{name}' (--encoding {name})"
-
-
-def _recoded(data: bytes, where: str, encoding: str) -> bytes:
-    try:
-        return data.decode(encoding).encode()
-    except UnicodeError as fault:
-        at = f" at byte offset {fault.start:,}" if isinstance(fault, UnicodeDecodeError) else ""
-        raise DataError(f"{where} is not {encoding}{at}: give the encoding it has.") from fault
-
-
-def _check_lines(data: bytes, where: str) -> None:
-    """Hop from line end to line end, as far as the cap allows each time."""
+def _check_lines(data: bytes, where: str, line: int) -> None:
+    """Hop from line end to line end, as far as the limit allows each time."""
     start = 0
     while len(data) - start > LONGEST_LINE:
         stop = start + LONGEST_LINE + 1
         end = max(data.rfind(b"\n", start, stop), data.rfind(b"\r", start, stop))
         if end < 0:
-            line = data.count(b"\n", 0, start) + 1
+            line += data.count(b"\n", 0, start)
             raise DataError(
                 f"{where}, line {line:,} is longer than {size(LONGEST_LINE)}: is a line end or quote missing?"
             )

@@ -47,9 +47,17 @@ class Roles:
     weight: int | None = None
     event: int | None = None
 
-    def positions(self) -> list[int]:
+    def by_role(self) -> dict[str, int]:
         """All positions in use, users first."""
-        return [at for at in vars(self).values() if at is not None]
+        return {role: at for role, at in vars(self).items() if at is not None}
+
+    def positions(self) -> list[int]:
+        """The same without the roles."""
+        return list(self.by_role().values())
+
+    def shown(self, names: Sequence[str]) -> str:
+        """The names of the columns as a note shows them."""
+        return ", ".join(f"{role}={ascii_line(names[at])[1:-1]}" for role, at in self.by_role().items())
 
 
 def bare(name: str) -> str:
@@ -90,10 +98,10 @@ def looks_like_data(fields: Iterable[str]) -> bool:
     return any(re.fullmatch(r"[+-]?\d+(\.\d+)?", field.strip()) for field in fields)
 
 
-def without_header(where: str, first: Sequence[str], more: str = "", *, beside: bool = False) -> DataError:
-    """What to say of a first row that holds data; a table `beside` the interactions needs a header."""
+def without_header(where: str, first: Sequence[str], more: str = "", *, about_items: bool = False) -> DataError:
+    """What to say of a first row that holds data; a table about items needs one."""
     advice = "Put a line with the names of its columns above, such as item and title."
-    if not beside:
+    if not about_items:
         advice = f"Read it with header=False (--no-header); users and items are then columns 0 and 1.{more}"
     return DataError(f"{where} seems to have no header: its first row is {listed(first)}. {advice}")
 

@@ -8,13 +8,13 @@ import os
 import shutil
 from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from corml._runtime import address_space
 from corml._runtime import memory as _memory
 from corml._runtime.console_progress import shown
 from corml._runtime.progress import Asked, Progress
-from corml.data import Notes, Stream
+from corml.data import LoadOptions, Notes, Reader
 from corml.data.store import ITEMS, MANIFEST, PLAN, WORK, Manifest, Store, digest
 from corml.data.store.folder import held
 from corml.data.store.turning import write_item_blocks
@@ -38,7 +38,7 @@ def build_store(
     memory: str | int = "1GB",
     progress: Asked = None,
     notify: Callable[[str], object] | None = None,
-    **options: Any,
+    **options: Unpack[LoadOptions],
 ) -> Store:
     """Make a store of files that together may be larger than memory.
 
@@ -62,33 +62,33 @@ def build_store(
     address_space.prepare("Making a store")
     budget = _memory.read_size(memory) if isinstance(memory, str) else int(memory)
     notes, folder = Notes(notify), Path(out)
-    stream = Stream(given, options, cut_for(budget), notes)
-    plan = Plan.of(stream, budget)
+    reader = Reader(given, options, cut_for(budget), notes)
+    plan = Plan.of(reader, budget)
     _refuse_inside(plan, folder)
     if (folder / MANIFEST).is_file():
         return _finished(folder, plan)
-    plan.require_memory(sum(stream.about_rows))
+    plan.require_memory(sum(reader.about_rows))
     made = [*FOLDERS, ITEMS]
     with held(folder, PLAN, plan.facts(), a="a store", other=OTHER, made=made), shown(progress) as show:
-        _build(stream, plan, folder, show, notes)
+        _build(reader, plan, folder, show, notes)
     shutil.rmtree(folder / WORK)
     return Store(folder)
 
 
-def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress, notes: Notes) -> None:
+def _build(reader: Reader, plan: Plan, folder: Path, progress: Progress, notes: Notes) -> None:
     work = Work(folder / WORK)
     work.prepare()
-    split_files(stream, plan, work, progress)
+    split_files(reader, plan, work, progress)
     read = [one for run in work.sources() for one in run["files"]]
     counts = {name: sum(one[name] for one in read) for name in ("read", "bad", "without_id")}
-    stream.refuse_too_many(counts["bad"], counts["read"])
+    reader.refuse_too_many(counts["bad"], counts["read"])
     if counts["read"] == counts["bad"] + counts["without_id"]:
         raise DataError("The files have no interactions: they have no rows.")
     for name, what in (("bad", "bad rows skipped"), ("without_id", "rows without a user or an item left out")):
         if counts[name]:
             notes.warn(f"{what}: {counts[name]:,} of {counts['read']:,}")
     number_items(work, progress)
-    merge_buckets(stream, plan, work, progress)
+    merge_buckets(reader, plan, work, progress)
     catalogue = Catalogue.of(work, plan.buckets)
     if not catalogue.interactions:
         raise DataError("There are 0 positives after the threshold of ratings: lower at_least= (--at-least).")
@@ -99,7 +99,7 @@ def _build(stream: Stream, plan: Plan, folder: Path, progress: Progress, notes: 
     item_starts = write_item_blocks(folder, catalogue.turned, plan.memory, progress)
     manifest = Manifest(
         options=plan.options,
-        columns=stream.columns,
+        columns=reader.columns,
         memory=plan.memory,
         sources=[_source(file, known) for file, known in zip(plan.files, read, strict=True)],
         users=catalogue.users,

@@ -5,6 +5,7 @@ number     items numbered over all batches, in order of first appearance: the on
 merge      a bucket: users numbered, rows merged into pairs by the rules of `load`
 """
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml._runtime.progress import Progress
-from corml.data import Batch, Pairs, Position, Stream
-from corml.data.labels import Labels, of_series
+from corml.data import Pairs, Reader, Rows, together, values_of
+from corml.data.labels import Labels
 from corml.data.labels.numbering import Numbering, buckets_of, hashes
 from corml.data.store import digest
 from corml.errors import DataError, ascii_line
@@ -22,7 +23,7 @@ from corml.outofcore.ingest.bucket import Gathered, by_pair
 from corml.outofcore.ingest.pieces import Piece, Work, put_json, put_piece
 from corml.outofcore.ingest.plan import Plan, cut_for, runs
 
-__all__ = ["as_csr", "merge_buckets", "number_items", "split_files"]
+Counted = tuple[Rows, "Counter[str]"]
 
 VALUES, COUNTS = ("rating", "time", "quantity"), ("read", "bad", "without_id")
 TOGETHER = 8  # of a batch: an eighth is what files that are read together may have in rows, as far as sizes tell
@@ -31,70 +32,55 @@ TOGETHER = 8  # of a batch: an eighth is what files that are read together may h
 # --- split -----------------------------------------------------------------------------------------------------------
 
 
-def split_files(stream: Stream, plan: Plan, work: Work, progress: Progress) -> None:
+def split_files(reader: Reader, plan: Plan, work: Work, progress: Progress) -> None:
     """Read every file to its end: a large one from where it was left, small ones together."""
     total = sum(size for _, size, _ in plan.files)
     rows = cut_for(plan.memory).rows
-    for run, files in enumerate(runs(stream.about_rows, rows // TOGETHER)):
+    for run, files in enumerate(runs(reader.about_rows, rows // TOGETHER)):
         if work.source(run).exists():
             continue
-        piece, position, counts = _resumed(work, run) if len(files) == 1 else (0, Position(), dict.fromkeys(COUNTS, 0))
-        known: list[dict[str, Any]] = []
-        for batch in joined(_read(stream, plan, files, position, counts, known), rows if len(files) > 1 else 1):
-            facts = {name: getattr(batch, name) for name in COUNTS}
-            put_piece(
-                work.split(run, piece), _divided(batch, plan.buckets), **facts, at=batch.end.at, line=batch.end.line
-            )
+        piece, done = _resumed(work, run) if len(files) == 1 else (0, Counter())
+        known: list[dict[str, int | str]] = []
+        batches = _read(reader, plan, files, done, known)
+        for batch, counts in joined(batches, rows if len(files) > 1 else 1):
+            put_piece(work.split(run, piece), _divided(batch, plan.buckets), **counts)
             piece += 1
+            done += counts
             at = min(files.start + len(known), files[-1])  # the file that is being read
-            progress("read", min(stream.bytes_before(at, batch.end), total), total)
+            progress("read", min(reader.bytes_before(at, done["read"]), total), total)
         put_json(work.source(run), {"pieces": piece, "files": known})
     progress("read", total, total)
 
 
 def _read(
-    stream: Stream, plan: Plan, files: range, start: Position, counts: dict[str, int], known: list[dict[str, Any]]
-) -> Iterator[Batch]:
-    """The rows of a run of files, the first from a position before which so much was counted; `known` grows by each."""
+    reader: Reader, plan: Plan, files: range, before: "Counter[str]", known: list[dict[str, int | str]]
+) -> Iterator[Counted]:
+    """The rows of a run of files, the first without what was read before; `known` grows by each."""
+    counts = Counter(before)
     for file in files:
         _check_unchanged(plan, file)
-        for batch in stream.batches(file, start):
-            counts = {name: counts[name] + getattr(batch, name) for name in COUNTS}
-            yield batch
+        for rows in reader.slices(file, counts["slices"]):
+            counted = Counter(read=rows.read, bad=rows.bad, without_id=rows.without_id, slices=1)
+            counts += counted
+            yield rows, counted
         hashed = digest(Path(plan.files[file][0]))
         _check_unchanged(plan, file)
-        known.append({"sha256": hashed, **counts})
-        start, counts = Position(), dict.fromkeys(COUNTS, 0)
+        known.append({"sha256": hashed, **{name: counts[name] for name in COUNTS}})
+        counts = Counter()
 
 
-def joined(batches: Iterable[Batch], rows: int) -> Iterator[Batch]:
+def joined(batches: Iterable[Counted], rows: int) -> Iterator[Counted]:
     """Batches put together until they have so many rows."""
-    held: list[Batch] = []
-    count = 0
-    for batch in batches:
+    held: list[Rows] = []
+    counts: Counter[str] = Counter()
+    for batch, counted in batches:
         held.append(batch)
-        count += len(batch.user)
-        if count >= rows:
-            yield _one(held)
-            held, count = [], 0
+        counts += counted
+        if sum(len(one.user) for one in held) >= rows:
+            yield together(held), counts
+            held, counts = [], Counter()
     if held:
-        yield _one(held)
-
-
-def _one(batches: list[Batch]) -> Batch:
-    """One batch of several, with the end of the last."""
-    from corml._runtime.lazy_polars import polars as pl
-
-    if len(batches) == 1:
-        return batches[0]
-    whole: dict[str, Any] = {
-        name: pl.concat([getattr(one, name) for one in batches], rechunk=True) for name in ("user", "item")
-    }
-    for name in VALUES:
-        parts = [getattr(one, name) for one in batches]
-        whole[name] = None if parts[0] is None else np.concatenate(parts)
-    whole |= {name: sum(getattr(one, name) for one in batches) for name in COUNTS}
-    return Batch(**whole, end=batches[-1].end)
+        yield together(held), counts
 
 
 def _check_unchanged(plan: Plan, file: int) -> None:
@@ -103,22 +89,20 @@ def _check_unchanged(plan: Plan, file: int) -> None:
         raise DataError(f"{name} changed while the store was being made: delete the store and make it again.")
 
 
-def _resumed(work: Work, run: int) -> tuple[int, Position, dict[str, int]]:
-    """How many batches of a file are there, where the next begins, and what was counted."""
-    piece, position, counts = 0, Position(), dict.fromkeys(COUNTS, 0)
+def _resumed(work: Work, run: int) -> tuple[int, "Counter[str]"]:
+    """How many batches of a file are there, and what was counted in them."""
+    piece, counts = 0, Counter[str]()
     while work.split(run, piece).exists():
         with Piece(work.split(run, piece)) as known:
-            facts = known.facts
-        position = Position(facts["at"], facts["line"])
-        counts = {key: counts[key] + facts[key] for key in counts}
+            counts += Counter(known.facts)
         piece += 1
-    return piece, position, counts
+    return piece, counts
 
 
-def _divided(batch: Batch, buckets: int) -> dict[str, NDArray[Any]]:
+def _divided(batch: Rows, buckets: int) -> dict[str, NDArray[np.generic]]:
     """The rows of a batch by bucket, in their order; users numbered within their bucket, items within the batch."""
-    users, items = Numbering(), Numbering()
-    user, item = (ids.add(of_series(column)) for ids, column in ((users, batch.user), (items, batch.item)))
+    users, user = _numbered(batch.users, batch.user)
+    items, item = _numbered(batch.items, batch.item)
     bucket = buckets_of(hashes(users.labels), buckets).astype(np.uint16)
     by_bucket = np.argsort(bucket, kind="stable")
     starts = _starts(bucket, buckets)
@@ -127,13 +111,23 @@ def _divided(batch: Batch, buckets: int) -> dict[str, NDArray[Any]]:
     of_row = bucket[user]
     order = np.argsort(of_row, kind="stable")
     names = users.labels.take(by_bucket)
-    arrays: dict[str, NDArray[Any]] = {
+    arrays: dict[str, NDArray[np.generic]] = {
         **{"users": names.data, "user_starts": names.starts, "user_buckets": starts, "user": place[user[order]]},
         **{"items": items.labels.data, "item_starts": items.labels.starts, "item": item[order]},
         "row_buckets": _starts(of_row, buckets),
     }
-    values = {name: getattr(batch, name) for name in VALUES}
-    return arrays | {name: column[order] for name, column in values.items() if column is not None}
+    return arrays | {name: column[order] for name, column in values_of(batch).items() if column is not None}
+
+
+def _numbered(labels: Labels, codes: NDArray[np.int64]) -> tuple[Numbering, NDArray[np.int32]]:
+    """Labels in order of first appearance in the rows, without those of no row, and their numbers in the rows."""
+    ids = Numbering()
+    used, first = np.unique(codes, return_index=True)
+    used = used[np.argsort(first)]
+    labels = labels if np.array_equal(used, np.arange(len(labels))) else labels.take(used)
+    place = np.empty(int(used.max(initial=-1)) + 1, dtype=np.int64)
+    place[used] = np.arange(len(used))
+    return ids, ids.add(labels)[place[codes]]
 
 
 def _starts(codes: NDArray[Any], count: int) -> NDArray[np.int64]:
@@ -163,26 +157,26 @@ def number_items(work: Work, progress: Progress) -> None:
 # --- merge -----------------------------------------------------------------------------------------------------------
 
 
-def merge_buckets(stream: Stream, plan: Plan, work: Work, progress: Progress) -> None:
+def merge_buckets(reader: Reader, plan: Plan, work: Work, progress: Progress) -> None:
     """Make pairs of the rows of each bucket."""
     with Piece(work.catalogue) as catalogue:
         items = len(catalogue["item_starts"]) - 1
     pieces = list(work.pieces())
     for bucket in range(plan.buckets):
         if not work.merged(bucket).exists():
-            put_piece(work.merged(bucket), **_merged(stream, plan, work, pieces, bucket, items))
+            put_piece(work.merged(bucket), **_merged(reader, plan, work, pieces, bucket, items))
         progress("merge", bucket + 1, plan.buckets)
 
 
 def _merged(
-    stream: Stream, plan: Plan, work: Work, pieces: list[tuple[int, int]], bucket: int, items: int
+    reader: Reader, plan: Plan, work: Work, pieces: list[tuple[int, int]], bucket: int, items: int
 ) -> dict[str, Any]:
     gathered = _gathered(plan, work, pieces, bucket)
     users, columns = gathered.users, gathered.columns
     order = by_pair(columns["user"], columns["item"], len(users))  # rows of a pair stay as they were: the last is last
     values = {name: columns[name][order] if name in columns else None for name in VALUES}
     codes = columns["user"][order].astype(np.int64), columns["item"][order].astype(np.int64)
-    pairs = stream.merge((len(users), items), codes, **values)
+    pairs = reader.merge(*codes, items, values)
     arrays = {"users": users.labels.data, "user_starts": users.labels.starts, **as_csr(pairs, len(users), items)}
     if pairs.seen is not None:
         arrays |= {f"seen_{name}": array for name, array in as_csr(pairs.seen, len(users), items).items()}

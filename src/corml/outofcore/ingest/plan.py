@@ -13,12 +13,10 @@ from pathlib import Path
 from typing import Any
 
 from corml._runtime.memory import require
-from corml.data import Cut, Stream
+from corml.data import Cut, Reader
 from corml.errors import UsageError
 
-__all__ = ["Plan", "cut_for", "runs"]
-
-VERSION = 2  # of the way things are cut and written: pieces of another version are not used
+VERSION = 3  # of the way things are cut and written: pieces of another version are not used
 LEAST = 1 << 20  # bytes
 BATCH_ROW = 512  # bytes that a row of a batch takes at the peak, ids of usual length
 TEXT_BYTE = 24  # bytes that a byte of text takes
@@ -38,14 +36,14 @@ class Plan:
     version: int = VERSION
 
     @classmethod
-    def of(cls, stream: Stream, memory: int) -> "Plan":
+    def of(cls, reader: Reader, memory: int) -> "Plan":
         """The plan for some files within a budget of bytes."""
-        abouts = [(os.fspath(path), path.stat()) for path in stream.files]
+        abouts = [(os.fspath(path), path.stat()) for path in reader.files]
         files = tuple((name, about.st_size, about.st_mtime_ns) for name, about in abouts)
-        buckets = -(-sum(stream.about_rows) * BUCKET_ROW // memory)
+        buckets = -(-sum(reader.about_rows) * BUCKET_ROW // memory)
         if buckets > MOST_BUCKETS:
             raise UsageError(f"{MOST_BUCKETS:,} buckets are not enough within this budget: give more with --memory.")
-        options = json.loads(json.dumps(stream.options.given(), default=str))
+        options = json.loads(json.dumps(reader.options.given(), default=str))
         return cls(files, options, memory, max(buckets, 1))
 
     @property

@@ -1,28 +1,28 @@
-"""SQLite and DuckDB files: a query, or the only table there is. They are opened for reading alone."""
+"""SQLite and DuckDB files: a query, or the only table. They are opened read-only."""
 
 import importlib.util
-import os
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing, contextmanager
 from pathlib import Path
 from sys import getsizeof
 from threading import Timer
 from time import monotonic
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
+import corml.data.formats._guard as _guard
 from corml._runtime import memory
-from corml.data.cleaning._columns import Columns
-from corml.data.formats._expansion import BOMB_RATIO, BOMB_SIZE, Expansion
-from corml.data.formats._frames import FrameTable, column
-from corml.data.formats._packed import magic, shown
+from corml.data._options import Notes, Options
+from corml.data.formats._files import File, magic, shown
+from corml.data.formats._frames import column
+from corml.data.formats._guard import Budget
+from corml.data.formats._table import Columns, Cut, Place, Table, plain_names
 from corml.errors import DataError, ResourceError, UsageError, ascii_line, quoted
 
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["QueryTable", "from_database", "kind_of_database"]
+__all__ = ["Database"]
 
-SUFFIXES = (".sqlite", ".sqlite3", ".db", ".db3", ".duckdb", ".ddb")
 LONGEST = 1 << 24  # bytes of one value or row of SQLite
 STEPS = 200  # of SQLite's machine, after which it is asked whether to go on: each can make a value as long as any
 PAUSE = 0.02  # seconds between two looks at the clock and at memory
@@ -35,40 +35,42 @@ ALONE = {  # a DuckDB file reads no other file, no network and no extension, and
     "lock_configuration": "true",
 }
 
+SQLITE = b"SQLite format 3\0"
+
 Fetch = Callable[[Sequence[int]], "list[pl.Series]"]
+Answer = tuple[list[str], Fetch]  # the names of its columns, and some of them
 
 
-class QueryTable(FrameTable):
-    """The answer to a query; its columns are fetched together."""
+class Database(Table):
+    """The answer to a query, or the only table; a view may be without end, so its bytes are counted."""
 
-    def __init__(self, names: Sequence[str], fetch: Fetch, where: str) -> None:
-        super().__init__(names, lambda at: fetch([at])[0], where)
-        self._fetch = fetch
+    SUFFIXES: ClassVar[tuple[str, ...]] = ("sqlite", "sqlite3", "db", "db3", "duckdb", "ddb")
+    peekable = False
+    takes_query = True
 
-    def read(self, positions: Sequence[int]) -> Columns:
-        """Run the query and keep some columns."""
-        return Columns(self._fetch(positions), "row")
+    def __init__(self, file: File, options: Options, notes: Notes) -> None:
+        file.require_whole()
+        self.where = file.where
+        make = _sqlite if magic(file.disk).startswith(SQLITE) else _duckdb
+        own, self._fetch = make(file.disk, options.query, file.budget)
+        self.names = plain_names(own, self.where)
+
+    @classmethod
+    def recognises(cls, file: File, options: Options) -> bool:
+        """Whether the first bytes are those of a database; a suffix without them is an error."""
+        start = magic(file.disk) if file.plain else b""
+        if start.startswith(SQLITE) or start[8:12] == b"DUCK":
+            return True
+        if file.kind in cls.SUFFIXES:
+            raise DataError(f"{file.where} is neither a SQLite nor a DuckDB file: check it.")
+        return False
+
+    def _slices(self, positions: Sequence[int], cut: Cut, skip: int) -> Iterator[Columns]:
+        series = self._fetch(positions)
+        yield Columns(series, "row", [Place(self.where, len(series[0]))])
 
 
-def kind_of_database(path: Path) -> str | None:
-    """Say which database a file is, by its first bytes."""
-    start = magic(path)
-    if start.startswith(b"SQLite format 3\0"):
-        return "SQLite"
-    if start[8:12] == b"DUCK":
-        return "DuckDB"
-    if path.suffix.lower() in SUFFIXES and os.path.isfile(path):
-        raise DataError(f"{shown(path)} is neither a SQLite nor a DuckDB file: check it.")
-    return None
-
-
-def from_database(path: Path, kind: str, query: str | None, *, allow_expansion: bool = False) -> QueryTable:
-    """Read the answer to a query, or the only table; a view in a file may be without end, so its bytes are counted."""
-    limit = Expansion(path.stat().st_size, allow_expansion, shown(path))
-    return (_sqlite if kind == "SQLite" else _duckdb)(path, query, limit)
-
-
-def _sqlite(path: Path, query: str | None, limit: Expansion) -> QueryTable:
+def _sqlite(path: Path, query: str | None, limit: Budget) -> Answer:
     import sqlite3
 
     faults = (sqlite3.Error, sqlite3.Warning)
@@ -100,10 +102,10 @@ def _sqlite(path: Path, query: str | None, limit: Expansion) -> QueryTable:
                     kept.append(row[at])
                     piece += 8 + getsizeof(row[at])
                 taken += piece
-                limit.check_while_reading(taken, piece, "Reading")
+                limit.grow(taken, piece)
         return [column(kept) for kept in values]
 
-    return QueryTable(names, fetch, shown(path))
+    return names, fetch
 
 
 def _opened_sqlite(path: Path) -> Any:
@@ -115,7 +117,7 @@ def _opened_sqlite(path: Path) -> Any:
     return database
 
 
-def _duckdb(path: Path, query: str | None, limit: Expansion) -> QueryTable:
+def _duckdb(path: Path, query: str | None, limit: Budget) -> Answer:
     if importlib.util.find_spec("duckdb") is None:
         raise UsageError(
             f"{shown(path)} is a DuckDB file, and duckdb, which reads it, is not installed: "
@@ -151,19 +153,19 @@ def _duckdb(path: Path, query: str | None, limit: Expansion) -> QueryTable:
             frame = pl.DataFrame(database.sql("FROM temp.answer"))
         return [frame.to_series(at) for at in range(len(positions))]
 
-    return QueryTable(names, fetch, shown(path))
+    return names, fetch
 
 
-def _most(limit: Expansion) -> int:
+def _most(limit: Budget) -> int:
     """Bytes that a database may take: the answer is in memory twice, and no larger than an honest file makes it."""
     free = memory.budget() // 2
-    return free if limit.allowed else min(free, max(BOMB_SIZE, BOMB_RATIO * limit.packed))
+    return free if limit.allowed else min(free, max(_guard.BOMB_SIZE, _guard.BOMB_RATIO * limit.packed))
 
 
 class _Patience:
     """What a view may take without a row: memory, and time, of which a query that somebody wrote has without end."""
 
-    def __init__(self, path: Path, query: str | None, limit: Expansion) -> None:
+    def __init__(self, path: Path, query: str | None, limit: Budget) -> None:
         self._where, self._limited, self.ended, self.full = shown(path), query is None, False, False
         self._most, self._next = memory.resident() + 2 * _most(limit), 0.0  # its own, and the rows there are
         self.renew()

@@ -3,12 +3,13 @@
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from corml.data._load import SWAPPED, load
+from corml.data._options import LoadOptions
 from corml.data.clock import Clock
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
@@ -71,7 +72,7 @@ class Report:
         return {"facts": dict(self.facts), "findings": [asdict(finding) for finding in self.findings]}
 
 
-def examine(source: Any, **options: Any) -> Report:
+def examine(source: object, **options: Unpack[LoadOptions]) -> Report:
     """Examine interactions, or whatever `load` takes, with its options."""
     if isinstance(source, Interactions) and options:
         raise UsageError("Options say how to load: give them with a file, a frame or a name, not with Interactions.")
