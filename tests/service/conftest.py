@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 
 import httpx
@@ -13,11 +12,8 @@ import corml
 from corml.client import Client
 from corml.data.attributes import Attributes, Numbers, indicators
 from corml.service.app import application
-from corml.service.auth import Guard
 from corml.service.endpoint import Service
-from corml.service.gate import Load
 from corml.service.logs import Log
-from corml.service.metrics import Meter
 from corml.service.options import Options
 from corml.service.problems import Refusal
 from corml.service.served import Shelf, load
@@ -82,16 +78,7 @@ class Inside:
     def __init__(self, shelf, **options):
         self.options = Options(models={name: "" for name in shelf.all()}, hosts=("testserver",), **options)
         self.reloads = []
-        self.service = Service(
-            options=self.options,
-            shelf=shelf,
-            guard=Guard(self.options),
-            load=Load(self.options.in_flight),
-            meter=Meter(),
-            log=Log("json"),
-            pool=ThreadPoolExecutor(1),
-            reload=self.reload,
-        )
+        self.service = Service(self.options, shelf, Log("json"), self.reload)
         self.transport = Transport(application(self.service))
         self.http = httpx.Client(base_url="http://testserver", transport=self.transport)
         token = self.options.token

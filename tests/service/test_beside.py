@@ -9,7 +9,7 @@ import corml
 from corml.service.served import Shelf, load
 from corml.service.studio import schema
 from corml.service.studio.about_data import about_data
-from corml.service.studio.beside import LARGEST
+from corml.service.studio.results import LARGEST
 from corml.service.worker import _load_open_file
 from support import random_interactions
 

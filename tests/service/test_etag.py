@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from corml.service.compression import accepts_gzip, pack
+from corml.service.caching import accepts_gzip, pack
 from corml.service.served import Shelf, load
 from corml.service.studio.atlas import atlas
 from serving import TOKEN
@@ -77,7 +77,7 @@ def test_an_answer_that_a_reload_overtook_has_no_name(mapped, folder, monkeypatc
 
 def test_a_kept_answer_is_made_and_compressed_once(mapped, monkeypatch):
     packed = []
-    monkeypatch.setattr("corml.service.endpoint.pack", lambda content: packed.append(content) or pack(content))
+    monkeypatch.setattr("corml.service.endpoint.pack", lambda *given: packed.append(given) or pack(*given))
     plain = mapped.http.get("/v1/map", headers={"Authorization": f"Bearer {TOKEN}", "Accept-Encoding": "identity"})
     for _ in range(3):
         zipped = ask(mapped, "/v1/map")

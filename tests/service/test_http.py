@@ -9,11 +9,11 @@ import pytest
 
 from corml.client import ServiceError
 from corml.service import gate
+from corml.service.app import PAGES
 from corml.service.metrics import Meter
 from corml.service.openapi import description
 from corml.service.operations import ADMIN as FOR_ADMIN
 from corml.service.operations import PUBLIC, TABLE
-from corml.service.pages import PAGES
 from serving import ADMIN, TOKEN
 from traversals import TRAVERSALS
 
@@ -78,9 +78,9 @@ def test_every_operation_answers(inside, operation):
         ({"k": 1e300}, 422, "$.k"),
         ({"novelty": 1.01}, 422, "$.novelty"),
         ({"novelty": None}, 422, "got `null` at $.novelty. Leave it out instead."),
-        (b'{"k": 1, "k": 2}', 422, "a name is there twice"),
-        (b'{"k": 1, "\\u006b": 1}', 422, "a name is there twice"),
-        (b'{"boost": {"i1": 2, "i1": 3}}', 422, "a name is there twice"),
+        (b'{"k": 1, "k": 2}', 422, "A name is given twice"),
+        (b'{"k": 1, "\\u006b": 1}', 422, "A name is given twice"),
+        (b'{"boost": {"i1": 2, "i1": 3}}', 422, "A name is given twice"),
         ({"history": "i1"}, 422, "$.history"),
         ({"history": [""]}, 422, "$.history[0]"),
         ({"history": ["x" * 2049]}, 422, "$.history[0]"),
@@ -467,7 +467,7 @@ def test_a_score_that_is_no_number_never_leaves_the_service(inside, monkeypatch)
     monkeypatch.setattr(lists, "ranked", spoiled)
     answer = inside.client.recommend(["i1"], k=3)
     assert [item.rank for item in answer.items] == [2, 3]
-    assert "no numbers" in answer.reason
+    assert "not finite" in answer.reason
     assert "corml_nonfinite_total 1.0" in inside.http.get("/metrics").text
 
 

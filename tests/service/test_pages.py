@@ -4,7 +4,7 @@ import re
 
 import pytest
 
-from corml.service.pages import FILES, PAGES
+from corml.service.app import FILES, PAGES
 
 
 def linked(html):

@@ -14,13 +14,13 @@ import pytest
 from corml.errors import ModelFileError
 from corml.service.channel import Channel
 from corml.service.options import Options
-from corml.service.supervisor import Child, Supervisor, beside, open_model
+from corml.service.supervisor import Child, Supervisor, beside, listen, open_model
 from corml.service.worker import Worker
 from serving import TOKEN, wait_for
 
 
 def in_thread(work):
-    """Run beside the test; what goes wrong there is raised here."""
+    """Run in another thread; what goes wrong there is in the list."""
     faults = []
 
     def run():
@@ -34,28 +34,37 @@ def in_thread(work):
     return thread, faults
 
 
-# --- channel ---------------------------------------------------------------------------------------------------------
-
-
-def test_messages_arrive_in_order_with_their_files(tmp_path):
-    ours, theirs = (Channel(end) for end in socket.socketpair())
+def test_messages_arrive_in_order_with_their_files_and_questions_are_answered(tmp_path):
     (tmp_path / "a").write_text("one")
-    file = os.open(tmp_path / "a", os.O_RDONLY)
-    assert ours.send({"number": 1})
-    assert ours.send({"number": 2}, [file, file])
-    assert ours.send({"number": 3, "text": "x" * 50_000})
     heard = []
-    while len(heard) < 3:
-        heard += theirs.receive()
-    assert [one["number"] for one in heard] == [1, 2, 3]
-    assert [len(one["files"]) for one in heard] == [0, 2, 0]
-    assert os.read(heard[1]["files"][0], 10) == b"one"
-    for one in (*heard[1]["files"], file):
-        os.close(one)
-    ours.close()
-    assert theirs.receive() is None
-    assert not theirs.send({"number": 4})
-    theirs.close()
+
+    async def answer(message):
+        heard.append(message["number"])
+        content = [os.read(file, 10) for file in message["files"]]
+        for file in message["files"]:
+            os.close(file)
+        return {"content": content[0].decode()} if content else None
+
+    async def talk():
+        ours, theirs = (Channel(end) for end in socket.socketpair())
+        gone = asyncio.Event()
+        theirs.listen(answer, lambda: None)
+        ours.listen(answer, gone.set)
+        file = os.open(tmp_path / "a", os.O_RDONLY)
+        assert ours.send({"number": 1, "text": "x" * 50_000})
+        assert (await ours.ask({"number": 2}, [file, os.dup(file)]))["content"] == "one"
+        os.close(file)
+        asking = asyncio.create_task(ours.ask({"number": 3}))  # which is never answered
+        await asyncio.sleep(0.05)
+        asyncio.get_running_loop().remove_reader(theirs.end)
+        theirs.close()
+        await gone.wait()
+        assert await asking == await ours.ask({"number": 4}) == {}
+        assert not ours.send({"number": 5})
+        ours.close()
+
+    asyncio.run(talk())
+    assert heard == [1, 2, 3]
 
 
 # --- supervisor ------------------------------------------------------------------------------------------------------
@@ -81,8 +90,7 @@ def test_a_supervisor_serves_reloads_replaces_and_stops(folder, tmp_path, capfd)
             assert http.post("/v1/admin/reload", json={"file": "nothing"}).status_code == 422
             path.write_bytes(b"nothing")
             os.kill(os.getpid(), signal.SIGHUP)
-            (child,) = supervisor.children.values()
-            os.kill(child.process.pid, signal.SIGKILL)
+            os.kill(supervisor.children[0].process.pid, signal.SIGKILL)
             http.close()
         finally:
             time.sleep(0.5)
@@ -105,29 +113,25 @@ def test_a_supervisor_ends_with_the_reason_of_a_worker_that_cannot_begin(tmp_pat
         Supervisor(options, quiet=True).run()
 
 
-def test_a_worker_that_is_ready_after_the_stop_is_not_announced():
-    said = []
-    supervisor = Supervisor(Options(models={"m": "m"}, port=0), quiet=True, announce=said.append)
-    supervisor.listening = supervisor._listen()
-    child = Child(0, SimpleNamespace(pid=1, terminate=lambda: None), None, ready=True)
-    supervisor.children = {0: child}
-    supervisor._stop()
-    supervisor._welcome(child, {})  # the socket whose address would be said is closed
+def test_a_stop_waits_for_workers_that_answer_and_announces_none_that_is_ready_only_then():
+    told, said = [], []
+
+    def child(name, ready):
+        ends = {how: lambda how=how: told.append((name, how)) for how in ("terminate", "kill")}
+        return Child(SimpleNamespace(pid=1, returncode=None, **ends), None, ready=ready)
+
+    async def stop():
+        supervisor = Supervisor(Options(models={"m": "m"}, port=0), quiet=True, announce=said.append)
+        supervisor.listening = listen("127.0.0.1", 0)
+        supervisor.children = [child("answers", True), child("loads", False)]
+        supervisor._stop(signal.SIGTERM)
+        assert told == [("answers", "terminate"), ("loads", "kill")]
+        await supervisor._answer(supervisor.children[1], {"ready": {}})  # the socket of the address is closed
+        supervisor._stop(signal.SIGINT)  # twice: at once
+        assert told[2:] == [("answers", "kill"), ("loads", "kill")]
+
+    asyncio.run(stop())
     assert said == []
-
-
-def test_a_stop_waits_for_workers_that_answer_and_not_for_those_that_still_load():
-    told = []
-    supervisor = Supervisor(Options(models={"m": "m"}, port=0), quiet=True)
-    supervisor.listening = supervisor._listen()
-
-    def child(slot, ready):
-        ends = {name: lambda name=name: told.append((slot, name)) for name in ("terminate", "kill")}
-        return Child(slot, SimpleNamespace(pid=1, **ends), None, ready=ready)
-
-    supervisor.children = {0: child(0, True), 1: child(1, False)}
-    supervisor._stop()
-    assert told == [(0, "terminate"), (1, "kill")]
 
 
 def test_only_plain_names_lead_to_files_beside(tmp_path):
@@ -154,9 +158,8 @@ class Played:
         files = [os.dup(self.listening.fileno()), open_model(str(folder / "dial.corml"))]
         start = {"options": self.options.plain(), "first": True, "quiet": False, "files": files}
         self.worker = Worker(Channel(theirs), start)
-        self.http = httpx.Client(
-            base_url=f"http://127.0.0.1:{self.port}", headers={"Authorization": f"Bearer {TOKEN}"}, timeout=30
-        )
+        headers = {"Authorization": f"Bearer {TOKEN}"}
+        self.http = httpx.Client(base_url=f"http://127.0.0.1:{self.port}", headers=headers, timeout=30)
 
     def run(self, visit):
         thread, faults = in_thread(lambda: self._visit(visit))
@@ -181,6 +184,30 @@ class Played:
     def hear(self):
         return self.channel.receive()[0]
 
+    def asked_for_a_reload(self, answer):
+        """Ask for a reload by HTTP, and answer the question of the worker; the status, the title."""
+        answers = []
+        thread = threading.Thread(target=lambda: answers.append(self.http.post("/v1/admin/reload", json={})))
+        thread.start()
+        question = self.hear()
+        assert question["reload"] == "m"
+        self.channel.send({"answers": question["question"], **answer()})
+        thread.join()
+        return answers[0].status_code, answers[0].json().get("title")
+
+    def load(self, path):
+        """Have the worker load a file, as an answer to its question."""
+        file = os.open(path, os.O_RDONLY)
+        self.channel.send({"model": "m", "question": 1}, [file])
+        os.close(file)
+        outcome = self.hear()
+        if outcome["ok"]:
+            return {"status": "done", "changed": outcome["changed"]}
+        return {"status": "failed", "reason": outcome["reason"]}
+
+    def connect(self):
+        return socket.create_connection(("127.0.0.1", self.port), timeout=10)
+
 
 def test_a_worker_answers_reloads_and_ends(folder):
     played = Played(folder, in_flight=2, timeout=0.5)
@@ -189,49 +216,18 @@ def test_a_worker_answers_reloads_and_ends(folder):
         assert "ready" in played.hear()
         assert played.http.get("/readyz").status_code == 200
         assert played.http.post("/v1/recommend", json={"history": ["i1"]}).json()["source"] == "personal"
-        reload_as("dial-2.corml", 200, ok=True)
-        reload_as("popularity.corml", 200, ok=True)
-        reload_as("broken", 422, ok=False)
-        busy()
-        slow()
-        long()
-
-    def reload_as(name, code, *, ok):
-        answers = []
-        asking = threading.Thread(target=lambda: answers.append(played.http.post("/v1/admin/reload", json={})))
-        asking.start()
-        asked = played.hear()
-        assert (asked["ask"], asked["model"]) == ("reload", "m")
-        file = open_model(str(folder / name)) if ok else os.open(os.devnull, os.O_RDONLY)
-        played.channel.send({"do": "load", "job": 1, "model": "m"}, [file])
-        os.close(file)
-        outcome = played.hear()
-        assert outcome["ok"] is ok
-        status = {"status": "done", "changed": True} if ok else {"status": "failed", "reason": outcome["reason"]}
-        played.channel.send({"do": "answer", "number": asked["number"], **status})
-        asking.join()
-        assert answers[0].status_code == code
-
-    def busy():
-        answers = []
-        asking = threading.Thread(target=lambda: answers.append(played.http.post("/v1/admin/reload", json={})))
-        asking.start()
-        played.channel.send({"do": "answer", "number": played.hear()["number"], "status": "busy"})
-        asking.join()
-        assert (answers[0].status_code, answers[0].json()["title"]) == (409, "Already reloading")
-
-    def slow():
-        for start in (
-            b"GET / HTTP/1.1\r\n",
-            b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{",
+        for name in ("dial-2.corml", "popularity.corml"):
+            assert played.asked_for_a_reload(lambda name=name: played.load(folder / name)) == (200, None)
+        refused = played.asked_for_a_reload(lambda: played.load(os.devnull))
+        assert refused == (422, "Model file refused")
+        assert played.asked_for_a_reload(lambda: {"status": "busy"}) == (409, "Already reloading")
+        for start, code in (
+            (b"GET / HTTP/1.1\r\n", b"408"),
+            (b"POST /v1/recommend HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{", b"408"),
+            (b"GET /" + b"x" * 50_000, b"413"),
+            (b"\xff\xff\r\n\r\n", b"400"),
         ):
-            with socket.create_connection(("127.0.0.1", played.port), timeout=10) as line:
-                line.sendall(start)
-                assert line.recv(100).startswith(b"HTTP/1.1 408")
-
-    def long():
-        for start, code in ((b"GET /" + b"x" * 50_000, b"413"), (b"\xff\xff\r\n\r\n", b"400")):
-            with socket.create_connection(("127.0.0.1", played.port), timeout=10) as line:
+            with played.connect() as line:
                 line.sendall(start)
                 answer = line.recv(1000)
                 assert answer.startswith(b"HTTP/1.1 " + code)
@@ -260,24 +256,22 @@ def test_more_connections_than_agreed_are_closed(folder):
 
     def visit():
         played.hear()
-        lines = [socket.create_connection(("127.0.0.1", played.port), timeout=10) for _ in range(6)]
-        closed = 0
+        lines, closed = [played.connect() for _ in range(6)], 0
         for line in lines:
-            line.settimeout(1)
+            line.settimeout(0.3)
             try:
                 closed += line.recv(10) == b""
             except ConnectionResetError:
                 closed += 1
             except TimeoutError:
                 pass
-        for line in lines:
             line.close()
         assert closed == 3
 
     assert played.run(visit) == 0
 
 
-def test_a_worker_that_cannot_load_says_so_and_ends(folder, tmp_path):
+def test_a_worker_that_cannot_load_sends_the_reason_and_ends(folder, tmp_path):
     played = Played(folder)
     os.close(played.worker.start["files"][1])
     (tmp_path / "bad").write_bytes(b"nothing")

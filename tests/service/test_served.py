@@ -41,8 +41,9 @@ def test_an_empty_shelf_is_not_ready_and_a_version_is_replaced_at_once(folder):
         shelf["a"]
     assert refused.value.status == 503
     old, new = load("a", str(folder / "plain.corml")), load("a", str(folder / "dial.corml"))
-    assert shelf.put(old) is None
-    assert shelf.put(new) is old
+    shelf.put(old)
+    assert shelf["a"] is old
+    shelf.put(new)
     assert shelf["a"] is shelf[None] is new
 
 

@@ -10,8 +10,7 @@ from corml.service import handlers
 from corml.service.problems import Refusal
 from corml.service.studio import jobs, schema
 from corml.service.studio.about_data import about_data
-from corml.service.studio.atlas import atlas, how_known, map_of
-from corml.service.studio.personas import personas_of
+from corml.service.studio.atlas import atlas, how_known, map_of, personas_of
 
 
 def of(name="dial"):

@@ -2,7 +2,7 @@
 
 import asyncio
 
-from corml.service.turns import Turns
+from corml.service.endpoint import Turns
 
 
 def test_turns_come_in_order_and_others_are_heard_between_them():

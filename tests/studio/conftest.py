@@ -6,6 +6,7 @@ import shutil
 import signal
 import subprocess
 import sys
+from importlib import resources
 from pathlib import Path
 
 import httpx
@@ -153,3 +154,21 @@ def new_page(chromium, studio):
 @pytest.fixture
 def web(new_page):
     return new_page()
+
+
+@pytest.fixture
+def axe():
+    """Opens a view, uses it, and asserts that axe finds nothing wrong with it."""
+    package = pytest.importorskip("axe_playwright_python", reason="needs: pip install corml[browser]")
+    script = (resources.files(package) / "axe.min.js").read_text(encoding="utf-8")
+
+    def check(web, view, use=None):
+        page = web.open(view, wait=".list .row, .wide .card")
+        web.settled()
+        if use:
+            use(page)
+        page.evaluate(script)
+        found = page.evaluate("() => axe.run({resultTypes: ['violations']})")["violations"]
+        assert not [(view, one["id"], one["nodes"][0]["html"], one["nodes"][0]["failureSummary"]) for one in found]
+
+    return check

@@ -8,8 +8,6 @@ is refused, so that a new way to import or export is noticed at once.
 import re
 from collections.abc import Callable
 
-__all__ = ["bundle"]
-
 _IMPORT = re.compile(r'^import (?:\{(?P<names>[^}]+)\}|\* as (?P<whole>\w+)) from "\./(?P<file>[\w./-]+)";', re.M)
 _EXPORT = re.compile(r"^export (?=(?:async function|function|const|class) (?P<name>\w+))", re.M)
 _LAST = re.compile(r"\bexport\s*\{(?P<names>[^}]+)\};?\s*\Z")  # of a module that its authors have built

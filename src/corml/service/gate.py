@@ -1,6 +1,6 @@
-"""What every request passes: Host and Origin, how many are in flight, a number for it, figures, a line in the log.
+"""What every request passes: Host and Origin, how many are in flight, its number, metrics, a line in the log.
 
-A request that only waits for its body counts for nothing, so slow senders cannot use up the places of others.
+A request whose body is still being received does not count, so slow senders cannot use up the places of others.
 """
 
 import itertools
@@ -8,59 +8,55 @@ import os
 import re
 import time
 import traceback
+from types import TracebackType
 from typing import Any
 
 from starlette.exceptions import HTTPException
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-from corml.service.auth import Guard
+from corml.service.access import Guard, Origins
 from corml.service.logs import Log
 from corml.service.metrics import Meter
 from corml.service.operations import OPEN
 from corml.service.options import Options
-from corml.service.origins import Headers, Origins
-from corml.service.problems import Refusal
-
-__all__ = ["BUSY", "PAGE", "Gate", "Load"]
+from corml.service.problems import Headers, Refusal
 
 ADMITTED = "corml.admitted"
 BUSY = Refusal(
     503, "The service is busy: try again soon.", title="Busy", headers={"Retry-After": "1"}, reason="overload"
 )
+NOTHING_HERE = Refusal(404, "There is nothing at this path: GET /openapi.json lists what there is.")
 PAGE = "page"  # the route of everything that a browser shows
 
 _REQUEST_ID = re.compile(rb"[A-Za-z0-9._-]{1,64}")
 _TRACE = re.compile(rb"(?!ff)[0-9a-f]{2}-(?!0{32})[0-9a-f]{32}-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}")  # W3C Trace Context
+_PORT = re.compile(r":\d+$")
+_LOGGED = ("model", "model_version", "received", "traceparent")
 _SNIFF = (b"x-content-type-options", b"nosniff")
-_OF_PAGES = [
-    (b"referrer-policy", b"no-referrer"),
-    (
-        b"content-security-policy",
-        b"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'",
-    ),
-]
-_ONCE = (b"host", b"authorization")  # of two, one could be checked and another one believed
+_POLICY = b"default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'"
+_OF_PAGES = [(b"referrer-policy", b"no-referrer"), (b"content-security-policy", _POLICY)]
+_ONCE = (b"host", b"authorization")  # of two, one could be checked and the other one used
 _REPEATED = Refusal(400, "Send Host and Authorization once each.", title="Repeated header", reason="host")
 _HOST = Refusal(421, "This service does not answer to this name.", reason="host")
 
 
 class Load:
-    """How much there is to do: requests that were let in, less those that still wait for their body.
+    """How much there is to do: requests that were admitted, without those whose body is still being received.
 
-    A request is let in when it arrives, before its turn, so that those who came first are answered, and not those who
-    came last. `protocol` does that; where there is none, the gate.
+    A request is admitted when it arrives, before its turn, so that the first ones are answered and not the last ones.
+    `protocol` does that; without it, the gate.
     """
 
     def __init__(self, most: int) -> None:
-        self.most = most  # at work, and as many again that wait
+        self.most = most  # at work; as many again may wait
         self.admitted = 0
         self.receiving = 0
         self.refused = 0
         self.draining = False
 
     def admit(self, scope: Any) -> bool:
-        """Let a request in, if there is a place for it; health needs none."""
+        """Admit a request if there is a place for it; health checks need none."""
         if scope["path"] in OPEN:
             return True
         if self.admitted - self.receiving >= 2 * self.most:
@@ -92,95 +88,84 @@ class Gate:
             return
         begun = time.perf_counter()
         headers = dict(scope["headers"])
-        number = self._request_id(headers.get(b"x-request-id"))
+        number, trace = self._request_id(headers), headers.get(b"traceparent", b"")
         facts: dict[str, Any] = {"route": "other", "headers": headers}
-        told = [(b"x-request-id", number.encode()), *_trace(headers, facts), *self.origins.told(headers)]
-        answered = _Answered(send, told, self.load, facts)
+        own = [(b"x-request-id", number.encode()), *self.origins.headers(headers)]
+        if _TRACE.fullmatch(trace):  # for the log and back
+            facts["traceparent"] = trace.decode()
+            own.append((b"traceparent", trace))
+        answered = _Answered(send, own, self.load, facts)
         scope["app"] = self  # as Starlette has it: then a wrong method is an exception
         scope["corml"] = facts
         try:
-            self._check_names(scope, headers)
-            allowed = self.origins.preflight(scope["method"], headers)
-            if allowed is None:
-                self._admit(scope)
+            preflight = self._check(scope, headers)
+            if preflight is None:
                 await self.app(scope, receive, answered)
             else:
                 facts["route"] = "preflight"
-                await answered({"type": "http.response.start", "status": 204, "headers": allowed})
-                await answered({"type": "http.response.body", "body": b""})
-        except Refusal as refusal:
-            refusal.__traceback__ = None  # some are raised again and again, and every time it would grow
-            await self._refuse(answered, refusal)
-        except HTTPException as fault:
-            await self._refuse(answered, _of_starlette(fault))
+                await answered.whole(204, b"", preflight)
         except ClientDisconnect:
             pass
         except Exception as fault:
-            self._report(fault, number)
-            await self._refuse(answered, Refusal(500, "This is an error in the service; its log has the place."))
+            fault.__traceback__, trail = None, fault.__traceback__  # some are raised again, and it would grow
+            refusal = self._refusal(fault, trail, number)
+            if refusal.reason:
+                self.meter.rejected.labels(refusal.reason).inc()
+            if not answered.started:
+                await answered.whole(refusal.status, *refusal.answer())
         finally:
             self.load.leave(scope)
             took = time.perf_counter() - begun
             self.meter.answered(facts["route"], answered.status, facts.get("model") or "", took)
-            self._note(facts, answered, number, took)
+            more = {name: facts[name] for name in _LOGGED if facts.get(name) is not None}
+            answer = {"route": facts["route"], "code": answered.status, "ms": round(1000 * took, 2)}
+            self.log.request(request_id=number, **answer, sent=answered.sent, **more)
 
-    def _check_names(self, scope: Scope, headers: dict[bytes, bytes]) -> None:
-        """Refuse what was sent to another name, and what a page of another origin sent."""
+    def _check(self, scope: Scope, headers: dict[bytes, bytes]) -> Headers | None:
+        """Refuse wrong names, foreign pages and overload; the headers of the answer to a preflight request."""
         if len(headers) < len(scope["headers"]):
             names = [name for name, _ in scope["headers"]]
             if any(names.count(name) > 1 for name in _ONCE):
                 raise _REPEATED
         host = headers.get(b"host", b"").decode("latin-1").lower()
-        if self.hosts and _without_port(host) not in self.hosts:
+        if self.hosts and _PORT.sub("", host) not in self.hosts:
             raise _HOST
-        self.origins.check(scope["method"], headers)
+        preflight = self.origins.check(scope["method"], headers)
+        if preflight is None and scope["path"] not in OPEN:
+            if ADMITTED not in scope and not self.load.admit(scope):
+                raise BUSY
+            self.guard.count(address_of(scope))
+        return preflight
 
-    def _admit(self, scope: Scope) -> None:
-        if scope["path"] in OPEN:
-            return
-        if ADMITTED not in scope and not self.load.admit(scope):
-            raise BUSY
-        self.guard.count(scope["client"][0] if scope.get("client") else "")
-
-    async def _refuse(self, answered: "_Answered", refusal: Refusal) -> None:
-        if refusal.reason:
-            self.meter.rejected.labels(refusal.reason).inc()
-        if not answered.started:
-            body = refusal.body()
-            size = (b"content-length", str(len(body)).encode())
-            start = {"type": "http.response.start", "status": refusal.status}
-            await answered({**start, "headers": [*refusal.asgi_headers(), size]})
-            await answered({"type": "http.response.body", "body": body})
-
-    def _request_id(self, given: bytes | None) -> str:
-        if given is not None and _REQUEST_ID.fullmatch(given):
-            return given.decode()
-        return f"{self._process}-{next(self._number):x}"
-
-    def _note(self, facts: dict[str, Any], answered: "_Answered", number: str, took: float) -> None:
-        named = ((name, facts.get(name)) for name in ("model", "model_version", "received", "traceparent"))
-        more = {name: value for name, value in named if value is not None}
-        route, code, sent = facts["route"], answered.status, answered.sent
-        self.log.request(request_id=number, route=route, code=code, ms=round(1000 * took, 2), sent=sent, **more)
-
-    def _report(self, fault: Exception, number: str) -> None:
-        """Where it happened, not what it says: that could be something that was sent."""
-        last = traceback.extract_tb(fault.__traceback__)[-1]
+    def _refusal(self, fault: Exception, trail: TracebackType | None, number: str) -> Refusal:
+        """The problem to answer with."""
+        if isinstance(fault, Refusal):
+            return fault
+        if isinstance(fault, HTTPException):
+            if fault.status_code == 405:
+                return Refusal(405, "This path has other methods.", headers=dict(fault.headers or {}))
+            return NOTHING_HERE
+        last = traceback.extract_tb(trail)[-1]  # the place alone: the message could repeat something that was sent
         place = f"{os.path.basename(last.filename)}:{last.lineno}"
         self.log.event("error", "failure", request_id=number, kind=type(fault).__name__, place=place)
+        return Refusal(500, "This is an error in the service; its log has the place.")
+
+    def _request_id(self, headers: dict[bytes, bytes]) -> str:
+        given = headers.get(b"x-request-id", b"")
+        return given.decode() if _REQUEST_ID.fullmatch(given) else f"{self._process}-{next(self._number):x}"
 
 
 class _Answered:
     """What was sent, with the headers that all answers have."""
 
-    def __init__(self, send: Send, told: Headers, load: Load, facts: dict[str, Any]) -> None:
-        self._send, self._told, self._load, self._facts = send, told, load, facts
-        self.status, self.sent, self.started = 499, 0, False  # 499: whoever asked went away before an answer
+    def __init__(self, send: Send, own: Headers, load: Load, facts: dict[str, Any]) -> None:
+        self._send, self._own, self._load, self._facts = send, own, load, facts
+        self.status, self.sent, self.started = 499, 0, False  # 499: the caller went away before an answer
 
     async def __call__(self, message: Message) -> None:
         if message["type"] == "http.response.start":
             self.started, self.status = True, message["status"]
-            message["headers"] = [*message["headers"], _SNIFF, *self._told]
+            message["headers"] = [*message["headers"], _SNIFF, *self._own]
             if self._facts["route"] == PAGE:
                 message["headers"] += _OF_PAGES
             if self._load.draining:
@@ -189,22 +174,16 @@ class _Answered:
             self.sent += len(message.get("body", b""))
         await self._send(message)
 
-
-def _without_port(host: str) -> str:
-    name, colon, port = host.rpartition(":")
-    return name if colon and port.isdigit() else host
+    async def whole(self, status: int, body: bytes, headers: Headers) -> None:
+        await respond(self, status, body, headers)
 
 
-def _trace(headers: dict[bytes, bytes], facts: dict[str, Any]) -> Headers:
-    """The caller's trace, if it is one, for the log and back."""
-    given = headers.get(b"traceparent", b"")
-    if not _TRACE.fullmatch(given):
-        return []
-    facts["traceparent"] = given.decode()
-    return [(b"traceparent", given)]
+async def respond(send: Send, status: int, body: bytes, headers: Headers) -> None:
+    """Send a whole answer."""
+    await send({"type": "http.response.start", "status": status, "headers": headers})
+    await send({"type": "http.response.body", "body": body})
 
 
-def _of_starlette(fault: HTTPException) -> Refusal:
-    if fault.status_code == 405:
-        return Refusal(405, "This path has other methods.", headers=dict(fault.headers or {}))
-    return Refusal(404, "There is nothing at this path: GET /openapi.json lists what there is.")
+def address_of(scope: Scope) -> str:
+    """The address of the caller."""
+    return scope["client"][0] if scope.get("client") else ""

@@ -7,25 +7,11 @@ from msgspec import UNSET
 
 from corml.models.recommender import Recommender
 from corml.service import schema
-from corml.service.etag import named
+from corml.service.caching import named
 from corml.service.lists import contributions, explained, known_items, labels, one_list, ranked_lists
 from corml.service.problems import Refusal
 from corml.service.served import Served, Shelf
 from corml.service.why_not import why_not as answer_why_not
-
-__all__ = [
-    "batch",
-    "distance",
-    "explain",
-    "ids",
-    "item_of",
-    "models",
-    "name_of_models",
-    "recommend",
-    "search",
-    "similar",
-    "why_not",
-]
 
 
 def recommend(shelf: Shelf, request: schema.Recommend) -> schema.ListAnswer:
@@ -37,15 +23,7 @@ def recommend(shelf: Shelf, request: schema.Recommend) -> schema.ListAnswer:
     found, model = one_list(served, request)
     if request.explain and found.source == "personal":
         explained(model, found, request)
-    return schema.ListAnswer(
-        model=served.name,
-        model_version=served.version,
-        source=found.source,
-        items=found.items,
-        reason=found.reason,
-        unknown=found.unknown,
-        history=found.history,
-    )
+    return schema.ListAnswer(model=served.name, model_version=served.version, **msgspec.structs.asdict(found))
 
 
 def batch(shelf: Shelf, request: schema.Batch) -> schema.BatchAnswer:
@@ -53,16 +31,14 @@ def batch(shelf: Shelf, request: schema.Batch) -> schema.BatchAnswer:
     served = shelf[request.model]
     for query in request.queries:
         _check_whom(query)
-    by_position: dict[int, tuple[Recommender, list[int]]] = {}
+    by_point: dict[int, tuple[Recommender, list[int]]] = {}
     for at, query in enumerate(request.queries):
         model = served.at(schema.options_given(query).get("novelty"))
-        by_position.setdefault(id(model), (model, []))[1].append(at)
+        by_point.setdefault(id(model), (model, []))[1].append(at)
     lists: dict[int, schema.OneList] = {}
-    for model, members in by_position.values():
+    for model, members in by_point.values():
         lists |= zip(members, ranked_lists(model, [request.queries[at] for at in members]), strict=True)
-    return schema.BatchAnswer(
-        model=served.name, model_version=served.version, lists=[lists[at] for at in range(len(request.queries))]
-    )
+    return schema.BatchAnswer(**served.names, lists=[lists[at] for at in range(len(request.queries))])
 
 
 def why_not(shelf: Shelf, request: schema.WhyNot) -> schema.WhyNotAnswer:
@@ -77,63 +53,40 @@ def explain(shelf: Shelf, request: schema.Explain) -> schema.ExplainAnswer:
     _check_whom(request)
     model, target = served.at(request.novelty), served.row(labels([request.item])[0])
     rows, score = contributions(model, request, target)
-    item = model.items_.labels[target]
-    return schema.ExplainAnswer(
-        model=served.name,
-        model_version=served.version,
-        item=item,
-        score=score,
-        contributions=rows,
-        title=model.titles_.get(item, UNSET),
-        unknown=known_items(model, request)[1],
-    )
+    unknown = known_items(model, request)[1]
+    about = _named_item(served, target)
+    return schema.ExplainAnswer(**served.names, **about, score=score, contributions=rows, unknown=unknown)
 
 
 def similar(shelf: Shelf, request: schema.Similar) -> schema.SimilarAnswer:
     """Items most associated with an item: the list of a history that is this item alone."""
     served = shelf[request.model]
-    model, target = served.at(request.novelty), served.row(labels([request.item])[0])
-    item = model.items_.labels[target]
+    about = _named_item(served, served.row(labels([request.item])[0]))
     options: dict[str, Any] = {"k": request.k, "novelty": request.novelty}
-    query = schema.Query(history=[item], **options)
+    query = schema.Query(history=[about["item"]], **options)
     found, _ = one_list(served, query)
-    return schema.SimilarAnswer(
-        model=served.name,
-        model_version=served.version,
-        item=item,
-        items=found.items,
-        title=model.titles_.get(item, UNSET),
-        reason=found.reason,
-    )
+    return schema.SimilarAnswer(**served.names, **about, items=found.items, reason=found.reason)
 
 
 def distance(shelf: Shelf, request: schema.Distance) -> schema.DistanceAnswer:
     """How far an item is from a history, or from a known user, in the metric of a part of the model."""
     served = shelf[request.model]
     _check_whom(request)
-    model: Any = served.at(request.novelty)
-    target = served.row(labels([request.item])[0])
-    if not hasattr(model, "distance"):
+    model, target = served.at(request.novelty), served.row(labels([request.item])[0])
+    measure = getattr(model, "distance", None)
+    if measure is None:
         raise Refusal(422, "This model has no metric: only corml and corml-dial do.")
     known, unknown = known_items(model, request)
     item = model.items_.labels[target]
-    return schema.DistanceAnswer(
-        model=served.name,
-        model_version=served.version,
-        item=item,
-        part=request.part,
-        distance=float(model.distance(model.items_.labels[known].tolist(), item, part=request.part)),
-        unknown=unknown,
-    )
+    value = float(measure(model.items_.labels[known].tolist(), item, part=request.part))
+    return schema.DistanceAnswer(**served.names, item=item, part=request.part, distance=value, unknown=unknown)
 
 
 def search(shelf: Shelf, request: schema.Search) -> schema.Found:
-    """Items by words of their titles or by their ids, best known first; typing errors are forgiven."""
+    """Items by words of their titles or by their ids, most popular first; typing errors are forgiven."""
     served = shelf[request.model]
     rows, fuzzy = served.lookup.find(request.q, request.limit)
-    return schema.Found(
-        model=served.name, model_version=served.version, items=[item_of(served, row) for row in rows], fuzzy=fuzzy
-    )
+    return schema.Found(**served.names, items=[item_of(served, row) for row in rows], fuzzy=fuzzy)
 
 
 def ids(shelf: Shelf, request: schema.Ids) -> schema.IdsAnswer:
@@ -141,17 +94,13 @@ def ids(shelf: Shelf, request: schema.Ids) -> schema.IdsAnswer:
     served = shelf[request.model]
     given = list(dict.fromkeys(labels(request.items)))
     rows = served.rows(given).tolist()
-    return schema.IdsAnswer(
-        model=served.name,
-        model_version=served.version,
-        items=[item_of(served, row) for row in rows if row >= 0],
-        unknown=[label for label, row in zip(given, rows, strict=True) if row < 0],
-    )
+    unknown = [label for label, row in zip(given, rows, strict=True) if row < 0]
+    return schema.IdsAnswer(**served.names, items=[item_of(served, row) for row in rows if row >= 0], unknown=unknown)
 
 
 def models(shelf: Shelf, request: None) -> schema.Models:
     """The models that are served, their versions, and what can be asked of them."""
-    return schema.Models(models=[_about(shelf, served) for served in shelf.all().values()])
+    return schema.Models(models=[about(served, served.name == shelf.default) for served in shelf.all().values()])
 
 
 def name_of_models(shelf: Shelf, request: None) -> str:
@@ -165,20 +114,26 @@ def _check_whom(whom: schema.Whom) -> None:
         raise Refusal(422, "Say for whom once: either user or history.")
 
 
+def _named_item(served: Served, row: int) -> dict[str, str]:
+    """The id of an item, and its title if it has one, as fields of an answer."""
+    item = served.model.items_.labels[row]
+    title = served.model.titles_.get(item)
+    return {"item": item} if title is None else {"item": item, "title": title}
+
+
 def item_of(served: Served, row: int) -> schema.Item:
     """An item by its number, with its title."""
     state = served.model.fitted_
-    label = state.items.labels[row]
-    share = float(state.counts[row]) / max(state.train.shape[0], 1)
-    return schema.Item(item=label, popularity=share, title=state.titles.get(label, UNSET))
+    return schema.Item(**_named_item(served, row), popularity=float(state.counts[row]) / max(state.train.shape[0], 1))
 
 
-def _about(shelf: Shelf, served: Served) -> schema.ModelInfo:
+def about(served: Served, default: bool) -> schema.ModelInfo:
+    """A model that is served, and what can be asked of it."""
     model, state = served.model, served.model.fitted_
     metrics = state.evaluation.get("metrics", {})
     return schema.ModelInfo(
         name=served.name,
-        default=served.name == shelf.default,
+        default=default,
         version=served.version,
         digest=served.digest,
         kind=model.NAME,

@@ -1,13 +1,12 @@
 """One line per event on standard error, as JSON or plain: never a history, a user, a token, or anything else sent."""
 
+import contextlib
 import json
 import logging
 import os
 import sys
 import time
 from typing import Any
-
-__all__ = ["Handler", "Log"]
 
 MOST_LINES = 16  # written at a time: a pipe takes as much in one piece
 _json = json.JSONEncoder(default=str).encode
@@ -42,14 +41,8 @@ class Log:
         """Write what was kept."""
         lines, self._lines = self._lines, []
         for at in range(0, len(lines), MOST_LINES):
-            try:
+            with contextlib.suppress(OSError, ValueError, AttributeError):  # nobody reads the log: answer all the same
                 os.write(sys.stderr.fileno(), b"".join(lines[at : at + MOST_LINES]))
-            except (
-                OSError,
-                ValueError,
-                AttributeError,
-            ):  # nobody reads the log: no reason to stop answering
-                pass
 
     def _add(self, facts: dict[str, Any]) -> None:
         line = _json(facts) if self.form == "json" else _plain(facts)

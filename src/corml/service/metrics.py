@@ -11,8 +11,6 @@ from prometheus_client.metrics import disable_created_metrics
 
 from corml.service.served import Served
 
-__all__ = ["Meter"]
-
 SHARED = "PROMETHEUS_MULTIPROC_DIR"  # a folder where several workers keep their figures together
 SECONDS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.1, 0.5, 2.5)
 

@@ -7,18 +7,16 @@ from typing import Any
 from corml.service import handlers, schema
 from corml.service.studio import schema as studio
 from corml.service.studio.about_data import about_data
-from corml.service.studio.atlas import map_of, name_of_map
-from corml.service.studio.personas import personas_of
+from corml.service.studio.atlas import map_of, name_of_map, personas_of
 
-__all__ = ["ADMIN", "ANSWERED", "ANYWHERE", "OPEN", "PUBLIC", "TABLE", "TOKEN", "Operation"]
-
-PUBLIC, TOKEN, ADMIN = "public", "token", "admin"  # who may call: anyone; who has the token; who has the admin's
+PUBLIC, TOKEN, ADMIN = "public", "token", "admin"  # who may call: anyone; with the token; with the admin's token
 OPEN = {"/healthz", "/readyz", "/metrics"}  # answered however busy the service is
-ANSWERED = (400, 401, 403, 404, 413, 415, 422, 429, 503, 504)  # problems that any operation with a body may answer with
-ANYWHERE = (408, 421, 500)  # and that any operation at all may
+ANSWERED = (400, 401, 403, 404, 413, 415, 422, 429, 503, 504)  # problems of any operation with a body
+READ = (401, 404, 422, 429, 503, 504)  # of any without one
+ANYWHERE = (408, 421, 500)  # and of any operation at all
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Operation:
     """One row of the table. `work` is called with the models and the checked request.
 
@@ -28,8 +26,8 @@ class Operation:
     name: str
     method: str
     path: str
+    request: Any
     answer: Any
-    request: Any = None
     work: Callable[..., Any] | None = None
     access: str = TOKEN
     light: bool = False  # answered at once if the model is quick; the others in a thread, within a time
@@ -41,19 +39,15 @@ class Operation:
     @property
     def summary(self) -> str:
         """What it does, in a sentence."""
-        return self.about or (self.work.__doc__ or "").strip() if self.work else self.about
+        return self.about or (self.work.__doc__ or "").strip()
 
 
-def _post(name: str, path: str, request: Any, answer: Any, work: Callable[..., Any], **more: Any) -> Operation:
-    return Operation(name=name, method="POST", path=path, request=request, answer=answer, work=work, **more)
+def _post(name: str, path: str, request: Any, answer: Any, work: Any = None, **more: Any) -> Operation:
+    return Operation(name, "POST", path, request, answer, work, **more)
 
 
-_READ = (401, 404, 422, 429, 503, 504)  # of an operation without a body
-
-
-def _get(name: str, path: str, request: Any, answer: Any, work: Callable[..., Any] | None, **more: Any) -> Operation:
-    how = dict(method="GET", path=path, request=request, answer=answer, work=work, problems=_READ)
-    return Operation(name=name, **(how | more))
+def _get(name: str, path: str, request: Any, answer: Any, work: Any = None, **more: Any) -> Operation:
+    return Operation(name, "GET", path, request, answer, work, **({"problems": READ} | more))
 
 
 TABLE = (
@@ -63,64 +57,30 @@ TABLE = (
     _post("explain", "/v1/explain", schema.Explain, schema.ExplainAnswer, handlers.explain, light=True),
     _post("similar", "/v1/similar", schema.Similar, schema.SimilarAnswer, handlers.similar, light=True),
     _post("distance", "/v1/distance", schema.Distance, schema.DistanceAnswer, handlers.distance),
-    Operation(
-        name="search",
-        method="GET",
-        path="/v1/items",
-        request=schema.Search,
-        answer=schema.Found,
-        work=handlers.search,
-        problems=_READ,
-    ),
+    _get("search", "/v1/items", schema.Search, schema.Found, handlers.search),
     _post("items", "/v1/items", schema.Ids, schema.IdsAnswer, handlers.ids, light=True),
     _get("models", "/v1/models", None, schema.Models, handlers.models, name_of=handlers.name_of_models),
     _get("map", "/v1/map", studio.OfModel, studio.MapAnswer, map_of, name_of=name_of_map),
     _get("personas", "/v1/personas", studio.OfModel, studio.Personas, personas_of, name_of=name_of_map),
     _get("data", "/v1/data", studio.OfModel, studio.Data, about_data),
-    _get("jobs", "/v1/jobs", None, studio.Jobs, None, about="Fits of this process: those of `corml studio`."),
-    Operation(
-        name="fit",
-        method="POST",
-        path="/v1/jobs",
-        request=studio.StartFit,
-        answer=studio.JobInfo,
+    _get("jobs", "/v1/jobs", None, studio.Jobs, about="Fits of this process: those of `corml studio`."),
+    _post(
+        *("fit", "/v1/jobs", studio.StartFit, studio.JobInfo),
         problems=(*ANSWERED, 409),
-        about="Fit another model on the data that `corml studio` has open, beside those that are there.",
+        about="Fit another model on the data that `corml studio` has open, next to the models that are there.",
     ),
-    Operation(
-        name="reload",
-        method="POST",
-        path="/v1/admin/reload",
-        request=schema.Reload,
-        answer=schema.Reloaded,
+    _post(
+        *("reload", "/v1/admin/reload", schema.Reload, schema.Reloaded),
         access=ADMIN,
         problems=(*ANSWERED, 409),
-        about="Read a model's file again: it is checked and tested aside, and replaces the old version at once.",
+        about="Read a model's file again: it is checked and tested first, and replaces the old version in one step.",
     ),
-    Operation(
-        name="health",
-        method="GET",
-        path="/healthz",
-        answer=schema.Health,
-        access=PUBLIC,
-        problems=(),
-        about="Whether the process is alive.",
-    ),
-    Operation(
-        name="ready",
-        method="GET",
-        path="/readyz",
-        answer=schema.Readiness,
+    _get("health", "/healthz", None, schema.Health, access=PUBLIC, problems=(), about="Whether the process is alive."),
+    _get(
+        *("ready", "/readyz", None, schema.Readiness),
         access=PUBLIC,
         problems=(503,),
         about="Whether models are loaded and tested, and the service is not about to stop.",
     ),
-    Operation(
-        name="metrics",
-        method="GET",
-        path="/metrics",
-        answer=str,
-        problems=(401, 429),
-        about="Figures for Prometheus.",
-    ),
+    _get("metrics", "/metrics", None, str, problems=(401, 429), about="Metrics for Prometheus."),
 )

@@ -15,13 +15,10 @@ from corml._runtime.values import nearest
 from corml.errors import printable
 from corml.service.problems import Refusal
 
-__all__ = ["from_json", "from_query"]
-
-_NOT_JSON, _DEEP = "The body is not JSON in UTF-8.", "The JSON is nested too deep."
-DEEPEST = 8  # levels of JSON that are looked into
+DEEPEST = 8  # levels of JSON that are searched
 LONGEST_NAME = 40  # characters of a name that is repeated
 _SAFE = ("Expected", "Object missing required field")  # sentences that speak of our schema alone
-_ELSEWHERE = {  # options of the library that are about more than a request, so that nobody takes them for misspelt
+_ELSEWHERE = {  # options of the library that no request can have, which are not misspelt
     "max_share": "max_share is about the lists of all users at once, and a request has few of them: "
     "make the lists with corml recommend --all --max-share, or with recommend in Python.",
 }
@@ -33,8 +30,18 @@ _STEP = re.compile(r"\.(?P<field>\w+)|\[[^]]*\]")
 
 def from_json(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
     """A request from a body."""
-    request = _decoded(body, decoder)
-    _check_names(body)
+    try:
+        try:
+            request = decoder.decode(body)
+        except msgspec.ValidationError:  # 183.0 is a whole number too, because JSON has only one type of number
+            request = msgspec.convert(_whole(msgspec.json.decode(body)), decoder.type)
+        _each_object.decode(body.decode())
+    except msgspec.ValidationError as fault:
+        raise _invalid(_sentence(fault, decoder.type)) from None
+    except RecursionError:
+        raise _invalid("The JSON is nested too deep.") from None
+    except (msgspec.MsgspecError, ValueError):
+        raise Refusal(400, "The body is not JSON in UTF-8.", title="Not JSON") from None
     return request
 
 
@@ -43,42 +50,27 @@ def from_query(query: bytes, kind: type) -> Any:
     try:
         pairs = parse_qsl(query.decode("latin-1"), keep_blank_values=True, max_num_fields=20)
     except ValueError:
-        raise _invalid("The query has too many parts.") from None
+        raise _invalid("The query has too many parameters.") from None
     given = dict(pairs)
     if len(given) < len(pairs):
-        raise _invalid("A part of the query is there twice: give it once.")
+        raise _invalid("A parameter of the query is given twice: give it once.")
     try:
         return msgspec.convert(given, kind, strict=False)
     except (msgspec.MsgspecError, ValueError) as fault:
         raise _invalid(_sentence(fault, kind)) from None
 
 
-def _decoded(body: bytes, decoder: msgspec.json.Decoder[Any]) -> Any:
-    """A request; 183.0 is a whole number too, as JSON has only one kind of them."""
-    try:
-        return decoder.decode(body)
-    except msgspec.ValidationError:
-        pass
-    except RecursionError:
-        raise _invalid(_DEEP) from None
-    except (msgspec.DecodeError, ValueError):
-        raise _not_json() from None
-    try:
-        return msgspec.convert(_whole(msgspec.json.decode(body)), decoder.type)
-    except msgspec.ValidationError as fault:
-        raise _invalid(_sentence(fault, decoder.type)) from None
-    except RecursionError:
-        raise _invalid(_DEEP) from None
-    except (msgspec.MsgspecError, ValueError):
-        raise _not_json() from None
+def _once(pairs: list[tuple[str, object]]) -> None:
+    """Refuse an object with a name twice, of which msgspec takes the last: the other value would be ignored."""
+    if len(dict(pairs)) < len(pairs):
+        raise _invalid("A name is given twice in one object: give it once.")
+
+
+_each_object = json.JSONDecoder(object_pairs_hook=_once, parse_int=str, parse_float=str)
 
 
 def _invalid(detail: str) -> Refusal:
     return Refusal(422, detail, title="Invalid request")
-
-
-def _not_json() -> Refusal:
-    return Refusal(400, _NOT_JSON, title="Not JSON")
 
 
 def _whole(value: Any, depth: int = 0) -> Any:
@@ -91,26 +83,6 @@ def _whole(value: Any, depth: int = 0) -> Any:
     if isinstance(value, dict):
         return {name: _whole(one, depth + 1) for name, one in value.items()}
     return value
-
-
-# --- names that are there twice --------------------------------------------------------------------------------------
-
-
-def _once(pairs: list[tuple[str, Any]]) -> None:
-    """Refuse an object with a name twice: whichever of the two values was meant, the other one would be ignored."""
-    if len(dict(pairs)) < len(pairs):
-        raise _invalid("A name is there twice in one object: give it once.")
-
-
-_each_object = json.JSONDecoder(object_pairs_hook=_once, parse_int=str, parse_float=str)
-
-
-def _check_names(body: bytes) -> None:
-    """Look into every object of a body that was found to be a request; msgspec would take the last of equal names."""
-    _each_object.decode(body.decode())
-
-
-# --- what is wrong ---------------------------------------------------------------------------------------------------
 
 
 def _sentence(fault: Exception, kind: type) -> str:

@@ -1,10 +1,6 @@
 """Errors as `application/problem+json` (RFC 9457): a title, and a sentence that repeats nothing of what was sent."""
 
-from typing import Any
-
 import msgspec
-
-__all__ = ["MEDIA_TYPE", "STATUSES", "Problem", "Refusal"]
 
 MEDIA_TYPE = "application/problem+json"
 STATUSES = {  # titles that hold for every problem of a status; a refusal may have one of its own
@@ -24,10 +20,11 @@ STATUSES = {  # titles that hold for every problem of a status; a refusal may ha
     503: "Not available now",
     504: "Took too long",
 }
+Headers = list[tuple[bytes, bytes]]
 
 
 class Problem(msgspec.Struct, kw_only=True):
-    """What went wrong, for programs (`status`) and people (`title`, `detail`)."""
+    """What went wrong, for programs (`status`) and readers (`title`, `detail`)."""
 
     title: str
     status: int
@@ -36,7 +33,7 @@ class Problem(msgspec.Struct, kw_only=True):
 
 
 class Refusal(Exception):
-    """A request that is answered with a problem."""
+    """A request that is answered with a problem; `reason` is a word for the metrics, if it was turned away unread."""
 
     def __init__(
         self,
@@ -48,16 +45,13 @@ class Refusal(Exception):
         reason: str = "",
     ) -> None:
         super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, headers or {}
+        self.status, self.detail, self.reason = status, detail, reason
         self.title = title or STATUSES[status]
-        self.reason = reason  # a word for the metrics, where the request was turned away unread
+        self.headers = headers or {}
 
-    def body(self) -> bytes:
-        """The problem as JSON."""
-        problem = Problem(title=self.title, status=self.status, detail=self.detail)
-        return msgspec.json.encode(problem)
-
-    def asgi_headers(self) -> list[tuple[bytes, bytes]]:
-        """Headers of the answer."""
-        extra: list[Any] = [(name.lower().encode(), value.encode()) for name, value in self.headers.items()]
-        return [(b"content-type", MEDIA_TYPE.encode()), *extra]
+    def answer(self) -> tuple[bytes, Headers]:
+        """The problem as JSON, and the headers of the answer."""
+        body = msgspec.json.encode(Problem(title=self.title, status=self.status, detail=self.detail))
+        extra = [(name.lower().encode(), value.encode()) for name, value in self.headers.items()]
+        length = (b"content-length", str(len(body)).encode())
+        return body, [(b"content-type", MEDIA_TYPE.encode()), *extra, length]

@@ -1,18 +1,15 @@
 """Deadlines and limits of a connection, which uvicorn does not have: slow senders and slow readers are let go."""
 
 from asyncio import TimerHandle, Transport
-from functools import cache
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
+from corml.service.access import Origins
 from corml.service.gate import BUSY, Load
 from corml.service.metrics import Meter
 from corml.service.options import Options
-from corml.service.origins import Origins
-from corml.service.problems import Refusal
-
-__all__ = ["protocol"]
+from corml.service.problems import Headers, Refusal
 
 LONGEST_HEAD = 32 << 10  # bytes of the address and headers, and of what follows a body in pieces
 
@@ -114,8 +111,8 @@ class _Deadlines(HttpToolsProtocol):
             super()._start_asgi_task(cycle, app)
             return
         cycle.response_started = cycle.response_complete = True
-        told = tuple(self.origins.told(dict(cycle.scope["headers"])))
-        self.transport.write(_as_bytes(BUSY, told, close=not cycle.keep_alive))
+        more = self.origins.headers(dict(cycle.scope["headers"]))
+        self.transport.write(_as_bytes(BUSY, more, close=not cycle.keep_alive))
         if not cycle.keep_alive:
             self.transport.close()
         self.on_response_complete()
@@ -164,15 +161,12 @@ class _Deadlines(HttpToolsProtocol):
         self._write(refusal)
 
     def _write(self, refusal: Refusal) -> None:
-        self.transport.write(_as_bytes(refusal, (), close=True))
+        self.transport.write(_as_bytes(refusal, [], close=True))
         self.transport.close()
 
 
-@cache
-def _as_bytes(refusal: Refusal, told: tuple[tuple[bytes, bytes], ...], *, close: bool) -> bytes:
-    """A refusal as it is sent."""
-    body = refusal.body()
-    head = [*refusal.asgi_headers(), (b"content-length", str(len(body)).encode()), *told]
-    head += [(b"connection", b"close")] if close else []
+def _as_bytes(refusal: Refusal, more: Headers, *, close: bool) -> bytes:
+    body, head = refusal.answer()
+    head += [*more, (b"connection", b"close")] if close else more
     lines = b"".join(name + b": " + value + b"\r\n" for name, value in head)
     return STATUS_LINE[refusal.status] + lines + b"\r\n" + body

@@ -8,9 +8,11 @@ import time
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
-from typing import Any
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from msgspec import UnsetType
 from numpy.typing import NDArray
 
 from corml import models
@@ -20,7 +22,8 @@ from corml.persistence import container
 from corml.service.lookup import Lookup
 from corml.service.problems import Refusal
 
-__all__ = ["LOADING", "Served", "Shelf", "load"]
+if TYPE_CHECKING:
+    from corml.data import Report
 
 PROBES = 20  # histories of the self-test
 PROBE_ITEMS = (1, 5, 20)  # their lengths, in turns
@@ -37,18 +40,21 @@ class Served:
     name: str
     model: Recommender
     digest: str
-    quick: bool
-    lookup: Lookup
-    explains: bool  # whether its scores are sums over the history
+    quick: bool = True
     loaded: float = field(default_factory=time.time)
     written: float = field(default_factory=time.time)  # when its file was
-    path: str = ""  # of the file, beside which results may lie
-    report: object = None  # of the data's doctor, where the data were read by this process
+    path: str = ""  # of the file: results may be in its folder
+    report: "Report | None" = None  # about the data, where this process has read them
 
     @property
     def version(self) -> str:
         """The beginning of the file's digest: enough to tell versions apart."""
         return self.digest[:16]
+
+    @property
+    def names(self) -> dict[str, str]:
+        """What every answer of a model says."""
+        return {"model": self.name, "model_version": self.version}
 
     @property
     def since(self) -> str:
@@ -60,16 +66,30 @@ class Served:
         """Whether `novelty` can be chosen."""
         return hasattr(self.model, "at")
 
-    def at(self, novelty: Any) -> Recommender:
-        """The model at a position of its dial; `novelty` is no float where none was given."""
-        if not isinstance(novelty, float | int):
-            position = self.model.at(0.5) if hasattr(self.model, "at") else self.model
-        elif hasattr(self.model, "at"):
-            position = self.model.at(novelty)
-        else:
-            raise Refusal(422, "This model is not a dial: leave novelty out, or fit corml-dial.")
-        assert isinstance(position, Recommender)
-        return position
+    @cached_property
+    def lookup(self) -> Lookup:
+        """Search for items."""
+        most_popular = np.argsort(-self.model.counts_, kind="stable").tolist()
+        return Lookup(self.model.items_.labels.tolist(), self.model.titles_, most_popular)
+
+    @cached_property
+    def explains(self) -> bool:
+        """Whether scores are sums over the history."""
+        try:
+            self.model._contributions(np.array([0]), 0)
+        except UsageError:
+            return False
+        return True
+
+    def at(self, novelty: float | UnsetType | None) -> Recommender:
+        """The model at an operating point; `novelty` is no float if none was given."""
+        given = isinstance(novelty, float | int)
+        if not hasattr(self.model, "at"):
+            if given:
+                raise Refusal(422, "This model is not a dial: leave novelty out, or fit corml-dial.")
+            return self.model
+        point: Recommender = self.model.at(novelty if given else 0.5)
+        return point
 
     def rows(self, labels: list[str]) -> NDArray[np.int64]:
         """Item numbers; −1 where there is none."""
@@ -103,11 +123,9 @@ class Shelf:
         """A model by name, or the default where none was given; None where there is no such model."""
         return self._models.get(name if isinstance(name, str) else self.default)
 
-    def put(self, served: Served) -> Served | None:
-        """Answer by this version from now on; the one before is returned."""
-        before = self._models.get(served.name)
+    def put(self, served: Served) -> None:
+        """Answer with this version from now on."""
         self._models = {**self._models, served.name: served}
-        return before
 
     def all(self) -> Mapping[str, Served]:
         """Every model, the default first."""
@@ -117,10 +135,10 @@ class Shelf:
 _loading = threading.Lock()  # two models at a time would need twice the memory
 
 
-def load(name: str, path: str, *, known_as: str | None = None) -> Served:
-    """Read a file, and believe it after it has answered some histories in two ways alike.
+def load(name: str, path: str, *, known_as: str | None = None, report: "Report | None" = None) -> Served:
+    """Read a file, and trust it once it has answered some histories in two ways alike.
 
-    `known_as` is where it lies, if it is read by way of an open file.
+    `known_as` is its path, if it is read through an open file.
     """
     with _loading:
         written = os.stat(path).st_mtime
@@ -129,10 +147,10 @@ def load(name: str, path: str, *, known_as: str | None = None) -> Served:
         _check_ids(model)
         quick = _self_test(model) <= QUICK
         _warm(model)
-        best_known = np.argsort(-model.counts_, kind="stable").tolist()
-        lookup = Lookup(model.items_.labels.tolist(), model.titles_, best_known)
-        explains = _explains(model)
-        return Served(name, model, contents.digest, quick, lookup, explains, written=written, path=known_as or path)
+        place = known_as or path
+        served = Served(name, model, contents.digest, quick, written=written, path=place, report=report)
+        _ = served.lookup, served.explains  # made now, and not when somebody waits
+        return served
 
 
 def _check_ids(model: Recommender) -> None:
@@ -156,14 +174,6 @@ def _warm(model: Recommender) -> None:
     model._top_k_of_one(rows[:1], k, rows[:1], rows)
     if len(model.users_):
         model.recommend([model.users_.labels[0]], k=k)
-
-
-def _explains(model: Recommender) -> bool:
-    try:
-        model._contributions(np.array([0]), 0)
-    except UsageError:
-        return False
-    return True
 
 
 def _self_test(model: Recommender) -> float:

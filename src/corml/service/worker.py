@@ -6,13 +6,12 @@ The models come as open files, so all workers have the same bytes, whatever happ
 import asyncio
 import contextlib
 import gc
-import itertools
 import logging
 import os
 import signal
 import socket
 import sys
-from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import Any
 
 import uvicorn
@@ -21,18 +20,13 @@ from threadpoolctl import threadpool_info
 from corml._runtime import memory
 from corml.errors import CormlError, ascii_line
 from corml.service.app import application
-from corml.service.auth import Guard
-from corml.service.channel import Channel
+from corml.service.channel import Channel, Message
 from corml.service.endpoint import Service
-from corml.service.gate import Load
 from corml.service.logs import Handler, Log
-from corml.service.metrics import Meter
 from corml.service.options import Options
 from corml.service.problems import Refusal
 from corml.service.protocol import protocol
-from corml.service.served import Shelf, load
-
-__all__ = ["SWITCH", "Server", "Worker", "main"]
+from corml.service.served import Served, Shelf, load
 
 SWITCH = 0.0005  # seconds a thread may keep Python: at the default, answers wait ten times as long during a reload
 LAST_CALLS = 0.25  # seconds for connections that were made while the listening ended
@@ -41,39 +35,27 @@ LAST_CALLS = 0.25  # seconds for connections that were made while the listening 
 class Worker:
     """Models, the application, and the conversation with the supervisor."""
 
-    def __init__(self, channel: Channel, start: dict[str, Any]) -> None:
+    def __init__(self, channel: Channel, start: Message) -> None:
         self.channel, self.start = channel, start
-        self.options = Options.of(start["options"])
-        self.log = Log(self.options.log, quiet=start["quiet"])
-        self.service = Service(
-            options=self.options,
-            shelf=Shelf(next(iter(self.options.models))),
-            guard=Guard(self.options),
-            load=Load(self.options.in_flight),
-            meter=Meter(),
-            log=self.log,
-            pool=ThreadPoolExecutor(self.options.threads, thread_name_prefix="work"),
-            reload=self.reload,
-        )
+        options = self.options = Options.of(start["options"])
+        self.log = Log(options.log, quiet=start["quiet"])
+        self.service = Service(options, Shelf(next(iter(options.models))), self.log, self.reload)
         self.listening = socket.socket(fileno=start["files"][0])
         self.server = Server(self.service, self.listening)
-        self._asked: dict[int, asyncio.Future[dict[str, Any]]] = {}
-        self._numbers = itertools.count()
-        self._tasks: set[asyncio.Task[None]] = set()
 
     async def run(self) -> int:
         """Load the models and answer until the end; a worker that replaces another listens when it is ready."""
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGTERM, self.stop)
-        loop.add_reader(self.channel.end, self._hear)
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, self.stop)
+        self.channel.listen(self._replace, self.stop)  # without its supervisor a worker stops
         serving: asyncio.Task[None] | None = None
         if self.start["first"]:  # so that its health can be asked for from the beginning
             serving = asyncio.create_task(self.server.serve(sockets=[self.listening]))
-        failure = await self._load_all()
-        if failure is not None:
-            model, fault = failure
-            self.channel.send({"failed": f"{ascii_line(model, 200)}: {fault}", "code": fault.exit_code})
-            return fault.exit_code
+        for (name, path), file in zip(self.options.models.items(), self.start["files"][1:], strict=True):
+            try:
+                self.service.shelf.put(await asyncio.to_thread(_load_open_file, name, file, path))
+            except CormlError as fault:
+                self.channel.send({"failed": f"{ascii_line(path, 200)}: {fault}", "code": fault.exit_code})
+                return fault.exit_code
         self.channel.send({"ready": {name: one.version for name, one in self.service.shelf.all().items()}})
         await (serving or self.server.serve(sockets=[self.listening]))
         return 0
@@ -83,76 +65,42 @@ class Worker:
         self.service.load.draining = True
         self.server.should_exit = True
 
-    async def _load_all(self) -> tuple[str, CormlError] | None:
-        """Load every model; the file that cannot be, and why."""
-        names = self.options.models
-        for name, file in zip(names, self.start["files"][1:], strict=True):
-            try:
-                self.service.shelf.put(await asyncio.to_thread(_load_open_file, name, file, names[name]))
-            except CormlError as fault:
-                return names[name], fault
-        return None
-
-    # --- reloads -----------------------------------------------------------------------------------------------------
-
     async def reload(self, name: str, file: str | None) -> bool:
         """Have a model's file read again; whether that is another version."""
-        number = next(self._numbers)
-        self._asked[number] = future = asyncio.get_running_loop().create_future()
-        self.channel.send({"ask": "reload", "number": number, "model": name, "file": file})
-        answer = await future
-        if answer["status"] == "busy":
+        answer = await self.channel.ask({"reload": name, "file": file})
+        if answer.get("status") == "busy":
             detail = "A reload is under way: ask again when it is done."
             raise Refusal(409, detail, title="Already reloading", headers={"Retry-After": "5"})
-        if answer["status"] != "done":
-            detail = f"The old version stays in use: {answer['reason']}"
+        if answer.get("status") != "done":
+            detail = f"The old version stays in use: {answer.get('reason', 'the service is stopping.')}"
             raise Refusal(422, detail, title="Model file refused")
         return bool(answer["changed"])
 
-    def _hear(self) -> None:
-        messages = self.channel.receive()
-        if messages is None:  # the supervisor is gone, and so are the reasons to be here
-            asyncio.get_running_loop().remove_reader(self.channel.end)
-            self.stop()
-            return
-        for message in messages:
-            if message["do"] == "answer":
-                future = self._asked.pop(message["number"])
-                if not future.done():  # or whoever asked has gone
-                    future.set_result(message)
-            elif message["do"] == "load":
-                task = asyncio.create_task(self._replace(message))
-                self._tasks.add(task)
-                task.add_done_callback(self._tasks.discard)
-
-    async def _replace(self, message: dict[str, Any]) -> None:
-        """Load a version aside, and answer by it if it is sound."""
+    async def _replace(self, message: Message) -> Message:
+        """Load a version while the old one answers, and replace it if the new one is sound."""
         name, (file,) = message["model"], message["files"]
-        before = self.service.shelf[name]
-        outcome: dict[str, Any] = {"loaded": message["job"], "model": name}
+        outcome: Message = {"ok": False}
+        facts = {"model": name}
         try:
             served = await asyncio.to_thread(_load_open_file, name, file, self.options.models[name])
         except CormlError as fault:
-            outcome |= {"ok": False, "reason": str(fault)}
+            outcome["reason"] = facts["reason"] = str(fault)
         except Exception as fault:  # whatever an unsound file makes of the code that reads it
-            outcome |= {"ok": False, "reason": f"It cannot be loaded ({type(fault).__name__})."}
+            outcome["reason"] = facts["reason"] = f"It cannot be loaded ({type(fault).__name__})."
         else:
-            outcome |= {"ok": True, "changed": served.digest != before.digest, "version": served.version}
+            outcome = {"ok": True, "changed": served.digest != self.service.shelf[name].digest}
+            facts["version"] = served.version
             if outcome["changed"]:
                 self.service.shelf.put(served)
+            del served
         result = "failed" if not outcome["ok"] else "done" if outcome["changed"] else "same"
         self.service.meter.reloads.labels(result).inc()
-        self.log.event("info" if outcome["ok"] else "error", "reload", result=result, **_facts(outcome))
-        self.channel.send(outcome)
-        before = served = None  # type: ignore[assignment]
-        await asyncio.to_thread(_tidy)
+        self.log.event("info" if outcome["ok"] else "error", "reload", result=result, **facts)
+        asyncio.get_running_loop().run_in_executor(None, _release_memory)
+        return outcome
 
 
-def _facts(outcome: dict[str, Any]) -> dict[str, Any]:
-    return {name: outcome[name] for name in ("model", "version", "reason") if name in outcome}
-
-
-def _load_open_file(name: str, file: int, known_as: str) -> Any:
+def _load_open_file(name: str, file: int, known_as: str) -> Served:
     try:
         return load(name, f"/dev/fd/{file}", known_as=known_as)
     except CormlError as fault:
@@ -161,7 +109,7 @@ def _load_open_file(name: str, file: int, known_as: str) -> Any:
         os.close(file)
 
 
-def _tidy() -> None:
+def _release_memory() -> None:
     """Give the memory of a version that was replaced back to the system."""
     gc.collect()
     memory.release()
@@ -212,18 +160,12 @@ class Server(uvicorn.Server):
         spare = self.listening.dup()
         for server in self.servers:
             server.close()
-        await self._answer_last(_last_calls(spare))
+        kind: Any = self.config.http_protocol_class
+        make = partial(kind, config=self.config, server_state=self.server_state, app_state={})
+        for connection in _last_calls(spare):
+            await asyncio.get_running_loop().connect_accepted_socket(make, connection)
         await asyncio.sleep(LAST_CALLS)
         await super().shutdown(sockets)
-
-    async def _answer_last(self, connections: list[socket.socket]) -> None:
-        loop = asyncio.get_running_loop()
-        for connection in connections:
-            await loop.connect_accepted_socket(self._protocol, connection)
-
-    def _protocol(self) -> Any:
-        kind: Any = self.config.http_protocol_class
-        return kind(config=self.config, server_state=self.server_state, app_state={})
 
 
 def _last_calls(listening: socket.socket) -> list[socket.socket]:
@@ -248,17 +190,12 @@ def main(arguments: list[str]) -> int:
     logging.getLogger("uvicorn").addHandler(Handler(worker.log))
     logging.getLogger("asyncio").addHandler(Handler(worker.log))
     logging.getLogger("uvicorn").propagate = logging.getLogger("asyncio").propagate = False
-    _check_threads(worker.options.threads)
+    threads = [one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"]
+    assert max(threads, default=0) <= worker.options.threads, f"BLAS has {threads} threads"
     with asyncio.Runner(loop_factory=_new_loop) as runner:
         code = runner.run(worker.run())
     worker.log.flush()
     os._exit(code)  # threads may still be at work that nobody waits for
-
-
-def _check_threads(wanted: int) -> None:
-    """BLAS counts its threads when it is loaded: the supervisor has said how many before."""
-    found = {one["num_threads"] for one in threadpool_info() if one["user_api"] == "blas"}
-    assert not found or max(found) <= wanted, f"BLAS has {found} threads, not {wanted}"
 
 
 def _new_loop() -> asyncio.AbstractEventLoop:

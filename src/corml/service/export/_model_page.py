@@ -1,130 +1,70 @@
-"""What a page needs to run a model by itself: the catalogue, weights as arrays, and what a service would tell about it.
+"""The contents of a page that runs a model by itself: exact weights as arrays, and precomputed answers of the studio.
 
-Nothing is approximated: weights are those of the model, in single precision. Of people there are counts only.
+Of users there are counts only.
 """
 
 import copy
-import json
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
-from scipy.sparse import csr_array, triu, vstack
+from scipy.sparse import csr_array, vstack
 
 from corml.data.ids import Ids
-from corml.models.corml.estimator import CoRML, Dial
-from corml.models.corml.scoring import NOISE, Scoring
+from corml.models.corml.estimator import CoRML
+from corml.models.corml.scoring import NOISE
 from corml.models.recommender import Recommender
 from corml.service.export._weights import rows_of_weights
+from corml.service.handlers import about
+from corml.service.served import Served
 from corml.service.studio.about_data import data_of
-from corml.service.studio.atlas import chart_of, how_known
-from corml.service.studio.personas import histories_of
+from corml.service.studio.atlas import State, chart_of, map_answer, personas_answer
 
-__all__ = ["arrays_and_scoring", "contents"]
-
-Arrays = dict[str, NDArray[Any]]
+Arrays = dict[str, NDArray[np.generic]]
 
 
-# --- what scores are made of -----------------------------------------------------------------------------------------
+def arrays_and_scoring(model: Recommender) -> tuple[Arrays, dict[str, object]]:
+    """Arrays by name, and what they mean.
+
+    Every model has one matrix of weights for each operating point. That of CoRML holds H alone, because G is the
+    product of two factors, which all operating points share.
+    """
+    last = len(model.fitted_.settings.item_norms) - 1 if hasattr(model, "at") else 0
+    points = [model.at(1 - point / last) for point in range(last + 1)] if hasattr(model, "at") else [model]
+    factored = [point._scoring for point in points if isinstance(point, CoRML) and not point._scoring.clips_entries]
+    if factored:
+        matrices = [one.H_scaled for one in factored]
+        rank = None if factored[0].filters else 0
+        left, right = factored[0].left[:, :rank], factored[0].right[:, :rank]
+    else:
+        matrices = [csr_array(vstack(list(rows_of_weights(point)), format="csr")) for point in points]
+        left = right = np.zeros((len(model.items_), 0), dtype=np.float32)
+    arrays: Arrays = {"left": left.ravel(), "right": right.ravel()}
+    for number, matrix in enumerate(matrices):
+        arrays |= {
+            f"starts-{number}": matrix.indptr.astype(np.uint32),
+            f"columns-{number}": matrix.indices.astype(np.uint16),
+            f"values-{number}": matrix.data.astype(np.float32),
+        }
+    noise = NOISE if left.size else 0
+    parts = ["h", "g"] if factored else ["weight"]
+    return arrays, {"points": len(points), "rank": left.shape[1], "noise": noise, "parts": parts}
 
 
-def arrays_and_scoring(model: Recommender) -> tuple[Arrays, dict[str, Any]]:
-    """Arrays by name, and what they mean: of CoRML its metric and its filter, of other models one matrix of weights."""
-    if isinstance(model, Dial):
-        last = len(model.fitted_.settings.item_norms) - 1
-        return _metric([model.at(1 - position / last)._scoring for position in range(last + 1)])
-    if isinstance(model, CoRML):
-        return _metric([model._scoring])
-    weights = csr_array(vstack(list(rows_of_weights(model)), format="csr"))
-    nothing = {"rank": 0, "filter_norm": 0, "score_factor": 0, "clips": False, "noise": 0}
-    arrays: Arrays = {"degrees": np.zeros(0), "vectors": np.zeros(0, dtype=np.float32), **_packed(weights, 0)}
-    return arrays, {**nothing, "metric": False, "parts": ["weight"], "positions": [{"item_norm": 0}]}
-
-
-def _metric(positions: list[Scoring]) -> tuple[Arrays, dict[str, Any]]:
-    """H of each position as it was learned, symmetric: what stands above its diagonal is enough. They share V."""
-    first = positions[0]
-    V = np.asarray(first.V) if first.filters else np.zeros((len(first.d), 0), dtype=np.float32)
-    arrays: Arrays = {"degrees": first.d.astype(np.float64), "vectors": V.ravel()}
-    for number, one in enumerate(positions):
-        arrays |= _packed(csr_array(triu(one.H, format="csr")), number)
-    scoring = {
-        "metric": True,
-        "parts": ["h", "g"],
-        "rank": V.shape[1],
-        "filter_norm": first.weights.filter_norm,
-        "score_factor": first.weights.score_factor,
-        "clips": first.filters and first.clips_entries,
-        "noise": NOISE if first.filters else 0,
-        "positions": [{"item_norm": one.weights.item_norm} for one in positions],
-    }
-    return arrays, scoring
-
-
-def _packed(matrix: csr_array, number: int) -> Arrays:
-    """Lengths of rows, how far each column is from the one before it in its row, and values."""
-    matrix.sort_indices()
-    gaps = np.diff(matrix.indices, prepend=0)
-    starts = matrix.indptr[:-1][np.diff(matrix.indptr) > 0]
-    gaps[starts] = matrix.indices[starts]
-    return {
-        f"lengths-{number}": np.diff(matrix.indptr).astype(np.uint16),
-        f"gaps-{number}": gaps.astype(np.uint16),
-        f"values-{number}": matrix.data.astype(np.float32),
-    }
-
-
-# --- what is told ----------------------------------------------------------------------------------------------------
-
-
-def contents(model: Recommender, name: str, digest: str) -> dict[str, Any]:
-    """Everything but arrays, as JSON has it; like the answers of a service, without what only a service can do."""
+def contents(model: Recommender, name: str, digest: str) -> dict[str, object]:
+    """Everything but arrays, as JSON: the answers of a service to what the studio asks once."""
     chart = chart_of(model)
-    return {
-        "model": _about(model, name, digest),
-        "items": {
-            "ids": model.items_.labels.tolist(),
-            "titles": [model.titles_.get(label) for label in model.items_.labels],
-            "people": model.counts_.tolist(),
-        },
-        "map": {"known": msgspec.to_builtins(how_known(model.counts_)), **_places(chart)},
-        "personas": [] if chart is None else histories_of(chart),
-        "data": _data(model, name, digest),
+    state: State = "none" if chart is None else "ready"
+    served = Served(name, model, digest)
+    nameless = copy.copy(model)  # a finding may quote ids of users, so they are numbers there
+    nameless.fitted_ = replace(model.fitted_, users=Ids(range(len(model.fitted_.users)), kind="user"))
+    answers = {
+        "model": about(served, default=True),
+        "map": map_answer(served, state, chart),
+        "personas": personas_answer(served, state, chart),
+        "data": data_of(replace(served, model=nameless)),
     }
-
-
-def _about(model: Recommender, name: str, digest: str) -> dict[str, Any]:
-    return {
-        "name": name,
-        "version": digest[:16],
-        "digest": digest,
-        "kind": model.NAME,
-        "items": len(model.items_),
-        "users": int(model.train_.shape[0]),
-        "novelty": isinstance(model, Dial),
-        "explains": True,
-        "settings": _plain(dict(model.settings_)),
-    }
-
-
-def _plain(value: Any) -> Any:
-    """What JSON makes of a value."""
-    return json.loads(json.dumps(value))
-
-
-def _places(chart: Any) -> dict[str, Any]:
-    if chart is None:
-        return {"state": "none"}
-    points = np.round(chart.points.astype(np.float64), 4)
-    return {"state": "ready", "x": points[:, 0].tolist(), "y": points[:, 1].tolist()}
-
-
-def _data(model: Recommender, name: str, digest: str) -> Mapping[str, Any]:
-    """Facts and findings; the doctor may quote ids, so people have numbers here."""
-    nameless, state = copy.copy(model), model.fitted_
-    nameless.fitted_ = replace(state, users=Ids(range(len(state.users)), kind="user"))
-    told: dict[str, Any] = msgspec.to_builtins(data_of(nameless, name, digest[:16]))
-    return {key: value for key, value in told.items() if key not in ("model", "model_version")}
+    told: dict[str, dict[str, object]] = msgspec.to_builtins(answers)
+    del told["model"]["loaded"]  # equal exports are byte-identical
+    return {**told, "ids": model.items_.labels.tolist()}

@@ -1,6 +1,7 @@
 // The list: rows with their bars, and the reasons of a row that is open.
 
 import { html, useLayoutEffect, useRef } from "./vendor/preact-htm.js";
+import { api } from "./calls.js";
 import { Bar, contributions, negative, positive, scaleOf } from "./bars.js";
 import { count, parts, people, percent, score } from "./format.js";
 import * as store from "./store.js";
@@ -46,7 +47,7 @@ function Row({ item, list, scale, users, before, narrow, unmatched }) {
   const hover = state.hover;
   const faded = hover?.kind === "list" && hover.id !== item.item && state.otherList;
   const point = (id) => store.set({ hover: id && { kind: "list", id } });
-  const press = () => (narrow ? store.askWhyNot(item.item) : store.set({ open: isOpen ? null : item.item }));
+  const press = () => (narrow ? (api.whyNot ? store.askWhyNot : store.askSimilar)(item.item) : store.set({ open: isOpen ? null : item.item }));
   return html`<li data-id=${item.item} class=${"row" + (isOpen ? " open" : "") + (faded ? " faded" : "")}
       onMouseEnter=${() => point(item.item)} onMouseLeave=${() => point(null)}>
     <button class="line" aria-expanded=${narrow ? null : String(isOpen)} onClick=${press} data-row>

@@ -1,6 +1,7 @@
 // The left column: search, the history with each title's share of the list, and what is never shown.
 
 import { html, useEffect, useRef, useState } from "./vendor/preact-htm.js";
+import { api } from "./calls.js";
 import { people, percent } from "./format.js";
 import { contributions } from "./bars.js";
 import * as store from "./store.js";
@@ -38,7 +39,7 @@ function Search() {
   }, [text, state.model]);
   const items = found?.items ?? [];
   const close = () => { setText(""); setFound(null); };
-  const take = (item, why) => { close(); if (why) store.askWhyNot(item.item); else store.add(item.item); };
+  const take = (item, why) => { close(); if (why && api.whyNot) store.askWhyNot(item.item); else store.add(item.item); };
   const key = (event) => {
     if (event.key === "ArrowDown" || event.key === "ArrowUp") {
       event.preventDefault();
@@ -68,7 +69,7 @@ function Search() {
           <span class="name">${titleOf(item.item)}</span>
           <span class="quiet">${state.history.includes(item.item) ? "added" : people(peopleOf(item.item))}</span></li>`)}
       </ul>
-      <p class="quiet" role="status">${found.fault ?? (items.length ? "Enter adds it. Shift + Enter asks “why not this?”" : "Nothing is written like that.")}</p>
+      <p class="quiet" role="status">${found.fault ?? (items.length ? `Enter adds it.${api.whyNot ? " Shift + Enter asks “why not this?”" : ""}` : "Nothing is written like that.")}</p>
     </div>`}
   </div>`;
 }

@@ -1,11 +1,9 @@
-"""What the studio page asks for beside lists: a map of the items, people to begin as, the data, and jobs that fit.
+"""What the studio page needs besides lists: a map of the items, sample profiles, the data, and jobs that fit.
 
-    schema      what these requests and answers look like
-    atlas       the map, made in the background once for each model file
-    personas    histories to begin with, from regions of the map
+    schema      the types of these requests and answers
+    atlas       the map, made in the background once for each model file, and sample profiles from its regions
     about_data  facts, findings and popularity
-    beside      studies and evaluations in files beside a model's
-    weighing    how strong kinds of events are, and what may be asked for instead
+    results     studies and evaluations in the folder of a model file
     jobs        a fit under way, and its progress as events
     process     `corml studio`: one process that fits, serves and shows
 

@@ -1,10 +1,14 @@
-"""The map of a model's items, made in the background once for each model file, and kept by its digest."""
+"""The map of a model's items, made in the background once for each model file, and sample profiles made from it.
+
+The profiles are histories from regions of the map, so that each shows another side of the model. They are not taken
+from the data: no real user's history is shown to anybody.
+"""
 
 import threading
 from collections import OrderedDict
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 from msgspec import UNSET
@@ -14,22 +18,26 @@ from corml.errors import UsageError
 from corml.linalg.layout import layout
 from corml.models.recommender import Recommender
 from corml.recommend.result import PERSONAL
-from corml.service.etag import named
+from corml.service.caching import named
+from corml.service.handlers import item_of
 from corml.service.served import Served, Shelf
 from corml.service.studio import schema
 
-__all__ = ["SHOWN", "Atlas", "Chart", "atlas", "best_known", "chart_of", "how_known", "map_of", "name_of_map"]
-
-SHOWN = 20_000  # items on a map at most, the best known ones
+SHOWN = 20_000  # items on a map at most, the most popular ones
 NEAREST = 15
 AT_A_TIME = 256  # items whose nearest ones are looked up before others may have a turn
 KEPT = 16  # maps
 BINS_PER_DECADE = 8
+PERSONAS, LIKED = 6, 4  # sample profiles, and items of each
+FAMOUS = 300  # items among which to look: a visitor knows them
+ROUNDS = 25
+
+State = Literal["ready", "making", "none"]
 
 
 @dataclass(frozen=True, eq=False)
 class Chart:
-    """The best known items, their nearest ones among them (by position), and their places."""
+    """The most popular items, their nearest ones among them (by position), and their coordinates."""
 
     rows: NDArray[np.int64]
     nearest: NDArray[np.int64]
@@ -37,7 +45,7 @@ class Chart:
 
 
 class Atlas:
-    """Maps that are made or being made."""
+    """Maps that are ready or being made."""
 
     def __init__(self) -> None:
         self._pool = ThreadPoolExecutor(1, thread_name_prefix="map")
@@ -45,7 +53,7 @@ class Atlas:
         self._lock = threading.Lock()
 
     def of(self, served: Served) -> Future[Chart | None]:
-        """The map of a model, begun if nobody asked before; None inside if the model cannot have one."""
+        """The map of a model, started by the first call; None inside if the model cannot have one."""
         with self._lock:
             if served.digest not in self._charts:
                 self._charts[served.digest] = self._pool.submit(chart_of, served.at(None))
@@ -54,8 +62,8 @@ class Atlas:
             self._charts.move_to_end(served.digest)
             return self._charts[served.digest]
 
-    def state(self, served: Served) -> tuple[Any, Chart | None]:
-        """«ready», «making» or «none», and the map where it is ready."""
+    def state(self, served: Served) -> tuple[State, Chart | None]:
+        """The map if it is ready."""
         future = self.of(served)
         if not future.done():
             return "making", None
@@ -67,16 +75,19 @@ atlas = Atlas()
 
 
 def map_of(shelf: Shelf, request: schema.OfModel) -> schema.MapAnswer:
-    """Where the best known items lie: near is alike, by the model's own lists of nearest items."""
+    """Where the most popular items lie: near is alike, by the model's own lists of nearest items."""
     served = shelf[request.model]
-    state, chart = atlas.state(served)
+    return map_answer(served, *atlas.state(served))
+
+
+def map_answer(served: Served, state: State, chart: Chart | None) -> schema.MapAnswer:
+    """A map as the API has it."""
     fitted = served.model.fitted_
     rows = best_known(served.model)
     labels = fitted.items.labels[rows].tolist()
     points = None if chart is None else np.round(chart.points.astype(np.float64), 4)
     return schema.MapAnswer(
-        model=served.name,
-        model_version=served.version,
+        **served.names,
         state=state,
         items=labels,
         titles=[fitted.titles.get(label, label) for label in labels],
@@ -87,19 +98,32 @@ def map_of(shelf: Shelf, request: schema.OfModel) -> schema.MapAnswer:
     )
 
 
+def personas_of(shelf: Shelf, request: schema.OfModel) -> schema.Personas:
+    """Six sample profiles from different regions of the map; they are not real users."""
+    served = shelf[request.model]
+    return personas_answer(served, *atlas.state(served))
+
+
+def personas_answer(served: Served, state: State, chart: Chart | None) -> schema.Personas:
+    """Sample profiles as the API has them."""
+    histories = [] if chart is None else histories_of(chart)
+    personas = [schema.Persona(items=[item_of(served, row) for row in history]) for history in histories]
+    return schema.Personas(**served.names, state=state, personas=personas)
+
+
 def name_of_map(shelf: Shelf, request: schema.OfModel) -> str:
-    """The ETag of a map, and of what is made of it alone; it changes when the map is made."""
+    """The ETag of a map and of the sample profiles; it changes when the map is ready."""
     served = shelf[request.model]
     return named(served.name, served.digest, atlas.state(served)[0])
 
 
 def best_known(model: Recommender) -> NDArray[np.int64]:
-    """Item numbers, those with most people first, at most so many as a map shows."""
+    """Item numbers, most popular first, at most as many as a map shows."""
     return np.argsort(-model.counts_, kind="stable")[:SHOWN]
 
 
 def how_known(counts: NDArray[np.int64]) -> schema.HowKnown:
-    """A histogram over people on a log axis, from 1 to the best known item; bins hold whole numbers of people."""
+    """A histogram over users on a log axis, from 1 to the most popular item; bins hold whole numbers of users."""
     most = max(int(counts.max(initial=1)), 2)
     steps = int(np.ceil(np.log10(most + 1) * BINS_PER_DECADE))
     edges = np.unique(np.ceil(10 ** (np.arange(steps + 1) / BINS_PER_DECADE)))
@@ -133,3 +157,44 @@ def _nearest(model: Recommender, rows: NDArray[np.int64]) -> NDArray[np.int64]:
             if lists.sources[at] == PERSONAL:  # or it is the list for everybody
                 nearest[start + at, : len(one)] = position[one]
     return nearest
+
+
+# --- sample profiles --------------------------------------------------------------------------------------------------
+
+
+def histories_of(chart: Chart) -> list[list[int]]:
+    """Item numbers of each sample profile."""
+    famous = min(FAMOUS, len(chart.rows))
+    region = _regions(chart.points[:famous].astype(np.float64), PERSONAS)
+    histories = [_history(chart, region, number) for number in range(PERSONAS)]
+    return [[int(chart.rows[position]) for position in one] for one in histories if one]
+
+
+def _history(chart: Chart, region: NDArray[np.int64], number: int) -> list[int]:
+    """The most popular item near the middle of a region, and its nearest ones there, by position."""
+    members = np.flatnonzero(region == number)
+    if not len(members):
+        return []
+    away = np.square(chart.points[members] - np.median(chart.points[members], axis=0)).sum(axis=1)
+    middle = members[away <= np.quantile(away, 0.5)]
+    first = int(middle.min())  # positions are in order of popularity
+    inside = set(members.tolist())
+    near = [int(item) for item in chart.nearest[first] if int(item) in inside]
+    by_distance = members[np.argsort(np.square(chart.points[members] - chart.points[first]).sum(axis=1), kind="stable")]
+    return list(dict.fromkeys([first, *near, *by_distance.tolist()]))[:LIKED]
+
+
+def _regions(points: NDArray[np.float64], count: int) -> NDArray[np.int64]:
+    """Lloyd's k-means, begun with points that are far from each other; the same map gives the same regions."""
+    chosen = [0]
+    for _ in range(1, min(count, len(points))):
+        away = np.min([np.square(points - points[one]).sum(axis=1) for one in chosen], axis=0)
+        chosen.append(int(away.argmax()))
+    centres = points[chosen]
+    region = np.zeros(len(points), dtype=np.int64)
+    for _ in range(ROUNDS):
+        region = np.square(points[:, None] - centres).sum(axis=2).argmin(axis=1)
+        centres = np.array(
+            [points[region == at].mean(axis=0) if (region == at).any() else centres[at] for at in range(len(centres))]
+        )
+    return region

@@ -2,25 +2,25 @@
 
 import asyncio
 import time
-from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from collections.abc import Mapping
+from typing import Any, Literal, Protocol
 
 import msgspec
 from msgspec import UNSET
 from starlette.types import Receive, Scope, Send
 
+from corml.service.endpoint import Service
+from corml.service.gate import address_of
 from corml.service.operations import TOKEN
 from corml.service.problems import Refusal
 from corml.service.studio import schema
 
-__all__ = ["Events", "Job", "Jobs", "listed", "start"]
-
-OFTEN = 0.1  # seconds between looks for something new to tell
-ALIVE = 10.0  # seconds after which something is said even if nothing is new, so that nobody believes it gone
+OFTEN = 0.1  # seconds between checks for news
+ALIVE = 10.0  # seconds after which the last event is repeated, so that nobody believes the connection dead
 
 
 class Job:
-    """One fit: whoever works tells it where it is, whoever watches reads the last word."""
+    """One fit: the thread that works tells its progress, and those who watch read the last event."""
 
     def __init__(self, number: int, model: str, kind: str, settings: Mapping[str, Any] | None = None) -> None:
         self.id, self.model, self.kind, self.settings = str(number), model, kind, dict(settings or {})
@@ -29,19 +29,19 @@ class Job:
         self.last = schema.Event(state="working", step="read")
         self.stopped = False
 
-    def tell(self, step: str, text: str = "", done: int = 0, total: int = 0, state: str = "working") -> None:
-        """Say where it is; an end was asked for: then this is where the work stops."""
+    def tell(
+        self,
+        step: schema.Step,
+        text: str = "",
+        done: int = 0,
+        total: int = 0,
+        state: Literal["working", "done", "failed"] = "working",
+    ) -> None:
+        """Set the last event; if the job was stopped, the work ends here."""
         if self.stopped:
             raise KeyboardInterrupt
         seconds = round(time.monotonic() - self.begun, 2)
-        self.last = schema.Event(
-            state=state,  # type: ignore[arg-type]
-            step=step,  # type: ignore[arg-type]
-            text=text,
-            done=done,
-            total=total,
-            seconds=seconds,
-        )
+        self.last = schema.Event(state=state, step=step, text=text, done=done, total=total, seconds=seconds)
 
     def info(self) -> schema.JobInfo:
         """As the API has it."""
@@ -52,12 +52,17 @@ class Job:
 
 
 class Jobs(Protocol):
-    """What a process that fits has: its jobs, and a way to begin another."""
+    """A process that fits models."""
 
     jobs: list[Job]
     notes: list[str]
-    can_fit: bool
-    begin: Callable[[schema.StartFit], Job]
+
+    @property
+    def can_fit(self) -> bool:
+        """Whether there are data to fit on."""
+
+    def begin(self, request: schema.StartFit) -> Job:
+        """Fit another model on the same data."""
 
 
 def listed(jobs: Jobs | None) -> schema.Jobs:
@@ -80,40 +85,37 @@ def start(jobs: Jobs | None, request: schema.StartFit) -> schema.JobInfo:
 class Events:
     """The progress of one job as server-sent events, until its end."""
 
-    def __init__(self, service: Any) -> None:
+    def __init__(self, service: Service) -> None:
         self.service = service
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Send the last event whenever there is a new one."""
         scope["corml"]["route"] = "events"
-        address = scope["client"][0] if scope.get("client") else ""
-        self.service.guard.check(TOKEN, scope["corml"]["headers"].get(b"authorization"), address)
+        authorization = scope["corml"]["headers"].get(b"authorization")
+        self.service.guard.check(TOKEN, authorization, address_of(scope))
         jobs = [] if self.service.jobs is None else self.service.jobs.jobs
         job = next((one for one in jobs if one.id == scope["path_params"]["number"]), None)
         if job is None:
             raise Refusal(404, "There is no such job.")
         head = [(b"content-type", b"text/event-stream; charset=utf-8"), (b"cache-control", b"no-store")]
         await send({"type": "http.response.start", "status": 200, "headers": head})
-        gone = asyncio.create_task(_gone(receive))
+        gone = asyncio.create_task(_disconnected(receive))
+        sent, at = None, 0.0
         try:
-            await self._follow(job, gone, send)
+            while not gone.done() and not self.service.load.draining:
+                last = job.last
+                if last is not sent or time.monotonic() > at + ALIVE:
+                    body = b"data: " + msgspec.json.encode(last) + b"\n\n"
+                    await send({"type": "http.response.body", "body": body, "more_body": True})
+                    sent, at = last, time.monotonic()
+                if last.state != "working":
+                    break
+                await asyncio.sleep(OFTEN)
         finally:
             gone.cancel()
         await send({"type": "http.response.body", "body": b""})
 
-    async def _follow(self, job: Job, gone: asyncio.Task[None], send: Send) -> None:
-        told, at = None, 0.0
-        while not gone.done() and not self.service.load.draining:
-            last = job.last
-            if last is not told or time.monotonic() > at + ALIVE:
-                body = b"data: " + msgspec.json.encode(last) + b"\n\n"
-                await send({"type": "http.response.body", "body": body, "more_body": True})
-                told, at = last, time.monotonic()
-            if last.state != "working":
-                return
-            await asyncio.sleep(OFTEN)
 
-
-async def _gone(receive: Receive) -> None:
+async def _disconnected(receive: Receive) -> None:
     while (await receive())["type"] != "http.disconnect":
         pass

@@ -2,40 +2,35 @@
 
 import asyncio
 import contextlib
-import os
 import signal
 import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from msgspec import UNSET
+
 from corml import models
-from corml._runtime import memory
+from corml._runtime import durations, memory
 from corml._runtime.progress import Progress
 from corml.data import Finding, Report, examine
 from corml.data.interactions import Interactions
 from corml.errors import CormlError, UsageError
 from corml.models.saved.keep import save_or_keep
-from corml.service.auth import Guard
 from corml.service.endpoint import Service
-from corml.service.gate import Load
 from corml.service.logs import Log
-from corml.service.metrics import Meter
 from corml.service.options import Options
 from corml.service.problems import Refusal
 from corml.service.served import Shelf, load
 from corml.service.studio import schema
 from corml.service.studio.jobs import Job
-from corml.service.studio.weighing import read_anew, weighing_of
+from corml.service.supervisor import listen
 from corml.service.worker import SWITCH, Server
 
-__all__ = ["Studio"]
-
-# Reads the data; takes what to do with remarks, progress, and options of reading that are other than the first time.
+# Reads the data; takes what to do with notes, progress, and options that replace those of the first time.
 Read = Callable[[Callable[[str], None], Progress, Mapping[str, Any]], Interactions]
 PATIENCE = 3.0  # seconds that a fit has to stop at the end
 
@@ -52,7 +47,7 @@ class Studio:
         self.data: Interactions | None = None
         self.report: Report | None = None
         self._read: Read | None = None
-        self._first: Callable[[], object] = lambda: None  # what to do once the page can be opened
+        self._first: Callable[[], object] = lambda: None  # called once the page can be opened
 
     @property
     def can_fit(self) -> bool:
@@ -79,21 +74,21 @@ class Studio:
         except CormlError as fault:
             raise Refusal(422, str(fault), title="Invalid settings") from None
         name = f"{request.kind}-{number}"
-        anew = read_anew(request, None if self.data is None else weighing_of(self.data))
-        return self._begin(name, request.kind, dict(request.settings), self.folder / f"{name}.corml", anew)
+        changed = changed_options(request, None if self.data is None else weighing_of(self.data))
+        return self._begin(name, request.kind, dict(request.settings), self.folder / f"{name}.corml", changed)
 
     def _begin(
-        self, name: str, kind: str, settings: dict[str, Any], out: Path, anew: Mapping[str, Any] | None = None
+        self, name: str, kind: str, settings: dict[str, Any], out: Path, changed: Mapping[str, Any] | None = None
     ) -> Job:
         job = Job(len(self.jobs) + 1, name, kind, settings)
         self.jobs.append(job)
-        threading.Thread(target=self._work, args=(job, out, anew or {}), name="fit", daemon=True).start()
+        threading.Thread(target=self._work, args=(job, out, changed or {}), name="fit", daemon=True).start()
         return job
 
-    def _work(self, job: Job, out: Path, anew: Mapping[str, Any]) -> None:
-        """Everything between a file and a model that answers; what goes wrong is told, never lost."""
+    def _work(self, job: Job, out: Path, changed: Mapping[str, Any]) -> None:
+        """Read, fit and load; what goes wrong becomes the last event of the job."""
         try:
-            self._fit(job, out, anew)
+            self._fit(job, out, changed)
         except KeyboardInterrupt:  # the end of the process
             return
         except CormlError as fault:
@@ -104,27 +99,27 @@ class Studio:
         if job.last.state == "failed":
             self.announce(f"failed: {job.last.text}")
 
-    def _fit(self, job: Job, out: Path, anew: Mapping[str, Any]) -> None:
-        data, report = self._opened(job, anew)
+    def _fit(self, job: Job, out: Path, changed: Mapping[str, Any]) -> None:
+        data, report = self._opened(job, changed)
         job.weighing = weighing_of(data)
         job.tell("fit", "planning")
         model = models.make(job.kind, job.settings)
         model.fit(data, progress=lambda stage, done, total: job.tell("fit", stage, done, total))
         job.tell("test", "writing the model and testing its lists")
         save_or_keep(model, str(out))
-        self.shelf.put(replace(load(job.model, str(out)), report=report))
+        self.shelf.put(load(job.model, str(out), report=report))
         job.tell("test", "ready", state="done")
 
-    def _opened(self, job: Job, anew: Mapping[str, Any]) -> tuple[Interactions, Report]:
-        """The data as they were first read, or read again in another way: only pairs are kept of them, not events."""
+    def _opened(self, job: Job, changed: Mapping[str, Any]) -> tuple[Interactions, Report]:
+        """The data as they were first read, or read again with other options: only pairs are kept, not events."""
         first = self.data is None
-        if self.data is not None and self.report is not None and not anew:
+        if self.data is not None and self.report is not None and not changed:
             return self.data, self.report
         assert self._read is not None
         job.tell("read", "reading the data")
-        note = self.notes.append if first else lambda text: None  # the model file has its own remarks
-        data = self._read(note, lambda stage, done, total: job.tell("read", stage, done, total), anew)
-        job.tell("examine", f"{data.shape[0]:,} people, {data.shape[1]:,} items, {len(data):,} interactions")
+        note = self.notes.append if first else lambda text: None  # the model file has its own notes
+        data = self._read(note, lambda stage, done, total: job.tell("read", stage, done, total), changed)
+        job.tell("examine", f"{data.shape[0]:,} users, {data.shape[1]:,} items, {len(data):,} interactions")
         report = examine(data)
         if self.data is not None:
             return data, _with_change(report, self.data, data)
@@ -136,7 +131,7 @@ class Studio:
     def run(self, opened: Callable[[str], None]) -> None:
         """Answer this machine alone until Ctrl-C; `opened` is called with the address once there is a page."""
         sys.setswitchinterval(SWITCH)  # so that the page is answered while a fit works
-        with contextlib.closing(_listen(self.port)) as listening:
+        with contextlib.closing(listen("127.0.0.1", self.port)) as listening:
             address = f"http://127.0.0.1:{listening.getsockname()[1]}/"
 
             def ready() -> None:
@@ -152,17 +147,7 @@ class Studio:
 
     async def _serve(self, listening: socket.socket, ready: Callable[[], None]) -> None:
         options = Options(models={self.name: ""}, port=self.port, drain=0.0, stop=1.0, keep_alive=30.0)
-        service = Service(
-            options=options,
-            shelf=self.shelf,
-            guard=Guard(options),
-            load=Load(options.in_flight),
-            meter=Meter(),
-            log=Log(quiet=True),
-            pool=ThreadPoolExecutor(2, thread_name_prefix="work"),
-            reload=_no_reload,
-            jobs=self,
-        )
+        service = Service(options, self.shelf, Log(quiet=True), _no_reload, jobs=self, workers=2)
         server = Server(service, listening)
         loop = asyncio.get_running_loop()
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
@@ -173,7 +158,7 @@ class Studio:
 
 
 def _with_change(report: Report, first: Interactions, now: Interactions) -> Report:
-    """A report that says so where the file is no longer the one that was first read."""
+    """The report, with a warning if the file has changed since it was first read."""
     rows, before = now.source.get("rows"), first.source.get("rows")
     if rows == before:
         return report
@@ -186,14 +171,54 @@ async def _no_reload(name: str, file: str | None) -> bool:
     raise Refusal(403, "The studio does not reload: start it again.")
 
 
-def _listen(port: int) -> socket.socket:
-    """Listen at a port of this machine alone; at any other if it is taken and nobody asked for it."""
-    listening = socket.socket()
-    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+# --- weights of event types ------------------------------------------------------------------------------------------
+
+
+def weighing_of(data: Interactions) -> schema.Weighing | None:
+    """The weight of each event type in the data, and the half-life; None where there are no event types."""
+    if data.kinds is None:
+        return None
+    options = data.source.get("options", {})
+    given = options.get("weights") or {}
+    return schema.Weighing(
+        weights={kind: float(given.get(kind, 1)) for kind in data.kinds.names},
+        negative=[kind for kind in data.kinds.names if kind in (options.get("negative") or ())],
+        half_life=options.get("half_life"),
+        times=data.times is not None,
+    )
+
+
+def changed_options(request: schema.StartFit, first: schema.Weighing | None) -> dict[str, Any]:
+    """Options that the data must be read again with; empty if the data can stay as they are."""
+    changed: dict[str, Any] = {}
+    if request.weights is not UNSET:
+        changed["weights"] = _weights(request.weights, first)
+    if request.half_life is not UNSET:
+        changed["half_life"] = _half_life(request.half_life, first)
+    return {name: value for name, value in changed.items() if value != getattr(first, name, None)}
+
+
+def _invalid(detail: str) -> Refusal:
+    return Refusal(422, detail, title="Invalid weights")
+
+
+def _weights(given: dict[str, float], first: schema.Weighing | None) -> dict[str, float]:
+    if first is None:
+        raise _invalid("The data have no kinds of events to weigh: start corml studio with --event.")
+    if given.keys() != first.weights.keys():
+        raise _invalid(f"Give each kind of event a weight, and no other: {', '.join(first.weights)}.")
+    if not any(weight > 0 for kind, weight in given.items() if kind not in first.negative):
+        raise _invalid("Nothing would be left to learn from: give a kind that does not say no a weight above 0.")
+    return given
+
+
+def _half_life(given: str | None, first: schema.Weighing | None) -> str | None:
+    if given is None:
+        return None
+    if first is None or not first.times:
+        raise _invalid("A half-life needs kinds of events and the time of each: start corml studio with --event.")
     try:
-        listening.bind(("127.0.0.1", port))
-        listening.listen(128)
-    except OSError as fault:
-        listening.close()
-        raise UsageError(f"Cannot listen at port {port}: {os.strerror(fault.errno or 0)}. Choose --port.") from None
-    return listening
+        durations.seconds(given, "The half-life")
+    except UsageError as fault:
+        raise _invalid(str(fault)) from None
+    return given.strip()

@@ -7,23 +7,7 @@ from msgspec import UNSET, Meta, Struct, UnsetType, field
 from corml.service.schema import Answer, Item, Request
 from corml.service.schema.fields import Name
 
-__all__ = [
-    "Data",
-    "Evaluated",
-    "Event",
-    "Finding",
-    "HowKnown",
-    "JobInfo",
-    "Jobs",
-    "MapAnswer",
-    "OfModel",
-    "Persona",
-    "Personas",
-    "StartFit",
-    "StudyRow",
-    "StudyTable",
-    "Weighing",
-]
+Step = Literal["read", "examine", "fit", "test"]
 
 
 class OfModel(Request, kw_only=True):
@@ -165,7 +149,7 @@ class Event(Struct, kw_only=True):
     """Where a job is."""
 
     state: Literal["working", "done", "failed"]
-    step: Annotated[Literal["read", "examine", "fit", "test"], Meta(description="which of the steps of a job")]
+    step: Annotated[Step, Meta(description="which of the steps of a job")]
     text: Annotated[str, Meta(description="the part of the step, or what went wrong")] = ""
     done: int = 0
     total: int = 0

@@ -1,7 +1,7 @@
 // The arrays in this page. Each is base64 of deflated bytes: all first bytes of its numbers, then all second ones, …,
 // because equal bytes side by side deflate best.
 
-const KINDS = { u2: Uint16Array, u4: Uint32Array, f4: Float32Array, f8: Float64Array };
+const KINDS = { u2: Uint16Array, u4: Uint32Array, f4: Float32Array };
 
 export const contents = () => JSON.parse(document.getElementById("contents").textContent);
 
