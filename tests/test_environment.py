@@ -1,7 +1,6 @@
 """Environment variables that Numba or Polars would fail on are refused in a sentence that names them."""
 
 import os
-import re
 import subprocess
 import sys
 
@@ -31,7 +30,7 @@ def run(folder, words, **variables):
 @pytest.mark.parametrize(("name", "value", "allowed"), BAD)
 def test_a_value_that_a_library_fails_on_is_refused_by_name(monkeypatch, name, value, allowed):
     monkeypatch.setenv(name, value)
-    with pytest.raises(UsageError, match=re.escape(f"{name} must be {allowed}; got '{value}'. Change it or unset it.")):
+    with pytest.raises(UsageError, match=f"{name} must be {allowed}.*; got '{value}'. Change it or unset it."):
         environment.check()
 
 

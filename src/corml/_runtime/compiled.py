@@ -1,9 +1,8 @@
-"""Compiled kernels, kept between runs where that can be done.
+"""Numba kernels whose compiled code is kept between runs where possible.
 
-Numba keeps compiled code beside the source or in a user folder. Where neither can be written (a read-only image,
-another user, no home), a private temporary folder is used, else nothing is kept and every run compiles anew. A damaged
-or unwritable cache costs time, never an answer: what cannot be read is compiled again, what cannot be written is not
-kept, and one note says so. Who wants to say that kernels are being compiled asks with `compilation`.
+Numba keeps compiled code beside the source or in a user folder. If neither can be written (a read-only image, another
+user, no home), a private temporary folder is used; if that fails too, every run compiles again. A damaged or unwritable
+cache costs time, never an answer, and one warning says so.
 """
 
 import os
@@ -11,7 +10,7 @@ import stat
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,7 +67,7 @@ def compilation(report: Callable[[int, int], None]) -> Iterator[None]:
 
 
 class _Compilation:
-    """Kernels that are or were being compiled while somebody listened."""
+    """Counts kernels that are or were compiled while it listens."""
 
     def __init__(self, report: Callable[[int, int], None]) -> None:
         self.report, self.done, self.begun = report, 0, 0
@@ -82,23 +81,24 @@ _listening: list[_Compilation] = []
 
 
 def _enable(dispatcher: Any) -> None:
-    """Turn the cache on, where there is a folder for it."""
+    """Turn the cache on if there is a folder for it."""
     try:
         if not _config.CACHE_DIR and not _has_home():
             raise OSError("Numba would make a folder named ~ wherever it runs, and load code from it")
         dispatcher.enable_caching()
+        return
     except (RuntimeError, OSError):  # no folder of Numba's choice can be written
-        folder = _private_folder()
+        pass
+    folder, before = _private_folder(), _config.CACHE_DIR
+    try:
         if folder is None:
-            _note("compiled code cannot be kept in any folder")
-            return
-        before, _config.CACHE_DIR = _config.CACHE_DIR, str(folder)
-        try:
-            dispatcher.enable_caching()
-        except (RuntimeError, OSError):
-            _note("compiled code cannot be kept in any folder")
-        finally:
-            _config.CACHE_DIR = before
+            raise OSError("no private folder")
+        _config.CACHE_DIR = str(folder)
+        dispatcher.enable_caching()
+    except (RuntimeError, OSError):
+        _warn_once("compiled code cannot be kept in any folder")
+    finally:
+        _config.CACHE_DIR = before
 
 
 def _has_home() -> bool:
@@ -130,41 +130,34 @@ class _Forgiving:
 
     def load_overload(self, *given: Any) -> Any:
         """Compiled code, or None if there is none that can be read: then it is compiled."""
-        kept = None
+        loaded = None
         try:
-            kept = self._cache.load_overload(*given)
+            loaded = self._cache.load_overload(*given)
         except Exception as fault:  # whatever a damaged file makes of unpickling
-            _note(f"kept compiled code cannot be read ({type(fault).__name__}): it is compiled again")
-            self._forget()
-        if kept is None:
+            _warn_once(f"kept compiled code cannot be read ({type(fault).__name__}): it is compiled again")
+            with suppress(Exception):  # then the next run compiles again, too
+                self._cache.flush()
+        if loaded is None:
             for one in _listening:
                 one.count(begun=1)
-        return kept
+        return loaded
 
     def save_overload(self, *given: Any) -> None:
-        """Keep what was compiled, if that can be done."""
+        """Keep what was compiled, if possible."""
         try:
             self._cache.save_overload(*given)
         except Exception as fault:
-            reason = getattr(fault, "strerror", None) or type(fault).__name__
-            _note(f"compiled code cannot be kept ({reason})")
+            _warn_once(f"compiled code cannot be kept ({getattr(fault, 'strerror', None) or type(fault).__name__})")
         for one in _listening:
             one.count(done=1)
 
-    def _forget(self) -> None:
-        """Remove the index, so that the next run does not stumble over it."""
-        try:
-            self._cache.flush()
-        except Exception:  # then the next run compiles again, too
-            pass
+
+_warned: list[str] = []
 
 
-_noted: list[str] = []
-
-
-def _note(text: str) -> None:
-    """Say it once in a run."""
-    if not _noted:
-        _noted.append(text)
-        cost = "every run takes some seconds longer until that is mended."
+def _warn_once(text: str) -> None:
+    """Warn once per run."""
+    if not _warned:
+        _warned.append(text)
+        cost = "every run takes some seconds longer until that is fixed."
         warnings.warn(f"{text}; {cost}", RuntimeWarning, stacklevel=2)

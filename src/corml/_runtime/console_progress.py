@@ -1,30 +1,27 @@
-"""Progress as people see it: bars on a terminal or in a notebook, a line now and then in a log.
+"""Progress on a console: bars on a terminal or in a notebook, a line now and then in a log.
 
-Kernels that must be compiled first are a stage like any other on a terminal; a log mentions them once on a machine.
+Compilation of kernels is a stage like any other on a terminal; a log mentions it once per run.
 """
 
 import importlib.util
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
-from pathlib import Path
 from typing import Any
 
 from corml._runtime.progress import Asked, Progress, silent
-from corml._runtime.version import VERSION
 from corml.errors import UsageError, ascii_line
 
 LOG_SECONDS = 10.0  # between lines where standard error is a file
 COMPILE_SECONDS = 1.0  # of compiling before a log mentions it
-COMPILING = "note: compiling numerical code for this machine, which takes some seconds, once"
-ASKED_SECONDS = 2.0  # between lines where somebody waits for them, without a terminal
+COMPILING = "note: compiling numerical code for this machine, which takes some seconds"
+ASKED_SECONDS = 2.0  # between lines for progress=True without a terminal
 
 
 @contextmanager
 def shown(progress: Asked) -> Iterator[Progress]:
-    """The callback that was asked for: one's own, the bars of `True`, or none."""
+    """The callback for the option `progress`: a function of the caller, bars for True, or none."""
     if progress is True:
         with bars(remark, every=ASKED_SECONDS) as show:
             yield show
@@ -39,7 +36,7 @@ def shown(progress: Asked) -> Iterator[Progress]:
 @contextmanager
 def bars(tell: Callable[[str], None], *, every: float = LOG_SECONDS) -> Iterator[Progress]:
     """A callback that shows the stage, its progress and the time left; `tell` prints a line where bars cannot be."""
-    from corml._runtime.compiled import compilation  # which needs Numba: a room that only shows progress stays light
+    from corml._runtime.compiled import compilation  # needs Numba, which is slow to load
 
     with _drawn(tell, every) as show, compilation(lambda done, begun: show("compile", done, begun)):
         yield show
@@ -48,7 +45,7 @@ def bars(tell: Callable[[str], None], *, every: float = LOG_SECONDS) -> Iterator
 @contextmanager
 def _drawn(tell: Callable[[str], None], every: float) -> Iterator[Progress]:
     if not (_on_terminal() or _notebook_with_widgets()):
-        yield _lines(tell, every)
+        yield _Lines(tell, every)
         return
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
@@ -79,55 +76,31 @@ def _notebook_with_widgets() -> bool:
     return "ipykernel" in sys.modules and importlib.util.find_spec("ipywidgets") is not None
 
 
-def _lines(tell: Callable[[str], None], every: float) -> Progress:
-    """A line now and then, and none for short work; a long compilation is mentioned once on a machine."""
-    stage_now, first, begun, last, compiles = "", 0, time.monotonic(), time.monotonic(), _compiles(tell)
+class _Lines:
+    """A line now and then, and none for short work; compilation is mentioned once if it takes long."""
 
-    def show(stage: str, done: int, total: int) -> None:
-        nonlocal stage_now, first, begun, last
+    def __init__(self, tell: Callable[[str], None], every: float) -> None:
+        self.tell, self.every = tell, every
+        self.stage, self.first = "", 0
+        self.begun, self.last = time.monotonic(), time.monotonic()
+        self.compiling, self.since = 0.0, 0.0  # seconds spent on compiling; when it began, while a kernel is compiled
+        self.mentioned = False
+
+    def __call__(self, stage: str, done: int, total: int) -> None:
+        now = time.monotonic()
         if stage == "compile":
-            compiles(done, total)
+            self.compiling += now - self.since if self.since else 0.0
+            self.since = now if done < total else 0.0
+            if self.since and self.compiling >= COMPILE_SECONDS and not self.mentioned:
+                self.mentioned = True
+                self.tell(COMPILING)
             return
-        now = time.monotonic()
-        if _kind(stage) != stage_now:  # the time left is that of the stage, so its clock starts here
-            stage_now, first, begun = _kind(stage), max(done - 1, 0), now
-        if now - last >= every:
-            left = (now - begun) / max(done - first, 1) * (total - done)
-            tell(f"{stage}: {done} of {total}, about {left:.0f} s left")
-            last = now
-
-    return show
-
-
-def _compiles(tell: Callable[[str], None]) -> Callable[[int, int], None]:
-    """What to call before and after each kernel: says once that kernels are compiled, if that really takes time."""
-    spent, since, said = 0.0, 0.0, False
-
-    def compiles(done: int, begun: int) -> None:
-        nonlocal spent, since, said
-        now = time.monotonic()
-        spent, since = spent + (now - since if since else 0.0), now if done < begun else 0.0
-        if done < begun and spent >= COMPILE_SECONDS and not said:
-            said = True
-            if _first_on_this_machine():
-                tell(COMPILING)
-
-    return compiles
-
-
-def _first_on_this_machine() -> bool:
-    """Whether no earlier run of this version mentioned it: a marker in the user's cache tells."""
-    chosen = os.environ.get("NUMBA_CACHE_DIR") or os.environ.get("XDG_CACHE_HOME") or os.path.expanduser("~/.cache")
-    marker = Path(chosen, "corml", f"compiled-{VERSION}")
-    try:
-        if marker.is_absolute():  # a process of an unknown user has no home
-            marker.parent.mkdir(parents=True, exist_ok=True)
-            marker.touch(exist_ok=False)
-    except FileExistsError:
-        return False
-    except OSError:  # nothing can be kept there: the next run mentions it too
-        pass
-    return True
+        if _kind(stage) != self.stage:  # the time left is that of the stage, so its clock starts here
+            self.stage, self.first, self.begun = _kind(stage), max(done - 1, 0), now
+        if now - self.last >= self.every:
+            left = (now - self.begun) / max(done - self.first, 1) * (total - done)
+            self.tell(f"{stage}: {done} of {total}, about {left:.0f} s left")
+            self.last = now
 
 
 def _kind(stage: str) -> str:
