@@ -7,7 +7,7 @@
     Z ← argmin f(Z) + ρ/2·‖Z − (H + Γ)‖²                                                          (z)
     Γ ← Γ + H − Z                                                                                 (γ)
 
-What the answer must be beside hollow, f, is the caller's: step (z). Six n × n arrays are alive: X, B, H, Z, Γ and one
+Further conditions on the answer, f, are the caller's: step (z). Six n × n arrays are alive: X, B, H, Z, Γ and one
 for the right-hand side of (h).
 """
 

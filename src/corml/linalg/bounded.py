@@ -38,7 +38,7 @@ Limits = tuple[Arrays, Arrays | None]  # patterns of seen and of allowed items
 class Bounded:
     """`left` and `right` (both items × rank), H and what each item adds to its own score, ready for many histories.
 
-    `order` are the items by the norm of their row of `right`, largest first, and `place` says where in it an item is.
+    `order` are the items by the norm of their row of `right`, largest first, and `place` the position of each item in it.
     What is bounded stands in this order: the first coordinates (`heads`, one row each), the norms of the others
     (`tails`) and of all (`norms`).
     """
@@ -233,7 +233,7 @@ def _search(model, space, columns, scores):  # type: ignore[no-untyped-def]
 
 @inner()
 def _collect(values, low, high, best, guess):  # type: ignore[no-untyped-def]
-    """The places with the largest values so far."""
+    """The positions with the largest values so far."""
     last = len(guess) - 1
     if any_above(values[low:high], guess[last]):
         for at in range(low, high):
@@ -243,7 +243,7 @@ def _collect(values, low, high, best, guess):  # type: ignore[no-untyped-def]
 
 @inner()
 def _score_all(best, values, model, sums, columns, scores):  # type: ignore[no-untyped-def]
-    """Score the places collected, and take them out of the values; returns how many."""
+    """Score the positions collected, and take them out of the values; returns how many."""
     scored = 0
     for at in range(len(best)):
         if best[at] >= 0:
@@ -271,7 +271,7 @@ def _dot(a, b, start, stop):  # type: ignore[no-untyped-def]
 
 @inner(fastmath={"contract", "nsz"})
 def _add_heads(p, heads, h, low, high, near):  # type: ignore[no-untyped-def]
-    """What is known of the scores of items low to high of the order: h and the first coordinates."""
+    """Partial scores of items low to high of the order: h and the first coordinates."""
     for at in range(np.uint64(low), np.uint64(high)):
         near[at] = h[at]
     for c in range(0, HEAD, 4):  # four at a time: half the reading and writing of the sums

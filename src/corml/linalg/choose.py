@@ -7,8 +7,8 @@
 
 The pool are the first candidates of a list; what comes after them fills, in its order, what the pool leaves open. This
 is maximal marginal relevance (Carbonell and Goldstein, SIGIR 1998). The largest closeness of a candidate can only grow
-with the list, so its value can only fall: whoever is first is compared with the latest items of the list, and nobody
-else. The answer is that of comparing all with all.
+with the list, so its value can only fall: only the first candidate is compared with the latest items of the
+list. The answer is that of comparing all with all.
 """
 
 import numpy as np
@@ -123,7 +123,7 @@ def _relevance(scores, places, size, relevance):  # type: ignore[no-untyped-def]
 def _first(places, size, relevance, near, compared, diversity):  # type: ignore[no-untyped-def]
     """The candidate of the highest value, the earliest of equals; one not compared with any is ahead of the others.
 
-    With an empty list nobody has been compared, and relevance alone counts.
+    With an empty list none has been compared, and relevance alone counts.
     """
     best, highest = -1, -np.inf
     for at in range(size):

@@ -64,12 +64,12 @@ def strongest_pairs(
     n, most = R.shape[1], R.shape[1] if max_per_item is None else max_per_item
     ranking = Ranking(strength, (np.arange(n) if numbers is None else numbers).astype(np.int32))
     sides, weights, ranges = Sides.of(R), by_user.astype(np.float32), chunks(R)
-    found = list(each(lambda at: strongest_rows(sides, weights, ranking, most, *ranges[at]), len(ranges)))
+    parts = list(each(lambda at: strongest_rows(sides, weights, ranking, most, *ranges[at]), len(ranges)))
     kept, values, sizes = (np.concatenate([rows[column] for rows in found]) for column in range(3))
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32 if len(kept) < 2**31 else np.int64)
     pairs = csr_array((values, kept.astype(indptr.dtype, copy=False), indptr), shape=(n, n))
     pairs.has_sorted_indices = True
-    return pairs, all(rows.whole for rows in found)
+    return pairs, all(rows.whole for rows in parts)
 
 
 def strongest_rows(sides: Sides, weights: Values, ranking: Ranking, most: int, start: int, stop: int) -> Strongest:

@@ -22,7 +22,7 @@ def normal_product(rows: Rows, a: Vector, b: Vector, block: Values, start: int, 
     """What the rows from `start` to `stop` add to NᵀN B; to RᵀN B if not `twice`.
 
     Few rows are added up in their order, and threads share the columns of the block. Many rows are cut into shares,
-    which threads add up beside each other: a row of the block, read anywhere for each entry, is then read once and not
+    which threads add up at the same time: a row of the block, read anywhere for each entry, is then read once and not
     by every thread. The cuts follow from the data alone, and shares are added in their order: so the same bytes come
     out for any number of threads.
     """

@@ -16,7 +16,7 @@ CHUNK = 1 << 22  # entries of a Gram matrix that are computed at a time, by all 
 
 @inner()
 def entry_of(values, at):  # type: ignore[no-untyped-def]
-    """An entry of a matrix; 1 where no values are stored, which is known when a kernel is compiled."""
+    """An entry of a matrix; 1 where no values are stored, which is decided when a kernel is compiled."""
     if values is None:
         return np.float32(1)
     return values[at]

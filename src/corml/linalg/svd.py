@@ -1,6 +1,6 @@
 """Top right singular vectors of a sparse matrix: exact, checked, with fixed signs.
 
-They are the largest eigenpairs of NᵀN, by block Lanczos with thick restarts, in single precision and known memory.
+They are the largest eigenpairs of NᵀN, by block Lanczos with thick restarts, in single precision and bounded memory.
 Vectors are multiplied a block at a time, so the work is sparse products with a dense block and matrix products, which
 use all cores; a fixed number of basis vectors on the smaller side of N is all that is kept. A full basis is replaced
 by its best vectors and extended again.
@@ -85,7 +85,7 @@ def _right_vectors(normal: Operator, rank: int, tol: float, sweeps: int) -> tupl
 def _fill(normal: Operator, Q: Values, T: Vector, done: int, size: int) -> Vector:
     """Extend the basis to `size` processed vectors; T becomes QᵀAQ. Returns how the last block goes on.
 
-    A block meets only itself and the one before: these two are taken off first, from what is known of them. What
+    A block meets only itself and the one before: these two are taken off first, by products that are available. What
     rounding left of all others then is so little that it need be taken off once only; but a restart made the first
     block meet all that were kept. Where A has fewer directions than the basis, what is left of a block is mostly
     rounding, which is orthogonal to nothing: all others are taken off until there is nothing to take off.
@@ -94,7 +94,7 @@ def _fill(normal: Operator, Q: Values, T: Vector, done: int, size: int) -> Vecto
     largest = T.max()
     while True:
         used = done + BLOCK
-        known, newest = Q[:, :used], Q[:, done:used]
+        earlier, newest = Q[:, :used], Q[:, done:used]
         W = normal(np.ascontiguousarray(newest))
         largest = max(largest, np.linalg.norm(W, axis=0).max())
         met = np.zeros((used, BLOCK))
@@ -102,13 +102,13 @@ def _fill(normal: Operator, Q: Values, T: Vector, done: int, size: int) -> Vecto
             met[done - BLOCK : done] = r.T
             _take_off(W, Q[:, done - BLOCK : done], r.T)
         met[done:used] += taken_off(W, newest)
-        met += taken_off(W, known)
+        met += taken_off(W, earlier)
         if r is None:
-            met += taken_off(W, known)
+            met += taken_off(W, earlier)
         W, r = _orthonormal(W)
         mostly_rounding = _least(r) < FADED * largest
         while mostly_rounding:
-            parts = taken_off(W, known)
+            parts = taken_off(W, earlier)
             W, rest = _orthonormal(W)
             met, r = met + parts @ r, rest @ r
             mostly_rounding = _least(rest) < CLEAN
@@ -125,19 +125,19 @@ def _least(r: Vector) -> float:
     return float(np.abs(np.diag(r)).min())
 
 
-def taken_off(W: Values, known: Values) -> Values:
+def taken_off(W: Values, others: Values) -> Values:
     """Make a block orthogonal to some vectors, in place; returns what it had of them."""
-    pieces = each(lambda band: known[_rows(band)].T @ W[_rows(band)], -(-len(W) // BAND))
-    parts: Values = np.asarray(np.sum(list(pieces), axis=0, dtype=np.float32))
-    _take_off(W, known, parts)
-    return parts
+    pieces = each(lambda band: others[_rows(band)].T @ W[_rows(band)], -(-len(W) // BAND))
+    products: Values = np.asarray(np.sum(list(pieces), axis=0, dtype=np.float32))
+    _take_off(W, others, products)
+    return products
 
 
-def _take_off(W: Values, known: Values, parts: Array) -> None:
-    single = parts.astype(np.float32)
+def _take_off(W: Values, others: Values, products: Array) -> None:
+    single = products.astype(np.float32)
 
     def work(band: int) -> None:
-        W[_rows(band)] -= known[_rows(band)] @ single
+        W[_rows(band)] -= others[_rows(band)] @ single
 
     for _ in each(work, -(-len(W) // BAND)):
         pass
@@ -256,7 +256,7 @@ def is_small(N: csr_array, rank: int) -> bool:
 
 
 def is_small_shape(shape: tuple[int, int], rank: int) -> bool:
-    """The same for a matrix of which only the shape is known."""
+    """The same for a shape."""
     return bool(min(shape) <= SMALL or 2 * rank >= min(shape))
 
 
@@ -267,7 +267,7 @@ def dense_bytes(shape: tuple[int, int]) -> int:
 
 
 def peak_bytes(X: csr_array, rank: int) -> int:
-    """Peak beside the data while singular vectors of the matrix, scaled by degrees, are made."""
+    """Peak in addition to the data while singular vectors of the matrix, scaled by degrees, are made."""
     if is_small(X, rank):
         return (ALWAYS if X.nnz > MANY else 0) + dense_bytes(X.shape) + A_SCALED * int(X.nnz)
     small, basis = int(min(X.shape)), basis_size(rank)
@@ -290,7 +290,7 @@ def _dense(N: csr_array, k: int) -> tuple[Array, Vector]:
 
 
 def _sparse(N: csr_array, k: int) -> tuple[Array, Vector]:
-    """Block Lanczos, whose memory is known beforehand; ARPACK in the rare case that it does not converge."""
+    """Block Lanczos, whose memory is bounded; ARPACK in the rare case that it does not converge."""
     with blas(1):  # its matrix products are thin: threads of ours take bands of rows instead
         converged = right_vectors(N, k, RESIDUAL)
         if converged is not None:
@@ -303,12 +303,12 @@ def _sparse(N: csr_array, k: int) -> tuple[Array, Vector]:
 
 
 def _reliable(V: Array, s: Vector) -> tuple[Array, Vector]:
-    found = int((s > FAINT * s[0]).sum())
-    return V[:, :found], s[:found]
+    count = int((s > FAINT * s[0]).sum())
+    return V[:, :count], s[:count]
 
 
 def right_singular_vectors_of(normal: Operator, rank: int) -> tuple[Array, Vector]:
-    """The same for a matrix of which only the product with NᵀN is known; `rank` is below half its columns."""
+    """The same for a matrix given by its product with NᵀN; `rank` is below half its columns."""
     with blas(1):
         converged = right_vectors(normal, rank, RESIDUAL)
     if converged is None:

@@ -17,7 +17,7 @@ CHUNK = 64  # columns that are compared with the last of a list at once
 class TopK:
     """Running lists of the best columns: equal scores in column order, −1 where a list is short.
 
-    A score that is no number (NaN), of a column that may be listed, comes first and stays: nobody can miss it.
+    A NaN score of a column that may be listed comes first and stays, so that it cannot be missed.
 
     `seen` marks columns never to be listed; `allowed`, where given, the only ones that may be. Of either, a matrix of
     one row holds for all rows.

@@ -1,7 +1,7 @@
-"""Items without interactions: rows for them in the state of a fitted model, and what they are like.
+"""Items without interactions: rows for them in the state of a fitted model, and the items that are similar to them.
 
-What a model makes of that is its own affair (`Recommender._linked`): for linear models a new item takes the weighted
-mean of what the known items it is like would get.
+Each model uses that in its own way (`Recommender._linked`): in linear models the score of a new item is the weighted
+mean of the scores of similar items.
 """
 
 from dataclasses import replace
@@ -22,12 +22,12 @@ from corml.models.fitted import Fitted, present
 
 
 def widened(state: Fitted, table: Attributes | None) -> Fitted:
-    """The state with a row for each item of a table that it does not have; nobody has these items yet."""
+    """The state with a row for each new item of a table; no user has these items yet."""
     about = _about(state, table)
     new = [] if table is None else [label for label in table.items if label not in state.items]
     items = Ids([*state.items, *new]) if new else state.items
     users, added = state.train.shape[0], state.added
-    if added is not None:  # its catalogue is that of the model, and then what the model does not know
+    if added is not None:  # its catalogue is that of the model, then the items that wait for the next fit
         waiting = [label for label in added.data.items if label not in items]
         added = replace(added, data=added.data.on(added.data.users, Ids([*items, *waiting])))
     wider = replace(
@@ -45,10 +45,9 @@ def widened(state: Fitted, table: Attributes | None) -> Fitted:
     )
     if state.elsewhere is None:
         return wider
-    data = present(replace(state, added=None)).on(state.users, items)  # what is back in the catalogue has been seen
-    known: dict[str, Any] = {"others": data.others, "elsewhere": data.elsewhere}
-    known |= {name: one.rows for name, one in (("seen", data.seen), ("negative", data.negative)) if one is not None}
-    return replace(wider, **known)
+    data = present(replace(state, added=None)).on(state.users, items)  # items back in the catalogue have been seen
+    pairs = {name: one.rows for name, one in (("seen", data.seen), ("negative", data.negative)) if one is not None}
+    return replace(wider, others=data.others, elsewhere=data.elsewhere, **pairs)
 
 
 def _wider(rows: Rows | None, shape: tuple[int, int]) -> Rows | None:
@@ -56,14 +55,14 @@ def _wider(rows: Rows | None, shape: tuple[int, int]) -> Rows | None:
 
 
 def checked_lift(lift: Any) -> float:
-    """Refuse a lift that is no positive number."""
+    """Refuse a lift that is not a positive number."""
     if isinstance(lift, bool) or not isinstance(lift, int | float) or not 0 < lift < 1e6:
         raise UsageError(f"lift must be a number above 0; got {ascii_line(lift)}.")
     return float(lift)
 
 
 def link_of(state: Fitted) -> csr_array:
-    """What each item without interactions is like; there must be some."""
+    """For each item without interactions the weights of similar items; there must be some."""
     assert state.attributes is not None
     known, new = np.flatnonzero(state.counts > 0), np.flatnonzero(state.counts == 0)
     if not len(new):
@@ -79,7 +78,7 @@ def link_of(state: Fitted) -> csr_array:
 
 
 def check_link(link: Any, counts: Array) -> None:
-    """Refuse weights that no link has: of new items on known ones, above zero, with the sum 1."""
+    """Refuse all but positive weights of new items on items with users, with the sum 1."""
     sums = np.asarray(link.sum(axis=1))
     linked = np.diff(link.indptr) > 0
     sound = (link.data > 0).all() and np.allclose(sums[linked], 1, atol=1e-3) and not counts[linked].any()
@@ -88,7 +87,7 @@ def check_link(link: Any, counts: Array) -> None:
 
 
 def like(link: csr_array | None, item: int, labels: Labels) -> tuple[tuple[str, float], ...]:
-    """The known items that a new item is like, with their weights, the largest first; of a known item, none."""
+    """The items that are similar to a new item, with their weights, the largest first; none for other items."""
     if link is None:
         return ()
     row = slice(link.indptr[item], link.indptr[item + 1])
@@ -106,7 +105,7 @@ def padded(array: Any, *shape: int) -> Any:
 def as_own_neighbour(weights: Any) -> Any:
     """What items add to the scores of items, where each is to itself what its nearest neighbour is to it.
 
-    A model has no score of an item for itself. But whoever has an item has a reason to like what is like it.
+    A model has no score of an item for itself. But having an item is a reason to like similar ones.
     """
     nearest = weights.max(axis=0)
     if not isinstance(weights, csr_array):

@@ -69,7 +69,7 @@ def make(name: str, settings: Mapping[str, Any] | None = None, /, **more: Any) -
 
 
 def _instead(name: str) -> str:
-    """What to use for a name that is not known: what does the same work, or the name that was meant; and all names."""
+    """What to use in place of an unknown name: a similar model, or the name that was meant; and all names."""
     same = next((ours for others, ours in INSTEAD.items() if _bare(name) in others.split()), None)
     meant = f"; instead use {same}, or corml, the default" if same else nearest(name, names()).rstrip(".")
     stop = "" if meant.endswith("?") else "."
@@ -79,7 +79,7 @@ def _instead(name: str) -> str:
 
 
 def _spelled(given: str) -> str:
-    """A name as it is listed; one that is not known stays as it was given, but for dashes."""
+    """A name as it is listed; an unknown one only gets dashes."""
     dashed = given.replace("_", "-")
     if dashed in names():  # before another that differs by a dash alone
         return dashed

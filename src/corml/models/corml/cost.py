@@ -1,12 +1,9 @@
-"""How much memory and time a fit takes, stage by stage: counted, times constants that were measured.
+"""How much memory and time a fit takes, stage by stage: counts times measured constants.
 
-Memory is that of arrays that are alive together, beside the data; the constants are what is left of the counting where
-libraries make copies of their own. Seconds were measured on data of very different shapes on one machine; another one
-is faster or slower by some factor, which concerns all stages alike. So they tell minutes from hours, and which of two
-solvers is the faster one.
-
-
-How many candidates there will be, predicted from a sample of items before any of them is made.
+Memory is that of arrays that exist at the same time, in addition to the data; the constants account for copies that
+libraries make. Seconds were measured on data of very different shapes on one machine; another one
+is faster or slower by some factor for all stages alike. So they distinguish minutes from hours, and the faster of two
+solvers. The number of candidate pairs is predicted from a sample of items, before any of them is made.
 """
 
 from collections.abc import Callable
@@ -188,7 +185,7 @@ A_PAIR_SOLVED, OF_A_THREAD = 43.5, 8  # for each pair, both ways, in the solver;
 A_PAIR_PRICED = 16  # for each pair, both ways, while the excluded ones are priced
 AN_ENTRY = 8  # for each entry of a chunk of rows of the Gram matrix
 SMALL_ARRAY, GAPS = 1 << 25, 14  # and for each pair: small arrays are not given back to the system, and leave gaps
-SCRATCH_COLUMNS = 4096  # of the dense solver: bands and tiles beside its n × n arrays
+SCRATCH_COLUMNS = 4096  # of the dense solver: bands and tiles in addition to its n × n arrays
 
 
 def dense_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
@@ -260,7 +257,7 @@ class Seconds(NamedTuple):
     products: float = 0.0
 
     def with_threads(self, count: int | None = None) -> float:
-        """Seconds with so many threads; with those there are, if it is not said."""
+        """Seconds with so many threads (default: as many as there are)."""
         count = threads() if count is None else count
         return self.alone + self.kernels / max(1.0, TOGETHER * count) + self.products / count
 

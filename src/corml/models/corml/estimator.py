@@ -147,7 +147,7 @@ class CoRML(Recommender):
     learn_rank: int | None = setting(
         None,
         optional(whole(1, 10_000), "all of rank"),
-        help="singular vectors of the filter beside which H is learned; all in the paper",
+        help="singular vectors of the filter given which H is learned; all in the paper",
     )
     filter: Filter = setting(
         "factored", one_of(*get_args(Filter)), help="how G is clipped: by entry, not at all, or mixed"
@@ -236,7 +236,7 @@ class CoRML(Recommender):
         if not selects_filter(self.fitted_.settings):
             return {}
         chosen = {name: self.settings_[name] for name in SELECTED if name not in searched}
-        if "rank" in searched:  # H is learned beside all directions that a trial has
+        if "rank" in searched:  # H is learned given all directions of a trial
             chosen.pop("learn_rank", None)
         return {"adapt": False, **chosen}
 
@@ -265,9 +265,9 @@ class CoRML(Recommender):
 
     def _check_state(self) -> None:
         """Refuse an H that is not symmetric, hollow and non-negative, and degrees that are not those of the data."""
-        known = slice(None) if self._link_ is None else np.diff(self._link_.indptr) == 0
-        degrees, longest = self.degrees_[known], self.settings_.longest_history
-        if not are_degrees(degrees, self.counts_[known], self.train_, longest) or (self.degrees_ < 1).any():
+        learned = slice(None) if self._link_ is None else np.diff(self._link_.indptr) == 0
+        degrees, longest = self.degrees_[learned], self.settings_.longest_history
+        if not are_degrees(degrees, self.counts_[learned], self.train_, longest) or (self.degrees_ < 1).any():
             raise ModelFileError("its degrees are not those of its data")
         H = self.H_
         if not issparse(H) or H.data.min(initial=0) < 0 or H.diagonal().any() or not is_symmetric(H):

@@ -29,34 +29,34 @@ def fit_as_planned(
 ) -> tuple[Values, csr_array, list[Certificate]]:
     """V, H and how H was solved; `settings` are the resolved ones.
 
-    H is learned beside the flat filter of the first `learn_rank` directions; scores have the first `rank`, with their
+    H is learned given the flat filter of the first `learn_rank` directions; scores have the first `rank`, with their
     shape.
     """
     progress("filter", 0, 1)
     V = _vectors(X, settings, warm_start, workspace)
-    beside = V[:, : settings.learn_rank]
+    flat = V[:, : settings.learn_rank]
     norms = settings.graph_user_norm, settings.graph_item_norm
     V = shaped(np.ascontiguousarray(V[:, : settings.rank]), X, norms, settings.filter_power)
     memory.release()
     progress("filter", 1, 1)
     if plan.solver == "sparse":
-        order = Reordered.of(X, beside) if workspace is None else workspace.reordered(beside)
-        work = InMemory.of(order.X, order.permute(beside), settings, order.items)
+        order = Reordered.of(X, flat) if workspace is None else workspace.reordered(flat)
+        work = InMemory.of(order.X, order.permute(flat), settings, order.items)
         generation = ColumnGeneration(work=work, settings=settings, plan=plan, progress=progress)
         H, certificate = generation.learn(None if warm_start is None else order.permute_matrix(warm_start.H), workspace)
         H, certificates = order.unpermute_matrix(H), [certificate]
     else:
-        H, certificates = fit_dense(X, column_degrees(X), beside, settings=settings, progress=progress)
+        H, certificates = fit_dense(X, column_degrees(X), flat, settings=settings, progress=progress)
     checked(H, certificates, settings.tol)
     return V.astype(np.float32, copy=False), H, certificates
 
 
 def _vectors(X: csr_array, settings: Settings, warm_start: WarmStart | None, workspace: Workspace | None) -> Array:
     rank, norms = max(settings.rank, settings.learn_rank), (settings.graph_user_norm, settings.graph_item_norm)
-    known = None if warm_start is None else warm_start.vectors(rank, norms)
+    offered = None if warm_start is None else warm_start.vectors(rank, norms)
     if workspace is not None:
-        return workspace.vectors(rank, norms, known)
-    return singular_vectors(X, rank, norms) if known is None else known
+        return workspace.vectors(rank, norms, offered)
+    return singular_vectors(X, rank, norms) if offered is None else offered
 
 
 def checked(H: csr_array, certificates: Sequence[Certificate], tol: float) -> None:

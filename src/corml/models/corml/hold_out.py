@@ -1,8 +1,8 @@
 """Held-out items of some users, in two ways: what is left to chance, and what belongs together.
 
-Items held out at random lie among those that stay: another place of the same trip, another film of the same director.
+Items held out at random lie among those that stay: another hotel of the same trip, another film of the same director.
 What a user does next often does not. A setting that only gains on the first kind would lose on a future like the
-second, so half of the users have items held out that belong together: their latest, where times are known, else an item
+second, so half of the users have items held out that belong together: their latest, where there are times, else an item
 and those of their items that are most like it.
 """
 
@@ -71,13 +71,13 @@ def pick(indptr: Array, order: Order, *, seed: int = SEED) -> Picked | None:
     sizes = degrees[users].astype(np.int64)
     begin = np.cumsum(sizes) - sizes
     row = np.repeat(np.arange(len(users)), sizes)
-    place = np.arange(len(row)) - begin[row]
-    at = indptr[users].astype(np.int64)[row] + place
+    offset = np.arange(len(row)) - begin[row]
+    at = indptr[users].astype(np.int64)[row] + offset
     by_chance = _random_at(rng, at, int(indptr[-1]))
     values = order(at, users[row]) if callable(order) else order[at]
     sorted_pairs = np.lexsort((by_chance, np.where(second[users[row]], values, 0), row))
     position = np.empty(len(row), dtype=np.int64)
-    position[sorted_pairs] = place
+    position[sorted_pairs] = offset
     out = position < np.maximum(1, np.rint(SHARE * sizes))[row]
     return Picked(users, second[users], at[out])
 
@@ -94,12 +94,12 @@ def targets_of(X: csr_array, picked: Picked) -> csr_array:
 
 def _random_at(rng: np.random.Generator, at: NDArray[np.int64], count: int) -> Vector:
     """Some, by sorted positions, of so many random numbers, which are not all there at a time."""
-    found = np.empty(len(at))
+    drawn = np.empty(len(at))
     for start in range(0, count, DRAWN):
         numbers = rng.random(min(DRAWN, count - start))
         low, high = np.searchsorted(at, [start, start + DRAWN])
-        found[low:high] = numbers[at[low:high] - start]
-    return found
+        drawn[low:high] = numbers[at[low:high] - start]
+    return drawn
 
 
 def related_first(X: csr_array, V: Array) -> OrderOf:

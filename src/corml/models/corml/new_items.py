@@ -1,6 +1,6 @@
-"""New items in CoRML: each takes its place among the items it is like, in H, in the filter and in degree.
+"""New items in CoRML: rows of H, of the filter and a degree for each, from the items that are similar to it.
 
-With a the weights of the known items k that a new item j is like, what an item i of a history adds to the score of j is
+With a the weights of the items k that are similar to a new item j, what an item i of a history adds to the score of j is
 
     y_ij = Σ_k a_jk y_ik,     y_ik = d_i^{-t} H_ik d_k^t + (the filter's part) for k ≠ i,
 
@@ -27,11 +27,11 @@ def degrees_with(degrees: Array, link: csr_array) -> Vector:
 def metric_with(H: csr_array, d: Vector, link: csr_array, t: float, lift: float) -> csr_array:
     """H with rows and columns of the new items, these times `lift`; those it had of them are forgotten."""
     new = np.diff(link.indptr) > 0
-    known = scaled(padded(H, *link.shape), rows=(~new).astype(np.float64), columns=(~new).astype(np.float64))
-    known.eliminate_zeros()
-    S = as_own_neighbour(scaled(known, rows=power(d, -t), columns=power(d, t)))
+    old = scaled(padded(H, *link.shape), rows=(~new).astype(np.float64), columns=(~new).astype(np.float64))
+    old.eliminate_zeros()
+    S = as_own_neighbour(scaled(old, rows=power(d, -t), columns=power(d, t)))
     added = scaled(csr_array(S @ link.T), rows=power(d, t), columns=lift * power(d, -t)).astype(H.dtype)
-    both = csr_array(known.astype(H.dtype) + added + added.T)
+    both = csr_array(old.astype(H.dtype) + added + added.T)
     both.sort_indices()
     return both
 

@@ -33,7 +33,7 @@ from corml.models.fitted import Settings
 SELECTED = ("rank", "learn_rank", "filter_power", "filter_weight")  # settings that filter selection may choose
 MAX_PAIRS = 4_000_000  # both ways: above it each item has so many candidates only
 MAX_PER_ITEM = 200  # candidates of an item where all co-occurring pairs would be too many
-MIN_PER_ITEM = 20  # with fewer a model is not worth its name: rather refuse
+MIN_PER_ITEM = 20  # with fewer a fit is refused
 ADDED = 0.1  # share of the candidates that column generation may add
 PAIR_TOL = 0.1  # of the largest linear term: a KKT violation above it is worth solving again
 CHOSEN_FOR = 2  # threads, for which the faster solver is chosen
@@ -144,7 +144,7 @@ def _settings_of_dense_solver(settings: Settings) -> list[str]:
 
 
 def allowed_bytes(settings: Settings) -> int:
-    """Bytes a fit may take beside what the process has already: what is free, or up to `max_memory`."""
+    """Bytes a fit may take in addition to what the process has: what is free, or up to `max_memory`."""
     free = memory.budget()
     if settings.max_memory is None:
         return free
@@ -173,7 +173,7 @@ def resolved_sizes(
 
 
 def suggested_rank(shape: tuple[int, int], interactions: int) -> int:
-    """Singular vectors worth keeping: more for a catalogue that is large beside a history, fewer for few users.
+    """Singular vectors worth keeping: more for a catalogue that is large compared with a history, fewer for few users.
 
     The power of two nearest to the smaller of 2/3 · items / (items of a mean history) and users / 32, from 16 to 256.
     """
@@ -273,7 +273,7 @@ def _refused_if_too_large(plan: Plan, X: csr_array, settings: Settings) -> Plan:
         instead = _what_fits(X, plan.rank, _item_size(settings), allowed_bytes(settings))
     if settings.max_memory is not None:
         peak, limit = memory.resident() + plan.predicted_bytes, memory.read_size(settings.max_memory)
-        memory.require(peak, what=f"{what}, beside what is in memory,", instead=instead, limit=limit)
+        memory.require(peak, what=f"{what}, in addition to what is in memory,", instead=instead, limit=limit)
     memory.require(plan.predicted_bytes, what=what, instead=instead)
     return plan
 

@@ -60,12 +60,12 @@ class Weights:
 
     @property
     def filter_factor(self) -> float:
-        """1/λ − 1: how much G counts beside H while H is learned."""
+        """1/λ − 1: the weight of G relative to H while H is learned."""
         return 1 / self.mix - 1
 
     @property
     def score_factor(self) -> float:
-        """ω(1/λ − 1): how much G counts beside H in the scores."""
+        """ω(1/λ − 1): the weight of G relative to H in the scores."""
         return self.filter_weight * self.filter_factor
 
     @property
@@ -83,7 +83,7 @@ class Weights:
         return UserWeights.of(degrees, user_balance=self.user_balance, user_norm=self.user_norm)
 
     def diagonal(self, d: Vector) -> Vector:
-        """l2·d + ridge: what M has on its diagonal beside εA."""
+        """l2·d + ridge: what M adds to the diagonal of εA."""
         return np.asarray(self.l2 * d + self.ridge)
 
 

@@ -1,14 +1,14 @@
 """Automatic filter selection: which filter suits these data, by NDCG@20 on held-out items of some users.
 
 The best filter differs from data to data more than anything else of the model: how many directions, how its weight
-falls with their singular values, and how much it counts beside H. None of that changes H, if H is learned beside the
+falls with their singular values, and its weight relative to H. None of that changes H, if H is learned given the
 directions it has by default. So some items of a sample of users are held out, H is learned once on the rest, to a low
 precision, and all combinations are compared. Fewer directions than the default are tried, and weights that fall down to
 the fourth power: small and noisy data want a smoother filter, and no data at hand reliably wanted more directions. A
 combination must gain both where items were held out at random and where items that belong together were
 (`hold_out.py`). Seeded: equal data give equal choices.
 
-A combination only reorders the best items of a user. So these are found twice, with a weak and a strong filter, and
+A combination only reorders the best items of a user. So these are computed twice, with a weak and a strong filter, and
 every combination is computed on them alone. Where interactions have weights, a hit gains that of the held-out pair.
 """
 
@@ -76,7 +76,7 @@ def select_filter(
 ) -> Chosen | None:
     """The settings chosen among those left to the data, all trials, and an H to begin from; None for too few users.
 
-    `times` are the moments of the pairs of X, where they are known.
+    `times` are the moments of the pairs of X, if there are any.
     """
     norms = given.graph_user_norm, given.graph_item_norm
 
@@ -104,7 +104,7 @@ def select_filter_on(
     """The same for data of which V is had by `directions()`, and what stays is learned from by `learn`."""
     progress(STAGE, 0, 2)
 
-    def order(at: NDArray[np.int64], users: NDArray[np.int64]) -> Vector:  # only asked if there are users enough
+    def order(at: NDArray[np.int64], users: NDArray[np.int64]) -> Vector:  # only called if there are users enough
         return related_first(X, directions())(at, users) if times is None else -times[at]
 
     picked = pick(X.indptr, order)
@@ -133,7 +133,7 @@ def _vectors(R: csr_array, rank: int, norms: tuple[float, float]) -> tuple[Value
 
 
 def _learn(R: csr_array, V: Values, settings: Settings, plan: Plan) -> csr_array:
-    """H beside the filter with these directions, on the candidates, to a low precision."""
+    """H given the filter with these directions, on the candidates, to a low precision."""
     order = Reordered.of(R, V)
     work = InMemory.of(order.X, order.permute(V), settings, order.items)
     generation = ColumnGeneration(work=work, settings=settings, plan=plan, progress=silent)
@@ -239,6 +239,6 @@ def _ideal(targets: csr_array) -> Vector:
     if values_unless_ones(targets) is None:
         return np.asarray(np.concatenate([[0.0], np.cumsum(discounts)])[np.minimum(counts, DEPTH)])
     order = np.lexsort((-targets.data, rows_of(targets)))
-    place = np.arange(targets.nnz) - np.repeat(targets.indptr[:-1], counts)
-    gains = np.where(place < DEPTH, targets.data[order] * discounts[np.minimum(place, DEPTH - 1)], 0)
+    position = np.arange(targets.nnz) - np.repeat(targets.indptr[:-1], counts)
+    gains = np.where(position < DEPTH, targets.data[order] * discounts[np.minimum(position, DEPTH - 1)], 0)
     return np.asarray(np.bincount(rows_of(targets), weights=gains, minlength=targets.shape[0]), dtype=np.float64)

@@ -32,7 +32,7 @@ class ItemItem(Recommender):
     """Scores are sums over the history: y = x W, with W of items × items, hollow, dense or sparse.
 
     A row of W is what one item of a history adds to the scores of all others. The score of a user needs nothing but
-    the history, so new (fold-in) users are no different from known ones, and contributions can be read off W.
+    the history, so new (fold-in) users are treated like training users, and contributions can be read off W.
     """
 
     CITATION: ClassVar[str]
@@ -58,10 +58,10 @@ class ItemItem(Recommender):
         if not issparse(W):
             W[:, new], W[new] = gets, gives
             return {"weights": np.ascontiguousarray(W)}
-        place = csr_array(
+        spread = csr_array(
             (np.ones(len(new), np.float32), (new, np.arange(len(new)))), shape=(len(W.indptr) - 1, len(new))
         )
-        both = csr_array(W + gets @ place.T + place @ gives)
+        both = csr_array(W + gets @ spread.T + spread @ gives)
         both.sort_indices()
         return {"weights": both}
 

@@ -33,7 +33,7 @@ from corml.models.recommender import FitCall
 __all__ = ["ADMMSLIM"]
 
 AN_INTERACTION = 16  # bytes: copies of the data by item
-SPARE = 1.05  # of the solver's arrays: what is small beside them
+SPARE = 1.05  # of the solver's arrays: and smaller ones
 ROWS = 256  # thresholded at a time
 
 

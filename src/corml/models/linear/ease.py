@@ -21,7 +21,7 @@ from corml.models.recommender import FitCall
 
 __all__ = ["EASE"]
 
-SPARE = 1.1  # of the dense route's one array: panels and tiles beside it
+SPARE = 1.1  # of the dense route's one array: and panels and tiles
 ALWAYS, MANY = 1 << 25, 10_000  # bytes of threads, compiled code and tiles, for more than so many interactions
 A_TILED = 9  # bytes of each entry of a tile, where those are counted alone
 A_WEIGHT = 28  # bytes for each candidate of an item on the local route
@@ -120,13 +120,13 @@ class EASE(ItemItem):
 
 
 def dense_bytes(X: csr_array, neighbours: int | None = None) -> int:
-    """Peak of the dense route beside the data: one array and tiles of it, and the weights that are kept of it."""
+    """Peak of the dense route in addition to the data: one array, tiles of it, and the weights kept."""
     n = int(X.shape[1])
     kept = 0 if neighbours is None else A_KEPT * n * min(neighbours, n)
     return (ALWAYS if X.nnz > MANY else A_TILED * min(TILE, n) ** 2) + int(SPARE * 4 * n**2) + kept
 
 
 def local_bytes(X: csr_array, candidates: int) -> int:
-    """Peak of the local route beside the data: candidates and weights, and a system for each thread."""
+    """Peak of the local route in addition to the data: candidates and weights, and a system for each thread."""
     entries = min(candidates * int(X.shape[1]), largest_gram(X))
     return A_WEIGHT * entries + 2 * threads() * 4 * candidates**2

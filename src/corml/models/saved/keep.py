@@ -1,9 +1,8 @@
-"""Finished work is not lost because its file cannot be written: it is kept where it can, and the error says where.
+"""Finished work is not lost because its file cannot be written: it is kept where it can be, and the error says where.
 
-A fit may take hours, and meanwhile a disk fills, a folder goes, or memory runs out for what follows. Then other places
-are tried: beside the file, the temporary folder, where the command runs, the home folder. Each time it is a new folder
-of this user alone, because a model knows who had what. Where there is no room for all of it, it is kept without the
-histories.
+During a fit of hours a disk may fill, a folder vanish, or memory run out for what follows. Then other folders are tried:
+that of the file, the temporary folder, the working directory, the home folder. Each time it is a new folder that only
+this user can read, because a model contains user histories. Where there is no space for these, they are left out.
 """
 
 import contextlib
@@ -72,30 +71,21 @@ def _elsewhere(what: str, save: Save, fault: CormlError, out: str, *, history: b
     """The same error, which now says where the file is kept."""
     memory.release()
     reason = str(fault).removesuffix(STILL_HERE)
-    for place, whole in _ways(out, history):
-        kept = _kept(save, place, out, whole)
-        if kept:
-            return type(fault)(f"{reason} {_where(what, kept, out, left_out=history and not whole)}")
+    folders = (os.path.dirname(out) or ".", tempfile.gettempdir(), ".", os.path.expanduser("~"))
+    distinct = [one for one in dict.fromkeys(map(os.path.abspath, folders)) if not unfinished.holds(Path(one))]
+    for whole in (True, False) if history else (False,):
+        for parent in distinct:  # not one that is removed with this process
+            kept = _kept(save, parent, out, whole)
+            if kept:
+                return type(fault)(f"{reason} {_where(what, kept, out, left_out=history and not whole)}")
     return type(fault)(f"{reason} No other place could be written either: make room and run it again.")
 
 
-def _ways(out: str, history: bool) -> Iterator[tuple[str, bool]]:
-    """Where to keep it, and whether with the histories; without them only if there is room for it nowhere.
-
-    A folder that goes with this process is no place.
-    """
-    places = (os.path.dirname(out) or ".", tempfile.gettempdir(), ".", os.path.expanduser("~"))
-    absolute = dict.fromkeys(os.path.abspath(place) for place in places)
-    distinct = [place for place in absolute if not unfinished.holds(Path(place))]
-    for whole in (True, False) if history else (False,):
-        yield from ((place, whole) for place in distinct)
-
-
-def _kept(save: Save, place: str, out: str, whole: bool) -> str | None:
+def _kept(save: Save, parent: str, out: str, whole: bool) -> str | None:
     """The file it was kept in; None if that failed, and then nothing is left there."""
     folder = None
     try:
-        folder = tempfile.mkdtemp(prefix="corml-kept-", dir=place)
+        folder = tempfile.mkdtemp(prefix="corml-kept-", dir=parent)
         file = os.path.join(folder, os.path.basename(out))
         save(file, whole)
     except (CormlError, OSError, MemoryError):

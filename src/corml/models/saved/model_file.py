@@ -77,7 +77,7 @@ def save_model(
     """Write a fitted model with its ids, settings, provenance and, if it has and may keep them, its users' histories.
 
     A model that could not be read back is refused before the file that is there is touched. Arrays are written from
-    where they are: beside the model it takes a few MiB, and four to eight bytes for each pair that has a time.
+    where they are: in addition to the model it takes a few MiB, and four to eight bytes for each pair that has a time.
     """
     model._check_fitted()
     try:
@@ -91,7 +91,7 @@ def save_model(
 
 
 def _parts(model: "Recommender", *, history: bool, evaluation: Mapping[str, Any]) -> tuple[bytes | memoryview, ...]:
-    """What a file consists of, once the model is known to be one that can be read back."""
+    """What a file consists of, once the model is checked to be one that can be read back."""
     model._check_state()
     state: Fitted = model.fitted_
     check_learned(state.arrays, model.NAME)
@@ -278,7 +278,7 @@ def _titles(arrays: Arrays, items: Ids) -> Mapping[str, str]:
 
 
 def _histories(arrays: Arrays, n_users: int, n_items: int) -> dict[str, Any]:
-    """Users and what is known of them, if the file has them, as fields of the state."""
+    """Users and their histories, if the file has them, as fields of the state."""
     if "users.bytes" in arrays:
         users = decode_ids(arrays, "users", "user")
         if len(users) != n_users:
@@ -328,7 +328,7 @@ def _check_counts(counts: Array, train: csr_array, n_users: int, *, history: boo
 
 def _counted(columns: Array, count: int) -> NDArray[np.int64]:
     """How often each column occurs, some at a time: `bincount` makes a copy of what it counts."""
-    found = np.zeros(count, dtype=np.int64)
+    counts = np.zeros(count, dtype=np.int64)
     for at in range(0, len(columns), SLICE):
-        found += np.bincount(columns[at : at + SLICE], minlength=count)
-    return found
+        counts += np.bincount(columns[at : at + SLICE], minlength=count)
+    return counts

@@ -1,6 +1,6 @@
 """Problem H by column generation: on candidates, then on the excluded pairs that violate its KKT conditions too.
 
-Which pairs get a weight is not known before the problem is solved. So it is solved on the pairs that co-occur most;
+Which pairs get a weight is only clear once the problem is solved. So it is solved on the pairs that co-occur most;
 every other co-occurring pair is priced; those whose violation is above a tolerance become variables, and it is solved
 again from where it stood. Where a budget asks for it, H is pruned and solved once more on the pairs that stay.
 
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
 
 class PairWork(Protocol):
-    """Data, the filter beside which H is learned, and the numbers of problem H."""
+    """Data, the filter given which H is learned, and the numbers of problem H."""
 
     @property
     def d(self) -> Vector:

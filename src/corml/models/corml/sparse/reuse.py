@@ -136,7 +136,7 @@ class WarmStart:
 
 
 class _V(NamedTuple):
-    rank: int  # that was asked for: there may be fewer directions
+    rank: int  # as requested: there may be fewer directions
     array: Array
     version: int
 
@@ -182,18 +182,18 @@ class Workspace:
 
     def vectors(self, rank: int, norms: Norms, offered: Array | None = None) -> Array:
         """V of a rank: the first columns of one that is kept, the one offered by a warm start, or a new one."""
-        known = self._V.pop(norms, None)
-        if known is None or known.rank < rank:
+        kept = self._V.pop(norms, None)
+        if kept is None or kept.rank < rank:
             while len(self._V) >= self._kept_V:
-                del self._V[next(iter(self._V))]  # the one that was not asked for the longest
+                del self._V[next(iter(self._V))]  # the one that was used longest ago
             self._made += 1
             if offered is None:
                 width = max(rank, self._least)
-                known = _V(width, singular_vectors(self.X, width, norms), self._made)
+                kept = _V(width, singular_vectors(self.X, width, norms), self._made)
             else:
-                known = _V(rank, offered, self._made)
-        self._V[norms], self._version = known, known.version
-        return known.array[:, :rank]
+                kept = _V(rank, offered, self._made)
+        self._V[norms], self._version = kept, kept.version
+        return kept.array[:, :rank]
 
     def reordered(self, V: Array) -> Reordered:
         """The data in an order in which H is learned fast; any is good, so the first stays."""
