@@ -32,7 +32,7 @@ def test_scripts_get_the_plan_as_json(run, ratings):
 def test_a_plan_that_does_not_fit_is_refused(run, ratings):
     outcome = run("fit", ratings, "--plan", "--set", "max_memory=10k")
     assert outcome.code == 4
-    assert "beside what is in memory, needs" in outcome.err
+    assert "in addition to what is in memory, needs" in outcome.err
     assert "the budget is 10.0 KiB" in outcome.err
 
 

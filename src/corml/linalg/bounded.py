@@ -38,7 +38,7 @@ Limits = tuple[Arrays, Arrays | None]  # patterns of seen and of allowed items
 class Bounded:
     """`left` and `right` (both items × rank), H and what each item adds to its own score, ready for many histories.
 
-    `order` are the items by the norm of their row of `right`, largest first, and `place` the position of each item in it.
+    `order` are the items by the norm of their row of `right`, largest first, and `place` their positions in it.
     What is bounded stands in this order: the first coordinates (`heads`, one row each), the norms of the others
     (`tails`) and of all (`norms`).
     """

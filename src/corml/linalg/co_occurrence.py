@@ -65,7 +65,7 @@ def strongest_pairs(
     ranking = Ranking(strength, (np.arange(n) if numbers is None else numbers).astype(np.int32))
     sides, weights, ranges = Sides.of(R), by_user.astype(np.float32), chunks(R)
     parts = list(each(lambda at: strongest_rows(sides, weights, ranking, most, *ranges[at]), len(ranges)))
-    kept, values, sizes = (np.concatenate([rows[column] for rows in found]) for column in range(3))
+    kept, values, sizes = (np.concatenate([rows[column] for rows in parts]) for column in range(3))
     indptr = np.concatenate([[0], np.cumsum(sizes)]).astype(np.int32 if len(kept) < 2**31 else np.int64)
     pairs = csr_array((values, kept.astype(indptr.dtype, copy=False), indptr), shape=(n, n))
     pairs.has_sorted_indices = True

@@ -2,7 +2,7 @@
 
 Every item is drawn to its nearest items and pushed away from a few others picked at random, with forces that fall off
 as 1/(1 + d²), in rounds of smaller and smaller steps. An item that is near very many is drawn by each of them the less,
-or the most popular items would all be drawn into a few heaps. The rounds begin from the two smoothest coordinates on the
+or the most popular items would all end in a few heaps. The rounds begin from the two smoothest coordinates on the
 graph of neighbours, found by averaging over neighbours again and again: so the large shape does not depend on luck.
 """
 

@@ -46,7 +46,9 @@ def widened(state: Fitted, table: Attributes | None) -> Fitted:
     if state.elsewhere is None:
         return wider
     data = present(replace(state, added=None)).on(state.users, items)  # items back in the catalogue have been seen
-    pairs = {name: one.rows for name, one in (("seen", data.seen), ("negative", data.negative)) if one is not None}
+    pairs: dict[str, Any] = {
+        name: one.rows for name, one in (("seen", data.seen), ("negative", data.negative)) if one is not None
+    }
     return replace(wider, others=data.others, elsewhere=data.elsewhere, **pairs)
 
 

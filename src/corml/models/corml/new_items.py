@@ -1,6 +1,6 @@
 """New items in CoRML: rows of H, of the filter and a degree for each, from the items that are similar to it.
 
-With a the weights of the items k that are similar to a new item j, what an item i of a history adds to the score of j is
+With a the weights of the items k similar to a new item j, what an item i of a history adds to the score of j is
 
     y_ij = Σ_k a_jk y_ik,     y_ik = d_i^{-t} H_ik d_k^t + (the filter's part) for k ≠ i,
 

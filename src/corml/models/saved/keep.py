@@ -1,7 +1,7 @@
 """Finished work is not lost because its file cannot be written: it is kept where it can be, and the error says where.
 
-During a fit of hours a disk may fill, a folder vanish, or memory run out for what follows. Then other folders are tried:
-that of the file, the temporary folder, the working directory, the home folder. Each time it is a new folder that only
+During a fit a disk may fill, a folder vanish, or memory run out for what follows. Then other folders are tried: that of
+the file, the temporary folder, the working directory, the home folder. Each time it is a new folder that only
 this user can read, because a model contains user histories. Where there is no space for these, they are left out.
 """
 
