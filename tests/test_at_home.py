@@ -45,12 +45,12 @@ def test_ids_are_a_sequence_of_text(data):
     assert data.users[np.int64(1)] == "19"
 
 
-def test_a_number_beyond_the_ids_says_how_many_there_are(data):
+def test_an_index_out_of_range_names_the_count(data):
     with pytest.raises(IndexError, match=r"There are 3 users, counted from 0; there is no number 3\."):
         data.users[3]
 
 
-def test_an_id_where_a_number_is_meant_is_one_sentence(data):
+def test_indexing_ids_by_an_id_is_an_error(data):
     with pytest.raises(UsageError, match=r"There are 3 users, counted from 0; '15' is an id, not a number\."):
         data.users["15"]
 
@@ -64,7 +64,7 @@ def test_pairs_are_a_frame(data):
     assert frame["title"].to_list() == ["Apple", "Bread", "", "Apple", "", "Bread"]
 
 
-def test_a_frame_has_no_column_for_what_is_not_known():
+def test_a_frame_omits_missing_columns():
     assert Interactions.from_pairs(["007"], ["7.0"]).to_frame().rows() == [("007", "7.0")]
 
 
@@ -90,14 +90,14 @@ def test_users_and_their_lists_are_items_of_a_mapping(model):
     assert dict(lists) == dict(lists.items()) == dict(zip(lists.users, lists.values(), strict=True))
 
 
-def test_the_items_are_an_array_as_before(model):
+def test_list_items_are_an_array(model):
     items = model.recommend(["15", "19"], k=4).items
     assert items.shape == (2, 4)
     assert items.tolist() == [["d", None, None, None], ["b", "c", None, None]]
     assert type(items[0]) is type(items[:1]) is type(items == "b") is np.ndarray
 
 
-def test_a_user_without_a_list_is_named(model):
+def test_a_user_without_a_list_is_an_error(model):
     with pytest.raises(UnknownIdError, match=r"not among the 1 known: '0'\. A list is found by the id of its user"):
         model.recommend(["15"])[0]
 
@@ -187,7 +187,7 @@ def test_submodules_are_listed_and_not_loaded():
 # --- progress and log ------------------------------------------------------------------------------------------------
 
 
-def test_progress_true_says_that_kernels_are_compiled_and_shows_the_stages(tmp_path, monkeypatch, capsys):
+def test_progress_true_reports_compilation(tmp_path, monkeypatch, capsys):
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     monkeypatch.setattr("corml._runtime.console_progress.COMPILE_SECONDS", 0.0)
     with shown(True) as show:
@@ -196,7 +196,7 @@ def test_progress_true_says_that_kernels_are_compiled_and_shows_the_stages(tmp_p
     assert capsys.readouterr().err == f"{COMPILING}\n"
 
 
-def test_progress_true_says_how_long_it_will_take(monkeypatch, capsys):
+def test_progress_true_estimates_the_time_left(monkeypatch, capsys):
     clock = iter([0.0, 0.0, 0.0, 2.5])
     monkeypatch.setattr("corml._runtime.console_progress.time.monotonic", lambda: next(clock))
     with shown(True) as show:
@@ -206,7 +206,7 @@ def test_progress_true_says_how_long_it_will_take(monkeypatch, capsys):
 
 
 @pytest.mark.parametrize("asked", [None, False])
-def test_without_progress_nothing_is_said(data, capsys, asked):
+def test_without_progress_nothing_is_printed(data, capsys, asked):
     corml.Popularity().fit(data, progress=asked)
     assert capsys.readouterr().err == ""
 
@@ -219,7 +219,7 @@ def test_fit_and_evaluate_take_true_and_functions(data):
     corml.evaluate(model, split, "ndcg@1", progress=True)
 
 
-def test_progress_that_is_neither_is_one_sentence(data):
+def test_an_invalid_progress_is_an_error(data):
     with pytest.raises(UsageError, match="progress is True, or a function of stage, done and total; got 'yes'"):
         corml.Popularity().fit(data, progress="yes")
 
@@ -232,7 +232,7 @@ def test_bars_are_drawn_in_a_notebook_that_has_widgets(monkeypatch):
     assert drawn == []
 
 
-def test_the_logger_says_what_was_loaded_fitted_and_evaluated(data, caplog):
+def test_the_logger_reports_loading_fitting_and_evaluating(data, caplog):
     split = corml.split(data, "ratio", seed=1)
     with caplog.at_level(logging.INFO, logger="corml"):
         corml.load(data.to_frame().drop("time"))
@@ -269,7 +269,7 @@ def test_lists_cannot_be_unpacked_as_ids_and_scores(model):
     assert lists.values() == [["d"], ["b", "c"]]
 
 
-def test_similar_items_are_called_so_in_records_and_frames(model):
+def test_similar_items_have_their_own_column_names(model):
     found = model.similar(["a", "b"], k=2)
     assert found.to_frame().columns[:4] == list(found.rows()[0])[:4] == ["item", "rank", "similar", "score"]
     assert found["b"] == found.to_frame().filter(item="b")["similar"].to_list()

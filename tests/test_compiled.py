@@ -51,7 +51,7 @@ listening.__enter__()
 """
 
 
-def test_compilation_is_heard_of_when_it_begins_and_ends_and_only_then(folder):
+def test_compilation_is_reported_when_it_starts_and_ends(folder):
     assert run(folder, LISTENING + "listening.__exit__(None, None, None)\n", NUMBA_CACHE_DIR=str(folder / "a")) == (
         0,
         "",
@@ -86,7 +86,7 @@ def test_parts_of_kernels_are_kept_in_them(folder):
     ("kind", "damage"),
     [(".nbi", b"damaged"), *(pytest.param(*one, marks=pytest.mark.slow) for one in OTHER_DAMAGE)],
 )
-def test_damaged_files_are_compiled_again_and_mended(folder, kind, damage):
+def test_damaged_cache_files_are_recompiled(folder, kind, damage):
     run(folder)
     for path in cached(folder):
         if path.suffix == kind:
@@ -106,7 +106,7 @@ caching.IndexDataCacheFile.save = full
 """
 
 
-def test_a_full_disk_is_noted_once(folder):
+def test_a_full_disk_warns_once(folder):
     hits, note = run(folder, FULL)
     assert hits == 0
     assert note.count("RuntimeWarning: compiled code cannot be kept (No space left on device)") == 1
@@ -122,7 +122,7 @@ for name in ("InTreeCacheLocator", "UserWideCacheLocator"):
 """
 
 
-def test_without_a_folder_of_numbas_a_private_temporary_one_serves(folder, tmp_path):
+def test_a_private_temporary_folder_replaces_an_unwritable_cache(folder, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     assert run(folder, NOWHERE, TMPDIR=str(temporary)) == (0, "")
@@ -140,7 +140,7 @@ pwd.getpwuid = unknown
 """
 
 
-def test_a_user_without_a_home_keeps_it_in_the_temporary_folder_and_makes_no_folder_here(folder, tmp_path):
+def test_without_a_home_the_cache_is_in_the_temporary_folder(folder, tmp_path):
     temporary = tmp_path / "temporary"
     temporary.mkdir()
     assert run(folder, NOBODY, TMPDIR=str(temporary)) == (0, "")
@@ -148,7 +148,7 @@ def test_a_user_without_a_home_keeps_it_in_the_temporary_folder_and_makes_no_fol
     assert run(folder, NOBODY, TMPDIR=str(temporary)) == (1, "")
 
 
-def test_where_no_folder_can_be_written_the_program_works_with_one_note(folder):
+def test_without_a_writable_folder_one_warning_is_shown(folder):
     nowhere = NOWHERE + "import tempfile; tempfile.tempdir = '/nowhere'\n"
     words = ["recommend", "movies.corml", "--history", "318", "-k", "1"]
     fit = f"""
@@ -182,7 +182,7 @@ def test_a_temporary_folder_that_others_can_write_is_not_trusted(folder, tmp_pat
     assert not any(shared.iterdir())
 
 
-def test_no_kernel_is_compiled_past_it():
+def test_kernels_use_the_cached_decorator():
     import corml
 
     for path in Path(corml.__file__).parent.rglob("*.py"):
@@ -190,7 +190,7 @@ def test_no_kernel_is_compiled_past_it():
             assert "from numba import njit" not in path.read_text(encoding="utf-8"), path
 
 
-def test_many_functions_have_one_note(folder):
+def test_several_functions_share_one_warning(folder):
     (folder / "kernel.py").write_text(textwrap.dedent(KERNEL) + textwrap.dedent(KERNEL).replace("double", "again"))
     _, note = run(folder, FULL + "import kernel; kernel.again(1)\n")
     assert note.count("RuntimeWarning: ") == 1

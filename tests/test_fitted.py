@@ -48,7 +48,7 @@ def test_copies_answer_alike(model, copied):
     assert dict(again.settings_) == dict(model.settings_)
 
 
-def test_nothing_of_the_call_survives_it(model):
+def test_a_fitted_model_has_only_settings_and_state(model):
     assert set(vars(model)) - {"_derived"} == {*declared(type(model)), "fitted_"}
 
 
@@ -72,7 +72,7 @@ def test_settings_are_read_and_set_by_name():
         model.set_params(renk=8)
 
 
-def test_the_resolved_settings_leave_nothing_to_the_data_and_give_the_same_model(model):
+def test_resolved_settings_give_the_same_model(model):
     again = type(model)(**model.settings_).fit(TRAIN, valid=VALID)
     users = list(model.users_.labels)
     np.testing.assert_array_equal(again.recommend(users).items, model.recommend(users).items)
@@ -94,7 +94,7 @@ def test_a_failed_fit_leaves_an_unfitted_model(model, monkeypatch):
     assert set(vars(again)) == set(declared(type(model)))  # nor does it hold on to what an earlier fit prepared
 
 
-def test_what_was_learned_cannot_be_set(model):
+def test_learned_arrays_are_read_only(model):
     declared_arrays = [f"{name}_" for name in model._declared_arrays() if hasattr(type(model), f"{name}_")]
     assert declared_arrays
     for name in declared_arrays:
@@ -106,7 +106,7 @@ def test_what_was_learned_cannot_be_set(model):
         model.fitted_.settings.seed = 1
 
 
-def test_the_docstring_teaches_every_setting(model):
+def test_the_docstring_lists_every_setting(model):
     for name, spec in declared(type(model)).items():
         assert f"{name} : {spec.rule.phrase}; default {spec.default}" in type(model).__doc__
         assert spec.help in type(model).__doc__
@@ -141,7 +141,7 @@ def test_lists_are_no_longer_than_the_catalogue(k):
     assert all(reason and f"of {k}" in reason for reason in lists.reasons)
 
 
-def test_weights_move_with_their_items_and_items_that_are_gone_take_theirs_with_them():
+def test_weights_follow_item_ids_to_new_data():
     old, new = Ids(["a", "b", "c"]), Ids(["c", "d", "a"])
     W = csr_array(np.array([[0, 1, 2], [3, 0, 4], [5, 6, 0]], dtype=np.float32))
     moved = on_items(W, old, new)
@@ -150,7 +150,7 @@ def test_weights_move_with_their_items_and_items_that_are_gone_take_theirs_with_
     assert moved.nnz == 2
 
 
-def test_what_scoring_prepares_belongs_to_one_fitted_state():
+def test_derived_data_belong_to_one_fitted_state():
     model = corml.CoRML(mix=1.0).fit(TRAIN)
     before = model.scores([["i1"]])
     model.fitted_ = with_arrays(model, H=model.H_ / 2).fitted_

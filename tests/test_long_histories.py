@@ -56,7 +56,7 @@ def assert_same(one, other):
     st.integers(2, 12),
     st.randoms(use_true_random=False),
 )
-def test_exactly_so_many_items_stay_the_same_ones_whatever_the_order(pairs, longest, random):
+def test_shortened_histories_do_not_depend_on_row_order(pairs, longest, random):
     data = Interactions.from_pairs(*zip(*pairs, strict=True))
     kept = shortened(data, longest)
     assert kept.user_degrees.tolist() == np.minimum(data.user_degrees, longest).tolist()
@@ -66,7 +66,7 @@ def test_exactly_so_many_items_stay_the_same_ones_whatever_the_order(pairs, long
     assert pairs_of(shortened(shuffled, longest)) == pairs_of(kept)
 
 
-def test_more_of_a_history_has_all_of_less_and_other_users_have_other_items():
+def test_longer_samples_contain_shorter_ones_and_users_differ():
     items = [f"i{k}" for k in range(400)]
     data = Interactions.from_pairs(["a"] * 400 + ["b"] * 400, items * 2)
     few, more = pairs_of(shortened(data, 100)), pairs_of(shortened(data, 150))
@@ -75,13 +75,13 @@ def test_more_of_a_history_has_all_of_less_and_other_users_have_other_items():
     assert 5 < len(a & b) < 60  # 25 of 100 are expected of two draws that know nothing of each other
 
 
-def test_the_draw_is_that_of_the_first_version():
+def test_the_sample_is_stable_between_versions():
     """It decides what a model learns from: another one would change models that are fitted again."""
     data = Interactions.from_pairs(["a"] * 12, [f"i{k}" for k in range(12)])
     assert sorted(item for _, item in pairs_of(shortened(data, 4))) == ["i0", "i1", "i4", "i8"]
 
 
-def test_weights_and_times_go_with_their_pairs():
+def test_weights_follow_their_pairs():
     data = with_weights(crowd())
     kept = shortened(data, 100)
     weight = dict(zip(zip(data.user.tolist(), data.item.tolist(), strict=True), data.weights.tolist(), strict=True))
@@ -98,13 +98,13 @@ def test_the_same_object_is_learned_from_where_no_history_is_longer(longest):
 
 
 @pytest.mark.parametrize("name", COUNTS_PAIRS)
-def test_models_that_count_pairs_have_the_setting_and_the_paper_learns_from_everything(name):
+def test_pair_counting_models_have_longest_history(name):
     assert models.get(name)().longest_history == LONGEST
     assert corml.CoRML.paper().longest_history is None
 
 
 @pytest.mark.parametrize("name", MATRICES)
-def test_what_is_learned_is_what_the_shorter_data_teach_and_none_is_all_of_it(name):
+def test_a_fit_equals_a_fit_on_shortened_data(name):
     data = crowd()
     make = models.get(name)
     model = make(longest_history=60).fit(data)
@@ -115,7 +115,7 @@ def test_what_is_learned_is_what_the_shorter_data_teach_and_none_is_all_of_it(na
 
 
 @pytest.mark.parametrize("name", MATRICES)
-def test_the_whole_history_is_known_scored_and_kept_out_of_lists(name, tmp_path):
+def test_the_whole_history_is_scored_and_excluded_from_lists(name, tmp_path):
     data = crowd()
     model = models.get(name)(longest_history=60).fit(data)
     assert model.fitted_.train.nnz == len(data)
@@ -134,7 +134,7 @@ def test_the_whole_history_is_known_scored_and_kept_out_of_lists(name, tmp_path)
 
 
 @pytest.mark.parametrize("name", COUNTS_PAIRS)
-def test_a_plan_says_what_is_left_out_before_and_after_a_fit(name):
+def test_a_plan_reports_what_is_left_out(name):
     data = crowd()
     settings = {"longest_history": 60} | ({"epochs": 0} if name == "ultragcn" else {})
     model = models.make(name, settings)
@@ -146,14 +146,14 @@ def test_a_plan_says_what_is_left_out_before_and_after_a_fit(name):
     assert "long histories" not in ordinary.report()
 
 
-def test_a_plan_is_of_what_is_learned_from():
+def test_a_plan_uses_shortened_histories():
     """SLIM counts all pairs: of 100,000 items of one history they would not fit anywhere."""
     assert corml.models.make("slim", {}).plan(heavy(100_000)).predicted_bytes < 2 << 30
     short, whole = (corml.CoRML(longest_history=n, solver="sparse").plan(crowd()).pairs for n in (60, None))
     assert short < 0.9 * whole
 
 
-def test_a_dial_its_workspace_and_its_file_obey(tmp_path):
+def test_a_dial_uses_shortened_histories(tmp_path):
     data, norms = crowd(), (0.0, 0.1)
     dial = corml.CoRML.dial(data, norms, longest_history=60)
     alike = corml.CoRML.dial(shortened(data, 60), norms, longest_history=None)
@@ -162,7 +162,7 @@ def test_a_dial_its_workspace_and_its_file_obey(tmp_path):
     assert_same(corml.read_model(tmp_path / "dial.corml"), dial)
 
 
-def test_a_workspace_serves_one_length_after_another():
+def test_a_workspace_supports_changing_lengths():
     data = crowd()
     workspace = corml.Workspace(data)
     for longest in (60, None, 100, 60):
@@ -190,7 +190,7 @@ def test_a_refit_learns_with_the_same_setting():
     assert again.fitted_.train.nnz == len(data) + 5
 
 
-def test_degrees_in_a_file_may_lack_what_was_left_out_and_no_more():
+def test_degrees_in_a_file_match_the_shortened_histories():
     data = crowd()
     degrees, counts = shortened(data, 60).item_degrees.clip(1), data.item_degrees
     assert are_degrees(degrees, counts, data.matrix, 60)
@@ -203,7 +203,7 @@ def test_degrees_in_a_file_may_lack_what_was_left_out_and_no_more():
 
 
 @pytest.mark.parametrize("kind", ["plain", "weighted"])
-def test_a_store_teaches_what_memory_does(kind, tmp_path):
+def test_a_fit_on_a_store_equals_a_fit_in_memory(kind, tmp_path):
     data = crowd() if kind == "plain" else with_weights(crowd())
     path = tmp_path / "pairs.parquet"
     data.to_frame().write_parquet(path)
@@ -253,7 +253,7 @@ def test_the_cost_is_not_the_square_of_the_longest_history(name, settings):
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [10_000, 100_000])
 @pytest.mark.parametrize("name", ["corml", "ease", "slim", "item-knn", "gf-cf", "popularity"])
-def test_one_heavy_user_takes_seconds(name, n):
+def test_a_heavy_user_takes_less_than_half_a_minute(name, n):
     settings = {"route": "local"} if name == "ease" else {}
     make = models.get(name)
     make(**settings).fit(heavy(600))

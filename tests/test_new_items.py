@@ -45,7 +45,7 @@ LINKED = ("corml", "corml-dial", "ease", "item-knn", "slim", "admm-slim")
 
 
 @pytest.mark.parametrize("name", LINKED)
-def test_new_items_are_recommended_to_those_who_like_what_is_like_them(name, data):
+def test_new_items_are_recommended_to_users_of_similar_items(name, data):
     model = fitted(name, data).with_new_items(NEW)
     assert model.new_items_.labels.tolist() == ["new-a", "new-d"]  # nothing is known of the third
     action, drama = model.scores([["a0", "a1", "a2"], ["d0", "d1", "d2"]])
@@ -55,7 +55,7 @@ def test_new_items_are_recommended_to_those_who_like_what_is_like_them(name, dat
 
 
 @pytest.mark.parametrize("name", LINKED)
-def test_what_was_known_is_scored_as_before(name, data):
+def test_scores_of_old_items_do_not_change(name, data):
     model = fitted(name, data)
     wider = model.with_new_items(NEW)
     history = [["a0", "d1"], ["a5"]]
@@ -64,7 +64,7 @@ def test_what_was_known_is_scored_as_before(name, data):
 
 
 @pytest.mark.parametrize("name", [name for name in LINKED if name != "corml-dial"])
-def test_explanations_of_new_items_sum_to_the_score_and_name_what_they_are_like(name, data):
+def test_explanations_of_new_items_sum_up_and_name_similar_items(name, data):
     model = fitted(name, data).with_new_items(NEW)
     history = ["a0", "a3", "d1"]
     why = model.explain(history, "new-a")
@@ -78,7 +78,7 @@ def test_explanations_of_new_items_sum_to_the_score_and_name_what_they_are_like(
     assert model.explain(history, "a1").like == ()
 
 
-def test_the_score_is_the_mean_of_what_the_items_it_is_like_get(data):
+def test_the_score_of_a_new_item_is_the_mean_of_similar_items(data):
     model = fitted("corml", data)
     wider = model.with_new_items(NEW)
     like = dict(wider.explain(["a0"], "new-a").like)
@@ -89,7 +89,7 @@ def test_the_score_is_the_mean_of_what_the_items_it_is_like_get(data):
     assert wider.explain(history, "new-a").score == pytest.approx(mean, abs=1e-6)
 
 
-def test_who_has_an_item_is_its_own_nearest_neighbour(data):
+def test_an_owned_item_counts_as_its_nearest_neighbour(data):
     model = fitted("item-knn", data)
     wider = model.with_new_items(NEW)
     weights = dict(wider.explain(["a0"], "new-a").like)
@@ -111,7 +111,7 @@ def test_lift_multiplies_the_scores_of_new_items_alone(data):
             model.with_new_items(NEW, lift=wrong)
 
 
-def test_a_corml_with_new_items_is_still_one(data):
+def test_a_corml_with_new_items_is_still_a_metric(data):
     model = fitted("corml", data).with_new_items(NEW)
     model._check_state()  # symmetric, hollow, no negative entry
     assert np.linalg.eigvalsh(model.metric_matrix()).min() > -1e-6  # and so its distances are those of a metric
@@ -127,7 +127,7 @@ def test_lists_say_which_items_are_new(data):
     assert "new" not in fitted("corml", data).recommend(history=[["a0"]], k=3).to_frame().columns
 
 
-def test_new_items_given_again_are_linked_anew(data):
+def test_new_items_can_be_added_again(data):
     model = fitted("corml", data)
     once = model.with_new_items(NEW)
     again = once.with_new_items({"item": ["later"], "genre": ["Drama"], "year": [1991]})
@@ -143,7 +143,7 @@ def test_an_item_is_linked_alike_alone_and_among_others(data):
     assert alone.explain(["a0"], "new-a").like == model.with_new_items(NEW).explain(["a0"], "new-a").like
 
 
-def test_items_of_the_catalogue_that_nobody_has_are_new_without_a_table():
+def test_catalogue_items_without_users_are_new_items():
     data = corml.load("movielens-small", at_least=4, k_core=30)
     split = corml.split(data, "new-items", seed=1)
     model = corml.models.make("item-knn").fit(split.train).with_new_items()
@@ -179,7 +179,7 @@ def test_a_forged_link_is_refused(data, tmp_path, change):
         corml.read_model(path)
 
 
-def test_what_cannot_be_linked_is_one_sentence(data):
+def test_items_that_cannot_be_linked_raise(data):
     model = fitted("corml", data)
     with pytest.raises(UsageError, match="There are no new items"):
         model.with_new_items()
@@ -191,7 +191,7 @@ def test_what_cannot_be_linked_is_one_sentence(data):
         corml.Popularity().fit(data).with_items(TABLE).with_new_items(NEW)
 
 
-def test_a_table_of_all_items_will_do(data):
+def test_the_table_may_contain_all_items(data):
     both = {column: [*TABLE[column], *NEW[column]] for column in TABLE}
     model = models.make("corml").fit(data).with_new_items(both)
     assert model.new_items_.labels.tolist() == ["new-a", "new-d"]
@@ -218,7 +218,7 @@ def test_weights_solve_the_regression():
         assert slope[a == 0].min() > -2e-3
 
 
-def test_features_that_all_have_say_nothing_and_rare_ones_much():
+def test_features_of_all_items_have_no_weight():
     table = corml.load_items({"item": list("abcd"), "tag": ["x|y", "x|y", "x|z", "x|z"]}, kinds={"tag": "category"})
     F = content.features(table, np.arange(4)).toarray()
     at = table.values("tag").index("x")
@@ -233,7 +233,7 @@ def test_near_numbers_are_alike():
     assert cosines[0, 1] > cosines[0, 3] > cosines[0, 10] == 0
 
 
-def test_words_know_no_capitals():
+def test_words_ignore_case():
     assert list(content.words("Star Wars: Episode IV (1977)")) == ["star", "wars", "episode", "iv", "1977"]
 
 

@@ -68,14 +68,14 @@ def test_text_is_read_by_the_settings_own_rule():
         ("zzz", 20, "Oven has no setting 'zzz'; there is: fan, heat, minutes, salt, shelf, steam"),
     ],
 )
-def test_what_is_wrong_is_said_in_one_sentence(name, value, sentence):
+def test_wrong_settings_raise_one_sentence(name, value, sentence):
     with pytest.raises(SettingError) as refused:
         build(Oven, {name: value})
     assert sentence in str(refused.value)
     assert "\n" not in str(refused.value)
 
 
-def test_checking_a_good_model_says_nothing():
+def test_default_settings_pass_the_check():
     check(Oven())
 
 

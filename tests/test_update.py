@@ -202,7 +202,7 @@ def table(data, part=None):
 
 
 @pytest.mark.parametrize("way", WAYS)
-def test_what_is_known_is_what_loading_all_rows_at_once_gives(way):
+def test_an_update_equals_loading_all_rows_at_once(way):
     options = {"rating": False, **WAYS[way]}
     rows = events(5)
     if "return" not in options.get("negative", []) and "event" in options:
@@ -221,7 +221,7 @@ def test_what_is_known_is_what_loading_all_rows_at_once_gives(way):
             np.testing.assert_allclose(values, theirs[key], rtol=1e-5)
 
 
-def test_a_kind_that_weighs_nothing_takes_nothing_back():
+def test_an_event_of_weight_zero_withdraws_nothing():
     options = {"event": "type", "weights": {"look": 0, "buy": 1}}
     first = pl.DataFrame({"user": list("aabb"), "item": list("xyyz"), "type": ["buy"] * 4})
     model = corml.CoRML().fit(corml.load(first, **options))
@@ -231,7 +231,7 @@ def test_a_kind_that_weighs_nothing_takes_nothing_back():
     assert now.seen is None
 
 
-def test_an_older_word_does_not_change_a_later_one():
+def test_an_older_row_does_not_override_a_later_one():
     options = {"rating": "stars", "at_least": 3}
     columns = {"user": list("aab"), "item": list("xyy"), "stars": [5, 5, 5], "time": [100, 100, 100]}
     model = corml.CoRML().fit(corml.load(pl.DataFrame(columns), **options))
@@ -242,7 +242,7 @@ def test_an_older_word_does_not_change_a_later_one():
         assert "x" not in after.recommend(["a"], k=3)["a"]  # known all the same
 
 
-def test_weights_that_mean_something_else_are_refused(data, new):
+def test_weights_of_another_half_life_are_refused(data, new):
     frame = pl.DataFrame({"user": list("aab"), "item": list("xyy"), "time": [1, 2, 3]})
     model = corml.CoRML().fit(corml.load(frame, half_life="90d"))
     with pytest.raises(UsageError, match="with half_life '90d' and the new ones with none: load them alike"):
@@ -311,7 +311,7 @@ def test_a_refit_after_an_update_knows_the_attributes_of_old_and_new_items(tmp_p
         assert "v" in again.recommend(["c"], k=3, only={"genre": "A"})["c"]
 
 
-def test_without_histories_there_is_nothing_to_add_to(model, updated, new, tmp_path):
+def test_a_model_without_histories_cannot_be_updated(model, updated, new, tmp_path):
     updated.save(tmp_path / "m.corml", history=False)
     read = corml.read_model(tmp_path / "m.corml")
     assert read.fitted_.added is None
@@ -342,7 +342,7 @@ def test_a_file_whose_additions_do_not_fit_is_refused(updated, tmp_path, change,
         corml.read_model(tmp_path / "bad.corml")
 
 
-def test_a_row_that_is_left_out_makes_nobody_known():
+def test_a_dropped_row_adds_no_user():
     model = corml.CoRML().fit(corml.load(pl.DataFrame({"user": list("aabb"), "item": list("xyyz")})))
     rows = {"user": ["a", None, "c", "d"], "item": ["z", "x", None, "v"], "rating": ["5", "5", "5", "many"]}
     with pytest.warns(DataWarning, match="null ids: 2|bad rows skipped: 1"):
@@ -373,18 +373,18 @@ def test_data_without_event_types_are_not_added_to_events(of_a_shop):
         of_a_shop.update(corml.load(of_events(5), as_update=True))
 
 
-def test_other_weights_than_those_of_the_fit_are_warned_of(of_a_shop):
+def test_other_event_weights_warn(of_a_shop):
     other = corml.load(of_events(5), event="event", weights={"view": 1, "cart": 5}, as_update=True)
     with pytest.warns(DataWarning, match=r"with weights view=1; cart=3, and the new ones with view=1; cart=5: earlier"):
         of_a_shop.update(other)
 
 
-def test_event_types_that_the_fit_did_not_know_are_warned_of(model):
+def test_new_event_types_warn(model):
     with pytest.warns(DataWarning, match="The new data have event types, and those of the model have none"):
         model.update(corml.load(of_events(), event="event", as_update=True))
 
 
-def test_the_same_update_twice_is_warned_of(of_a_shop, model, new, data):
+def test_the_same_update_twice_warns(of_a_shop, model, new, data):
     more = corml.load(of_events(5), **EVENTS, as_update=True)
     once = of_a_shop.update(more)
     with pytest.warns(DataWarning, match=r"added before \(2.*, from 'frame'\): their weights count twice"):
@@ -395,7 +395,7 @@ def test_the_same_update_twice_is_warned_of(of_a_shop, model, new, data):
         model.update(data)
 
 
-def test_a_frame_is_to_be_loaded_as_an_update(model):
+def test_updating_with_a_frame_is_an_error(model):
     with pytest.raises(
         UsageError, match=r"update adds Interactions, not DataFrame: use corml\.load\(…, as_update=True"
     ):

@@ -72,13 +72,13 @@ def test_a_matrix_of_mostly_zeros_is_kept_sparse_and_survives_a_file(tmp_path):
         np.testing.assert_array_equal(matrix(corml.read_model(tmp_path / "model.corml")), matrix(model))
 
 
-def test_stopping_early_is_said(data):
+def test_stopping_early_warns(data):
     with pytest.warns(ConvergenceWarning, match="stopped after 2 steps"):
         ADMMSLIM(max_steps=2, tol=1e-9).fit(data)
     ADMMSLIM(max_steps=2, tol=0).fit(data)  # asked for
 
 
-def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):
+def test_a_fit_that_exceeds_memory_is_refused(data, monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 100)
     with pytest.raises(ResourceError, match=r"ADMM-SLIM with 6 dense arrays .* use the model slim"):
         ADMMSLIM().fit(data)
@@ -87,6 +87,6 @@ def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):
 
 
 @pytest.mark.parametrize("wrong", [{"l1": -1}, {"l2": 0}, {"nonnegative": 1}, {"item_norm": 2}, {"rho": 0}, {"tol": 2}])
-def test_settings_that_cannot_be_are_refused(wrong, data):
+def test_settings_out_of_range_are_refused(wrong, data):
     with pytest.raises(SettingError, match=f"{next(iter(wrong))} of ADMMSLIM must be"):
         ADMMSLIM(**wrong).fit(data)

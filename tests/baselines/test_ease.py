@@ -121,14 +121,14 @@ def test_more_ridge_means_smaller_weights(data):
     assert sizes == sorted(sizes, reverse=True)
 
 
-def test_the_ridge_left_to_the_data_is_told_and_used(data):
+def test_the_automatic_ridge_is_reported_and_used(data):
     model = EASE().fit(data)
     assert model.l2 is None
     assert model.settings_.l2 == model.fitted_.plan.l2 == ridge(None, data.matrix, ease.TIMES_CHANCE)
     np.testing.assert_array_equal(EASE(l2=model.settings_.l2).fit(data).weights_, model.weights_)
 
 
-def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):
+def test_a_fit_that_exceeds_memory_is_refused(data, monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 100)
     with pytest.raises(ResourceError, match=r"EASE of 25 items on the dense route needs .*; set route=local"):
         EASE(route="dense").fit(data)
@@ -149,6 +149,6 @@ def test_where_the_dense_route_does_not_fit_or_takes_long_the_local_one_is_taken
 @pytest.mark.parametrize(
     "wrong", [{"l2": 0}, {"l2": "much"}, {"route": "sparse"}, {"candidates": 0}, {"neighbours": 0}]
 )
-def test_settings_that_cannot_be_are_refused(wrong, data):
+def test_settings_out_of_range_are_refused(wrong, data):
     with pytest.raises(SettingError, match=f"{next(iter(wrong))} of EASE must be"):
         EASE(**wrong).fit(data)

@@ -50,7 +50,7 @@ def test_a_file_gives_the_same_scores(route, data, tmp_path):
     np.testing.assert_array_equal(read.scores([["i1", "i2"]]), model.scores([["i1", "i2"]]))
 
 
-def test_who_scores_through_users_cannot_be_saved_without_them(data, tmp_path):
+def test_a_model_that_scores_through_users_needs_its_history(data, tmp_path):
     with pytest.raises(UsageError, match="fit with route='pairs'"):
         GFCF(rank=5, route="users").fit(data).save(tmp_path / "model.corml", history=False)
     kept = GFCF(rank=5, route="pairs").fit(data)
@@ -82,6 +82,6 @@ def test_the_rank_left_to_the_data_grows_with_the_users(users, rank):
 
 
 @pytest.mark.parametrize("wrong", [{"rank": 0}, {"alpha": -0.1}, {"route": "dense"}])
-def test_settings_that_cannot_be_are_refused(wrong, data):
+def test_settings_out_of_range_are_refused(wrong, data):
     with pytest.raises(SettingError, match=f"{next(iter(wrong))} of GFCF must be"):
         GFCF(**wrong).fit(data)

@@ -61,6 +61,6 @@ def test_what_items_add_is_what_they_score(data):
 
 
 @pytest.mark.parametrize("wrong", [{"neighbours": 0}, {"neighbours": 2.5}, {"shrink": -1}, {"shrink": float("nan")}])
-def test_settings_that_cannot_be_are_refused(wrong, data):
+def test_settings_out_of_range_are_refused(wrong, data):
     with pytest.raises(SettingError, match=f"{next(iter(wrong))} of ItemKNN must be"):
         ItemKNN(**wrong).fit(data)

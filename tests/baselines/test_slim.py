@@ -75,7 +75,7 @@ def test_admm_finds_the_same():
 
 
 @pytest.mark.parametrize("l1", [0.0, 1.0, 2.0])
-def test_items_that_met_no_more_than_l1_times_have_no_weight(l1):
+def test_pairs_sharing_at_most_l1_users_have_no_weight(l1):
     data = random_interactions(3, 60, 30)
     other = ADMMSLIM(l1=l1, l2=5.0, tol=1e-7, max_steps=5000).fit(data).weights_  # which looks at all pairs
     G = (data.matrix.T @ data.matrix).toarray()
@@ -84,7 +84,7 @@ def test_items_that_met_no_more_than_l1_times_have_no_weight(l1):
 
 
 @pytest.mark.parametrize("other", [{"l1": 3.0}, {"l2": 1.0}, {"l1": 0.0, "l2": 300.0}])
-def test_where_it_starts_changes_nothing(other):
+def test_a_warm_start_does_not_change_the_answer(other):
     data = random_interactions(9, 100, 30)
     settings = {"l1": 1.0, "l2": 20.0, "tol": 1e-8, "max_steps": 10_000}
     cold = SLIM(**settings).fit(data)
@@ -92,7 +92,7 @@ def test_where_it_starts_changes_nothing(other):
     np.testing.assert_allclose(warm.weights_.toarray(), cold.weights_.toarray(), atol=1e-5)
 
 
-def test_from_its_own_answer_there_is_nothing_left_to_do():
+def test_a_warm_start_at_the_answer_needs_one_pass():
     data = random_interactions(9, 100, 30)
     settings = {"l1": 1.0, "l2": 20.0, "tol": 1e-3}
     done = SLIM(**settings).fit(data)
@@ -100,7 +100,7 @@ def test_from_its_own_answer_there_is_nothing_left_to_do():
     np.testing.assert_allclose(again.weights_.toarray(), done.weights_.toarray(), atol=1e-5)
 
 
-def test_a_start_is_matched_by_the_ids_of_items():
+def test_a_warm_start_is_matched_by_item_ids():
     data = random_interactions(9, 100, 30)
     known = data.items.labels[data.item]
     few = corml.Interactions.from_pairs(data.users.labels[data.user][known != "i0"], known[known != "i0"])
@@ -170,33 +170,33 @@ def test_a_larger_l1_keeps_fewer_weights(data):
     assert counts[0] > counts[-1]
 
 
-def test_stopping_early_is_said_once(data):
+def test_stopping_early_warns_once(data):
     with pytest.warns(ConvergenceWarning, match="of 25 items stopped after 1 passes") as told:
         model = SLIM(l1=0.1, l2=0.5, tol=1e-9, max_steps=1).fit(data)
     assert len(told) == 1
     assert model.fitted_.certificates[0].unfinished_items > 0
 
 
-def test_the_ridge_left_to_the_data_is_told_and_used(data):
+def test_the_automatic_ridge_is_reported_and_used(data):
     model = SLIM().fit(data)
     assert model.settings_.l2 == ridge(None, data.matrix, slim.TIMES_CHANCE)
     assert (SLIM(l2=model.settings_.l2).fit(data).weights_ != model.weights_).nnz == 0
 
 
-def test_what_would_not_fit_is_refused_before_it_is_tried(data, monkeypatch):
+def test_a_fit_that_exceeds_memory_is_refused(data, monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 100)
     with pytest.raises(ResourceError, match="SLIM with all pairs of 25 items that share a user needs"):
         SLIM().fit(data)
 
 
-def test_a_start_that_is_none_is_refused(data):
+def test_an_unfitted_warm_start_is_refused(data):
     for wrong in (SLIM(), corml.Popularity().fit(data), 3):
         with pytest.raises(UsageError, match="warm_start must be a fitted SLIM"):
             SLIM().fit(data, warm_start=wrong)
 
 
 @pytest.mark.parametrize("wrong", [{"l1": -1}, {"l2": 0}, {"candidates": 0}, {"tol": 0}, {"max_steps": 0}])
-def test_settings_that_cannot_be_are_refused(wrong, data):
+def test_settings_out_of_range_are_refused(wrong, data):
     with pytest.raises(SettingError, match=f"{next(iter(wrong))} of SLIM must be"):
         SLIM(**wrong).fit(data)
 
@@ -209,7 +209,7 @@ def test_the_ridge_of_the_data_grows_with_what_items_share_by_chance():
     assert found[0] < found[2]
 
 
-def test_the_memory_told_beforehand_holds_the_pairs_three_times(data):
+def test_predicted_memory_covers_three_copies_of_the_pairs(data):
     pairs = (data.matrix.T @ data.matrix).nnz
     assert SLIM().plan(data).predicted_bytes >= 3 * 8 * pairs
 

@@ -94,12 +94,12 @@ def test_saving_and_loading_changes_nothing(fitted, tmp_path):
     np.testing.assert_array_equal(loaded.recommend(users).scores, fitted.recommend(users).scores)
 
 
-def test_unfitted_models_say_so(fitted):
+def test_unfitted_models_raise(fitted):
     with pytest.raises(NotFittedError):
         fresh(fitted).recommend(["u1"])
 
 
-def test_an_empty_history_gets_what_is_popular(fitted):
+def test_an_empty_history_gets_popular_items(fitted):
     lists = fitted.recommend(history=[[]], k=3)
     order = np.argsort(-fitted._popularity, kind="stable")[:3]
     assert lists.items[0].tolist() == fitted.items_.labels[order].tolist()
@@ -113,7 +113,7 @@ def test_the_catalogue_may_be_a_single_item(fitted):
     assert lists.reasons == ("exhausted: 0 of 2, 1 seen or excluded",)
 
 
-def test_every_setting_has_words_a_rule_its_default_keeps_and_a_place_to_search(fitted):
+def test_every_setting_has_help_a_valid_default_and_a_search_range(fitted):
     for spec in declared(type(fitted)).values():
         assert spec.help
         assert spec.rule.holds(spec.default)
@@ -128,7 +128,7 @@ def test_every_model_names_its_paper(fitted):
     assert own or re.search(r": .+ (19|20)\d\d$", fitted.CITATION)  # who: what. where and when
 
 
-def test_without_its_users_a_model_answers_histories_or_says_that_it_cannot(fitted, tmp_path):
+def test_without_users_a_model_answers_histories_or_raises(fitted, tmp_path):
     path, history = tmp_path / "model.corml", [list(fitted.items_.labels[[1, 4]])]
     fitted.save(path, history=False)
     loaded = corml.read_model(path)
@@ -157,7 +157,7 @@ def test_new_interactions_count_at_once_and_survive_a_file(fitted, tmp_path):
     np.testing.assert_array_equal(read.items, lists.items)
 
 
-def test_users_have_their_likes(fitted):
+def test_similar_users_are_sorted_and_exclude_the_user(fitted):
     found = fitted.similar_users(list(fitted.users_)[:5], k=6)
     assert found.users.shape == (5, 6)
     for name, users, values in zip(found.names, found.users, found.similarities, strict=True):
@@ -216,7 +216,7 @@ def for_small_data(name):
     return common if "epochs" in declared(models.get(name)) else {}
 
 
-def test_lists_obey_their_rules(fitted):
+def test_lists_respect_boosts_diversity_and_quotas(fitted):
     users = list(fitted.users_.labels)
     plain = fitted.recommend(users, k=4)
     pushed = fitted.items_.labels[0]
@@ -239,7 +239,7 @@ def test_lists_obey_their_rules(fitted):
         ("quite-another", "There is no model 'quite-another'; there is: admm-slim, "),
     ],
 )
-def test_an_unknown_model_is_answered_by_what_to_use_instead(name, sentence):
+def test_an_unknown_model_name_gets_an_alternative(name, sentence):
     with pytest.raises(UsageError, match=re.escape(sentence)):
         models.make(name)
     ours = {one for text in registry.INSTEAD.values() for one in text.split(" or ")}

@@ -80,7 +80,7 @@ def test_the_unit_of_a_history_changes_no_list(fitted, unit):
     same_lists(one, other, exactly=np.log2(unit).is_integer())
 
 
-def test_an_old_history_is_ranked_as_a_recent_one(fitted):
+def test_age_does_not_change_the_order_of_a_list(fitted):
     """A half-life has multiplied all its weights by the same number."""
     _, model = fitted
     data = weighted()
@@ -90,7 +90,7 @@ def test_an_old_history_is_ranked_as_a_recent_one(fitted):
     same_lists(model.recommend(history=data, k=6), model.recommend(history=old, k=6), exactly=True)
 
 
-def test_an_explanation_adds_up_whatever_the_unit():
+def test_explanations_add_up_in_any_unit():
     model = corml.models.make("ease").fit(in_unit(weighted(), 1e-9))
     lists = model.recommend(["u3"], k=3)
     for item, score in zip(lists.items[0], lists.scores[0], strict=True):
@@ -121,7 +121,7 @@ def with_outliers(count=1, seed=3):
 
 
 @pytest.mark.parametrize("fit", FITS)
-def test_an_outlier_leaves_the_lists_of_others_as_they_are(fit):
+def test_an_outlier_does_not_change_lists_of_other_users(fit):
     plain, odd = with_outliers()
     model = made(fit).fit(plain)
     with pytest.warns(DataWarning, match="^1 pair weighs more than 10 times the strongest of the others .up to 10000."):
@@ -218,7 +218,7 @@ def without_order(model, user, options):
 
 
 @pytest.mark.parametrize("options", [{}, {"k": 1}, {"diversity": 0.5}, {"max_share": 0.9}, {"exclude": ["ai1"]}])
-def test_a_list_without_an_order_is_the_fallback(on_islands, options):
+def test_equal_scores_give_the_fallback_list(on_islands, options):
     lists = on_islands.recommend(["alone", "a1", "b2"], **options)
     for user, source, reason in zip(lists.users, lists.sources, lists.reasons, strict=True):
         alike = without_order(on_islands, user, options)
@@ -231,7 +231,7 @@ ITEM_MODELS = [name for name in LEARN if name not in ("corml", "corml-dial", "gf
 
 @pytest.mark.parametrize("name", ITEM_MODELS)
 @pytest.mark.parametrize("options", [{}, {"diversity": 0.3}, {"max_share": 0.9}, {"boost": {"bi1": 2.0}}])
-def test_who_shares_no_item_with_anybody_gets_what_is_popular(name, options):
+def test_a_user_without_shared_items_gets_popular_items(name, options):
     model = models.make(name).fit(islands())
     lists = model.recommend(["a1", "alone"], k=3, **options)
     assert lists.sources == (PERSONAL, FALLBACK)
@@ -242,7 +242,7 @@ def test_who_shares_no_item_with_anybody_gets_what_is_popular(name, options):
         assert lists.scores[1].tolist() == stranger.scores[0].tolist()
 
 
-def test_one_item_that_may_be_listed_needs_no_preference():
+def test_a_single_allowed_item_is_not_a_fallback():
     model = models.make("item-knn").fit(islands())
     assert model.recommend(["alone"], only=["ai1"]).sources == (PERSONAL,)
     assert model.recommend(["alone"], only=["ai1", "bi1"]).sources == (FALLBACK,)

@@ -55,7 +55,7 @@ def test_items_of_the_history_have_no_part_of_their_own_in_their_score():
     assert scores.tolist() == [[9.0, 2.0, 2.0]]
 
 
-def test_what_rounding_leaves_counts_as_zero_and_stands_in_item_order():
+def test_noise_counts_as_zero_and_ties_are_in_item_order():
     right = np.array([[0.0], [-1e-9], [1e-9], [1.0]])
     bounded = Bounded.of(csr_array((4, 4), dtype=np.float32), np.ones((4, 1)), right, np.zeros(4), noise=1e-7)
     columns, scores, _ = bounded.top_k(csr_array(np.array([[0, 0, 0, 1.0]], dtype=np.float32)), 4, None, None)
@@ -74,7 +74,7 @@ def test_few_items_are_multiplied_in_full_where_norms_differ(k):
     assert work.max() < 1000
 
 
-def test_items_that_are_alike_stand_in_item_order_however_they_were_found():
+def test_identical_items_are_listed_in_item_order():
     rng, n = np.random.default_rng(0), 1000
     H, left, right = (rng.random(shape).astype(np.float32) for shape in ((n, n), (n, 40), (n, 40)))
     H[rng.random(H.shape) < 0.95] = 0

@@ -77,7 +77,7 @@ def test_the_best_item_stays_the_first(diversity):
         assert (places == np.arange(5)).all()
 
 
-def test_rows_do_not_know_of_each_other():
+def test_rows_are_independent():
     rng = np.random.default_rng(2)
     columns = np.stack([rng.permutation(40) for _ in range(200)])
     scores = np.sort(rng.random((200, 40)).astype(np.float32))[:, ::-1]
@@ -90,7 +90,7 @@ def test_rows_do_not_know_of_each_other():
     assert (together[::17] == alone).all()
 
 
-def test_greedy_is_the_best_sum_where_an_item_has_one_category_and_not_where_it_has_several():
+def test_greedy_is_optimal_for_one_category_per_item_only():
     """The first of three items has both categories: it is taken, although the two others together score more."""
     pattern = csr_array(np.array([[1, 1], [1, 0], [0, 1]]))
     scores = np.array([[5.0, 4.0, 4.0]], dtype=np.float32)

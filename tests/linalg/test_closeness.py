@@ -30,7 +30,7 @@ def test_weights_of_interactions_do_not_count():
     np.testing.assert_array_equal(Closeness.by_users(X).between(left, right), plain)
 
 
-def test_corml_goes_by_its_learned_metric_which_is_a_distance_between_items():
+def test_closeness_of_corml_is_its_learned_metric():
     model = CoRML(rank=4, item_norm=0.3).fit(random_interactions(5, users=80, items=20))
     n, W = len(model.items_), model.metric_matrix("h")
     q = np.diag(model.degrees_**0.3)  # the point of an item

@@ -22,7 +22,7 @@ def by_sorting(R, by_user, strength, most):
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("most", [1, 4, 20, None])
 @pytest.mark.parametrize("chunk", [1, 300, 1 << 22])
-def test_they_are_the_first_after_a_stable_sort(most, chunk, weighted, monkeypatch):
+def test_strongest_pairs_equal_a_stable_sort(most, chunk, weighted, monkeypatch):
     monkeypatch.setattr(pairs, "CHUNK", chunk)
     data = random_interactions(2, 300, 150, 5)
     R = with_weights(data).weighted if weighted else data.matrix

@@ -21,7 +21,7 @@ def test_products_add_onto_what_is_there(X):
     np.testing.assert_allclose(by_dense, by_sparse, rtol=1e-5)
 
 
-def test_sums_that_are_only_noise_become_nothing(X):
+def test_sums_below_the_noise_become_zero(X):
     S = csr_array(np.full((30, 5), 1e-9, dtype=np.float32))
     out = np.tile(np.float32([0, 1, np.nan, -1, -5e-8]), (120, 1))
     add_sparse_product(X, S, out, noise=1e-7)
@@ -35,7 +35,7 @@ def test_the_gram_matrix_is_the_product(X):
     np.testing.assert_allclose(dense_gram(X, X, np.float64), (X.T @ X).toarray(), rtol=1e-6)
 
 
-def test_degrees_count_entries_and_nothing_counts_as_one():
+def test_degrees_are_at_least_one():
     X = csr_array(np.array([[1.0, 1.0, 0.0], [0.0, 0.0, 0.0]]))
     assert column_degrees(X).tolist() == [1, 1, 1]
     assert row_degrees(X).tolist() == [2, 1]

@@ -60,7 +60,7 @@ def test_panels_work_in_place_with_little_beside(monkeypatch):
     assert peak < 0.3 * M.nbytes
 
 
-def test_a_matrix_that_lost_definiteness_to_rounding_is_helped_once(monkeypatch):
+def test_a_nearly_definite_matrix_gets_jitter_once(monkeypatch):
     monkeypatch.setattr(spd, "TILE", 3)
     v = np.arange(1.0, 9.0)
     M = np.outer(v, v) / 10

@@ -39,7 +39,7 @@ def test_equal_data_give_equal_vectors(matrix, threads, monkeypatch):
     np.testing.assert_array_equal(right_singular_vectors(matrix, 20)[0], expected)
 
 
-def test_directions_that_are_not_there_are_left_out():
+def test_zero_singular_values_are_dropped():
     rng = np.random.default_rng(0)
     parts = [csr_array((rng.random((90, 60)) < 0.5).astype(float)[:, :1] @ np.ones((1, 60))) for _ in range(9)]
     N = csr_array(block_diag(parts))  # nine groups, each with one direction
@@ -48,7 +48,7 @@ def test_directions_that_are_not_there_are_left_out():
     np.testing.assert_allclose(s, np.linalg.svd(N.toarray())[1][:9], rtol=1e-6)
 
 
-def test_directions_that_single_precision_cannot_tell_from_rounding_are_left_out(matrix, monkeypatch):
+def test_singular_values_below_rounding_are_dropped(matrix, monkeypatch):
     exact, _ = right_singular_vectors(matrix, 3)
     monkeypatch.setattr(svd, "right_vectors", lambda N, rank, tol: (exact, np.array([5.0, 5e-2, 5e-4])))
     V, s = right_singular_vectors(matrix, 3)
@@ -56,7 +56,7 @@ def test_directions_that_single_precision_cannot_tell_from_rounding_are_left_out
     np.testing.assert_array_equal(V, exact[:, :2])
 
 
-def test_arpack_takes_over_where_lanczos_does_not_arrive(matrix, monkeypatch):
+def test_arpack_is_used_where_lanczos_does_not_converge(matrix, monkeypatch):
     expected, _ = right_singular_vectors(matrix, 8)
     monkeypatch.setattr(svd, "SWEEPS", 1)
     monkeypatch.setattr(svd, "RESIDUAL", 0.0)

@@ -40,7 +40,7 @@ def test_blocks_give_what_sorting_everything_gives(seed, shape, k, width, limite
     assert [[c for c in row if c >= 0] for row in best.columns.tolist()] == expected
 
 
-def test_scores_stand_beside_their_columns_and_short_lists_end_in_minus_one():
+def test_short_lists_end_in_minus_one():
     best = TopK(1, 4, pattern(np.array([[True, False, False]])))
     best.add(np.array([[9.0, 1.0, 2.0]], dtype=np.float32), 0)
     assert best.columns.tolist() == [[2, 1, -1, -1]]
@@ -50,7 +50,7 @@ def test_scores_stand_beside_their_columns_and_short_lists_end_in_minus_one():
 @pytest.mark.parametrize("allowed", [None, pattern(np.array([[True] * 6]))], ids=["any", "some"])
 @pytest.mark.parametrize("k", [1, 3, 9])
 @pytest.mark.parametrize("place", range(6))
-def test_a_score_that_is_no_number_comes_first_and_stays_so_that_nobody_can_miss_it(place, k, allowed):
+def test_a_nan_score_stays_first_in_the_list(place, k, allowed):
     scores = np.arange(6, dtype=np.float32)[None]
     scores[0, place] = np.nan
     best = TopK(1, k, None, allowed)
@@ -60,7 +60,7 @@ def test_a_score_that_is_no_number_comes_first_and_stays_so_that_nobody_can_miss
     assert np.isnan(best.scores[0, 0])
 
 
-def test_what_may_not_be_listed_need_not_be_a_number():
+def test_nan_scores_of_excluded_columns_are_ignored():
     best = TopK(1, 3, pattern(np.array([[True, False, True]])))
     best.add(np.array([[np.nan, 1.0, np.nan]], dtype=np.float32), 0)
     assert best.columns.tolist() == [[1, -1, -1]]

@@ -80,7 +80,7 @@ def test_a_fixed_number_of_steps_is_exactly_that():
     assert not solution.converged
 
 
-def test_the_steps_still_expected_become_the_steps_taken():
+def test_expected_steps_converge_to_the_steps_taken():
     told = []
     solution = solved(problem_of(WEIGHTS[0]), tol=1e-6, progress=lambda done, total: told.append((done, total)))
     assert told[-1] == (solution.steps, solution.steps)
@@ -89,13 +89,13 @@ def test_the_steps_still_expected_become_the_steps_taken():
     assert 0.5 * solution.steps <= halfway <= 2 * solution.steps
 
 
-def test_where_nothing_helps_nothing_is_learned():
+def test_without_a_positive_linear_term_h_is_zero():
     solution = solved(DenseProblem(np.eye(4), -np.ones((4, 4))))
     assert not solution.H.any()
     assert solution.converged
 
 
-def test_numbers_that_leave_the_finite_are_named():
+def test_an_infinite_entry_raises_an_error_with_the_step():
     B = np.ones((3, 3))
     B[0, 1] = np.inf
     with pytest.raises(NumericalError, match="step 1"), np.errstate(invalid="ignore"):

@@ -40,7 +40,7 @@ def certificate(**settings):
 
 
 @pytest.mark.parametrize("rank", [0, 8], ids=["without factors", "with factors"])
-def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, rank, monkeypatch):
+def test_pricing_with_bounds_selects_the_same_pairs_as_full_pricing(R, rank, monkeypatch):
     """A bound on the violation skips most pairs of fifteen items in sixteen: never one that would have been kept."""
     problem = pair_problem(R, max_per_item=4)
     solution = solver.solve(problem, complete=False, tol=1e-6)
@@ -73,7 +73,7 @@ def test_items_priced_for_the_worst_only_select_what_full_pricing_selects(R, ran
         assert skipped.sum() > 0
 
 
-def test_column_generation_ends_after_so_many_iterations(monkeypatch):
+def test_column_generation_has_a_largest_number_of_iterations(monkeypatch):
     assert certificate(candidates=3, pair_tol=0.0).column_generation > 2
     monkeypatch.setattr(column_generation, "MAX_ITERATIONS", 2)
     stopped = certificate(candidates=3, pair_tol=0.0)
@@ -82,7 +82,7 @@ def test_column_generation_ends_after_so_many_iterations(monkeypatch):
 
 
 @pytest.mark.parametrize("settings", [{"candidates": 3, "pair_tol": 0.0}, {"budget": 3}], ids=["added", "pruned"])
-def test_every_further_solve_begins_where_the_last_one_ended_and_its_steps_are_counted(settings, monkeypatch):
+def test_later_solves_start_from_the_last_solution_and_steps_add_up(settings, monkeypatch):
     solves, plain = [], solver.solve
 
     def recorded(problem, *, start, **options):
@@ -112,7 +112,7 @@ def test_the_authors_filter_is_clipped_by_entry_while_h_is_learned():
 
 
 @pytest.mark.parametrize(("times", "converged"), [(1.5, True), (3.0, False)])
-def test_rounding_may_double_the_residual_and_no_more(R, times, converged):
+def test_converged_allows_twice_the_tolerance_after_rounding(R, times, converged):
     """The last gradient is made afresh, so its residual may be a little above that of the gradient that was updated."""
     problem = pair_problem(R)
     reached = solver.solve(problem, complete=True, tol=0, max_steps=6).certificate.residual
@@ -121,7 +121,7 @@ def test_rounding_may_double_the_residual_and_no_more(R, times, converged):
     assert again.converged == converged
 
 
-def test_the_certificate_does_not_rest_on_gradients_that_were_updated(R, monkeypatch):
+def test_the_certificate_uses_a_recomputed_gradient(R, monkeypatch):
     problem = pair_problem(R)
 
     def careless(problem, at):
@@ -142,7 +142,7 @@ def test_conjugate_directions_need_fewer_steps_than_gradients_alone(R, monkeypat
     assert conjugate < 0.8 * solver.solve(problem, complete=True, tol=1e-6).certificate.steps
 
 
-def test_a_direction_that_leads_up_gives_way_to_the_gradient(R):
+def test_an_ascent_direction_is_replaced_by_the_gradient(R):
     problem = pair_problem(R)
     at = Conjugate(problem.support, problem.item_curvature(), np.zeros_like(problem.linear), -problem.linear)
     at.move(problem.linear, 0.0)
@@ -167,7 +167,7 @@ def test_no_step_raises_the_objective_or_leaves_the_bounds(R):
     assert values[-1] < 0.999 * values[3]
 
 
-def test_short_histories_in_a_large_catalogue_leave_nothing_behind_for_the_next_user(monkeypatch):
+def test_the_work_row_is_cleared_after_short_histories(monkeypatch):
     monkeypatch.setenv("CORML_THREADS", "1")
     R = random_interactions(0, 300, 5000, 3).matrix
     users, support = work_on(R).users, work_on(R).co_occurring(1).support
@@ -181,7 +181,7 @@ def test_short_histories_in_a_large_catalogue_leave_nothing_behind_for_the_next_
 
 
 @pytest.mark.parametrize("room", [0, 1, 3, 8, 20])
-def test_of_the_violations_of_an_item_the_worst_stay(room):
+def test_only_the_worst_violations_of_an_item_are_kept(room):
     violations = np.random.default_rng(0).permutation(np.arange(1, 13)).astype(np.float32)
     kept, partners = np.zeros(room, np.float32), np.full(room, -1, np.int32)
     for item, violation in enumerate(violations):
@@ -197,7 +197,7 @@ def test_pairs_without_a_weight_are_not_stored(settings):
 
 
 @pytest.mark.parametrize(("share", "rows"), [(1, []), (3, [0]), (6, [0, 1, 2])])
-def test_rows_with_more_than_a_share_of_all_items_are_multiplied_as_matrices(share, rows, monkeypatch):
+def test_long_rows_are_multiplied_as_matrices(share, rows, monkeypatch):
     """Of six items the first has five pairs, the next two have two each and the others one."""
     monkeypatch.setattr("corml.linalg.normal.LONG", share)
     pattern = np.zeros((6, 6), dtype=np.float32)

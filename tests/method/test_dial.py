@@ -32,20 +32,20 @@ def test_each_position_is_the_model_fitted_alone(data, dial):
         np.testing.assert_allclose(position.H_.toarray(), alone.H_.toarray(), atol=1e-3 * alone.H_.data.max())
 
 
-def test_turning_it_up_gives_rarer_items():
+def test_higher_novelty_gives_rarer_items():
     split = corml.split(corml.load("movielens-small", at_least=4, k_core=10), "ratio")
     dial = corml.CoRML.dial(split.train, item_norms=(-0.2, 0.0, 0.2))
     found = [corml.evaluate(dial.at(novelty), split, "novelty@10", intervals=False) for novelty in (0, 0.5, 1)]
     assert found[0]["novelty@10"] < found[1]["novelty@10"] < found[2]["novelty@10"]
 
 
-def test_what_lies_between_positions_goes_to_the_nearer_one(dial):
+def test_novelty_is_rounded_to_the_nearest_operating_point(dial):
     assert dial.at(0.9) is dial.at(1)
     assert dial.at(0.6) is dial.at(0.5)
     assert dial.recommend(["u1"], k=3).items.tolist() == dial.recommend(["u1"], k=3, novelty=0.5).items.tolist()
 
 
-def test_one_file_holds_the_whole_dial(dial, tmp_path):
+def test_one_file_holds_all_operating_points(dial, tmp_path):
     dial.save(tmp_path / "d.corml")
     loaded = corml.read_model(tmp_path / "d.corml")
     for novelty in (0, 0.5, 1):
@@ -62,18 +62,18 @@ def test_a_position_that_is_no_metric_is_not_saved(data, tmp_path):
 
 
 @pytest.mark.parametrize("novelty", [-0.1, 1.1, "much", True])
-def test_the_dial_turns_from_nought_to_one(dial, novelty):
+def test_novelty_outside_zero_to_one_is_refused(dial, novelty):
     with pytest.raises(UsageError, match="novelty must be a number from 0"):
         dial.recommend(["u1"], novelty=novelty)
 
 
 @pytest.mark.parametrize("norms", [[0.1], [0.2, 0.1], [0.0, 2.0], [0.1, 0.1], ["a", "b"], "0.2,0.1", None])
-def test_positions_must_ascend(norms):
+def test_item_norms_must_ascend(norms):
     with pytest.raises(SettingError, match="ascending numbers"):
         models.make("corml-dial", {"item_norms": norms})
 
 
-def test_positions_share_settings_but_not_the_one_that_tells_them_apart(data):
+def test_operating_points_share_all_settings_but_item_norm(data):
     with pytest.raises(SettingError, match="leave item_norm out"):
         corml.CoRML.dial(data, item_norm=0.1)
     with pytest.raises(SettingError, match="did you mean 'ridge'"):
@@ -92,7 +92,7 @@ def test_each_position_begins_from_the_one_before(data, monkeypatch):
     assert begun == [(-0.1, None), (0.0, -0.1), (0.1, 0.0)]
 
 
-def test_threads_that_ask_first_all_get_finished_positions(dial):
+def test_concurrent_first_calls_get_the_same_operating_points(dial):
     """Ten thousand first calls, in threads that start together: nobody sees a position that is being made."""
     calls, workers = 10_000, 16
     fresh = [copy.copy(dial) for _ in range(calls // workers)]

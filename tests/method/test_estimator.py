@@ -108,26 +108,26 @@ def test_a_mix_of_one_leaves_the_filter_out():
     assert model.explain("u0", "i3").parts["g"].sum() == 0
 
 
-def test_a_solver_that_stops_early_says_so_once():
+def test_stopping_early_warns_once():
     with pytest.warns(ConvergenceWarning, match="stopped after 2 steps.*raise max_steps") as caught:
         model = corml.CoRML(max_steps=2, tol=1e-9).fit(random_interactions(4))
     assert len(caught) == 1
     assert model.fitted_.certificates[0].converged is False
 
 
-def test_a_fixed_number_of_steps_is_no_reason_to_warn():
+def test_a_fixed_number_of_steps_does_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert corml.CoRML(max_steps=2, tol=0).fit(random_interactions(4)).fitted_.certificates[0].steps == 2
 
 
-def test_what_does_not_fit_is_refused_before_allocating_and_told_what_would(monkeypatch):
+def test_a_fit_that_exceeds_memory_is_refused_with_advice(monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 1_500_000)
     with pytest.raises(ResourceError, match=r"needs .* the budget is 1\.4 MiB; the largest block .* partition_ratio="):
         corml.CoRML(solver="admm").fit(random_interactions(4, items=100))
 
 
-def test_the_advice_of_a_refusal_fits(monkeypatch):
+def test_the_advised_partition_ratio_fits(monkeypatch):
     data = random_interactions(4, users=600, items=450)
     allowed = plan.dense_bytes(data.matrix, 400, 16, 4)
     monkeypatch.setattr(memory, "budget", lambda: allowed)
@@ -138,7 +138,7 @@ def test_the_advice_of_a_refusal_fits(monkeypatch):
     assert corml.CoRML(partition_ratio=advice, adapt=False).fit(data).H_.nnz
 
 
-def test_with_no_memory_at_all_there_is_nothing_to_advise(monkeypatch):
+def test_without_memory_the_advice_is_to_free_some(monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 8)
     with pytest.raises(ResourceError, match="free some memory"):
         corml.CoRML(solver="admm").fit(random_interactions(4))
@@ -162,7 +162,7 @@ def test_settings_out_of_range_are_refused_with_their_range(setting, value):
         corml.CoRML(**{setting: value}).fit(random_interactions(4))
 
 
-def test_nothing_works_before_fit():
+def test_methods_raise_before_fit():
     for use in (
         lambda m: m.recommend(["u1"]),
         lambda m: m.similar("i1"),
@@ -176,7 +176,7 @@ def test_nothing_works_before_fit():
             use(corml.CoRML())
 
 
-def test_explaining_what_nobody_knows_is_an_error(model):
+def test_explaining_unknown_ids_is_an_error(model):
     with pytest.raises(UnknownIdError, match="'ghost'"):
         model.explain(["i1"], "ghost")
     with pytest.raises(UnknownIdError, match="1 user id"):
@@ -226,7 +226,7 @@ def test_settings_of_two_solvers_do_not_mix(settings):
         corml.CoRML(**settings).fit(random_interactions(4))
 
 
-def test_numpys_numbers_are_numbers_and_whole_floats_whole_numbers():
+def test_settings_accept_numpy_numbers_and_whole_floats():
     model = corml.CoRML(rank=8.0, mix=np.float32(0.5), max_steps=np.int64(50), candidates=3.0)
     model.fit(random_interactions(4))
     assert (type(model.rank), type(model.mix), type(model.max_steps)) == (int, float, int)
@@ -242,7 +242,7 @@ def test_groups_that_never_co_occur_score_nothing_for_each_other():
 
 
 @pytest.mark.parametrize("filter", FILTERS)
-def test_what_rounding_leaves_of_a_zero_score_is_zero(filter, monkeypatch):
+def test_rounding_noise_of_zero_scores_is_removed(filter, monkeypatch):
     """Three groups alike have singular values in threes, so V mixes the groups and only its products separate them."""
     rng = np.random.default_rng(0)
     group = np.argwhere(rng.random((24, 8)) < 0.6)
@@ -279,7 +279,7 @@ def test_the_resolved_settings_give_the_same_model(settings):
     np.testing.assert_array_equal(again.V_, model.V_)
 
 
-def test_the_published_problem_has_a_name_of_its_own():
+def test_paper_has_the_published_settings():
     paper = corml.CoRML.paper(mix=0.8, l2=1.0)
     norms = paper.graph_user_norm, paper.graph_item_norm, paper.filter_norm
     assert (paper.ridge, paper.user_balance, paper.filter, paper.rank) == (0, 0, "elementwise", 256)
@@ -344,7 +344,7 @@ def test_an_item_without_users_stays_in_the_catalogue_with_a_finite_score():
     ridge=st.sampled_from([0.0, 1e-3, 50.0]),
     filter=st.sampled_from(FILTERS),
 )
-def test_no_small_data_and_no_legal_setting_gives_anything_but_numbers(seed, shape, filter, **values):
+def test_scores_are_finite_for_any_legal_settings(seed, shape, filter, **values):
     rng = np.random.default_rng(seed)
     pairs = np.argwhere(rng.random(shape) < 0.5)
     assume(len(pairs))
@@ -354,7 +354,7 @@ def test_no_small_data_and_no_legal_setting_gives_anything_but_numbers(seed, sha
     assert np.isfinite(model.H_.data).all()
 
 
-def test_negligible_pairs_are_added_only_where_a_lower_tolerance_asks_for_it(monkeypatch):
+def test_negligible_pairs_are_added_only_below_the_default_tolerance(monkeypatch):
     data = random_interactions(3, 300, 120, 10)
 
     def iterations(**settings):
@@ -376,14 +376,14 @@ def test_the_weight_of_the_filter_counts_in_the_scores_alone(data):
         assert np.array_equal(two.parts["h"], one.parts["h"])
 
 
-def test_h_is_learned_beside_the_first_directions_only(data):
+def test_h_depends_on_the_first_learn_rank_directions_only(data):
     few = corml.CoRML(rank=8, learn_rank=3).fit(data)
     assert few.V_.shape[1] == 8
     difference = few.H_ - corml.CoRML(rank=3).fit(data).H_
     assert abs(difference).max() < 1e-5 * few.H_.max()
 
 
-def test_the_shape_of_the_filter_does_not_touch_h(data):
+def test_the_shape_of_the_filter_does_not_change_h(data):
     flat, falling = corml.CoRML(rank=6).fit(data), corml.CoRML(rank=6, filter_power=1.0).fit(data)
     assert (flat.H_ != falling.H_).nnz == 0
     assert np.linalg.norm(falling.V_, axis=0)[0] > 1 > np.linalg.norm(falling.V_, axis=0)[-1]

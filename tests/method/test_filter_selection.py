@@ -63,7 +63,7 @@ def whole_ranking(held, V, sigma, H, one, settings):
 
 @pytest.mark.parametrize("one", [Combination(8, 0.0, 1.0), Combination(16, 0.5, 0.5), Combination(16, 1.0, 1.4)])
 @pytest.mark.parametrize("weighted", [False, True])
-def test_figures_are_those_of_ranking_every_item(train, one, weighted, monkeypatch):
+def test_ndcg_of_the_selection_equals_ndcg_of_full_rankings(train, one, weighted, monkeypatch):
     monkeypatch.setattr(selection, "PILOT", 150)
     given = Settings(values_of(CoRML(rank=8)))
     R = of_mean_square_one(with_weights(train).weighted) if weighted else train.matrix
@@ -100,7 +100,7 @@ def test_the_gain_must_be_larger_than_its_error():
     assert best == 0
 
 
-def test_what_loses_in_either_half_of_the_users_is_not_chosen():
+def test_a_filter_that_loses_in_one_group_is_not_chosen():
     base = 0.2 * np.random.default_rng(1).random((1000, 1))
     first, second = noisy(base, (0.05, 0.02), (0.01, 0.02)), noisy(base, (-0.01, 0.02), (0.01, 0.02))
     for groups in ((first, second), (second, first)):
@@ -108,14 +108,14 @@ def test_what_loses_in_either_half_of_the_users_is_not_chosen():
         assert selection._judge(WEIGHTS[:2], *(group[:, :2] for group in groups))[1] == 0
 
 
-def test_halves_count_by_relative_gains():
+def test_groups_are_compared_by_relative_gains():
     hard, easy = np.full((500, 1), 0.01), np.full((500, 1), 0.5)
     values = [np.hstack([base, base * 1.1, base * 1.2]) for base in (hard, easy)]
     values[1][:, 2] = 0.5 * 1.05  # 0.025 more: more than the hard half gains, but relatively less
     assert selection._judge(WEIGHTS, *values)[1] == 1
 
 
-def test_times_decide_what_is_held_out_of_the_second_half(train):
+def test_with_times_the_latest_items_are_held_out(train):
     moments = np.random.default_rng(0).permutation(len(train)).astype(float)
     timed = corml.Interactions(train.users, train.items, train.user, train.item, moments)
     made = [CoRML().fit(data).fitted_.plan.selection for data in (train, timed)]
@@ -124,7 +124,7 @@ def test_times_decide_what_is_held_out_of_the_second_half(train):
     assert made[0].trials[0].ndcg[1] != made[1].trials[0].ndcg[1]
 
 
-def test_what_was_chosen_is_in_the_settings_and_why_is_in_the_plan(train):
+def test_the_selected_filter_is_in_the_settings_and_its_trials_in_the_plan(train):
     model = CoRML(adapt=True, rank=8).fit(train)
     found = model.fitted_.plan.selection
     best = found.trials[found.chosen]
@@ -137,13 +137,13 @@ def test_what_was_chosen_is_in_the_settings_and_why_is_in_the_plan(train):
     assert (found.trials[0].filter_weight, found.trials[0].filter_power) == (1.0, 0.0)
 
 
-def test_fitting_with_what_was_chosen_gives_the_same_lists(train):
+def test_fitting_with_the_selected_settings_gives_the_same_scores(train):
     model = CoRML(adapt=True, tol=1e-7).fit(train)
     again = CoRML(**{**model.settings_, "adapt": False}).fit(train)
     assert np.abs(again.scores(train) - model.scores(train)).max() < 1e-4 * np.abs(model.scores(train)).max()
 
 
-def test_a_gain_of_little_more_than_its_error_is_taken_for_luck():
+def test_a_gain_below_two_and_a_half_standard_errors_is_ignored():
     base = 0.2 * np.random.default_rng(1).random((1000, 1))
     change = np.tile([[0.3], [-0.3]], (500, 1))
     error = 0.3 / np.sqrt(1000)
@@ -173,7 +173,7 @@ def test_both_solvers_find_the_same_scores_with_a_shaped_filter(train):
     assert np.abs(sparse.scores(train) - dense.scores(train)).max() < 1e-4 * largest
 
 
-def test_settings_that_are_given_stay(train):
+def test_given_settings_are_not_selected(train):
     given = {"filter_weight": 0.6, "filter_power": 0.3, "rank": 10, "learn_rank": 5}
     model = CoRML(adapt=True, **given).fit(train)
     assert {name: model.settings_[name] for name in given} == given
@@ -201,7 +201,7 @@ def test_fewer_directions_and_steeper_filters_are_tried(train):
     assert len(found.trials) == 3 * 4 * 5
 
 
-def test_scores_may_have_fewer_directions_than_h_is_learned_beside(train):
+def test_scores_may_use_fewer_directions_than_learning(train):
     wide = CoRML(rank=16, adapt=False, tol=1e-7).fit(train)
     narrow = CoRML(rank=4, learn_rank=16, adapt=False, tol=1e-7).fit(train)
     assert narrow.V_.shape[1] == 4

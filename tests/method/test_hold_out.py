@@ -34,7 +34,7 @@ def by_chance(train):
     return np.random.default_rng(9).random(len(train))
 
 
-def test_a_fifth_of_the_items_of_some_users_is_held_out_and_nothing_is_lost(train, monkeypatch):
+def test_a_fifth_of_the_items_of_sampled_users_is_held_out(train, monkeypatch):
     monkeypatch.setattr(holding, "USERS", 250)
     X, held = train.matrix, hold_out(train.matrix, by_chance(train))
     targets = np.zeros(X.shape, dtype=bool)
@@ -47,14 +47,14 @@ def test_a_fifth_of_the_items_of_some_users_is_held_out_and_nothing_is_lost(trai
     assert np.array_equal(np.diff(held.targets.indptr), np.maximum(1, np.rint(0.2 * degrees)))
 
 
-def test_equal_data_have_equal_items_held_out(train):
+def test_the_hold_out_is_deterministic(train):
     first, second = hold_out(train.matrix, by_chance(train)), hold_out(train.matrix, by_chance(train))
     assert np.array_equal(first.users, second.users)
     assert np.array_equal(first.together, second.together)
     assert (first.targets != second.targets).nnz == 0
 
 
-def test_the_second_half_loses_its_latest_items_and_the_first_any(train):
+def test_the_second_half_of_users_loses_its_latest_items(train):
     X, times = train.matrix, train.times_by_row
     held = hold_out(X, -times)
     late = []
@@ -66,7 +66,7 @@ def test_the_second_half_loses_its_latest_items_and_the_first_any(train):
     assert not any(np.array(late)[~held.together])
 
 
-def test_related_items_are_those_that_point_the_same_way(train, kinds):
+def test_related_items_have_similar_directions(train, kinds):
     X = train.matrix
     kind = kinds[[int(label) for label in train.items.labels]]
     popularity, rest = np.random.default_rng(0).random((len(kind), 1)), np.eye(GROUPS)[kind]
@@ -76,7 +76,7 @@ def test_related_items_are_those_that_point_the_same_way(train, kinds):
     assert np.mean(np.array(same)[~held.together]) > 3
 
 
-def test_users_with_fewer_than_three_items_are_left_alone():
+def test_users_with_fewer_than_three_items_are_not_sampled():
     rng = np.random.default_rng(0)
     users = np.concatenate([np.repeat(np.arange(300), 4), np.repeat(np.arange(300, 500), 2)])
     train = corml.Interactions.from_pairs(users, rng.integers(0, 1000, len(users)))
@@ -85,6 +85,6 @@ def test_users_with_fewer_than_three_items_are_left_alone():
     assert (np.diff(held.train.indptr)[held.users] >= 2).all()
 
 
-def test_few_users_are_not_looked_at(train):
+def test_with_few_users_nothing_is_held_out(train):
     few = train.where(train.user < 150).compact()
     assert hold_out(few.matrix, np.zeros(len(few))) is None

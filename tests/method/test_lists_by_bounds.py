@@ -54,7 +54,7 @@ def some_ids(rng, labels, most):
 
 @REQUESTS
 @pytest.mark.parametrize("settings", [{}, {"mix": 1.0}, {"rank": 8}, {"item_norm": -0.1, "filter_norm": 0.5}])
-def test_requests_of_all_kinds_have_the_lists_of_scoring_every_item(train, settings, requests, monkeypatch):
+def test_lists_by_bounds_equal_lists_from_all_scores(train, settings, requests, monkeypatch):
     model, rng = CoRML(**settings).fit(train), np.random.default_rng(1)
     labels = model.items_.labels
     for call in range(requests // PER_CALL):
@@ -68,7 +68,7 @@ def test_requests_of_all_kinds_have_the_lists_of_scoring_every_item(train, setti
 
 
 @REQUESTS
-def test_so_it_is_at_every_operating_point_of_the_dial(train, requests, monkeypatch):
+def test_lists_by_bounds_are_equal_at_every_operating_point(train, requests, monkeypatch):
     dial, rng = CoRML.dial(train, (-0.1, 0.0, 0.1)), np.random.default_rng(2)
     for call in range(requests // PER_CALL):
         history = [some_ids(rng, dial.items_.labels, 40) for _ in range(PER_CALL)]
@@ -77,7 +77,7 @@ def test_so_it_is_at_every_operating_point_of_the_dial(train, requests, monkeypa
         assert_equal(*lists, dial.at(novelty), history)
 
 
-def test_similar_items_come_the_same_way(train, monkeypatch):
+def test_similar_items_by_bounds_are_equal_too(train, monkeypatch):
     model, items = CoRML().fit(train), ["3", "77", "500"]
     by_bounds = model.similar(items, k=25)
     monkeypatch.setattr(Scoring, "top_k", lambda *_: None)
@@ -92,21 +92,21 @@ def chosen(train, monkeypatch):
     return CoRML().fit(train)._scoring
 
 
-def test_long_lists_are_made_by_scoring_every_item(chosen, train):
+def test_long_lists_do_not_use_bounds(chosen, train):
     one = train.matrix[:1]
     longest = one.shape[1] // ITEMS_PER_PLACE
     assert chosen.top_k(one, longest, one, None) is not None
     assert chosen.top_k(one, longest + 1, one, None) is None
 
 
-def test_so_are_lists_of_a_small_catalogue(chosen, train, monkeypatch):
+def test_small_catalogues_do_not_use_bounds(chosen, train, monkeypatch):
     one = train.matrix[:1]
     for small, by_bounds in ((chosen.right.size, True), (chosen.right.size + 1, False)):
         monkeypatch.setattr("corml.models.corml.scoring.SMALL", small)
         assert (chosen.top_k(one, 1, one, None) is not None) == by_bounds
 
 
-def test_so_are_lists_of_many_where_bounds_would_spare_little(chosen, train):
+def test_batches_do_not_use_bounds_where_they_exclude_few_items(chosen, train):
     many = train.matrix[:200]
     one_item = csr_array(np.eye(1, many.shape[1], dtype=np.float32)[[0] * 200])
     assert chosen.top_k(many, 1, many, None) is None
@@ -120,7 +120,7 @@ def test_clipped_filters_have_no_bounds(train, filter):
 
 
 @pytest.mark.parametrize("filter", ["factored", "elementwise", "authors"])
-def test_the_short_way_to_one_list_gives_the_list(filter):
+def test_one_history_without_matrices_gets_the_same_list(filter):
     data = random_interactions(3, 200, 120, 9)
     model = corml.CoRML(rank=8, filter=filter).fit(data)
     rng, n = np.random.default_rng(0), len(model.items_)

@@ -82,6 +82,6 @@ def test_an_item_of_the_history_is_nearer_than_its_score_alone_says(model):
     assert residual < score[stranger] - score[seen]
 
 
-def test_there_is_no_third_metric(model):
+def test_an_unknown_metric_is_refused(model):
     with pytest.raises(UsageError, match="part must be 'h'"):
         model.distance(["i1"], "i2", part="both")

@@ -21,14 +21,14 @@ def test_blocks_are_a_partition_and_small_enough(seed, ratio, density):
 
 
 @pytest.mark.parametrize("R", [np.zeros((4, 8)), np.ones((4, 8)), np.eye(8)], ids=["nothing", "identical", "strangers"])
-def test_items_that_no_sign_can_part_are_parted_all_the_same(R):
+def test_items_that_signs_do_not_divide_are_halved(R):
     left, right = bisect(csr_array(R), np.arange(8))
     assert len(left)
     assert len(right)
     assert len(partition(csr_array(R), 0.25)) >= 4
 
 
-def test_two_groups_that_never_meet_are_told_apart():
+def test_disconnected_groups_become_blocks():
     R = np.zeros((20, 10))
     R[:10, :5] = R[10:, 5:] = np.random.default_rng(0).random((10, 5)) < 0.7
     blocks = partition(csr_array(R), 0.5)

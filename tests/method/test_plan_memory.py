@@ -85,7 +85,7 @@ def predicted_by_real(users, items, each, settings, out):
     return float(subprocess.run(run, capture_output=True, text=True, check=True).stdout)
 
 
-def test_where_memory_is_short_fewer_candidates_are_taken(monkeypatch):
+def test_short_memory_reduces_the_candidates(monkeypatch):
     data = random_interactions(3, 3000, 2000, 12)
     monkeypatch.setattr(memory, "resident", lambda: 0)
     whole = corml.CoRML(solver="sparse", adapt=False).plan(data)
@@ -112,7 +112,7 @@ def test_the_pairs_that_fit_are_as_many_as_do(clip, limit):
 @pytest.mark.parametrize(
     ("given", "allowed"), [(None, 1000), ("1GB", 1000), ("800", 500), ("200", 0)], ids=["free", "more", "less", "none"]
 )
-def test_a_fit_may_take_what_is_free_and_no_more_than_was_allowed_in_all(given, allowed, monkeypatch):
+def test_a_fit_may_use_free_memory_up_to_max_memory(given, allowed, monkeypatch):
     monkeypatch.setattr(memory, "budget", lambda: 1000)
     monkeypatch.setattr(memory, "resident", lambda: 300)
     assert plan.allowed_bytes(Settings({"max_memory": given})) == allowed
@@ -131,5 +131,5 @@ def test_a_fit_may_take_what_is_free_and_no_more_than_was_allowed_in_all(given, 
         (20, 1000, 0.1, 2000),
     ],
 )
-def test_column_generation_may_add_a_tenth_or_all_there_is_room_for(candidates, room, pair_tol, pairs):
+def test_column_generation_may_add_a_tenth_or_all_pairs_that_fit(candidates, room, pair_tol, pairs):
     assert plan.pairs_at_the_end(2000, 5000, candidates, room, pair_tol) == pairs

@@ -25,7 +25,7 @@ def test_ranking_weights_are_relative_to_the_longest_history_and_losses_to_the_m
     assert not users.ranks_alike
 
 
-def test_with_exponents_of_nought_all_users_count_alike():
+def test_with_zero_exponents_all_users_have_weight_one():
     users = UserWeights.of(row_degrees(R), user_balance=0.0, user_norm=0.0)
     assert users.loss.tolist() == users.ranking.tolist() == [1] * 5
     assert users.ranks_alike
@@ -40,13 +40,13 @@ def test_factors_of_the_problem_follow_from_the_mix():
     assert weights.diagonal(np.array([1.0, 4.0])).tolist() == [3.5, 5.0]
 
 
-def test_the_circles_of_gershgorin_are_scaled_by_both_degrees():
+def test_the_gershgorin_bound_is_scaled_by_degrees():
     """ω is the largest d^{2t} Σ|H|: here 4^{2·½}·3 = 12, not 1·9."""
     assert gershgorin(np.array([3.0, 9.0]), np.array([4.0, 1.0]), 0.5) == pytest.approx(12)
     assert gershgorin(np.zeros(0), np.zeros(0), 0.5) == 0
 
 
-def test_of_several_solves_the_worst_is_named():
+def test_the_warning_shows_the_worst_of_several_solves():
     solves = [(7, 0.01, False), (5, 0.2, False), (9, 0.5, True)]
     certificates = tuple(
         Certificate(steps=steps, residual=residual, converged=converged) for steps, residual, converged in solves
@@ -56,6 +56,6 @@ def test_of_several_solves_the_worst_is_named():
     assert len(caught) == 1
 
 
-def test_weights_that_are_no_numbers_are_refused():
+def test_a_matrix_with_nan_is_refused():
     with pytest.raises(NumericalError, match="not finite"):
         checked(csr_array(np.array([[0, np.nan], [np.nan, 0]])), (), 1e-4)

@@ -31,7 +31,7 @@ def test_the_budget_is_kept_and_only_the_smallest_pairs_go(seed, size, users):
         assert gone.data.max() <= kept.data.min()
 
 
-def test_what_fits_is_left_alone():
+def test_a_matrix_within_the_budget_is_returned_unchanged():
     H = symmetric(0)
     assert to_budget(H, 1000, 10) is H
 
@@ -48,7 +48,7 @@ def test_the_largest_possible_number_of_pairs_is_kept_when_values_differ():
     assert kept.nnz == (3 * 60 - 21) // 2 * 2
 
 
-def test_of_equal_weights_those_between_popular_items_stay():
+def test_pruning_prefers_pairs_of_popular_items():
     H = csr_array((np.ones((20, 20)) - np.eye(20)).astype(np.float32))
     degrees = np.arange(1.0, 21.0)
     kept = to_budget(H, 3, 40, degrees).toarray()
@@ -68,7 +68,7 @@ def test_popularity_counts_as_the_fourth_root_of_both_degrees(weight, stays):
     assert (kept[0, 1] > 0) == stays
 
 
-def test_pairs_that_stay_take_over_from_those_that_go():
+def test_after_pruning_the_remaining_pairs_are_solved_again():
     data = random_interactions(0, 300, 80, 8)
     settings = {"solver": "sparse", "rank": 8, "ridge": 3.0, "tol": 1e-6}
     whole, small = corml.CoRML(**settings).fit(data), corml.CoRML(budget=3, **settings).fit(data)
@@ -82,7 +82,7 @@ def test_pairs_that_stay_take_over_from_those_that_go():
     small._check_state()
 
 
-def test_a_model_can_be_asked_to_stay_small(data):
+def test_the_budget_setting_limits_the_size_of_h(data):
     small = corml.CoRML(budget=1).fit(data)
     assert storage(small.H_) <= sum(data.shape)
     assert storage(corml.CoRML().fit(data).H_) > sum(data.shape)

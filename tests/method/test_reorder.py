@@ -15,7 +15,7 @@ def _few_data_are_reordered_too(monkeypatch):
     monkeypatch.setattr(reorder, "FEW", 0)
 
 
-def test_few_data_stay_as_they_are(monkeypatch):
+def test_small_data_are_not_reordered(monkeypatch):
     R = random_interactions(0, 120, 50, 6).matrix
     monkeypatch.setattr(reorder, "FEW", R.nnz)
     order = Reordered.of(R, singular_vectors(R, 6))
@@ -40,7 +40,7 @@ def test_a_matrix_of_items_comes_back_as_it_was():
     np.testing.assert_array_equal(order.unpermute(order.permute(V)), V)
 
 
-def test_those_who_are_alike_stand_together():
+def test_reordering_groups_similar_users_and_items():
     groups = np.arange(200) % 4  # taking turns
     users, items = np.repeat(np.arange(200), 5), np.random.default_rng(0).integers(0, 20, 1000)
     data = corml.Interactions.from_pairs(users, 20 * np.repeat(groups, 5) + items)
@@ -53,6 +53,6 @@ def test_those_who_are_alike_stand_together():
     assert (np.diff(permuted[order.X.indices]) != 0).sum() == 3
 
 
-def test_one_direction_orders_nothing():
+def test_a_single_direction_does_not_reorder():
     R = random_interactions(2, 30, 12, 4).matrix
     np.testing.assert_array_equal(Reordered.of(R, singular_vectors(R, 1)).items, np.arange(12))

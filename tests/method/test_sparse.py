@@ -93,7 +93,7 @@ def test_the_certificate_covers_every_co_occurring_pair(R):
     assert certificate.residual <= 4e-7
 
 
-def test_fewer_candidates_are_said_to_be_fewer_and_cost_little(R):
+def test_fewer_candidates_are_reported_and_cost_little_accuracy(R):
     weights = WEIGHTS["usual"]
     all_pairs, some = solved(R, weights), solved(R, weights, max_per_item=15)
     assert not some.certificate.complete
@@ -169,7 +169,7 @@ def test_pairs_are_added_only_above_the_tolerance():
     assert some.excluded.worst <= 0.09 * some.linear_max < few.excluded.worst
 
 
-def test_with_little_room_those_that_violate_most_are_added(monkeypatch):
+def test_under_a_pair_limit_the_worst_violations_are_added(monkeypatch):
     data = random_interactions(0, 300, 80, 8)
     plain = plan.make_plan
     monkeypatch.setattr("corml.models.corml.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=700))
@@ -179,7 +179,7 @@ def test_with_little_room_those_that_violate_most_are_added(monkeypatch):
     assert after.excluded.worst < before.excluded.worst
 
 
-def test_where_there_is_no_room_pairs_stay_excluded_and_are_reported(monkeypatch):
+def test_without_space_for_pairs_violations_are_only_reported(monkeypatch):
     data = random_interactions(0, 300, 80, 8)
     plain = plan.make_plan
     monkeypatch.setattr("corml.models.corml.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=0))
@@ -188,7 +188,7 @@ def test_where_there_is_no_room_pairs_stay_excluded_and_are_reported(monkeypatch
     assert alone.excluded.worst > 0
 
 
-def test_a_warm_start_arrives_at_once(R):
+def test_a_warm_start_at_the_solution_takes_no_step(R):
     weights = WEIGHTS["usual"]
     problem, complete = pair_problem(R, weights)
     first = solver.solve(problem, complete=complete, tol=1e-6)
@@ -212,7 +212,7 @@ def test_progress_ends_where_the_solver_does(R):
     assert reports[-1] == (steps, steps)
 
 
-def test_divergence_is_named(R):
+def test_divergence_raises_an_error_with_the_step(R):
     problem, _ = pair_problem(R, WEIGHTS["usual"])
     problem.linear[3] = np.inf
     with pytest.raises(NumericalError, match="diverged at step 0"), np.errstate(invalid="ignore"):
@@ -284,7 +284,7 @@ def test_the_normal_product_is_the_dense_product(R):
 
 
 @pytest.mark.parametrize("worth", [0, 10**6], ids=["pairs", "dense rows"])
-def test_dense_rows_are_for_catalogues_of_which_a_good_part_co_occurs_and_multiply_alike(R, worth, monkeypatch):
+def test_dense_rows_and_pairs_give_the_same_product(R, worth, monkeypatch):
     monkeypatch.setattr("corml.linalg.normal.WORTH", worth)
     weights = WEIGHTS["balanced"]
     d, by_user, _, pairs = ingredients(R, weights, max_per_item=10)
@@ -301,7 +301,7 @@ def test_dense_rows_are_for_catalogues_of_which_a_good_part_co_occurs_and_multip
 
 
 @pytest.mark.parametrize("long", [1, 3, 10], ids=["gathered", "both", "long rows"])
-def test_both_ways_to_multiply_agree(R, long, monkeypatch):
+def test_the_product_through_the_gram_matrix_agrees_with_that_through_users(R, long, monkeypatch):
     monkeypatch.setattr("corml.linalg.normal.LONG", long)
     monkeypatch.setattr("corml.linalg.normal.BAND", 3)
     weights = WEIGHTS["balanced"]
@@ -361,7 +361,7 @@ def test_candidates_are_predicted_from_a_sample(count, weighted):
     assert found.work == pytest.approx(2 * np.dot(np.diff(real.indptr), column_degrees(R)), rel=0.1)
 
 
-def test_equal_strengths_are_shared_out_in_the_prediction():
+def test_predicted_candidates_account_for_ties():
     rng = np.random.default_rng(0)
     users, items = np.repeat(np.arange(1000), 12), (rng.random(12_000) ** 2 * 3000).astype(np.int64)
     R = corml.Interactions.from_pairs(users, items).matrix  # hardly a pair shares two users
@@ -369,7 +369,7 @@ def test_equal_strengths_are_shared_out_in_the_prediction():
     assert predicted(R, None, 20).pairs == pytest.approx(len(real), rel=0.08)
 
 
-def test_the_plan_goes_by_predicted_time_and_memory(monkeypatch):
+def test_the_plan_chooses_by_predicted_time_and_memory(monkeypatch):
     scattered, crowded = random_interactions(3, 500, 400, 4), random_interactions(3, 3000, 40, 30)
     assert corml.CoRML().plan(scattered).solver == "sparse"
     dense = corml.CoRML().plan(crowded)
@@ -380,11 +380,11 @@ def test_the_plan_goes_by_predicted_time_and_memory(monkeypatch):
 
 
 @pytest.mark.parametrize("given", [{"rho": 5.0}, {"partition_ratio": 0.5}, {"precision": "double"}, {"solver": "admm"}])
-def test_a_setting_of_the_dense_solver_asks_for_it(given):
+def test_a_setting_of_the_dense_solver_selects_it(given):
     assert corml.CoRML(**given).plan(random_interactions(3, 500, 400, 4)).solver == "admm"
 
 
-def test_of_too_many_pairs_each_item_has_so_many_candidates(monkeypatch):
+def test_too_many_pairs_limit_the_candidates_of_each_item(monkeypatch):
     monkeypatch.setattr(plan, "MAX_PAIRS", 10)
     monkeypatch.setattr(plan, "MAX_PER_ITEM", 7)
     model = corml.CoRML(solver="sparse").fit(random_interactions(3, 500, 400, 4))

@@ -39,7 +39,7 @@ def test_v_are_the_singular_vectors_of_the_graph_with_these_exponents(norms):
     np.testing.assert_allclose(found @ found.T, expected.T @ expected, atol=1e-6)
 
 
-def test_an_item_nobody_met_has_no_direction_not_even_by_rounding():
+def test_an_item_without_users_has_a_zero_row_in_v():
     R = random_interactions(4, 60, 25).matrix.tolil()
     R[:, 3] = 0
     assert not singular_vectors(R.tocsr(), 16)[3].any()

@@ -52,7 +52,7 @@ def test_the_solver_is_not_chosen_by_the_number_of_threads(sample, monkeypatch):
 
 @pytest.mark.parametrize("count", [1, 2, 3, 7, 20])
 @pytest.mark.parametrize("ahead", [1, 2, 4, 30])
-def test_no_result_is_begun_before_the_one_so_many_before_it_is_done_with(monkeypatch, count, ahead):
+def test_each_starts_no_more_than_ahead_results(monkeypatch, count, ahead):
     monkeypatch.setenv("CORML_THREADS", "3")
     begun, done = [], []
 

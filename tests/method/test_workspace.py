@@ -52,7 +52,7 @@ def computed(monkeypatch):
     ],
     ids=str,
 )
-def test_a_refit_makes_only_what_its_settings_change(train, computed, change, again):
+def test_a_workspace_recomputes_only_what_settings_change(train, computed, change, again):
     work = Workspace(train)
     corml.CoRML(**FIRST).fit(train, workspace=work)
     assert computed == ["singular_vectors", "co_occurring", "cross_term"]
@@ -116,12 +116,12 @@ def test_other_data_are_refused(train):
         corml.CoRML().fit(train, workspace=Workspace(random_interactions(2, 200, 70, 7)))
 
 
-def test_something_else_is_refused_by_name(train):
+def test_a_workspace_of_another_type_is_refused(train):
     with pytest.raises(UsageError, match="workspace must be a corml"):
         corml.CoRML().fit(train, workspace={"V": 1})
 
 
-def test_in_a_search_a_fit_gets_the_same_whatever_was_fitted_before(monkeypatch):
+def test_in_a_search_a_fit_does_not_depend_on_earlier_fits(monkeypatch):
     """To the last digit: a search that goes on after a kill begins with an empty workspace."""
     monkeypatch.setattr("corml.models.corml.sparse.reuse.FEW", 0)
     train = random_interactions(2, 200, 70, 7)
