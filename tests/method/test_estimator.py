@@ -1,4 +1,4 @@
-"""CoRML as people use it: what its answers must satisfy whatever the data."""
+"""CoRML as users see it: what its answers must satisfy whatever the data."""
 
 import warnings
 
@@ -25,6 +25,15 @@ def model(request):
     return corml.CoRML(rank=5, ridge=2.0, filter=filter, filter_norm=norm).fit(random_interactions(3, 60, 24))
 
 
+@pytest.fixture(scope="module")
+def small():
+    return random_interactions(4)
+
+
+def from_pairs(pairs):
+    return corml.Interactions.from_pairs(*zip(*pairs, strict=True))
+
+
 def dense_scores(model):
     """Section 1 of the paper, written with dense matrices."""
     R, d, V = model.train_.toarray(), model.degrees_, model.V_.astype(float)
@@ -38,35 +47,23 @@ def dense_scores(model):
     return H_part + weight * (np.maximum(G_part, 0) if model.filter == "authors" else G_part)
 
 
-def test_scores_are_the_papers_formula(model):
-    found = model.score_block(model.train_, slice(0, 24))
-    np.testing.assert_allclose(found, dense_scores(model), rtol=1e-4, atol=1e-6)
-
-
-def test_blocks_of_items_are_pieces_of_all_scores(model):
+def test_scores_are_the_papers_formula_in_whole_and_in_blocks(model):
     whole = model.score_block(model.train_, slice(0, 24))
+    np.testing.assert_allclose(whole, dense_scores(model), rtol=1e-4, atol=1e-6)
     for start, stop in ((0, 5), (5, 17), (17, 24)):
         piece = model.score_block(model.train_, slice(start, stop))
         np.testing.assert_allclose(piece, whole[:, start:stop], rtol=1e-5, atol=1e-7)
 
 
-def test_ranking_in_blocks_is_ranking_at_once(model, monkeypatch):
-    whole = top_k(model, model.train_, 7, seen=model.train_)
-    monkeypatch.setattr(type(model), "_block_shape", lambda self, X: (13, 5))
-    np.testing.assert_array_equal(top_k(model, model.train_, 7, seen=model.train_)[0], whole[0])
-
-
-@pytest.mark.parametrize("threads", ["1", "2", "5"])
-def test_bands_in_threads_are_bands_one_after_another(model, threads, monkeypatch):
-    monkeypatch.setattr(type(model), "_block_shape", lambda self, X: (7, 24))
-    monkeypatch.setenv("CORML_THREADS", "1")
-    alone = top_k(model, model.train_, 7, seen=model.train_)
+@pytest.mark.parametrize(("threads", "shape"), [("1", (13, 5)), ("1", (7, 24)), ("2", (7, 24)), ("5", (7, 24))])
+def test_ranking_in_blocks_and_threads_is_ranking_at_once(model, threads, shape, monkeypatch):
+    whole, told = top_k(model, model.train_, 7, seen=model.train_), []
+    monkeypatch.setattr(type(model), "_block_shape", lambda self, X: shape)
     monkeypatch.setenv("CORML_THREADS", threads)
-    told = []
     found = top_k(model, model.train_, 7, seen=model.train_, progress=lambda *step: told.append(step))
-    np.testing.assert_array_equal(found[0], alone[0])
-    np.testing.assert_array_equal(found[1], alone[1])
-    assert told == [("rank", done, 9) for done in range(1, 10)]
+    np.testing.assert_array_equal(found[0], whole[0])
+    np.testing.assert_allclose(found[1], whole[1], rtol=1e-5, atol=1e-7)
+    assert shape[1] < 24 or told == [("rank", done, 9) for done in range(1, 10)]
 
 
 def test_contributions_sum_to_the_score(model):
@@ -108,23 +105,32 @@ def test_a_mix_of_one_leaves_the_filter_out():
     assert model.explain("u0", "i3").parts["g"].sum() == 0
 
 
-def test_stopping_early_warns_once():
+def test_stopping_early_warns_once_unless_steps_are_fixed(small):
     with pytest.warns(ConvergenceWarning, match="stopped after 2 steps.*raise max_steps") as caught:
-        model = corml.CoRML(max_steps=2, tol=1e-9).fit(random_interactions(4))
+        model = corml.CoRML(max_steps=2, tol=1e-9).fit(small)
     assert len(caught) == 1
     assert model.fitted_.certificates[0].converged is False
-
-
-def test_a_fixed_number_of_steps_does_not_warn():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
-        assert corml.CoRML(max_steps=2, tol=0).fit(random_interactions(4)).fitted_.certificates[0].steps == 2
+        assert corml.CoRML(max_steps=2, tol=0).fit(small).fitted_.certificates[0].steps == 2
 
 
-def test_a_fit_that_exceeds_memory_is_refused_with_advice(monkeypatch):
-    monkeypatch.setattr(memory, "budget", lambda: 1_500_000)
-    with pytest.raises(ResourceError, match=r"needs .* the budget is 1\.4 MiB; the largest block .* partition_ratio="):
-        corml.CoRML(solver="admm").fit(random_interactions(4, items=100))
+# --- memory ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("budget", "given", "items", "sentence"),
+    [
+        (1_500_000, {"solver": "admm"}, 100, r"needs .* the budget is 1\.4 MiB; the largest block .* partition_ratio="),
+        (8, {"solver": "admm"}, 25, "free some memory"),
+        (8, {"candidates": 5}, 25, "set candidates to fewer"),
+        (8, {}, 25, "free some memory, lower rank, or set adapt=False"),
+    ],
+)
+def test_a_fit_that_exceeds_memory_is_refused_with_advice(budget, given, items, sentence, monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda: budget)
+    with pytest.raises(ResourceError, match=sentence):
+        corml.CoRML(**given).fit(random_interactions(4, items=items))
 
 
 def test_the_advised_partition_ratio_fits(monkeypatch):
@@ -138,14 +144,7 @@ def test_the_advised_partition_ratio_fits(monkeypatch):
     assert corml.CoRML(partition_ratio=advice, adapt=False).fit(data).H_.nnz
 
 
-def test_without_memory_the_advice_is_to_free_some(monkeypatch):
-    monkeypatch.setattr(memory, "budget", lambda: 8)
-    with pytest.raises(ResourceError, match="free some memory"):
-        corml.CoRML(solver="admm").fit(random_interactions(4))
-    with pytest.raises(ResourceError, match="set candidates to fewer"):
-        corml.CoRML(candidates=5).fit(random_interactions(4))
-    with pytest.raises(ResourceError, match="free some memory, lower rank, or set adapt=False"):
-        corml.CoRML().fit(random_interactions(4))
+# --- settings --------------------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize(
@@ -157,31 +156,28 @@ def test_without_memory_the_advice_is_to_free_some(monkeypatch):
         ("user_norm", float("inf")),
     ],
 )  # fmt: skip
-def test_settings_out_of_range_are_refused_with_their_range(setting, value):
+def test_settings_out_of_range_are_refused_with_their_range(setting, value, small):
     with pytest.raises(SettingError, match=rf"{setting} of CoRML must be .*; got"):
-        corml.CoRML(**{setting: value}).fit(random_interactions(4))
+        corml.CoRML(**{setting: value}).fit(small)
 
 
-def test_methods_raise_before_fit():
-    for use in (
-        lambda m: m.recommend(["u1"]),
-        lambda m: m.similar("i1"),
-        lambda m: m.explain(["i1"], "i2"),
-        lambda m: m.distance(["i1"], "i2"),
-        lambda m: m.save("x.corml"),
-        lambda m: m.scores([["i1"]]),
-        lambda m: m.metric_matrix(),
-    ):
-        with pytest.raises(NotFittedError, match="call fit"):
-            use(corml.CoRML())
+@pytest.mark.parametrize(
+    "given",
+    [
+        {"solver": "sparse", "rho": 3.0},
+        {"solver": "sparse", "partition_ratio": 0.5},
+        {"candidates": 5, "precision": "double"},
+        {"candidates": 5, "solver": "admm"},
+    ],
+)
+def test_settings_of_two_solvers_do_not_mix(given, small):
+    with pytest.raises(SettingError, match=r"is of the (sparse|dense) solver"):
+        corml.CoRML(**given).fit(small)
 
 
-def test_explaining_unknown_ids_is_an_error(model):
-    with pytest.raises(UnknownIdError, match="'ghost'"):
-        model.explain(["i1"], "ghost")
-    with pytest.raises(UnknownIdError, match="1 user id"):
-        model.explain("ghost", "i1")
-    assert model.explain(["i1", "ghost"], "i2").unknown == ("ghost",)
+def test_settings_accept_numpy_numbers_and_whole_floats(small):
+    model = corml.CoRML(rank=8.0, mix=np.float32(0.5), max_steps=np.int64(50), candidates=3.0).fit(small)
+    assert (type(model.rank), type(model.mix), type(model.max_steps)) == (int, float, int)
 
 
 @pytest.mark.parametrize(
@@ -198,65 +194,15 @@ def test_the_rank_follows_the_size_of_the_data(users, items, pairs, rank):
     assert plan.suggested_rank((users, items), pairs) == rank
 
 
-def test_the_ridge_follows_the_mean_item_degree():
-    data = random_interactions(4)
-    assert corml.CoRML().plan(data).ridge == pytest.approx(10 * np.sqrt(len(data) / data.shape[1]))
-    assert corml.CoRML(ridge=7).fit(data).fitted_.plan.ridge == 7
+def test_the_ridge_follows_the_mean_degree_of_items_with_users(small):
+    assert corml.CoRML().plan(small).ridge == pytest.approx(10 * np.sqrt(len(small) / small.shape[1]))
+    larger = small.on(small.users, Ids([*small.items.labels, *(f"new {number}" for number in range(60))]))
+    assert corml.CoRML().plan(larger).ridge == corml.CoRML().plan(small).ridge
+    assert corml.CoRML(ridge=7).fit(small).fitted_.plan.ridge == 7
 
 
-def test_items_of_the_catalogue_without_users_do_not_count_in_the_ridge():
-    data = random_interactions(4)
-    catalogue = Ids([*data.items.labels, *(f"new {number}" for number in range(60))])
-    larger = data.on(data.users, catalogue)
-    assert larger.shape[1] == data.shape[1] + 60
-    assert corml.CoRML().plan(larger).ridge == corml.CoRML().plan(data).ridge
-
-
-@pytest.mark.parametrize(
-    "settings",
-    [
-        {"solver": "sparse", "rho": 3.0},
-        {"solver": "sparse", "partition_ratio": 0.5},
-        {"candidates": 5, "precision": "double"},
-        {"candidates": 5, "solver": "admm"},
-    ],
-)
-def test_settings_of_two_solvers_do_not_mix(settings):
-    with pytest.raises(SettingError, match=r"is of the (sparse|dense) solver"):
-        corml.CoRML(**settings).fit(random_interactions(4))
-
-
-def test_settings_accept_numpy_numbers_and_whole_floats():
-    model = corml.CoRML(rank=8.0, mix=np.float32(0.5), max_steps=np.int64(50), candidates=3.0)
-    model.fit(random_interactions(4))
-    assert (type(model.rank), type(model.mix), type(model.max_steps)) == (int, float, int)
-
-
-def test_groups_that_never_co_occur_score_nothing_for_each_other():
-    pairs = [(f"a{u}", f"x{i}") for u in range(6) for i in range(4) if u != i]
-    pairs += [(f"b{u}", f"y{i}") for u in range(6) for i in range(4) if u != i]
-    model = corml.CoRML().fit(corml.Interactions.from_pairs(*zip(*pairs, strict=True)))
-    scores = model.scores([["x0", "x1"]])[0]
-    unrelated = [label.startswith("y") for label in model.items_.labels]
-    assert not scores[unrelated].any()
-
-
-@pytest.mark.parametrize("filter", FILTERS)
-def test_rounding_noise_of_zero_scores_is_removed(filter, monkeypatch):
-    """Three groups alike have singular values in threes, so V mixes the groups and only its products separate them."""
-    rng = np.random.default_rng(0)
-    group = np.argwhere(rng.random((24, 8)) < 0.6)
-    pairs = rng.permutation([(f"{name}{user}", f"{name}{item}") for name in "xyz" for user, item in group])
-    model = corml.CoRML(rank=15, filter=filter).fit(corml.Interactions.from_pairs(pairs[:, 0], pairs[:, 1]))
-    unrelated = [not label.startswith("x") for label in model.items_.labels]
-    assert not model.scores([["x0", "x1"]])[0, unrelated].any()
-    monkeypatch.setattr("corml.models.corml.scoring.NOISE", 0)
-    assert model.scores([["x0", "x1"]])[0, unrelated].any()
-
-
-def test_a_setting_changed_after_a_fit_counts_for_the_next_fit_only(tmp_path):
-    data = random_interactions(4)
-    model = corml.CoRML().fit(data)
+def test_a_setting_changed_after_a_fit_counts_for_the_next_fit_only(small, tmp_path):
+    model = corml.CoRML().fit(small)
     before = model.scores([["i1"]])
     model.mix = 0.3
     np.testing.assert_array_equal(model.scores([["i1"]]), before)
@@ -264,15 +210,16 @@ def test_a_setting_changed_after_a_fit_counts_for_the_next_fit_only(tmp_path):
     loaded = corml.read_model(tmp_path / "m.corml")
     assert loaded.mix == loaded.settings_.mix == model.settings_.mix == 0.75
     np.testing.assert_array_equal(loaded.scores([["i1"]]), before)
-    refitted = model.fit(data).scores([["i1"]])
-    np.testing.assert_array_equal(refitted, corml.CoRML(mix=0.3).fit(data).scores([["i1"]]))
+    refitted = model.fit(small).scores([["i1"]])
+    np.testing.assert_array_equal(refitted, corml.CoRML(mix=0.3).fit(small).scores([["i1"]]))
     assert not np.allclose(refitted, before)
 
 
-@pytest.mark.parametrize("settings", [{}, {"solver": "admm"}, {"candidates": 4}, {"budget": 2}, {"rank": 500}])
-def test_the_resolved_settings_give_the_same_model(settings):
-    model = corml.CoRML(**settings).fit(random_interactions(3, 500, 200, 8))
-    again = corml.CoRML(**model.settings_).fit(random_interactions(3, 500, 200, 8))
+@pytest.mark.parametrize("given", [{}, {"solver": "admm"}, {"candidates": 4}, {"budget": 2}, {"rank": 500}])
+def test_the_resolved_settings_give_the_same_model(given):
+    data = random_interactions(3, 500, 200, 8)
+    model = corml.CoRML(**given).fit(data)
+    again = corml.CoRML(**model.settings_).fit(data)
     assert None not in (model.settings_.ridge, model.settings_.rank)
     assert model.settings_.solver in ("admm", "sparse")
     assert (again.H_ != model.H_).nnz == 0
@@ -281,9 +228,8 @@ def test_the_resolved_settings_give_the_same_model(settings):
 
 def test_paper_has_the_published_settings():
     paper = corml.CoRML.paper(mix=0.8, l2=1.0)
-    norms = paper.graph_user_norm, paper.graph_item_norm, paper.filter_norm
     assert (paper.ridge, paper.user_balance, paper.filter, paper.rank) == (0, 0, "elementwise", 256)
-    assert norms == (0.5, 0.5, 0.5)
+    assert (paper.graph_user_norm, paper.graph_item_norm, paper.filter_norm) == (0.5, 0.5, 0.5)
     assert (paper.mix, paper.l2, corml.CoRML.paper(rank=64).rank) == (0.8, 1.0, 64)
 
 
@@ -291,6 +237,70 @@ def test_no_setting_changes_the_default_of_another():
     plain = corml.CoRML().get_params()
     for name, value in {"ridge": 5.0, "filter": "elementwise", "solver": "admm", "rho": 3.0, "rank": 8}.items():
         assert corml.CoRML(**{name: value}).get_params() == plain | {name: value}
+
+
+def test_the_weight_of_the_filter_counts_in_the_scores_alone(data):
+    plain, double = corml.CoRML(rank=6).fit(data), corml.CoRML(rank=6, filter_weight=2.0).fit(data)
+    history = data.items.labels[:3].tolist()
+    for item in data.items.labels[5:9]:
+        one, two = plain.explain(history, item), double.explain(history, item)
+        assert two.parts["g"] == pytest.approx(2 * one.parts["g"], rel=1e-5)
+        assert np.array_equal(two.parts["h"], one.parts["h"])
+
+
+def test_h_depends_on_the_first_learn_rank_directions_only(data):
+    few = corml.CoRML(rank=8, learn_rank=3).fit(data)
+    assert few.V_.shape[1] == 8
+    assert abs(few.H_ - corml.CoRML(rank=3).fit(data).H_).max() < 1e-5 * few.H_.max()
+
+
+def test_the_shape_of_the_filter_does_not_change_h(data):
+    flat, falling = corml.CoRML(rank=6).fit(data), corml.CoRML(rank=6, filter_power=1.0).fit(data)
+    assert (flat.H_ != falling.H_).nnz == 0
+    assert np.linalg.norm(falling.V_, axis=0)[0] > 1 > np.linalg.norm(falling.V_, axis=0)[-1]
+    warm = corml.CoRML(rank=6).fit(data, warm_start=falling)  # takes its vectors, without the shape
+    assert np.abs(warm.V_ - flat.V_).max() < 1e-6
+
+
+def test_negligible_pairs_are_added_only_below_the_default_tolerance(monkeypatch):
+    data = random_interactions(3, 300, 120, 10)
+
+    def iterations(**given):
+        model = corml.CoRML(solver="sparse", candidates=5, **given).fit(data)
+        return model.fitted_.certificates[0].column_generation
+
+    assert iterations() > 1
+    monkeypatch.setattr(column_generation, "NEGLIGIBLE", 1.0)  # now any number is
+    assert iterations() == 1
+    assert iterations(pair_tol=0.05) > 1
+
+
+# --- misuse ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    "use",
+    [
+        lambda m: m.recommend(["u1"]),
+        lambda m: m.similar("i1"),
+        lambda m: m.explain(["i1"], "i2"),
+        lambda m: m.distance(["i1"], "i2"),
+        lambda m: m.save("x.corml"),
+        lambda m: m.scores([["i1"]]),
+        lambda m: m.metric_matrix(),
+    ],
+)
+def test_methods_raise_before_fit(use):
+    with pytest.raises(NotFittedError, match="call fit"):
+        use(corml.CoRML())
+
+
+def test_explaining_unknown_ids_is_an_error(model):
+    with pytest.raises(UnknownIdError, match="'ghost'"):
+        model.explain(["i1"], "ghost")
+    with pytest.raises(UnknownIdError, match="1 user id"):
+        model.explain("ghost", "i1")
+    assert model.explain(["i1", "ghost"], "i2").unknown == ("ghost",)
 
 
 @pytest.mark.parametrize("data", [[1, 2], None, "ratings.csv"])
@@ -316,7 +326,7 @@ EDGES = {
 @pytest.mark.parametrize("pairs", EDGES.values(), ids=EDGES.keys())
 def test_edges_are_finite_and_sensible(pairs, filter):
     users, items = zip(*pairs, strict=True)
-    model = corml.CoRML(filter=filter, rank=256).fit(corml.Interactions.from_pairs(users, items))
+    model = corml.CoRML(filter=filter, rank=256).fit(from_pairs(pairs))
     found = model.recommend(sorted(set(users)), k=2)
     assert np.isfinite(model.scores([list(set(items))])).all()
     assert model.V_.shape[1] <= min(model.train_.shape)
@@ -324,10 +334,28 @@ def test_edges_are_finite_and_sensible(pairs, filter):
         assert (None in row) == (reason is not None and "exhausted" in reason)
 
 
-def test_an_item_without_users_stays_in_the_catalogue_with_a_finite_score():
-    whole = random_interactions(4)
-    train = whole.where(whole.item != whole.items.rows(["i3"])[0])
-    model = corml.CoRML().fit(train)
+def test_groups_that_never_co_occur_score_nothing_for_each_other():
+    pairs = [(f"{a}{u}", f"{b}{i}") for a, b in ("ax", "by") for u in range(6) for i in range(4) if u != i]
+    model = corml.CoRML().fit(from_pairs(pairs))
+    unrelated = [label.startswith("y") for label in model.items_.labels]
+    assert not model.scores([["x0", "x1"]])[0][unrelated].any()
+
+
+@pytest.mark.parametrize("filter", FILTERS)
+def test_rounding_noise_of_zero_scores_is_removed(filter, monkeypatch):
+    """Three groups alike have singular values in threes, so V mixes the groups and only its products separate them."""
+    rng = np.random.default_rng(0)
+    group = np.argwhere(rng.random((24, 8)) < 0.6)
+    pairs = rng.permutation([(f"{name}{user}", f"{name}{item}") for name in "xyz" for user, item in group])
+    model = corml.CoRML(rank=15, filter=filter).fit(corml.Interactions.from_pairs(pairs[:, 0], pairs[:, 1]))
+    unrelated = [not label.startswith("x") for label in model.items_.labels]
+    assert not model.scores([["x0", "x1"]])[0, unrelated].any()
+    monkeypatch.setattr("corml.models.corml.scoring.NOISE", 0)
+    assert model.scores([["x0", "x1"]])[0, unrelated].any()
+
+
+def test_an_item_without_users_stays_in_the_catalogue_with_a_finite_score(small):
+    model = corml.CoRML().fit(small.where(small.item != small.items.rows(["i3"])[0]))
     assert "i3" in model.items_
     assert np.isfinite(model.scores([["i1", "i3"]])).all()
     assert not model.H_[[model.items_.rows(["i3"])[0]]].nnz
@@ -352,40 +380,3 @@ def test_scores_are_finite_for_any_legal_settings(seed, shape, filter, **values)
     model = corml.CoRML(filter=filter, max_steps=20, tol=0, l2=0.01, **values).fit(data)
     assert np.isfinite(model.score_block(data.matrix, slice(0, data.shape[1]))).all()
     assert np.isfinite(model.H_.data).all()
-
-
-def test_negligible_pairs_are_added_only_below_the_default_tolerance(monkeypatch):
-    data = random_interactions(3, 300, 120, 10)
-
-    def iterations(**settings):
-        model = corml.CoRML(solver="sparse", candidates=5, **settings).fit(data)
-        return model.fitted_.certificates[0].column_generation
-
-    assert iterations() > 1
-    monkeypatch.setattr(column_generation, "NEGLIGIBLE", 1.0)  # now any number is
-    assert iterations() == 1
-    assert iterations(pair_tol=0.05) > 1
-
-
-def test_the_weight_of_the_filter_counts_in_the_scores_alone(data):
-    plain, double = corml.CoRML(rank=6).fit(data), corml.CoRML(rank=6, filter_weight=2.0).fit(data)
-    history = data.items.labels[:3].tolist()
-    for item in data.items.labels[5:9]:
-        one, two = plain.explain(history, item), double.explain(history, item)
-        assert two.parts["g"] == pytest.approx(2 * one.parts["g"], rel=1e-5)
-        assert np.array_equal(two.parts["h"], one.parts["h"])
-
-
-def test_h_depends_on_the_first_learn_rank_directions_only(data):
-    few = corml.CoRML(rank=8, learn_rank=3).fit(data)
-    assert few.V_.shape[1] == 8
-    difference = few.H_ - corml.CoRML(rank=3).fit(data).H_
-    assert abs(difference).max() < 1e-5 * few.H_.max()
-
-
-def test_the_shape_of_the_filter_does_not_change_h(data):
-    flat, falling = corml.CoRML(rank=6).fit(data), corml.CoRML(rank=6, filter_power=1.0).fit(data)
-    assert (flat.H_ != falling.H_).nnz == 0
-    assert np.linalg.norm(falling.V_, axis=0)[0] > 1 > np.linalg.norm(falling.V_, axis=0)[-1]
-    warm = corml.CoRML(rank=6).fit(data, warm_start=falling)  # takes its vectors, without the shape
-    assert np.abs(warm.V_ - flat.V_).max() < 1e-6

@@ -45,7 +45,8 @@ def authors_rule(H, users, *, prune=True):
 
 
 def only(H, kept):
-    pruned = csr_array((np.where(kept, H.data, 0), H.indices, H.indptr), shape=H.shape)
+    pruned = H.copy()
+    pruned.data[~kept] = 0
     pruned.eliminate_zeros()
     return pruned
 

@@ -6,9 +6,10 @@ is faster or slower by some factor for all stages alike. So they distinguish min
 solvers. The number of candidate pairs is predicted from a sample of items, before any of them is made.
 """
 
+from bisect import bisect_right
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Self, TypeVar
+from typing import NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +20,7 @@ from corml._runtime.parallel import over_rows, threads
 from corml.linalg import admm, svd
 from corml.linalg.co_occurrence import reached
 from corml.linalg.normal import RANGES, WORTH
-from corml.linalg.products import CHUNK
+from corml.linalg.products import CHUNK, entry_of
 from corml.linalg.sparse import Sides, Values, Vector, power, row_degrees
 from corml.models.corml.sparse.pairs import COLUMNS, POPULARITY_EXPONENT, band_width
 from corml.models.fitted import Settings
@@ -63,7 +64,7 @@ class Rows:
         def write(item: int, row: Values) -> None:
             low, high = int(ptr[item]), int(ptr[item + 1])
             row[:] = 0
-            add_users(users[low:high], None if values is None else values[low:high], *sides.users, weights, row)
+            add_users(users[low:high], None if values is None else values[low:high], sides.users, weights, row)
 
         return cls(np.maximum(sides.items.degrees.astype(np.float64), 1.0), write, lambda items: cost[items])
 
@@ -162,18 +163,14 @@ def _smooth(position: Items, values: Vector, size: int) -> Vector:
 
 
 @njit(cache=True, nogil=True)
-def add_users(users, strengths, ptr, cols, data, loss, row) -> Any:  # type: ignore[no-untyped-def]
+def add_users(users, strengths, rows, loss, row):  # type: ignore[no-untyped-def]
     """Add the histories of some users to a row; `strengths` are what the item of the row is to each of them."""
+    ptr, cols, data = rows
     for at in range(len(users)):
         user = users[at]
-        weight = loss[user]
-        if strengths is not None:
-            weight *= strengths[at]
+        weight = loss[user] * entry_of(strengths, at)
         for entry in range(np.uint64(ptr[user]), np.uint64(ptr[user + np.uint32(1)])):
-            if data is None:
-                row[cols[entry]] += weight
-            else:
-                row[cols[entry]] += weight * data[entry]
+            row[cols[entry]] += weight * entry_of(data, entry)
 
 
 # --- memory: bytes ---------------------------------------------------------------------------------------------------
@@ -207,13 +204,8 @@ def sparse_bytes(X: csr_array, pairs: int, rank: int, *, clip: bool) -> int:
 
 def pairs_that_fit(X: csr_array, rank: int, limit: int, *, clip: bool) -> int:
     """The largest number of pairs, counted both ways, whose peak stays below a limit."""
-    if sparse_bytes(X, 0, rank, clip=clip) > limit:
-        return 0
-    low, high = 0, int(X.shape[1]) ** 2
-    while low < high:
-        middle = (low + high + 1) // 2
-        low, high = (middle, high) if sparse_bytes(X, middle, rank, clip=clip) <= limit else (low, middle - 1)
-    return low
+    numbers = range(int(X.shape[1]) ** 2 + 1)
+    return max(0, bisect_right(numbers, limit, key=lambda pairs: sparse_bytes(X, pairs, rank, clip=clip)) - 1)
 
 
 def _kept(X: csr_array, rank: int) -> int:

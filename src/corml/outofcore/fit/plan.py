@@ -19,6 +19,7 @@ from corml.data.store import Chunk, Store
 from corml.errors import SettingError
 from corml.linalg import svd
 from corml.linalg.dense_normal import SHARES
+from corml.linalg.sparse import Rows as RowsOfMatrix
 from corml.linalg.sparse import unsigned
 from corml.linalg.svd import is_small_shape
 from corml.models.corml.cost import A_PAIR_COMPARED, PairCount, Rows, Size, add_users, selects_filter, sparse_seconds
@@ -145,7 +146,7 @@ def _write_row(
             first, last = users.starts[part : part + 2]
             indptr, indices, values = users.parts[part]
             own, some = None if strengths is None else strengths[low:high], unsigned(names[low:high] - np.int32(first))
-            add_users(some, own, indptr, unsigned(indices), values, weights[first:last], row)
+            add_users(some, own, RowsOfMatrix(indptr, unsigned(indices), values), weights[first:last], row)
 
 
 # --- the plan --------------------------------------------------------------------------------------------------------
