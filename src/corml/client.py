@@ -18,7 +18,7 @@ import httpx
 import msgspec
 
 from corml.errors import CormlError, UsageError, ascii_line, printable
-from corml.recommend.options import RequestOptions
+from corml.recommend.options import RequestOptions, with_options
 from corml.service import schema
 
 __all__ = ["Client", "ServiceError"]
@@ -69,6 +69,7 @@ class Client:
             raise UsageError(f"Invalid address {ascii_line(address)}: write one like http://127.0.0.1:8000.")
         self._model, self._retries = {} if model is None else {"model": model}, retries
 
+    @with_options(RequestOptions)
     def recommend(
         self,
         history: Sequence[str] | None = None,
@@ -85,6 +86,7 @@ class Client:
         """Up to 256 lists; each query has the options of `recommend`, but for `explain`."""
         return self._post("/v1/recommend/batch", {"queries": list(queries)}, schema.BatchAnswer)
 
+    @with_options(RequestOptions)
     def why_not(
         self,
         item: str,
