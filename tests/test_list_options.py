@@ -15,6 +15,7 @@ from corml.recommend.options import ListOptions, RequestOptions, complete, decla
 from support import random_interactions
 
 ADDED = """
+import os, sys
 from typing import Annotated
 from corml.recommend import options
 from corml.recommend.option import Flag, Option, Range
@@ -40,9 +41,14 @@ for call in (client.Client.recommend, client.Client.why_not):
     assert inspect.signature(call).parameters["fresh"].annotation is float
 for name in ("Query", "Recommend", "WhyNot"):
     field = description()["components"]["schemas"][name]["properties"]["fresh"]
-    assert field == {"description": "the share of new items", "type": "number", "minimum": 0, "maximum": 1, "default": 0.0}
+    limits = {"minimum": 0, "maximum": 1, "default": 0.0}
+    assert field == {"description": "the share of new items", "type": "number", **limits}
 assert options_given(schema.Recommend(fresh=0.5)) == {"fresh": 0.5}
-main(["recommend", "--help"])
+try:
+    main(["recommend", "--help"])
+finally:
+    sys.stdout.flush()
+    os._exit(int(sys.exc_info()[1].code))  # before the threads of other packages end
 """
 
 

@@ -59,7 +59,7 @@ def test_there_are_no_more_writes_than_that(model, tmp_path, monkeypatch):
 
 def test_what_is_finished_is_neither_ranked_nor_written_again(model, whole, tmp_path, monkeypatch):
     before = {path: path.stat().st_mtime_ns for path in (tmp_path / "whole").iterdir()}
-    monkeypatch.setattr(write.Maker, "part", None)
+    monkeypatch.setattr(write.Maker, "shard", None)
     made = corml.recommend_to(model, tmp_path / "whole", k=4)
     assert (made.found, made.parts, made.lists) == (7, 7, 42)
     assert {path: path.stat().st_mtime_ns for path in (tmp_path / "whole").iterdir()} == before
@@ -130,10 +130,10 @@ def test_a_folder_with_anything_else_in_it_is_refused(model, whole, tmp_path):
     ):
         corml.recommend_to(model, tmp_path / "notes", k=4)
     (tmp_path / "notes" / "manifest.json").write_text('{"name": "app"}')
-    with pytest.raises(UsageError, match=r"has a manifest\.json that is not one of lists in parts"):
+    with pytest.raises(UsageError, match=r"has a manifest\.json that is not one of lists in shards"):
         corml.recommend_to(model, tmp_path / "notes", k=4)
     (tmp_path / "whole" / "zz.parquet").write_bytes(b"")
-    with pytest.raises(UsageError, match=r"'zz\.parquet' in .* is no part of these lists: move it away"):
+    with pytest.raises(UsageError, match=r"'zz\.parquet' in .* is not a shard of these lists: move it away"):
         corml.recommend_to(model, tmp_path / "whole", k=4)
 
 
@@ -166,7 +166,7 @@ def test_a_second_run_at_the_same_time_is_refused(model, whole, tmp_path):
     ("asked", "fragment"),
     [
         ({"max_share": 0.1}, r"max_share .* is a rule for all lists together, .*: leave it out, or write one file"),
-        ({"history": [["i1"]]}, "Lists in parts are for known users"),
+        ({"history": [["i1"]]}, "Lists in shards are for known users"),
         ({"only": [["i1"], ["i2"]]}, "only takes one list of item ids for all users"),
         ({"exlude": ["i1"]}, "no option 'exlude'; did you mean 'exclude'"),
         ({"users": []}, "the list of users is empty"),

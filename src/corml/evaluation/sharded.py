@@ -22,8 +22,8 @@ from corml.evaluation.metrics import Metric, parse_all
 from corml.evaluation.task import Task, Training, check_some, on_items, scored
 from corml.models.recommender import Recommender
 from corml.models.saved.model_file import fingerprint
-from corml.outofcore.lists.asked import plain
 from corml.outofcore.lists.on_cluster import keep_model
+from corml.outofcore.lists.request import plain
 from corml.outofcore.tasks import Artefact, Draft, executor_on, working_in
 from corml.outofcore.tasks import Task as Work
 from corml.outofcore.workers import opened

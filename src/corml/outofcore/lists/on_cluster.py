@@ -1,12 +1,14 @@
-"""Parts that workers of a cluster make: each is a task, which opens the model and the people and writes one file."""
+"""Make shards: here, or as tasks of a cluster whose workers open the model and the users and write one file each."""
 
-from collections.abc import Callable, Iterator
+import io
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from corml.outofcore.lists.make import Maker
 from corml.outofcore.lists.manifest import Manifest, Part
+from corml.outofcore.lists.request import Users
 from corml.outofcore.tasks import Artefacts, Task, executor_on, key_of, working_in
 
 if TYPE_CHECKING:
@@ -14,25 +16,49 @@ if TYPE_CHECKING:
 
     from corml.models.recommender import Recommender
 
-__all__ = ["FILE", "WORK", "keep_model", "model_file", "parts_of_workers"]
-
 WORK = ".work"  # inside the folder of the lists
 KERNEL = "corml.outofcore.workers:lists"
 FILE, MODEL = "lists.parquet", "model.corml"
 
 
+@dataclass(frozen=True, eq=False)
+class Maker:
+    """Makes shards; `piece` users are ranked at a time."""
+
+    model: "Recommender"
+    users: Users
+    k: int
+    options: Mapping[str, Any]
+    piece: int
+
+    def shard(self, first: int, last: int, ranked: Callable[[int], None]) -> tuple[bytes, dict[str, int]]:
+        """A Parquet file with the lists of users first to last, and what the manifest counts of it."""
+        from corml._runtime.lazy_polars import polars
+
+        frames, with_reason = [], 0
+        for at in range(first, last, self.piece):
+            whom = self.users.whom(at, min(at + self.piece, last))
+            lists = self.model.recommend(**{**whom, "k": self.k, "unknown": "fallback", **self.options})
+            frames.append(lists.to_frame())
+            with_reason += sum(reason is not None for reason in lists.reasons)
+            ranked(len(lists))
+        frame, buffer = polars.concat(frames), io.BytesIO()
+        frame.write_parquet(buffer)
+        return buffer.getvalue(), {"users": last - first, "rows": len(frame), "with_reason": with_reason}
+
+
 @contextmanager
-def parts_of_workers(
+def shards_of_workers(
     manifest: Manifest, maker: Maker, data: Any, cluster: "str | Client", ranked: Callable[[int], None]
 ) -> Iterator[Iterator[tuple[Part, Path]]]:
-    """The missing parts, and where their files are: they may be moved from there."""
+    """The missing shards, and where their files are: they may be moved from there."""
     place, instead = manifest.folder / WORK, "choose another folder for the lists"
     with working_in(place, "lists", instead) as artefacts, executor_on(cluster, artefacts) as executor:
-        model = keep_model(artefacts, maker.model, manifest.asked["model"]["fingerprint"])
+        model = keep_model(artefacts, maker.model, manifest.request["model"]["fingerprint"])
         wanted = manifest.missing()
-        request = {"k": maker.k, "piece": maker.piece, "asked": dict(manifest.asked), "now": manifest.now}
+        how = {"k": maker.k, "piece": maker.piece, "request": dict(manifest.request), "now": manifest.now}
         places = {"options": dict(maker.options), "store": None if data is None else str(Path(data.path).resolve())}
-        tasks = [Task(KERNEL, {"model": model}, {**request, "first": a, "last": b}, places) for _, a, b in wanted]
+        tasks = [Task(KERNEL, {"model": model}, {**how, "first": a, "last": b}, places) for _, a, b in wanted]
         sizes, done = [b - a for _, a, b in wanted], 0
 
         def report(finished: int, total: int) -> None:

@@ -20,7 +20,7 @@ from corml._runtime.values import nearest
 from corml._runtime.version import VERSION
 from corml.errors import UsageError, as_utf8, ascii_line
 from corml.models.recommender import Recommender
-from corml.outofcore.lists.asked import plain
+from corml.outofcore.lists.request import plain
 from corml.persistence import atomic, scratch
 from corml.persistence.names import followed
 from corml.recommend.options import list_length
