@@ -9,11 +9,21 @@ from corml.errors import DataError, NotFittedError, UsageError
 
 
 @pytest.fixture
-def small(pairs):
+def split_of(pairs):
+    """A split of sets written as 'ann:ab bob:c', on the users and items of all of them."""
+
+    def build(everything, **sets):
+        whole = pairs(everything)
+        return Split(**{name: pairs(text, like=whole) for name, text in sets.items()})
+
+    return build
+
+
+@pytest.fixture
+def small(split_of):
     """Ann and Bob have test items, Cid has none."""
-    all_pairs = pairs("ann:abcd bob:abcde cid:ae")
-    parts = {"train": "ann:ab bob:ae cid:ae", "valid": "ann:c bob:b", "test": "ann:d bob:cd"}
-    return Split(**{name: pairs(text, like=all_pairs) for name, text in parts.items()})
+    sets = {"train": "ann:ab bob:ae cid:ae", "valid": "ann:c bob:b", "test": "ann:d bob:cd"}
+    return split_of("ann:abcd bob:abcde cid:ae", **sets)
 
 
 def test_worked_out_by_hand(small, fixed):
@@ -56,21 +66,14 @@ def test_users_the_model_knows_are_scored_as_such_and_others_as_new(small, fixed
     assert scored == [-1, model.users_.rows(["bob"])[0]]
 
 
-def test_rarity_counts_users_with_a_training_pair_only(pairs, fixed):
+def test_rarity_counts_users_with_a_training_pair_only(split_of, fixed):
     """Of seven users four have training pairs: an item that one of them has is as rare as can be."""
-    all_pairs = pairs("ann:ab bob:a cid:a dan:ac eve:b fay:c gil:bc")
-    parts = {"train": "ann:b bob:a cid:a dan:a", "test": "bob:b cid:c eve:b fay:c gil:c"}
-    split = Split(**{name: pairs(text, like=all_pairs) for name, text in parts.items()})
+    sets = {"train": "ann:b bob:a cid:a dan:a", "test": "bob:b cid:c eve:b fay:c gil:c"}
+    split = split_of("ann:ab bob:a cid:a dan:ac eve:b fay:c gil:bc", **sets)
     metrics = ["novelty@1", "self_information@1", "popularity@1"]
     result = evaluate(fixed(worth={"b": 1}).fit(split.train), split, metrics)
     assert list(result.users) == ["bob", "cid"]
     assert result.means == {"novelty@1": 1, "self_information@1": 2, "popularity@1": 0.25}
-
-
-def test_items_without_training_pairs_stay_and_can_be_hits(pairs, fixed):
-    all_pairs = pairs("ann:ab bob:bc")
-    split = Split(train=pairs("ann:a bob:b", like=all_pairs), test=pairs("bob:c", like=all_pairs))
-    assert evaluate(fixed(worth={"c": 9}).fit(split.train), split, "mrr@5")["mrr@5"] == 1
 
 
 def test_a_model_with_other_ids_in_another_order_gives_the_same(split):
@@ -83,62 +86,66 @@ def test_a_model_with_other_ids_in_another_order_gives_the_same(split):
     assert evaluate(other, split, names).means == pytest.approx(evaluate(model, split, names).means)
 
 
-def test_targets_the_model_does_not_have_are_left_out_and_counted(pairs, fixed):
-    all_pairs = pairs("ann:abc bob:abd")
-    parts = {"train": "ann:a bob:ab", "test": "ann:bc bob:d"}
-    split = Split(**{name: pairs(text, like=all_pairs) for name, text in parts.items()})
-    model = fixed(worth={"b": 1}).fit(pairs("x:a y:b"))
+CASES = {  # all pairs, the sets of the split, what the model is fitted on, recall of those evaluated, notes
+    "outside the catalogue, where Bob has seen all that the model knows": (
+        "ann:abc bob:abd",
+        {"train": "ann:a bob:ab", "test": "ann:bc bob:d"},
+        "x:a y:b",
+        {"ann": 1},  # of the one target that is in the catalogue
+        {"targets not in the catalogue": 2, "users with nothing left to recommend": 1},
+    ),
+    "no target left": (
+        "ann:abc bob:abd",
+        {"train": "ann:a bob:a", "test": "ann:b bob:d"},
+        "x:abc",
+        {"ann": 1},
+        {"targets not in the catalogue": 1, "users whose targets are all left out": 1},
+    ),
+    "already seen": ("ann:abc", {"train": "ann:a", "test": "ann:ab"}, None, {"ann": 1}, {"targets already seen": 1}),
+    "nothing left to recommend": (
+        "ann:ab bob:ab",
+        {"train": "ann:ab bob:a", "test": "ann:b bob:b"},
+        None,
+        {"bob": 1},
+        {"targets already seen": 1, "users with nothing left to recommend": 1},
+    ),
+    "no history": (
+        "ann:ab bob:ab",
+        {"train": "ann:a", "test": "ann:b bob:b"},
+        None,
+        {"ann": 1},
+        {"users without a known history": 1},
+    ),
+    "items without training pairs stay": (
+        "ann:c bob:ab",
+        {"train": "ann:c bob:b", "test": "bob:a"},
+        None,
+        {"bob": 1},
+        {"users without targets": 1},
+    ),
+    "a history of its own is scored and masked": (
+        "ann:abc bob:abc new:abc",
+        {"train": "ann:abc bob:ab", "history": "new:a", "test": "new:b"},
+        None,
+        {"new": 1},
+        {"users without targets": 2},
+    ),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_targets_and_users_that_cannot_be_evaluated_are_left_out_and_counted(split_of, pairs, fixed, case):
+    everything, sets, fitted_on, recall, notes = CASES[case]
+    split = split_of(everything, **sets)
+    model = fixed(worth={"a": 2, "b": 1}).fit(split.train if fitted_on is None else pairs(fitted_on))
     result = evaluate(model, split, "recall@1")
-    assert list(result.users) == ["ann"]
-    assert result["recall@1"] == 1  # of the one target that is in the catalogue
-    # Bob has seen all the model knows, so there was nothing left to recommend
-    assert result.notes == {"targets not in the catalogue": 2, "users with nothing left to recommend": 1}
+    assert dict(zip(result.users, result.per_user["recall@1"], strict=True)) == recall
+    assert result.notes == notes
 
 
-def test_users_left_without_targets_are_counted(pairs, fixed):
-    all_pairs = pairs("ann:abc bob:abd")
-    parts = {"train": "ann:a bob:a", "test": "ann:b bob:d"}
-    split = Split(**{name: pairs(text, like=all_pairs) for name, text in parts.items()})
-    result = evaluate(fixed().fit(pairs("x:abc")), split, "recall@1")
-    assert result.notes == {"targets not in the catalogue": 1, "users whose targets are all left out": 1}
-
-
-def test_a_target_that_was_already_seen_cannot_be_missed(pairs, fixed):
-    all_pairs = pairs("ann:abc")
-    split = Split(train=pairs("ann:a", like=all_pairs), test=pairs("ann:ab", like=all_pairs))
-    result = evaluate(fixed(worth={"b": 1}).fit(split.train), split, "recall@1")
-    assert result["recall@1"] == 1
-    assert result.notes == {"targets already seen": 1}
-
-
-def test_a_user_who_has_everything_is_left_out_and_counted(pairs, fixed):
-    all_pairs = pairs("ann:ab bob:ab")
-    split = Split(train=pairs("ann:ab bob:a", like=all_pairs), test=pairs("ann:b bob:b", like=all_pairs))
-    result = evaluate(fixed().fit(split.train), split, "recall@1")
-    assert list(result.users) == ["bob"]
-    assert result.notes["users with nothing left to recommend"] == 1
-
-
-def test_a_user_without_a_known_history_is_left_out_and_counted(pairs, fixed):
-    all_pairs = pairs("ann:ab bob:ab")
-    split = Split(train=pairs("ann:a", like=all_pairs), test=pairs("ann:b bob:b", like=all_pairs))
-    result = evaluate(fixed().fit(split.train), split, "recall@1")
-    assert list(result.users) == ["ann"]
-    assert result.notes == {"users without a known history": 1}
-
-
-def test_what_the_split_left_out_is_counted_too(pairs, fixed):
+def test_targets_left_out_by_the_split_are_counted(pairs, fixed):
     split = Split(train=pairs("ann:abc bob:ab"), test=pairs("bob:cz"))
     assert evaluate(fixed().fit(split.train), split, "recall@1").notes["targets left out by the split"] == 1
-
-
-def test_a_history_of_its_own_is_scored_and_masked(pairs, fixed):
-    everything = pairs("ann:abc bob:abc new:abc")
-    parts = {"train": "ann:abc bob:ab", "history": "new:a", "test": "new:b"}
-    split = Split(**{name: pairs(text, like=everything) for name, text in parts.items()})
-    result = evaluate(fixed(worth={"a": 2, "b": 1}).fit(split.train), split, "mrr@2")
-    assert list(result.users) == ["new"]
-    assert result["mrr@2"] == 1
 
 
 def test_no_user_to_evaluate_is_an_error_that_says_why(small, pairs, fixed):
@@ -157,16 +164,18 @@ def test_an_empty_split_says_so(fixed, small):
         evaluate(fixed().fit(small.train), Split(train=empty), "ndcg@5")
 
 
-def test_wrong_arguments_are_refused_before_any_work(small, fixed):
-    model = fixed().fit(small.train)
-    with pytest.raises(UsageError, match="did you mean 'ndcg'"):
-        evaluate(model, small, ["ndgc@5"])
-    with pytest.raises(UsageError, match="'valid' or 'test'"):
-        evaluate(model, small, part="train")
-    with pytest.raises(UsageError, match="confidence"):
-        evaluate(model, small, confidence=95)
-    with pytest.raises(UsageError, match="resamples"):
-        evaluate(model, small, resamples=0)
+@pytest.mark.parametrize(
+    ("metrics", "options", "message"),
+    [
+        (["ndgc@5"], {}, "did you mean 'ndcg'"),
+        ("ndcg@5", {"part": "train"}, "'valid' or 'test'"),
+        ("ndcg@5", {"confidence": 95}, "confidence"),
+        ("ndcg@5", {"resamples": 0}, "resamples"),
+    ],
+)
+def test_wrong_arguments_are_refused(small, fixed, metrics, options, message):
+    with pytest.raises(UsageError, match=message):
+        evaluate(fixed().fit(small.train), small, metrics, **options)
     with pytest.raises(NotFittedError):
         evaluate(fixed(), small)
 

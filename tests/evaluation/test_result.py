@@ -1,4 +1,4 @@
-"""What people read and store."""
+"""Results as text, frames and records."""
 
 import json
 

@@ -31,7 +31,7 @@ from corml.models.learned_from import told
 from corml.models.recommender import Recommender
 from corml.outofcore.fit import files
 from corml.outofcore.fit.matrix import cap_of
-from corml.outofcore.fit.plan import Known, count_pairs, driver_bytes, plan_for, refuse_unsupported
+from corml.outofcore.fit.plan import Profile, count_pairs, driver_bytes, plan_for, refuse_unsupported
 from corml.outofcore.fit.stages import LISTS, STORE, Counts, Shape, Stage, fit_stages, list_stage, store_stage
 from corml.outofcore.tasks import AT_ONCE
 
@@ -291,13 +291,13 @@ def _counts_of_store(store: Store, settings: Settings) -> tuple[Counts, Plan]:
     """The work in a store, and the plan of its fit; refuses one that is too large for this machine."""
     if len(store) == 0:
         raise UsageError(f"{ascii_line(store.path, 200)} has no interactions: nothing can be learned from it.")
-    known, about = Known.of_store(store, settings.longest_history), store.manifest
-    count, candidates, every = pairs = count_pairs(known, settings)
-    plan = told(plan_for(known, pairs, settings), known.left_out, cap_of(store))
-    count = replace(count, squares=max(count.squares, _squares(count, known.item_degrees)))
-    ranges, rank = len(files.ranges(known.user_degrees, files.PAIRS)), max(plan.rank, plan.learn_rank)
+    profile, about = Profile.of_store(store, settings.longest_history), store.manifest
+    count, candidates, every = pairs = count_pairs(profile, settings)
+    plan = told(plan_for(profile, pairs, settings), profile.left_out, cap_of(store))
+    count = replace(count, squares=max(count.squares, _squares(count, profile.item_degrees)))
+    ranges, rank = len(files.ranges(profile.user_degrees, files.PAIRS)), max(plan.rank, plan.learn_rank)
     given = {"user_ranges": ranges, "weighted": about.weighted, "timed": about.timed}
-    return Counts.of(known.size, (count, candidates, every), rank, settings, **given), plan
+    return Counts.of(profile.size, (count, candidates, every), rank, settings, **given), plan
 
 
 def _squares(count: PairCount, degrees: NDArray[np.int64]) -> float:

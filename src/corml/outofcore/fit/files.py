@@ -1,8 +1,8 @@
-"""A matrix in files: how work on it is cut into tasks, who runs them, and what is kept.
+"""A matrix in files, its executor, and how work on it is divided into tasks.
 
-Work is cut from the data alone, never from threads, workers or memory: so the bytes are the same whoever does it. A
-task is to take a second or more, so that handing it out costs little; and there are to be enough of them for many
-machines. Ranges of users and blocks of items have about equal work.
+Tasks depend on the data alone, never on threads, workers or memory, so that the results are byte-identical. A task
+should take a second or more, so that its overhead is small, and there should be enough of them for many machines.
+Ranges of users and blocks of items have about equal work.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -22,8 +22,6 @@ from corml.linalg.sparse import Sides
 from corml.outofcore.fit.matrix import sides_of
 from corml.outofcore.tasks import Artefact, Artefacts, Executor, Task, key_of
 
-__all__ = ["GATHERS", "ONE_THREAD", "PAIRS", "VISITS", "Files", "Range", "count", "ranges"]
-
 PAIRS = 1 << 24  # interactions of a range of users that are multiplied with a block of vectors
 VISITS = 1 << 28  # items of users of items, of a block whose co-occurring pairs are found or priced
 GATHERS = 1 << 30  # numbers read in one step of the solver
@@ -36,7 +34,7 @@ Range = tuple[int, int]
 
 
 def ranges(work: NDArray[Any], of_one: float) -> list[Range]:
-    """Consecutive ranges of rows of about so much work, at most MOST of them; one at least."""
+    """Consecutive ranges of rows with about `of_one` work each; at least one, at most MOST."""
     total = np.concatenate([[0.0], np.cumsum(work, dtype=np.float64)])
     parts = count(total[-1], of_one, len(work))
     edges = np.searchsorted(total, total[-1] * np.arange(1, parts) / parts)
@@ -45,7 +43,7 @@ def ranges(work: NDArray[Any], of_one: float) -> list[Range]:
 
 
 def count(work: float, of_one: float, rows: int) -> int:
-    """How many ranges so much work of so many rows is cut into, if no row has more than one range's share."""
+    """The number of ranges, if no row has more work than one range."""
     return int(np.clip(np.ceil(work / of_one), 1, min(MOST, max(rows, 1))))
 
 

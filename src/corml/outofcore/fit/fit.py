@@ -1,7 +1,7 @@
-"""Fit a model on a store, or say how that fit would go: the steps of a fit in memory, with tasks on files.
+"""Fit a model on a store, or plan that fit: the steps of a fit in memory, with tasks on files.
 
-A kill at any moment loses what was being made: all finished artefacts, and the point that the solver had reached, are
-found again under their names, and the same bytes come out in the end.
+A kill at any moment loses unfinished work only: a repeated call finds all finished artefacts and the last checkpoint of
+the solver under their names, and ends with the same bytes.
 """
 
 import os
@@ -37,14 +37,12 @@ from corml.outofcore.fit.estimate import plan_of_store
 from corml.outofcore.fit.files import Files
 from corml.outofcore.fit.matrix import KERNEL, cap_of, matrix_task, positions_by_item
 from corml.outofcore.fit.pair_work import OnDisk
-from corml.outofcore.fit.plan import Known, count_pairs, plan_for, refuse_unsupported
+from corml.outofcore.fit.plan import Profile, count_pairs, plan_for, refuse_unsupported
 from corml.outofcore.fit.spectral import singular_vectors
 from corml.outofcore.tasks import Executor, Task, executor_on, working_in
 
 if TYPE_CHECKING:
     from distributed import Client
-
-__all__ = ["fit_store", "plan_store"]
 
 FOLDER = "fit"  # inside the store, unless another is given
 
@@ -61,9 +59,9 @@ def fit_store(
 ) -> Model:
     """Fit a model on a store and return it; CoRML learns from its files, however large it is, others in memory.
 
-    What is finished is kept in the folder `work` (default: a folder of the store). A fit that was stopped resumes when
-    it is called again, and ends the same. `cluster` is a Dask client or the address of a scheduler, whose workers reach
-    the folder: they share the work, and the result is byte-identical.
+    Finished work is kept in the folder `work` (default: a folder of the store). A fit that was stopped resumes when it
+    is called again, and ends with the same result. `cluster` is a Dask client or the address of a scheduler, whose
+    workers share the work, with byte-identical results; they must reach both folders under the same paths.
     """
     _check_is_store(store)
     if not isinstance(model, CoRML):
@@ -89,7 +87,7 @@ def fit_store(
 
 
 def plan_store(model: Recommender, store: Store) -> fitted.Plan:
-    """How a fit on a store would go: solver, memory, and tasks stage by stage for CoRML."""
+    """The plan of a fit on a store: solver, memory, and for CoRML tasks stage by stage."""
     _check_is_store(store)
     if not isinstance(model, CoRML):
         return model.plan(store.interactions())
@@ -108,13 +106,13 @@ def _fitted(store: Store, given: Settings, executor: Executor, progress: Progres
     executor.run([task], lambda done, total: progress("matrix", done, total))
     whole = Files(executor, task.key, progress=progress)
     files = _shortened(whole, store, given.longest_history)
-    known = Known.of_files(files)
-    pairs = count_pairs(known, given)
-    plan, start = plan_for(known, pairs, given), None
+    profile = Profile.of_files(files)
+    pairs = count_pairs(profile, given)
+    plan, start = plan_for(profile, pairs, given), None
     selected = _select_filter(files, given, plan, progress) if selects_filter(given) else None
     if selected is not None:
         chosen, selection, start = selected
-        plan = replace(plan_for(known, pairs, Settings({**given, **chosen})), selection=selection)
+        plan = replace(plan_for(profile, pairs, Settings({**given, **chosen})), selection=selection)
     settings = plan.resolved(given)
     progress("filter", 0, 1)
     V, s = singular_vectors(files, max(settings.rank, settings.learn_rank), _norms(settings))
@@ -148,16 +146,18 @@ def _shaped(V: NDArray[Any], s: NDArray[np.float64], settings: Settings) -> NDAr
     return np.asarray(V * np.sqrt(weights / weights.mean()), dtype=np.float32)
 
 
-def _without(files: Files, kernel: str, at: NDArray[np.int64], users: NDArray[Any], items: NDArray[Any]) -> Files:
-    """Another matrix in files, without the pairs at some positions, those of these users and items."""
+def _without(
+    files: Files, at: NDArray[np.int64], users: NDArray[Any], items: NDArray[Any], *, to_learn: bool = False
+) -> Files:
+    """A copy without the pairs at these positions, which are those of these users and items."""
     left_out = files.keep(u=at, i=positions_by_item(files.sides, users, items))
-    task = Task(f"{KERNEL}:{kernel}", {"matrix": files.matrix, "left_out": left_out})
+    task = Task(f"{KERNEL}:without_pairs", {"matrix": files.matrix, "left_out": left_out}, {"to_learn": to_learn})
     files.executor.run([task])
     return Files(files.executor, task.key)
 
 
 def _shortened(files: Files, store: Store, longest: int | None) -> Files:
-    """The matrix to learn from: another one where histories are longer than is learned from."""
+    """The matrix to learn from: a copy if there are histories longer than the limit."""
     degrees = files.sides.users.degrees
     long = np.flatnonzero(degrees > longest) if longest is not None else np.zeros(0, np.int64)
     if longest is None or not len(long):
@@ -166,7 +166,7 @@ def _shortened(files: Files, store: Store, longest: int | None) -> Files:
     at = np.concatenate([np.arange(X.indptr[user], X.indptr[user + 1]) for user in long])
     user, item = np.repeat(long, degrees[long]), X.indices[at]
     gone = ~kept_of_long(ids.users, ids.items, user, item, longest)
-    return replace(_without(files, "shortened", at[gone], user[gone], item[gone]), progress=files.progress)
+    return replace(_without(files, at[gone], user[gone], item[gone], to_learn=True), progress=files.progress)
 
 
 def _select_filter(files: Files, given: Settings, plan: Plan, progress: Progress) -> Chosen | None:
@@ -176,7 +176,7 @@ def _select_filter(files: Files, given: Settings, plan: Plan, progress: Progress
     def learn(picked: Picked, settings: Settings) -> tuple[HeldOut, Learned]:
         targets = targets_of(X, picked)
         users = np.repeat(picked.users, np.diff(targets.indptr))
-        rest = _without(files, "without_pairs", picked.positions, users, targets.indices)
+        rest = _without(files, picked.positions, users, targets.indices)
         V, sigma = singular_vectors(rest, max(settings.rank, settings.learn_rank), norms, rough=True)
         work = OnDisk(rest, np.asarray(V[:, : settings.learn_rank]), Weights.of(settings))
         generation = ColumnGeneration(work=work, settings=settings, plan=plan, progress=silent)

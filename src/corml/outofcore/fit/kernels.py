@@ -1,7 +1,7 @@
-"""What tasks do: the kernels of a fit in memory, on a range of users or a block of items of mapped files.
+"""Kernels of tasks: those of a fit in memory, on a range of users or a block of items of mapped files.
 
-Rows of items are owned by one block, so that how they are cut does not show in the answer. What is summed over users is
-summed in ranges that are fixed by the data, in their order.
+Each row of an item belongs to one block, so the result does not depend on the blocks. Sums over users are computed in
+ranges that depend on the data only, and added in their order.
 """
 
 from collections.abc import Callable, Iterator, Mapping
@@ -19,8 +19,6 @@ from corml.models.corml.sparse.pairs import dot_rows, gram_rows
 from corml.models.corml.sparse.pricing import Constants, Numbers, PricedFactors, Prices
 from corml.outofcore.fit.matrix import sides_of
 from corml.outofcore.tasks import Artefact, Draft
-
-__all__ = ["dots", "gram", "prices", "product", "product_by_rows", "product_by_users", "strongest"]
 
 ROWS = 4096  # of items, that one thread takes at a time
 
@@ -68,7 +66,7 @@ def product_by_rows(inputs: Inputs, out: Draft, *, start: int, stop: int) -> Non
 
 
 def product_by_users(inputs: Inputs, out: Draft, *, start: int, stop: int) -> None:
-    """What a range of users adds to A X on the support."""
+    """The contribution of a range of users to A X on the support."""
     sides, support, numbers = sides_of(inputs["matrix"]), support_of(inputs["support"]), inputs["numbers"]
     values = np.zeros(len(support), dtype=np.float32)
     through_users(sides.users, (numbers["p"], numbers["both"]), support, inputs["x"]["x"], values, (start, stop))
@@ -95,6 +93,6 @@ def support_of(artefact: Artefact) -> Support:
 
 
 def _in_threads(work: Callable[[int, int], T], start: int, stop: int) -> Iterator[T]:
-    """What `work` gives for some rows at a time."""
+    """The results of `work` for some rows at a time."""
     edges = [*range(start, stop, ROWS), stop]
     return each(lambda at: work(edges[at], edges[at + 1]), len(edges) - 1)

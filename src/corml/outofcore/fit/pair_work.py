@@ -1,4 +1,4 @@
-"""The costly steps of column generation as tasks: what is found by blocks of items is put together here."""
+"""The costly steps of column generation as tasks; the results of blocks of items are combined here."""
 
 import time
 from collections.abc import Callable, Iterable
@@ -23,10 +23,8 @@ from corml.outofcore.fit.files import Files
 from corml.outofcore.fit.spectral import NormalProduct
 from corml.outofcore.tasks import Task
 
-__all__ = ["OnDisk", "Points", "TaskProduct"]
-
 A_VISIT, A_ROW_GATHER, A_USER_GATHER = 1.5, 1.0, 1.1  # ns: an item of a user, and numbers gathered either way
-SECONDS = 120.0  # between two points of the solver that are kept
+SECONDS = 120.0  # between two checkpoints of the solver
 
 Vector = NDArray[np.float64]
 
@@ -96,7 +94,7 @@ class OnDisk:
         return PairProblem.through(normal, self.d, pairs, cross=cross, weights=self.weights)
 
     def checkpoint(self, problem: PairProblem, start: Values | None) -> "Points":
-        """The solver keeps how far it got every few minutes."""
+        """Checkpoints of the solver, written every few minutes."""
         return Points(self.files, problem, start)
 
     def price(self, H: csr_array, curvature: Vector, limits: Limits) -> Violations:
@@ -170,7 +168,7 @@ class TaskProduct:
 
 
 class Points:
-    """Where the solver stands with one problem from one start: kept every few minutes, found again after a kill."""
+    """Checkpoints of the solver for one problem from one start, written every few minutes, to resume after a kill."""
 
     def __init__(self, files: Files, problem: PairProblem, start: Values | None) -> None:
         given: dict[str, NDArray[Any]] = {} if start is None else {"start": start}
@@ -183,7 +181,7 @@ class Points:
         self.due = time.monotonic() + SECONDS
 
     def load(self) -> Point | None:
-        """The last point that was kept."""
+        """The last checkpoint."""
         kept = {slot: self.files.artefacts.find(self._slot(slot)) for slot in (0, 1)}
         steps = {slot: len(found["numbers"]) for slot, found in kept.items() if found is not None}
         if not steps:
@@ -196,7 +194,7 @@ class Points:
         return Point(x, gradient, direction, (length, share), tuple(residuals), int(renewals))
 
     def save(self, make: Callable[[], Point]) -> None:
-        """Keep the point, if the last that was kept is some minutes old."""
+        """Write a checkpoint, if the last one is some minutes old."""
         if time.monotonic() < self.due:
             return
         point, key = make(), self._slot(self.next)
@@ -207,11 +205,11 @@ class Points:
         self.next, self.due = 1 - self.next, time.monotonic() + SECONDS
 
     def _slot(self, number: int) -> str:
-        """Points are kept in turn under two names, so that one of them is always whole."""
+        """Checkpoints alternate between two names, so that one of them is always complete."""
         return self.files.key("point", self.problem, number)
 
 
-# --- parts -----------------------------------------------------------------------------------------------------------
+# --- results of tasks -------------------------------------------------------------------------------------------------
 
 
 def _kept(files: Files, support: Support) -> str:

@@ -1,8 +1,8 @@
-"""The plan of a fit on files. What is learned follows from the data and the settings: memory has no say in it.
+"""The plan of a fit on files, which depends on the data and the settings, never on memory.
 
-In memory fewer candidates are taken where more would not fit. Here the same are taken always, and a fit that this
-process could not hold its part of is refused. Before a fit, degrees are read off a store, and the rows of some items
-and of their users: not all of it is read for a plan.
+In memory fewer candidates are used where more would not fit. Here the same are always used, and a fit whose driver
+would not fit in memory is refused. A plan reads degrees from a store, and the rows of some items and of their users:
+not all of it.
 """
 
 from collections.abc import Callable, Iterable
@@ -29,14 +29,13 @@ from corml.models.fitted import Settings
 from corml.outofcore.fit.files import Files
 from corml.outofcore.tasks import AT_ONCE
 
-__all__ = ["Known", "Pairs", "count_pairs", "driver_bytes", "plan_for", "refuse_unsupported"]
-
 A_PAIR_FOUND, A_PAIR_SOLVED = 48, 56  # bytes of this process for each pair, both ways
 A_USER, AN_ITEM = 64, 128  # bytes for numbers of users and items
 SMALLEST = 1e-6  # largest weight whose squares are still numbers of single precision; and its inverse
 ALWAYS = 1 << 27  # bytes of threads, compiled code and blocks of vectors
 
 Vector = NDArray[np.float64]
+Values = NDArray[np.float32]
 Row = tuple[NDArray[Any], NDArray[np.float32] | None]  # columns, and their values where there are some
 Pairs = tuple[PairCount, int | None, int]  # predicted pairs, candidates of an item (None: all), pairs that co-occur
 
@@ -51,33 +50,33 @@ def refuse_unsupported(settings: Settings) -> None:
         raise SettingError(f"A fit on a store has the sparse solver only, in single precision; for another {instead}")
 
 
-# --- what is known of the interactions -------------------------------------------------------------------------------
+# --- a profile of the interactions ------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
-class Known:
-    """Degrees of users and of items, and how to have rows of the Gram matrix for weights of users."""
+class Profile:
+    """Degrees of users and of items, and a way to compute rows of the Gram matrix for weights of users."""
 
     user_degrees: NDArray[np.int64]
     item_degrees: NDArray[np.int64]
     rows: Callable[[Vector], Rows]
-    left_out: NDArray[np.int64] | int = 0  # of each user, where long histories count in part only
+    left_out: NDArray[np.int64] | int = 0  # items of each user beyond the longest history
 
     @classmethod
-    def of_files(cls, files: Files) -> "Known":
-        """Of a matrix in files."""
+    def of_files(cls, files: Files) -> "Profile":
+        """The profile of a matrix in files."""
         sides = files.sides
         return cls(sides.users.degrees, sides.items.degrees, lambda loss: Rows.of(sides, loss))
 
     @classmethod
-    def of_store(cls, store: Store, longest: int | None = None) -> "Known":
-        """Of a store: where rows begin, and the rows of some items and of their users.
+    def of_store(cls, store: Store, longest: int | None = None) -> "Profile":
+        """The profile of a store: where rows begin, and the rows of some items and of their users.
 
-        Of histories longer than `longest` so many items count. Which of them a fit would draw, only their ids say: here
-        they stand at even distances, which is as good for a prediction.
+        Only `longest` items of a history count. Which of them a fit draws depends on their ids; here they are evenly
+        spaced, which is as good for a prediction.
         """
-        users = _Parts(store.chunks(), store.manifest.user_starts)
-        items = _Parts(store.item_chunks(), store.manifest.item_starts)
+        users = _Shards(store.chunks(), store.manifest.user_starts)
+        items = _Shards(store.item_chunks(), store.manifest.item_starts)
         user_degrees, item_degrees = users.degrees(), items.degrees()
         counted = user_degrees if longest is None else np.minimum(user_degrees, longest)
         long: dict[int, Row] = {}
@@ -100,37 +99,42 @@ class Known:
 
     @property
     def size(self) -> Size:
-        """How large they are."""
+        """Shape, interactions and visits."""
         squares = float((self.user_degrees.astype(np.float64) ** 2).sum())
         return Size((len(self.user_degrees), len(self.item_degrees)), int(self.user_degrees.sum()), squares)
 
 
-class _Parts:
-    """One side of a store, mapped. The store compares hashes as it opens a part: kernels believe what they read."""
+class _Shards:
+    """One side of a store, mapped. The store compares hashes as it opens a shard, for kernels do not check."""
 
     def __init__(self, chunks: Iterable[Chunk], starts: Iterable[int]) -> None:
         self.starts = np.array(list(starts), dtype=np.int64)
-        self.parts = [(chunk.indptr, chunk.indices, chunk.weights) for chunk in chunks]
-        peak = max((float(weights.max(initial=0)) for _, _, weights in self.parts if weights is not None), default=1.0)
+        self.shards = [(chunk.indptr, chunk.indices, chunk.weights) for chunk in chunks]
+        peak = max((float(weights.max(initial=0)) for _, _, weights in self.shards if weights is not None), default=1.0)
         if not SMALLEST < peak < 1 / SMALLEST:
-            self.parts = [(ptr, cols, None if w is None else w / np.float32(peak)) for ptr, cols, w in self.parts]
+            self.shards = [(ptr, cols, None if w is None else w / np.float32(peak)) for ptr, cols, w in self.shards]
 
     def degrees(self) -> NDArray[np.int64]:
         """How many entries each row has."""
-        return np.concatenate([np.zeros(0, np.int64), *(np.diff(indptr) for indptr, _, _ in self.parts)])
+        return np.concatenate([np.zeros(0, np.int64), *(np.diff(indptr) for indptr, _, _ in self.shards)])
 
     def row(self, number: int) -> Row:
         """Columns and values of one row."""
-        part = int(np.searchsorted(self.starts, number, side="right")) - 1
-        indptr, indices, values = self.parts[part]
-        low, high = indptr[number - self.starts[part] : number - self.starts[part] + 2].tolist()
+        shard = int(np.searchsorted(self.starts, number, side="right")) - 1
+        indptr, indices, values = self.shards[shard]
+        low, high = indptr[number - self.starts[shard] : number - self.starts[shard] + 2].tolist()
         return indices[low:high], None if values is None else values[low:high]
 
 
 def _write_row(
-    users: _Parts, of_item: Row, long: dict[int, Row], weights: NDArray[np.float32], item: int, row: NDArray[np.float32]
+    users: _Shards,
+    of_item: Row,
+    long: dict[int, Row],
+    weights: NDArray[np.float32],
+    item: int,
+    row: NDArray[np.float32],
 ) -> None:
-    """The row of an item: its users part by part, and those with long histories by what counts of each."""
+    """The row of an item: its users shard by shard; users with long histories by the items that count."""
     row[:] = 0
     names, strengths = of_item
     is_long = np.isin(names, list(long))
@@ -141,10 +145,10 @@ def _write_row(
             row[columns] += weight if values is None else weight * values
     names, strengths = names[~is_long], None if strengths is None else strengths[~is_long]
     edges = np.searchsorted(names, users.starts)
-    for part, (low, high) in enumerate(pairwise(edges.tolist())):
+    for shard, (low, high) in enumerate(pairwise(edges.tolist())):
         if low < high:
-            first, last = users.starts[part : part + 2]
-            indptr, indices, values = users.parts[part]
+            first, last = users.starts[shard : shard + 2]
+            indptr, indices, values = users.shards[shard]
             own, some = None if strengths is None else strengths[low:high], unsigned(names[low:high] - np.int32(first))
             add_users(some, own, RowsOfMatrix(indptr, unsigned(indices), values), weights[first:last], row)
 
@@ -152,19 +156,19 @@ def _write_row(
 # --- the plan --------------------------------------------------------------------------------------------------------
 
 
-def count_pairs(known: Known, settings: Settings) -> Pairs:
+def count_pairs(profile: Profile, settings: Settings) -> Pairs:
     """Predict the pairs of a fit."""
     refuse_unsupported(settings)
-    degrees = np.maximum(known.user_degrees.astype(np.float64), 1.0)
+    degrees = np.maximum(profile.user_degrees.astype(np.float64), 1.0)
     loss = UserWeights.of(degrees, user_balance=settings.user_balance).loss
-    return planned_pairs(known.rows(loss), settings)
+    return planned_pairs(profile.rows(loss), settings)
 
 
-def plan_for(known: Known, pairs: Pairs, settings: Settings) -> Plan:
-    """Solver, rank, ridge and candidates of a fit with so many pairs; refuses one that is too large."""
-    (count, candidates, every), size = pairs, known.size
+def plan_for(profile: Profile, pairs: Pairs, settings: Settings) -> Plan:
+    """Solver, rank, ridge and candidates of a fit with so many pairs; one that is too large is refused."""
+    (count, candidates, every), size = pairs, profile.size
     max_pairs = pairs_at_the_end(count.pairs, every, candidates, every, settings.pair_tol)
-    sizes = resolved_sizes(size.shape, size.nnz, known.item_degrees, settings)
+    sizes = resolved_sizes(size.shape, size.nnz, profile.item_degrees, settings)
     widest, selects = max(sizes["rank"], sizes["learn_rank"]), selects_filter(settings)
     seconds = sparse_seconds(
         size, widest, count, every, keep_gram=False, excluding=candidates is not None, clip=False

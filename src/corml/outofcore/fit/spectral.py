@@ -28,9 +28,7 @@ from corml.models.corml.problem import Norms
 from corml.outofcore.fit import files as cuts
 from corml.outofcore.fit.files import Files
 
-__all__ = ["NormalProduct", "singular_vectors"]
-
-NOTHING = 1e-4  # singular values below this share of the largest are rounding
+NOTHING = 1e-4  # singular values below this share of the largest are rounding errors
 
 Matrix = NDArray[np.float32]
 Vector = NDArray[np.float64]
