@@ -21,7 +21,7 @@ from attack import mutate
 from corml._runtime import memory
 from corml.data.formats import _guard
 
-FULL, SHORT = 600, 40
+FULL, SHORT = 600, 15
 HARMLESS = 8 << 20  # bytes that any file may grow to
 FREE = 1 << 27  # bytes of memory: what is unpacked may take as much, and so may what is made of it
 STORE = 1 << 28  # bytes that a store is made within

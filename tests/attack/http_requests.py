@@ -23,7 +23,7 @@ from corml.service.operations import TABLE
 from serving import Program
 from support import random_interactions
 
-FULL, SHORT = 20_000, 300
+FULL, SHORT = 20_000, 150
 GROWTH = 20 << 20  # bytes that the service may take more in the end
 HISTORY = ["i0", "i1", "i2"]
 BODIES: dict[str, dict[str, Any]] = {

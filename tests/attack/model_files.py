@@ -16,7 +16,7 @@ from corml import models
 from corml.persistence import container
 from support import random_interactions
 
-FULL, SHORT = 5_000, 60
+FULL, SHORT = 5_000, 25
 SPLIT = "split.corml"
 
 

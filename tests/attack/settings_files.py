@@ -12,7 +12,7 @@ from corml import models
 from corml._runtime.settings import declared
 from support import random_interactions
 
-FULL, SHORT = 600, 25
+FULL, SHORT = 600, 10
 TEXTS = [
     "none",
     "auto",

@@ -13,7 +13,7 @@ from attack.model_files import packed
 from corml.persistence import container
 from support import random_interactions
 
-FULL, SHORT = 700, 80
+FULL, SHORT = 700, 40
 
 
 def prepare(folder: Path) -> dict[str, Any]:

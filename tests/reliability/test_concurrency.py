@@ -10,7 +10,7 @@ import pytest
 from corml import read_model
 from corml.persistence import container
 
-SECONDS = float(os.environ.get("CORML_SECONDS", "5"))
+SECONDS = float(os.environ.get("CORML_SECONDS", "2"))
 
 WRITER = """
 import sys

@@ -55,8 +55,7 @@ def saved_with_fault(monkeypatch, model, path, k, fault):
     return broken.made, None
 
 
-@pytest.mark.parametrize("fault", [errno.ENOSPC, errno.EIO, errno.EINTR, errno.EDQUOT, errno.EROFS, errno.EACCES])
-@pytest.mark.parametrize("stray", [False, True], ids=["", "with a stray"])
+@pytest.mark.parametrize(("fault", "stray"), [(errno.ENOSPC, False), (errno.EINTR, True), (errno.EACCES, False)])
 def test_whichever_call_fails_the_model_is_the_old_or_the_new_one(path, old, new, content, monkeypatch, fault, stray):
     before = {digest(path): "old"}
     new.save(path)

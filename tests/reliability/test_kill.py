@@ -1,6 +1,6 @@
 """Kill -9 at any moment of a save: the file is one of the two versions, whole, and the next save tidies up.
 
-CORML_KILLS sets how many kills (20 by default); `CORML_KILLS=1000 pytest tests/reliability/test_kill.py` takes minutes.
+CORML_KILLS sets how many kills (8 by default); `CORML_KILLS=1000 pytest tests/reliability/test_kill.py` takes minutes.
 """
 
 import os
@@ -19,7 +19,7 @@ from corml import read_model
 from corml.persistence import container
 from support import with_arrays
 
-KILLS = int(os.environ.get("CORML_KILLS", "20"))
+KILLS = int(os.environ.get("CORML_KILLS", "8"))
 ITEMS = 1800  # H is dense: a file of 26 MB
 
 # Reads two models once, then forks a child for each line it gets; the child saves them in turn until it is killed.
