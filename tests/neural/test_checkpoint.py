@@ -54,25 +54,19 @@ def without_times(curve):
 
 @pytest.mark.parametrize("validated", [True, False], ids=["with valid", "without"])
 @pytest.mark.parametrize("name", SMALL)
-def test_an_interrupted_fit_that_goes_on_equals_one_that_never_stopped(name, validated, parts, path):
+def test_a_resumed_fit_equals_one_that_never_stopped(name, validated, parts, path):
     valid = parts.valid if validated else None
     whole = make(name).fit(parts.train, valid=valid)
     with pytest.raises(KeyboardInterrupt):
         make(name).fit(parts.train, valid=valid, checkpoint=path, progress=stop_in(4))
     assert epochs_in(path, name) == 3  # only the epoch it was in is lost
+    with pytest.raises(KeyboardInterrupt):
+        make(name).fit(parts.train, valid=valid, checkpoint=path, progress=stop_in(5, step=2))
     resumed = make(name).fit(parts.train, valid=valid, checkpoint=path)
     assert_same(resumed, whole)
     training, expected = resumed.fitted_.training, whole.fitted_.training
     assert without_times(training.curve) == without_times(expected.curve)
     assert (training.stopped, training.best_epoch) == (expected.stopped, expected.best_epoch)
-
-
-def test_a_fit_may_be_interrupted_again_and_again(parts, path):
-    whole = make().fit(parts.train, valid=parts.valid)
-    for epoch in range(1, 6):
-        with pytest.raises(KeyboardInterrupt):
-            make().fit(parts.train, valid=parts.valid, checkpoint=path, progress=stop_in(epoch, step=2))
-    assert_same(make().fit(parts.train, valid=parts.valid, checkpoint=path), whole)
 
 
 def test_a_finished_fit_is_not_done_again(parts, path):
@@ -102,26 +96,22 @@ def test_how_long_and_where_to_learn_may_change_and_nothing_else(parts, path):
     assert path.read_bytes() == before
 
 
-def test_other_data_are_refused(parts, path):
+def test_other_data_and_the_same_in_another_order_are_refused(parts, path):
     make(epochs=1).fit(parts.train, valid=parts.valid, checkpoint=path)
     before = path.read_bytes()
     for train, valid in ((parts.test, parts.valid), (parts.train, parts.test), (parts.train, None)):
         with pytest.raises(ModelFileError, match="was trained on other data, or on these in another order: choose"):
             make(epochs=2).fit(train, valid=valid, checkpoint=path)
     assert path.read_bytes() == before
-
-
-def test_the_same_pairs_in_another_order_are_refused(parts, path):
-    """What a checkpoint keeps is numbered by rows: in another order the rows are those of other users."""
-    make(epochs=1).fit(parts.train, checkpoint=path)
+    # Rows are numbered: in another order they are those of other users.
     labels = parts.train.users.labels[parts.train.user], parts.train.items.labels[parts.train.item]
     order = np.random.default_rng(0).permutation(len(parts.train))
     shuffled = Interactions.from_pairs(*(column[order] for column in labels))
     as_it_was = Interactions(parts.train.users, parts.train.items, parts.train.user, parts.train.item)
     assert shuffled.fingerprint == as_it_was.compact().fingerprint
-    make(epochs=2).fit(as_it_was, checkpoint=path)
+    make(epochs=2).fit(as_it_was, valid=parts.valid, checkpoint=path)
     with pytest.raises(ModelFileError, match="or on these in another order"):
-        make(epochs=2).fit(shuffled, checkpoint=path)
+        make(epochs=2).fit(shuffled, valid=parts.valid, checkpoint=path)
 
 
 def test_all_of_a_state_is_kept(path):
@@ -129,17 +119,13 @@ def test_all_of_a_state_is_kept(path):
     curve = [Epoch(epoch=n, loss=1 / n, seconds=float(n), valid=0.125 if n == 2 else None) for n in (1, 2, 3)]
     before = TrainingState(3, 70.5, 60.25, 0.1250001, 2, curve, {"E": E}, {"E": E + 1, "E.step": np.float32(4)})
     file = Checkpoint(path, "bpr-mf", {"size": 4}, {"train": "x"})
+    assert (file.read(), epochs_in(path, "bpr-mf")) == (TrainingState(), 0)  # without a file training begins
     file.write(before)
     after = file.read()
     for name in ("epoch", "seconds", "cpu", "best", "best_epoch", "curve"):
         assert getattr(after, name) == getattr(before, name)
     for part in ("best_parameters", "current"):
         np.testing.assert_equal(getattr(after, part), getattr(before, part))
-
-
-def test_without_a_file_training_begins(path):
-    assert Checkpoint(path, "bpr-mf", {}, {}).read() == TrainingState()
-    assert epochs_in(path, "bpr-mf") == 0
 
 
 def test_an_interrupted_fit_stops_where_it_would_have_stopped(parts, path):
@@ -178,6 +164,8 @@ def test_the_checkpoint_of_another_model_and_a_finished_model_are_refused(parts,
     with pytest.raises(ModelFileError, match="is no checkpoint of dpcml but a finished model, 'dpcml'"):
         make("dpcml").fit(parts.train, checkpoint=tmp_path / "model.corml")
     assert (tmp_path / "model.corml").read_bytes() == before
+    with pytest.raises(ModelFileError, match="is the checkpoint of an unfinished fit of 'dpcml': run that fit again"):
+        corml.read_model(path)
     assert epochs_in(path, "dpcml") == 1
     assert epochs_in(path, "bpr-mf") == epochs_in(tmp_path / "model.corml", "dpcml") == 0
 
@@ -226,12 +214,6 @@ def test_data_without_a_negative_have_no_moments_and_resume_all_the_same(path):
     make(epochs=1).fit(data, checkpoint=path)
     assert set(container.read(path).arrays) == {"current:E"}
     assert make(epochs=3).fit(data, checkpoint=path).fitted_.training.epochs == 3
-
-
-def test_a_checkpoint_is_no_model_and_says_so(parts, path):
-    make(epochs=1).fit(parts.train, checkpoint=path)
-    with pytest.raises(ModelFileError, match="is the checkpoint of an unfinished fit of 'bpr-mf': run that fit again"):
-        corml.read_model(path)
 
 
 def test_a_setting_of_any_length_in_a_checkpoint_is_told_in_a_line(parts, path):

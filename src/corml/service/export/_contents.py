@@ -13,8 +13,6 @@ from corml.service.export._overlap import Overlap
 from corml.service.export._tables import Part, Table
 from corml.service.export._weights import bands
 
-__all__ = ["items", "lists", "metadata", "pairs"]
-
 PIECE = 5_000  # users whose lists are made at a time
 
 Facts = dict[str, Any]

@@ -10,8 +10,6 @@ from corml.linalg.topk import TopK
 from corml.models.recommender import Recommender
 from corml.recommend.rank import top_k
 
-__all__ = ["Overlap"]
-
 USERS = 500
 NUMBERS = 1 << 25  # scores of all these users, which are held at once
 SEED = 2026

@@ -6,8 +6,6 @@ items without a pair have score 0, above those with a negative one; a history wi
 
 from collections.abc import Mapping
 
-__all__ = ["queries"]
-
 PAIRS = """\
 WITH known AS (
   SELECT DISTINCT items.number

@@ -9,8 +9,6 @@ from numpy.typing import NDArray
 
 from corml.models.recommender import Recommender
 
-__all__ = ["Job", "Part", "Table", "Target", "Values"]
-
 Values = list[Any] | NDArray[Any]
 Part = Mapping[str, Values]  # values of the columns by name, equally many; numbers as arrays, texts as lists
 

@@ -17,8 +17,6 @@ from corml.errors import UsageError
 from corml.models.recommender import Recommender
 from corml.recommend.score import band_of
 
-__all__ = ["Band", "adds_up", "bands", "check_adds_up", "rows_of_weights"]
-
 TRIED, LENGTH = 8, 6  # histories that are scored as a whole and item by item, and their items
 TOLERANCE = 1e-4  # of the largest score: far more than rounding, far less than a score that is not a sum
 

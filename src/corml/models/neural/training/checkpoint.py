@@ -19,8 +19,6 @@ from corml.models.neural.training.loop import Learner, TrainingState, array_shap
 from corml.persistence import atomic, container
 from corml.persistence.facts import from_plain, to_plain
 
-__all__ = ["UNFINISHED", "Checkpoint", "epochs_in"]
-
 UNFINISHED = " (unfinished)"  # after the name of a model: no model is called so, and no file with it is taken for one
 BEST, CURRENT = "best:", "current:"  # before the names of arrays
 LAYOUT = 2  # of what a state is made of; another is not understood

@@ -21,8 +21,6 @@ from corml.recommend.pipeline import recommended
 from corml.recommend.result import SimilarItems
 from corml.recommend.score import band_of
 
-__all__ = ["EmbeddingLearner", "EmbeddingModel", "rows"]
-
 Vectors = NDArray[np.float32]
 
 

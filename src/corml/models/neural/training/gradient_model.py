@@ -30,8 +30,6 @@ from corml.models.neural.training.sampling import suggested_batch
 from corml.models.neural.training.validation import METRIC, validator
 from corml.models.recommender import FitCall, Recommender, check_is_data
 
-__all__ = ["GradientModel", "GradientPlan", "HardNegativesPlan"]
-
 MANY = 100_000  # pairs from which on mini-batches are large enough for threads
 COPIES = 17  # of what is learned: itself, gradient, moments, the best so far, what is validated, a checkpoint
 ALWAYS = 1 << 26  # bytes of PyTorch's own and of ranking

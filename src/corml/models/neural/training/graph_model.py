@@ -17,8 +17,6 @@ from corml.models.neural.training.embedding_model import EmbeddingLearner, Embed
 from corml.models.neural.training.lazy_torch import torch
 from corml.models.neural.training.loop import Arrays
 
-__all__ = ["Graph", "GraphLearner", "GraphModel"]
-
 Vectors = NDArray[np.float32]
 
 

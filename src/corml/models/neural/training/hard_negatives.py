@@ -14,8 +14,6 @@ from corml._runtime.parallel import over_rows
 from corml.models.neural.training.lazy_torch import torch
 from corml.models.neural.training.sampling import Batch
 
-__all__ = ["SUGGESTED", "hard_negatives", "nearest", "suggested_negatives"]
-
 SUGGESTED = "10, or a thousandth of the items if that is more"
 
 

@@ -16,7 +16,6 @@ else:
 
     torch = _LazyModule()
 
-__all__ = ["DEVICES", "device", "require", "torch"]
 
 DEVICES = ("auto", "cpu", "cuda")
 

@@ -15,8 +15,6 @@ from corml.errors import NumericalError
 from corml.models.fitted import Epoch, Training
 from corml.models.neural.training.lazy_torch import torch
 
-__all__ = ["Arrays", "Learner", "Schedule", "TrainingState", "array_shapes", "train"]
-
 Arrays = dict[str, NDArray[np.float32]]
 MOMENTS = ("exp_avg", "exp_avg_sq")  # of Adam, one number for each parameter; beside them it counts its steps
 

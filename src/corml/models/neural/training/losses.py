@@ -18,8 +18,6 @@ from corml.models.neural.training.hard_negatives import SUGGESTED, hard_negative
 from corml.models.neural.training.lazy_torch import torch
 from corml.models.neural.training.sampling import Batch
 
-__all__ = ["MetricLoss", "bpr", "clip", "covariance", "info_nce", "likelihood", "metric_loss", "ridge"]
-
 BLOCK = 256  # rows of a contrast at a time: their likenesses to all images stay near the processor
 CELLS = 1 << 20  # scores of a likelihood at a time, for the same reason
 

@@ -16,8 +16,6 @@ from scipy.sparse import csr_array
 from corml._runtime.compiled import njit
 from corml._runtime.parallel import over_rows
 
-__all__ = ["Batch", "Sampler", "draw_negatives", "suggested_batch"]
-
 Whole = NDArray[np.int64]
 AHEAD = 1 << 22  # negatives drawn at a time
 NEARLY_ALL, MANY = 0.9, 1000  # of so many items: who has seen more has negatives by rank, not by trying

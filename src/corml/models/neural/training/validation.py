@@ -15,8 +15,6 @@ from corml.models.neural.training.loop import Arrays
 from corml.recommend.rank import top_k
 from corml.recommend.score import Scorer
 
-__all__ = ["METRIC", "validator"]
-
 K = 10
 METRIC = f"ndcg@{K}"
 
