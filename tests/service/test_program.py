@@ -1,14 +1,13 @@
-"""`corml serve` as a process: start, reload under load, overload, slow and huge requests, killed workers, the end."""
+"""`corml serve` as a process: reload under load, overload, slow and huge requests, killed workers, the end."""
 
 import contextlib
 import json
 import os
+import random
 import re
 import shutil
 import signal
 import socket
-import subprocess
-import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -83,27 +82,6 @@ def expected_lists(folder):
     return versions
 
 
-# --- the beginning ---------------------------------------------------------------------------------------------------
-
-
-def refused(*words, **environment):
-    path = os.pathsep.join([str(Path(corml.__file__).parents[1]), os.environ.get("PYTHONPATH", "")])
-    kept = {name: value for name, value in os.environ.items() if not name.startswith("CORML_")}
-    command = [sys.executable, "-m", "corml", "serve", *map(str, words)]
-    done = subprocess.run(
-        command, capture_output=True, text=True, timeout=60, env={**kept, "PYTHONPATH": path, **environment}
-    )
-    return done.returncode, done.stderr
-
-
-def test_a_damaged_file_is_not_served_at_all(own):
-    damaged = own / "plain.corml"
-    damaged.write_bytes(damaged.read_bytes()[:-1] + b"x")
-    code, error = refused(damaged, "--port", "0")
-    assert code == 5
-    assert re.search(r"^error\[model\]: '.*plain\.corml': the file is damaged", error, re.M)
-
-
 # --- one program for many claims -------------------------------------------------------------------------------------
 
 
@@ -151,13 +129,6 @@ def test_a_gigabyte_in_pieces_is_not_read(shared):
     assert sent < 64 << 20  # the rest was never taken
     assert answer[:12] in (b"HTTP/1.1 413", b"")  # or the line was cut while we were sending
     assert peak - before < 8 << 20
-
-
-def test_long_heads_and_long_addresses_are_not_read(shared):
-    for start in (b"GET /" + b"x" * 100_000, b"GET /healthz HTTP/1.1\r\nX: " + b"y" * 100_000):
-        with connect(shared) as line:
-            line.sendall(start)
-            assert line.recv(4096).startswith(b"HTTP/1.1 413")
 
 
 CHUNKED = POST + b"Authorization: Bearer " + TOKEN.encode() + b"\r\nTransfer-Encoding: chunked\r\n\r\n"
@@ -244,31 +215,22 @@ def test_slow_senders_are_let_go_and_keep_nobody_waiting(shared):
         lines = [stack.enter_context(connect(shared)) for _ in range(200)]
         for number, line in enumerate(lines):
             line.sendall(starts[number % len(starts)])
-        keep_nobody_waiting(shared, lines)
-
-
-def keep_nobody_waiting(shared, lines):
-    begun = time.monotonic()
-    with shared.client(token=TOKEN) as client:
-        for _ in range(20):  # nobody else is refused meanwhile
-            client.recommend(HISTORY, k=3)
-    assert time.monotonic() - begun < 5
-    time.sleep(1.5)
-    for number, line in enumerate(lines):
-        line.settimeout(5)
-        try:
-            answer = line.recv(4096)
-            if answer.startswith(b"HTTP/1.1 503"):  # too many at the same moment
-                continue
-            assert answer == b"" or answer.startswith(b"HTTP/1.1 408"), (number, answer)
-            assert answer == b"" or line.recv(4096) == b""
-        except ConnectionResetError:
-            pass
+        begun = time.monotonic()
+        with shared.client(token=TOKEN) as client:
+            for _ in range(20):  # nobody else is refused meanwhile
+                client.recommend(HISTORY, k=3)
+        assert time.monotonic() - begun < 5
+        time.sleep(1.5)
+        for number, line in enumerate(lines):
+            line.settimeout(5)
+            with contextlib.suppress(ConnectionResetError):
+                answer = line.recv(4096)
+                if not answer.startswith(b"HTTP/1.1 503"):  # too many at the same moment
+                    assert answer == b"" or answer.startswith(b"HTTP/1.1 408"), (number, answer)
+                    assert answer == b"" or line.recv(4096) == b""
 
 
 def test_what_is_no_http_is_refused_and_the_service_lives_on(shared):
-    import random
-
     rng = random.Random(0)
     good = POST + b"Content-Length: 2\r\n\r\n{}"
     for number in range(150):
@@ -449,11 +411,3 @@ def test_the_end_is_announced_and_no_request_is_lost(folder, program):
         Users.stops_when_refused = False
     assert users.faults == []
     assert max(moment for moment, _, _ in answers) > begun
-
-
-def test_workers_end_when_their_supervisor_is_gone(folder, program):
-    running = program(folder / "plain.corml")
-    (pid,) = running.workers()
-    running.process.kill()
-    running.process.wait()
-    assert wait_for(lambda: not Path(f"/proc/{pid}").exists() or " Z " in Path(f"/proc/{pid}/stat").read_text())

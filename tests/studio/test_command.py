@@ -27,7 +27,7 @@ def ratings(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def shop(tmp_path_factory):
-    """Views, purchases and returns, with times: everybody looks at much, and buys a little of it."""
+    """Views, purchases and returns, with times: users view a lot and buy a little of it."""
     data = random_interactions(4, 60, 30, 9)
     kinds = ["view", "view", "view", "buy", "view", "return"]
     rows = [
@@ -204,7 +204,7 @@ def test_the_form_has_a_weight_for_each_kind_and_shows_both_weighings_side_by_si
     assert form.locator("select").input_value() == "ease"
     assert form.locator("textarea").input_value() == "l2=20"
     assert form.get_by_label("view").input_value() == "1"
-    assert form.get_by_label("return says no").input_value() == "1"
+    assert form.get_by_label("return negative feedback").input_value() == "1"
     form.get_by_label("buy").fill("")
     page.locator("dialog .strong").click()
     page.get_by_text("must be a number of 0 or more").wait_for()

@@ -35,7 +35,7 @@ def search(page, text, then="Enter"):
 def test_without_a_history_there_are_popular_items_and_six_sample_profiles(web, api):
     page = web.open(wait=".persona")
     assert page.locator(".persona").count() == 6
-    assert "the same for everybody" in page.locator(".fallback").inner_text()
+    assert "the same for all users" in page.locator(".fallback").inner_text()
     assert web.titles() == api.get("v1/map", params={"model": "dial"}).json()["titles"][:10]
     web.keep("empty")
     page.locator(".persona").nth(2).click()
@@ -352,7 +352,7 @@ def test_a_study_in_the_folder_of_the_model_file_is_in_the_quality_view(new_page
     web.keep("quality-study")
 
 
-# --- for everybody ---------------------------------------------------------------------------------------------------
+# --- for every user ----------------------------------------------------------------------------------------------------
 
 
 def test_keys_do_what_the_help_promises(web):

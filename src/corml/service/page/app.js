@@ -50,7 +50,7 @@ function Header() {
         ? html`<select class="models" aria-label="Model" value=${state.model} onChange=${(event) => store.choose(event.target.value)}>
             ${state.models.map((one) => html`<option key=${one.name} value=${one.name} selected=${one.name === state.model}>${one.name}</option>`)}</select>`
         : model && html`<span class="about named">${model.name}</span>`}
-      ${model && html`<span class="about" title=${`${model.kind}, version ${model.version}`}>${count(model.items)} items · ${count(model.users)} people · ${model.kind} <span class="version">${model.version.slice(0, 8)}</span></span>`}
+      ${model && html`<span class="about" title=${`${model.kind}, version ${model.version}`}>${count(model.items)} items · ${count(model.users)} users · ${model.kind} <span class="version">${model.version.slice(0, 8)}</span></span>`}
     </div>
     ${model && html`<nav aria-label="Views">${VIEWS.map(([name, words]) => html`<button key=${name} class=${name === state.view ? "on" : ""} aria-current=${name === state.view ? "page" : null} onClick=${() => store.go(name)}>${words}</button>`)}</nav>`}
     <div class="tools">
@@ -86,7 +86,7 @@ function Help() {
   return html`<dialog ref=${dialog} aria-labelledby="help-heading" onClose=${() => store.set({ dialog: null })}>
     <h2 id="help-heading">How to read this</h2>
     <p>Every title of the history has a <b>colour</b>. Every bar is the <b>exact</b> sum of what these titles add to a score: nothing is estimated, the parts add up. The hatched end is what speaks against a title.</p>
-    <p>Open a row to see <b>H</b>, pairs of titles the model learned, and <b>G</b>, the taste that many share. The <b>dial</b> moves lists from well known to rare titles. On the <b>map</b> near is alike.</p>
+    <p>Open a row to see <b>H</b>, pairs of titles the model learned, and <b>G</b>, the taste that many share. The <b>dial</b> moves lists from popular to rare titles. On the <b>map</b> near is alike.</p>
     <h3>Keys</h3>
     <dl>${KEYS.map(([keys, words]) => html`<div key=${keys}><dt>${keys.split(" ").map((one) => html`<kbd key=${one}>${one}</kbd>`)}</dt><dd>${words}</dd></div>`)}</dl>
     <p class="quiet">The state is in the address behind “#”, which browsers keep to themselves: histories reach no log. ${alone ? "The model is inside this page, which needs no network and sends nothing." : html`The API is described at <a href="docs">/docs</a>.`}</p>

@@ -16,7 +16,7 @@ const cell = (value) => (/[",\r\n]/.test(String(value)) ? `"${String(value).repl
 
 export function exportCsv() {
   const { list } = state, users = current().users, added = list.history ?? [];
-  const head = ["rank", "item", "title", "score", "people", ...added.map((id) => `from ${titleOf(id)}`)];
+  const head = ["rank", "item", "title", "score", "users", ...added.map((id) => `from ${titleOf(id)}`)];
   const rows = list.items.map((item) => {
     const by = new Map(contributions(item, list).map((one) => [one.id, one.value]));
     return [item.rank, item.item, item.title ?? "", item.score, Math.round(item.popularity * users), ...added.map((id) => by.get(id) ?? 0)];

@@ -73,7 +73,7 @@ export function FitDialog() {
   };
   return html`<dialog ref=${dialog} aria-labelledby="fit-heading" onClose=${() => store.set({ dialog: null })}>
     <h2 id="fit-heading">Fit another model</h2>
-    <p class="quiet">On the same data. It appears beside the present one when it is ready.</p>
+    <p class="quiet">On the same data. It appears next to the present one when it is ready.</p>
     <label>Model <select value=${kind} onChange=${(event) => choose(event.target.value)}>${KINDS.map(([name, words]) => html`<option key=${name} value=${name} selected=${name === kind}>${words}</option>`)}</select></label>
     <label>Settings <textarea rows="3" placeholder="mix=0.8, rank=64" value=${text} onInput=${(event) => setText(event.target.value)}></textarea></label>
     <p class="quiet">NAME=VALUE, one a line or with commas; empty takes the defaults.</p>
@@ -86,10 +86,10 @@ export function FitDialog() {
 function Weights({ weighing, change }) {
   const { weights, negative, half_life, times } = weighing;
   return html`<fieldset class="weights"><legend>What an event weighs</legend>
-    <div>${Object.entries(weights).map(([name, weight]) => html`<label key=${name}><span>${name || "(no kind)"}${negative.includes(name) && html` <span class="quiet">says no</span>`}</span>
+    <div>${Object.entries(weights).map(([name, weight]) => html`<label key=${name}><span>${name || "(no kind)"}${negative.includes(name) && html` <span class="quiet">negative feedback</span>`}</span>
       <input type="number" min="0" step="any" inputmode="decimal" value=${weight} onInput=${(event) => change({ weights: { ...weights, [name]: event.target.value } })} /></label>`)}
     ${times && html`<label><span>Half-life</span><input placeholder="none" value=${half_life ?? ""} onInput=${(event) => change({ half_life: event.target.value })} /></label>`}</div>
-    <p class="quiet">The file is read anew with them. An event that weighs 0 is only seen${times ? "; after a half-life, such as 90d or 2w, one counts half" : ""}.</p></fieldset>`;
+    <p class="quiet">The file is read again with them. An event with weight 0 only excludes the item${times ? "; after a half-life, such as 90d or 2w, one counts half" : ""}.</p></fieldset>`;
 }
 
 const written = (settings) => Object.entries(settings ?? {}).map(([name, value]) => `${name}=${value}`).join("\n");

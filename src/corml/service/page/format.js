@@ -1,7 +1,7 @@
-// Numbers and titles as people read them.
+// Numbers and titles as readers expect them.
 
 export const count = (n) => Math.round(n).toLocaleString("en");
-export const people = (n) => `${count(n)} ${Math.round(n) === 1 ? "person" : "people"}`;
+export const people = (n) => `${count(n)} ${Math.round(n) === 1 ? "user" : "users"}`;
 export const percent = (share) => `${Math.round(100 * share)} %`;
 export const score = (value) => (value === 0 ? "0" : Math.abs(value) < 0.0001 ? value.toExponential(1) : value.toFixed(4));
 

@@ -53,9 +53,9 @@ export function Known() {
   const { list, map, history } = state, known = map?.known;
   const personal = history.length > 0 && list?.source === "personal";
   return html`<section class="card known" aria-labelledby="known-heading">
-    <div class="heading"><h2 id="known-heading">How well known</h2>${known && html`<span class="quiet">people per title, the catalogue in grey</span>`}</div>
+    <div class="heading"><h2 id="known-heading">Popularity</h2>${known && html`<span class="quiet">users per title, the catalogue in grey</span>`}</div>
     ${known && html`<${Chart} known=${known} personal=${personal} />`}
-    ${known && !personal && html`<p class="quiet">Half of the catalogue has more than <b>${count(known.median)}</b> people. With a history, its titles and the list appear here.</p>`}
+    ${known && !personal && html`<p class="quiet">Half of the catalogue has more than <b>${count(known.median)}</b> users. With a history, its titles and the list appear here.</p>`}
   </section>`;
 }
 
@@ -64,8 +64,8 @@ function Chart({ known, personal }) {
   const listed = personal ? state.list.items.map((item) => ({ id: item.item, rank: item.rank, people: item.popularity * users, x: x(item.popularity * users) })) : [];
   const had = personal ? state.history.filter((id) => peopleOf(id)).map((id) => ({ id, people: peopleOf(id), x: x(peopleOf(id)) })) : [];
   const middles = [median(had.map((one) => one.people)), median(listed.map((one) => one.people))];
-  const leans = middles[1] > 1.25 * middles[0] ? "The list leans to the popular." : middles[1] < 0.8 * middles[0] ? "The list leans to the rare." : "List and history are about as well known.";
-  return html`<svg viewBox="0 0 ${WIDTH} 138" class="chart" role="img" aria-label=${personal ? `Half of the history has more than ${count(middles[0])} people, half of the list more than ${count(middles[1])}. ${leans}` : "How many titles have how many people"}>
+  const leans = middles[1] > 1.25 * middles[0] ? "The list leans to the popular." : middles[1] < 0.8 * middles[0] ? "The list leans to the rare." : "List and history are about equally popular.";
+  return html`<svg viewBox="0 0 ${WIDTH} 138" class="chart" role="img" aria-label=${personal ? `Half of the history has more than ${count(middles[0])} users, half of the list more than ${count(middles[1])}. ${leans}` : "How many titles have how many people"}>
       <path class="hill" d=${hill(known, 92)} />
       <${Axis} known=${known} />
       ${stacked(had, 24, 9, 5).map((one) => html`<circle key=${one.id} class="had" cx=${one.x} cy=${one.y} r="5" style=${{ fill: colourOf(one.id) }} />`)}
@@ -73,5 +73,5 @@ function Chart({ known, personal }) {
       ${had.length > 0 && html`<line class="median" x1=${x(middles[0])} x2=${x(middles[0])} y1="14" y2="34" />`}
       ${listed.length > 0 && html`<line class="median listed" x1=${x(middles[1])} x2=${x(middles[1])} y1="112" y2=${FLOOR + 4} />`}
     </svg>
-    ${personal && html`<p class="quiet">Half of the history has more than <b>${count(middles[0])}</b> people, half of the list more than <b>${count(middles[1])}</b>, half of the catalogue more than ${count(known.median)}. ${leans}</p>`}`;
+    ${personal && html`<p class="quiet">Half of the history has more than <b>${count(middles[0])}</b> users, half of the list more than <b>${count(middles[1])}</b>, half of the catalogue more than ${count(known.median)}. ${leans}</p>`}`;
 }

@@ -76,7 +76,7 @@ function Reasons({ item, added, users, personal }) {
   return html`<div class="reasons">
     <p>${first && html`<b>${percent(first.value / (gain || 1))}</b> of what speaks for it comes from <b>${titleOf(first.id)}</b>. `}
       ${people(item.popularity * users)} of ${count(users)} have it.
-      ${!personal && " Nothing is known about this person yet, so the best known titles are shown."}
+      ${!personal && " Nothing is known about this user yet, so the most popular titles are shown."}
       ${personal && !added.length && " This model does not score title by title, so there are no parts to show."}</p>
     ${added.length > 0 && html`<ul class="parts">
       ${sorted.map((one) => html`<li key=${one.id}

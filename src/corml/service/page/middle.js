@@ -7,7 +7,7 @@ import { parts } from "./format.js";
 import * as store from "./store.js";
 import { modelOf, state } from "./store.js";
 
-export const WORDS = ["best known", "well known", "balanced", "rarer", "novel"];
+export const WORDS = ["most popular", "popular", "balanced", "rarer", "novel"];
 export const wordOf = (novelty) => WORDS[Math.round(novelty * (WORDS.length - 1))];
 
 const positions = (model) => {
@@ -61,12 +61,12 @@ function Welcome() {
   const { personas, map } = state;
   return html`<div class="welcome">
     <h2>What did you like?</h2>
-    <p class="quiet">Type a title, click on the map, or start as somebody:</p>
+    <p class="quiet">Type a title, click on the map, or start with a sample profile:</p>
     ${personas.length > 0
       ? html`<div class="personas">${personas.map((one, number) => html`<${Persona} key=${number} persona=${one} map=${map} />`)}</div>`
       : map?.state === "none" ? null
       : html`<div class="personas pending" aria-hidden="true">${[...Array(6).keys()].map((at) => html`<i key=${at}></i>`)}</div>`}
-    ${personas.length > 0 && html`<p class="quiet small">Six tastes from six regions of the map. They are nobody in particular.</p>`}
+    ${personas.length > 0 && html`<p class="quiet small">Six sample profiles from six regions of the map; they are not real users.</p>`}
   </div>`;
 }
 
@@ -87,7 +87,7 @@ function Persona({ persona, map }) {
 function OneList() {
   const { list } = state;
   return html`${list.source === "fallback" && html`<div class="heading fallback"><h3>Most popular</h3>
-      <span class="quiet">${state.history.length ? "a fallback: the model has nothing for this history" : "the same for everybody, until there is a history"}</span></div>`}
+      <span class="quiet">${state.history.length ? "a fallback: the model has nothing for this history" : "the same for all users, until there is a history"}</span></div>`}
     ${list.items.length === 0 ? html`<p class="quiet">There is nothing left to show.</p>`
       : html`<${List} list=${list} side=${state.model} before=${state.before} name="Recommended titles" />`}
     ${list.reason && state.history.length > 0 && html`<p class="quiet small">${list.reason}</p>`}

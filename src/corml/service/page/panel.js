@@ -44,7 +44,7 @@ function WhyNot({ answer, close }) {
     ${personal && html`<${Bar} added=${added} total=${answer.score} scale=${1.08 * Math.max(positive(added), answer.needed ?? 0, 1e-12)} marker=${answer.needed} />
       <p class="quiet">Score ${score(answer.score)}${answer.needed === undefined ? "" : `; the list ends at ${score(answer.needed)}`}${lacks > 0 && answer.verdict === "below" ? html`: it lacks <b>${score(lacks)}</b>` : ""}.
         ${added.length ? ` ${speaking} of ${added.length} titles speak for it noticeably.` : ""} ${people(answer.support)} have it.</p>`}
-    ${!personal && html`<p class="quiet">Without a history the best known titles are listed; ${people(answer.support)} have this one.</p>`}
+    ${!personal && html`<p class="quiet">Without a history the most popular titles are listed; ${people(answer.support)} have this one.</p>`}
     ${answer.lifts.length > 0 && html`<p class="lead">What would lift it, added to the history:</p>
       <ul class="lifts">${answer.lifts.map((lift) => html`<li key=${lift.item}>
         <span class="name">${lift.title ?? lift.item}</span>
@@ -64,5 +64,5 @@ function Similar({ answer, close }) {
       <span class="quiet">${people(peopleOf(item.item))}</span>
       ${state.history.includes(item.item) ? html`<span class="quiet">added</span>`
         : html`<button aria-label=${`Add ${titleOf(item.item)}`} onClick=${() => store.add(item.item)}>Add</button>`}</li>`)}</ul>
-    <p class="quiet">The list of somebody who has this title alone${answer.reason ? `: ${answer.reason}` : ""}.</p>`;
+    <p class="quiet">The list for a history of this title alone${answer.reason ? `: ${answer.reason}` : ""}.</p>`;
 }

@@ -87,7 +87,7 @@ function shares() {
 
 function Chips() {
   if (!state.history.length) {
-    return html`<p class="quiet hint">Add what somebody liked, bought or visited. The list answers at once.</p>`;
+    return html`<p class="quiet hint">Add what a user liked, bought or visited. The list answers at once.</p>`;
   }
   const share = shares();
   const point = (id) => store.set({ hover: id && { kind: "history", id } });
