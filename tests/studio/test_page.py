@@ -352,7 +352,7 @@ def test_a_study_in_the_folder_of_the_model_file_is_in_the_quality_view(new_page
     web.keep("quality-study")
 
 
-# --- for every user ----------------------------------------------------------------------------------------------------
+# --- for every user ---------------------------------------------------------------------------------------------------
 
 
 def test_keys_do_what_the_help_promises(web):

@@ -9,8 +9,7 @@ from numpy.typing import NDArray
 
 from corml._runtime.parallel import threads
 from corml.errors import DataError
-from corml.service.export._queries import queries
-from corml.service.export._tables import Job, Table, Target, Values
+from corml.service.export._tables import Job, Table, Target, Values, queries
 
 __all__ = ["duckdb"]
 

@@ -9,8 +9,7 @@ pairs/0000.parquet, pairs/0001.parquet, …
 import json
 from pathlib import Path
 
-from corml.service.export._queries import queries
-from corml.service.export._tables import Job, Table, Target
+from corml.service.export._tables import Job, Table, Target, queries
 
 __all__ = ["parquet"]
 

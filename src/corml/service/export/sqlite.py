@@ -6,8 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from corml.errors import DataError
-from corml.service.export._queries import queries
-from corml.service.export._tables import Job, Table, Target, Values
+from corml.service.export._tables import Job, Table, Target, Values, queries
 
 __all__ = ["sqlite"]
 

@@ -16,6 +16,7 @@ else:
 
     torch = _LazyModule()
 
+__all__ = ["DEVICES", "device", "require", "torch"]
 
 DEVICES = ("auto", "cpu", "cuda")
 
