@@ -340,7 +340,7 @@ class LearnedArray(Generic[T]):
         self.kind, self.shape, self.optional = kind, shape, optional
 
     def __set_name__(self, owner: type, name: str) -> None:
-        self.name = name.removesuffix("_")
+        self.name = name.strip("_")
 
     @overload
     def __get__(self, model: None, owner: type) -> Self: ...
