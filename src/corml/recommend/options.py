@@ -288,15 +288,15 @@ def complete(given: Mapping[str, Any], of: type = ListOptions, function: str = "
     for name in given:
         if name not in options:
             raise UsageError(f"{function} has no option {ascii_line(name)}{nearest(name, options)}")
-    values = {name: given.get(name, option.default) for name, option in options.items()}
-    for name, option in options.items():
-        option.check(values[name])
-    _check_together(values)
-    return cast(ListOptions, values)
+    for name, value in given.items():
+        options[name].check(value)
+    return cast(ListOptions, {**defaults(of), **given})
 
 
-def _check_together(values: Mapping[str, Any]) -> None:
-    SeenRule(values.get("seen", "exclude"), values.get("exclude_recent"), values.get("hide_events"))
+@cache
+def defaults(of: type = ListOptions) -> dict[str, Any]:
+    """The default of each option."""
+    return {name: option.default for name, option in declared(of).items()}
 
 
 def with_options(of: type = ListOptions) -> Callable[[F], F]:
@@ -335,7 +335,7 @@ def texts_of(given: Mapping[str, Any], of: type = ListOptions) -> dict[str, dict
             if not option.by_catalogue:
                 read[name] = option.read(values, None)
                 option.check(read[name])
-    _check_together(read)
+    SeenRule(read.get("seen", "exclude"), read.get("exclude_recent"), read.get("hide_events"))
     return texts
 
 

@@ -14,7 +14,7 @@ from corml.data.interactions import Interactions
 from corml.data.requested_ids import ids_and_rows, meant, required
 from corml.errors import UsageError, quoted, warn
 from corml.linalg.sparse import rows_or_none
-from corml.recommend.seen import SeenRule, known_in, known_of_both, known_of_users, marked
+from corml.recommend.seen import KEEP_OUT, SeenRule, known_in, known_of_both, known_of_users, marked
 
 if TYPE_CHECKING:
     from corml.data.histories import Histories
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 PER_SCORE = 9  # bytes: of a score, with its temporaries and the check that it is finite
 PER_ITEM, PER_LIST = 36, 450  # bytes: of an item in a list, while it is ranked and in the result; and of a list
 FEW = 1 << 20  # numbers for which free memory is not checked
-KEEP_OUT = SeenRule()
 NO_VECTOR = "the model has no vector for a user it did not learn from"
 UNKNOWN_USER = "the model does not know this user"
 

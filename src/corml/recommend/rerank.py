@@ -111,15 +111,16 @@ class ListMaker:
         self.factors = factors_of(options["boost"], model.items_, model.attributes_)
         self.base: Scorer = model if scorer is None else scorer
         self.scorer = ListScorer(self.base, model._popularity, self.factors)
-        self.diversity = float(options["diversity"])
-        self.closeness = model._closeness() if self.diversity > 0 else None
-        self.categories = categories_of(options["max_per"], model.attributes_)
-        self.quota = quota_of(options["max_share"], X.shape[0])
         self.chooses = has_rules(options)
-        self.pool = min(POOL * k, X.shape[1]) if self.diversity > 0 else 0
-        self.width = first_candidates(options, k, X.shape[1])
-        self.height = lists_at_once(options, k, X.shape[1])
+        self.width = first_candidates(options, k, X.shape[1]) if self.chooses else k
         self.flat: list[Rows] = []
+        if self.chooses:
+            self.height = lists_at_once(options, k, X.shape[1])
+            self.diversity = float(options["diversity"])
+            self.closeness = model._closeness() if self.diversity > 0 else None
+            self.categories = categories_of(options["max_per"], model.attributes_)
+            self.pool = min(POOL * k, X.shape[1]) if self.diversity > 0 else 0
+            self.quota = quota_of(options["max_share"], X.shape[0])
 
     def lists(self, names: Sequence[str]) -> Made:
         """All lists; where `max_share` has to decide between users who lose equally, the first by name has the item."""
@@ -171,6 +172,7 @@ class ListMaker:
             allowed, X, users = allowed.rows(rows), X[rows], None if users is None else users[rows]
         if lost is not None:
             allowed = allowed.without(lost)
+        plain = self.factors is None and bool((np.diff(X.indptr) > 0).all())
         return top_k(self.scorer, X, width, users=users, seen=allowed.excluded, allowed=allowed.only, progress=progress)
 
     def _without_preference(self, rows: Rows, columns: Rows, scores: Scores) -> Rows:

@@ -1,12 +1,10 @@
-"""What may come back: everything known of a user is kept out of the lists, unless it is asked for.
+"""Known items: all of them are kept out of the lists, unless an option lets some come back.
 
-What is known of the rows of a request is one matrix with an entry for every item, learned from or not: OUT if the item
+The known items of the rows of a query are one matrix with an entry for every item, learned from or not: OUT if the item
 stays out of the list, FREE if it may come back.
 """
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,84 +22,37 @@ from corml.linalg.sparse import entries_of, filled, rows_of, rows_or_none
 if TYPE_CHECKING:
     from corml.data.histories import Histories
 
-__all__ = ["MODES", "SeenRule", "known_in", "known_of_both", "known_of_users", "marked"]
-
-MODES = ("exclude", "allow", "only", "learned")
 FREE, OUT = np.float32(1), np.float32(2)
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
 class SeenRule:
-    """Whether items that a user is known to have may come back, and how long after they were last seen.
+    """Which known items may come back, and how long after they were last seen.
 
     exclude     none of them
     allow       all of them
     only        all of them, and nothing else
     learned     those that were not learned from: for lists that are judged by held-out pairs
 
-    `events` and `recent` say it by event types and ages: then what they name stays out, and no other known item. What a
-    user rejected always stays out, except by `learned`.
+    With `events` (event types) or `recent` (a length of time, or one for each event type) what these name stays out,
+    and no other known item. What a user rejected always stays out, except with `learned`.
     """
 
-    mode: str = "exclude"
-    recent: Any = None  # a length of time such as "30d", or one for each event type: "purchase=90d,view=1h"
-    events: Any = None  # event types: "purchase,cart", or several names
-
-    def __post_init__(self) -> None:
-        if self.mode not in MODES:
-            raise UsageError(f"seen must be 'exclude', 'allow', 'only' or 'learned'; got {ascii_line(self.mode)}.")
-        if self.narrows and self.mode == "learned":
+    def __init__(self, mode: str = "exclude", recent: Any = None, events: Any = None) -> None:
+        self.mode, self.recent = mode, recent
+        self.narrows = recent is not None or events is not None
+        if self.narrows and mode == "learned":
             raise UsageError(
                 "seen='learned' (--seen learned) excludes what the model learned from and nothing else: leave "
                 "hide_events and exclude_recent out."
             )
-        self._hidden, self._ages  # noqa: B018 (refused here if they cannot be read)
-
-    @property
-    def narrows(self) -> bool:
-        """Whether it names what stays out, so that other known items may come back."""
-        return self.recent is not None or self.events is not None
-
-    @property
-    def types(self) -> tuple[str, ...]:
-        """The event types it names."""
-        ages = self._ages
-        return tuple(dict.fromkeys([*self._hidden, *(ages if isinstance(ages, Mapping) else ())]))
-
-    @property
-    def by_type(self) -> bool:
-        """Whether it needs to know event types."""
-        return self.events is not None or isinstance(self._ages, Mapping)
-
-    @property
-    def option(self) -> str:
-        """The option that names event types."""
-        return "exclude_recent" if self.events is None else "hide_events"
-
-    @cached_property
-    def _hidden(self) -> tuple[str, ...]:
-        """The event types whose items stay out for good."""
-        return () if self.events is None else event_types(self.events, "hide_events")
-
-    @cached_property
-    def _ages(self) -> Mapping[str, float] | float | None:
-        """For how many seconds an item stays out after it was last seen, or after the last event of each type."""
-        given, name = self.recent, "exclude_recent"
-        if given is None:
-            return None
-        if isinstance(given, str) and "=" in given:
-            parts = [part.partition("=") for part in given.split(",")]
-            given = {kind.strip(): age for kind, _, age in parts}
-            if len(given) < len(parts) or not all(given) or not all(given.values()):
-                raise UsageError(
-                    "exclude_recent must give each event type one length of time, such as 'purchase=90d,view=1h'; "
-                    f"got {ascii_line(self.recent)}."
-                )
-        if isinstance(given, Mapping):
-            return {canonical(kind): durations.seconds(age, f"{name} of {kind}") for kind, age in given.items()}
-        return durations.seconds(given, name)
+        self.hidden = () if events is None else event_types(events, "hide_events")
+        self.ages = None if recent is None else _ages(recent)
+        by_age = self.ages if isinstance(self.ages, Mapping) else ()
+        self.types = tuple(dict.fromkeys([*self.hidden, *by_age]))
+        self.by_type = events is not None or isinstance(self.ages, Mapping)
+        self.option = "exclude_recent" if events is None else "hide_events"
 
     def check(self, known: Iterable[str], what: str) -> None:
         """Refuse event types that are not among those that are known."""
@@ -115,7 +66,7 @@ class SeenRule:
         """
         if not self.narrows:
             return np.full(count, self.mode == "exclude")
-        ages = self._ages
+        ages = self.ages
         if ages is not None and latest is None:
             raise UsageError(
                 "exclude_recent needs the time of each interaction, and these histories have none: fit on data with a "
@@ -130,9 +81,9 @@ class SeenRule:
 
     def _events_out(self, kinds: Kinds, latest: float | None) -> NDArray[np.bool_]:
         """Which events keep their pair out."""
-        out = np.array([name in (UNKNOWN, *self._hidden) for name in kinds.names], dtype=bool)[kinds.codes]
-        if isinstance(self._ages, Mapping) and latest is not None:
-            lengths = [self._ages.get(name, -1.0) for name in kinds.names]
+        out = np.array([name in (UNKNOWN, *self.hidden) for name in kinds.names], dtype=bool)[kinds.codes]
+        if isinstance(self.ages, Mapping) and latest is not None:
+            lengths = [self.ages.get(name, -1.0) for name in kinds.names]
             of_event = np.array(lengths, dtype=np.float64)[kinds.codes]
             out |= (of_event > 0) & _younger(kinds.times, len(kinds.codes), of_event, latest)
         return out
@@ -154,11 +105,27 @@ class SeenRule:
         return _where(known, filled(only, lines, known.indices))
 
 
-_PLAIN = SeenRule()
+def _ages(given: Any) -> Mapping[str, float] | float:
+    """For how many seconds an item stays out after it was last seen, or after the last event of each type."""
+    name, ages = "exclude_recent", given
+    if isinstance(given, str) and "=" in given:
+        parts = [part.partition("=") for part in given.split(",")]
+        ages = {kind.strip(): age for kind, _, age in parts}
+        if len(ages) < len(parts) or not all(ages) or not all(ages.values()):
+            raise UsageError(
+                "exclude_recent must give each event type one length of time, such as 'purchase=90d,view=1h'; "
+                f"got {ascii_line(given)}."
+            )
+    if isinstance(ages, Mapping):
+        return {canonical(kind): durations.seconds(age, f"{name} of {kind}") for kind, age in ages.items()}
+    return durations.seconds(ages, name)
+
+
+KEEP_OUT = SeenRule()
 
 
 def known_of_users(
-    histories: "Histories", rows: NDArray[np.int64], rule: SeenRule = _PLAIN, latest: float | None = None
+    histories: "Histories", rows: NDArray[np.int64], rule: SeenRule = KEEP_OUT, latest: float | None = None
 ) -> csr_array:
     """What is known of users by their row numbers, learned from or not; of −1 nothing is.
 

@@ -13,7 +13,7 @@ from corml.data.interactions import Interactions
 from corml.data.labels import Labels
 from corml.errors import UsageError, ascii_line
 from corml.models.saved.model_file import fingerprint
-from corml.recommend.options import complete, declared
+from corml.recommend.options import complete, defaults
 from corml.recommend.query import FromData, known_users
 from corml.recommend.seen import SeenRule
 
@@ -127,9 +127,9 @@ def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
     if "history" in given:
         raise UsageError("Lists in shards are for known users or a store: of other histories recommend some at a time.")
     options = {name: _lasting(value) for name, value in given.items()}
-    defaults = {name: option.default for name, option in declared().items()} | {"unknown": "fallback"}
     complete(options)
-    options = {name: value for name, value in options.items() if _differs(value, defaults[name]) and value is not None}
+    usual = {**defaults(), "unknown": "fallback"}
+    options = {name: value for name, value in options.items() if _differs(value, usual[name]) and value is not None}
     if "max_share" in options:
         raise UsageError(
             "max_share (--max-share) is a rule for all lists together, and lists in shards are never all there: "
