@@ -173,7 +173,8 @@ class ListMaker:
         if lost is not None:
             allowed = allowed.without(lost)
         plain = self.factors is None and bool((np.diff(X.indptr) > 0).all())
-        return top_k(self.scorer, X, width, users=users, seen=allowed.excluded, allowed=allowed.only, progress=progress)
+        scorer = self.base if plain else self.scorer
+        return top_k(scorer, X, width, users=users, seen=allowed.excluded, allowed=allowed.only, progress=progress)
 
     def _without_preference(self, rows: Rows, columns: Rows, scores: Scores) -> Rows:
         """Rows with a history for which all allowed items score the same, or the best of several zero."""

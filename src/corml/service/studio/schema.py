@@ -4,8 +4,7 @@ from typing import Annotated, Any, Literal
 
 from msgspec import UNSET, Meta, Struct, UnsetType, field
 
-from corml.service.schema import Answer, Item, Request
-from corml.service.schema.fields import Name
+from corml.service.schema import Answer, Item, Name, Request
 
 Step = Literal["read", "examine", "fit", "test"]
 
