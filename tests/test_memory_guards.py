@@ -95,13 +95,22 @@ def test_fewer_neighbours_need_less_and_are_not_refused(short):
     ItemKNN(neighbours=5).fit(data)
 
 
-@pytest.mark.parametrize("name", ["popularity", "ease", "slim", "admm-slim", "item-knn", "gf-cf", "corml"])
+SHAPES = {"many users": (30_000, 51, 20), "many items": (2_000, 1_500, 12), "few of each": (2_000, 1_500, 4)}
+LINEAR = ["popularity", "ease", "slim", "admm-slim", "item-knn", "gf-cf", "corml"]
+QUICK = {("few of each", "corml"), ("few of each", "gf-cf"), ("few of each", "item-knn"), ("many items", "ease")}
+
+
 @pytest.mark.parametrize(
-    "shape", [(30_000, 51, 20), (2_000, 1_500, 12), (2_000, 1_500, 4)], ids=["many users", "many items", "few of each"]
+    ("shape", "name"),
+    [
+        pytest.param(shape, name, marks=() if (shape, name) in QUICK else pytest.mark.slow)
+        for shape in SHAPES
+        for name in LINEAR
+    ],
 )
 def test_the_plan_of_every_model_has_room_for_its_arrays(name, shape):
     """Pairs of items were counted: not what users are, nor what solvers keep beside those pairs."""
-    data, settings = random_interactions(0, *shape), {"adapt": False} if name == "corml" else {}
+    data, settings = random_interactions(0, *SHAPES[shape]), {"adapt": False} if name == "corml" else {}
     model = corml.models.make(name, settings)
     model.fit(random_interactions(0, 200, 60, 8))  # compiled code does not count
     data.matrix  # noqa: B018 (made once, of the data)

@@ -177,7 +177,7 @@ def test_two_processes_do_not_make_the_same_store(tmp_path):
 def test_memory_does_not_grow_with_the_rows(tmp_path):
     write_rows(tmp_path / "warm", 4000)
     peaks = {}
-    for rows in (200_000, 800_000):
+    for rows in (150_000, 600_000):
         write_rows(tmp_path / f"in{rows}", rows)
         names = [str(tmp_path / "warm"), str(tmp_path / f"out{rows}"), str(tmp_path / f"in{rows}"), str(8 << 20)]
         done = subprocess.run([sys.executable, "-c", WATCHED, *names], capture_output=True, text=True, check=True)

@@ -60,7 +60,7 @@ def test_labels_are_found_by_their_bytes_and_repeated_ones_by_the_first():
     assert numbering.find(of_series(pl.Series(["8999", "999", "x", "", "0999"]))).tolist() == [8999, 999, -1, -1, -1]
 
 
-@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=150))
+@given(st.lists(st.tuples(st.integers(0, 3), st.integers(0, 5)), max_size=60))
 def test_rows_are_ordered_as_a_stable_sort_does(rows):
     user, item = np.array(rows, dtype=np.int32).reshape(-1, 2).T.copy()
     assert by_pair(user, item, 4).tolist() == sorted(range(len(rows)), key=lambda row: rows[row])

@@ -12,7 +12,7 @@ from corml.errors import DataError, UsageError
 from corml.outofcore.ingest import encode
 from corml.outofcore.ingest.plan import runs
 
-FEW, MORE = 150, 8
+FEW, MORE = 100, 8
 
 
 def write_files(folder, count, bad=()):
@@ -79,7 +79,7 @@ def spent(sources, out):
     return time.process_time() - begun
 
 
-@pytest.mark.parametrize("twice", [False, True])
+@pytest.mark.parametrize("twice", [pytest.param(False, marks=pytest.mark.slow), True])
 def test_a_store_of_many_files_takes_time_in_proportion(tmp_path, twice):
     """A square would take sixty-four times as long for eight times as many; named twice, it is the time to refuse."""
     taken = []

@@ -19,9 +19,9 @@ import contextlib, ctypes, sys, threading
 import corml
 from corml.evaluation import sharded
 from corml.outofcore.lists import sizes
-from corml.splits import _ranks
+from corml.splits import _draw
 
-sharded.AT_ONCE, sizes.PIECE, sizes.PIECES, _ranks.HELD = 1000, 1000, 2, 10_000
+sharded.AT_ONCE, sizes.PIECE, sizes.PIECES, _draw.HELD = 1000, 1000, 2, 10_000
 corml.Popularity._block_shape = lambda self, X: (500, X.shape[1])
 
 def anonymous():
@@ -70,6 +70,7 @@ def write_store(folder, rows):
 
 
 @pytest.mark.skipif(not os.path.exists("/proc/self/status"), reason="needs Linux to tell anonymous memory")
+@pytest.mark.slow
 def test_four_times_the_rows_take_the_same_memory(tmp_path):
     few, many = (write_store(tmp_path, rows) for rows in (150_000, 600_000))
     corml.Popularity().fit(corml.Interactions.from_pairs(range(ITEMS), range(ITEMS))).save(tmp_path / "m.corml")

@@ -62,8 +62,16 @@ OPTIONS = [
 ]
 
 
-@pytest.mark.parametrize("of_store", [False, True], ids=["users", "store"])
-@pytest.mark.parametrize("options", OPTIONS, ids=lambda options: "-".join(options) or "none")
+CASES = [(options, of_store) for options in OPTIONS for of_store in (False, True)]
+REPRESENTATIVE = [(OPTIONS[0], False), (OPTIONS[2], True), (OPTIONS[4], True)]
+
+
+@pytest.mark.parametrize(
+    ("options", "of_store"),
+    [pytest.param(*case, marks=() if case in REPRESENTATIVE else pytest.mark.slow) for case in CASES[:12]]
+    + [pytest.param(*case, marks=pytest.mark.slow) for case in CASES[12:]],
+    ids=[f"{'-'.join(options) or 'none'}-{'store' if of_store else 'users'}" for options, of_store in CASES],
+)
 def test_lists_have_the_bytes_of_one_process(model, shop, two, tmp_path, options, of_store):
     data = shop if of_store else None
     alone = corml.recommend_to(model, tmp_path / "alone", data=data, k=6, **options)
@@ -189,7 +197,7 @@ def test_what_workers_cannot_know_is_refused_before_anything_is_written(model, t
 
 
 @pytest.mark.parametrize("rules", [None, corml.ListRules(diversity=0.5, boost={"i3": 2.0})], ids=["plain", "rules"])
-@pytest.mark.parametrize("how", ["ratio", "new-users"])
+@pytest.mark.parametrize("how", ["ratio", pytest.param("new-users", marks=pytest.mark.slow)])
 def test_figures_are_those_of_one_process(parts_of, two, how, rules, monkeypatch):
     split = parts_of(how)
     fitted = corml.CoRML(rank=8, max_steps=20).fit(split.train.interactions())
@@ -215,12 +223,12 @@ def test_only_the_split_of_a_store_is_evaluated_by_workers(parts_of, two):
 
 
 def test_pieces_of_a_split_do_not_depend_on_how_the_store_is_cut(parts_of, monkeypatch):
-    from corml.splits import _store_split
+    from corml.splits import _store
 
     split = parts_of("ratio")
     fitted = corml.Popularity().fit(split.train.interactions())
     whole = corml.evaluate(fitted, split, METRICS)
-    monkeypatch.setattr(_store_split, "PIECE", 37)
+    monkeypatch.setattr(_store, "PIECE", 37)
     assert split.n_pieces > 5
     pieces = corml.evaluate(fitted, split, METRICS)
     assert pieces.means == whole.means

@@ -41,8 +41,10 @@ def files_of(folder):
     return {path.relative_to(folder).as_posix(): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
 
 
-@pytest.mark.parametrize("at_least", [-1, 0, 3])
-@pytest.mark.parametrize("known", list(COLUMNS))
+@pytest.mark.parametrize(
+    ("known", "at_least"),
+    [("nothing", 0), ("times", 0), ("ratings", 3), *(("ratings and times", n) for n in (-1, 0, 3))],
+)
 def test_rows_left_out_because_they_decide_nothing_change_no_byte(tmp_path, monkeypatch, known, at_least):
     path, options = write_heavy(tmp_path / "a.parquet", **COLUMNS[known]), {}
     if "ratings" in known:
@@ -96,7 +98,7 @@ def test_a_file_that_expands_like_a_bomb_is_no_store_unless_it_is_allowed(tmp_pa
     assert len(corml.build_store(path, tmp_path / "s", memory=SMALL, allow_expansion=True)) == 1
 
 
-@pytest.mark.parametrize("encoding", ["dictionary", "delta"])
+@pytest.mark.parametrize("encoding", ["dictionary", pytest.param("delta", marks=pytest.mark.slow)])
 def test_rows_of_long_texts_that_lie_in_a_file_once_are_refused(tmp_path, encoding):
     """One text of a megabyte, named by each of many rows: a few kilobytes on disk."""
     parquet = pytest.importorskip("pyarrow.parquet")
