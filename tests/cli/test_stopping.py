@@ -167,7 +167,7 @@ def test_the_exit_code_of_finished_work_stands_while_the_interpreter_ends(end, n
 
 WRITES = {
     "a file": (WRITING, ["fit", "{r}", "-o", "new"]),
-    "an export": (("corml.persistence.scratch", "_flush"), ["export", "{m}", "--to", "sqlite", "--out", "new"]),
+    "an export": (("corml.persistence.atomic", "_flush"), ["export", "{m}", "--to", "sqlite", "--out", "new"]),
     "standard output": (("corml.data", "write"), ["data", "convert", "{r}", "-"]),
 }
 

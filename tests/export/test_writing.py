@@ -72,7 +72,7 @@ def test_an_export_that_fails_leaves_what_was_there(small, tmp_path, to, monkeyp
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(export._contents, "_pair_parts", broken)
-    with pytest.raises(DataError, match=r"No space left on device\. What was there before is as it was"):
+    with pytest.raises(DataError, match=r"No space left on device\. What was there before is unchanged"):
         export_model(model, to, path, pairs=2, force=True)
     assert digest(path) == before
     assert os.listdir(tmp_path) == ["shop"]

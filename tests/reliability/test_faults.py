@@ -76,7 +76,7 @@ def test_whichever_call_fails_the_model_is_the_old_or_the_new_one(path, old, new
         else:
             assert isinstance(error, DataError)
             assert os.strerror(fault) in str(error)
-            assert ("as it was" in str(error)) == (now == "old")
+            assert ("is unchanged" in str(error)) == (now == "old")
             assert ("is written and complete" in str(error)) == (now == "new")
             failed.append(made[k - 1])
         if len(made) < k:
@@ -152,7 +152,7 @@ else:
 def test_a_file_larger_than_the_system_allows_leaves_the_old_model(path):
     before = path.read_bytes()
     run = subprocess.run([sys.executable, "-c", FULL_DISK, path], capture_output=True, text=True, check=True)
-    fault = f"Could not write '{path}': {os.strerror(errno.EFBIG)}. What was there before is as it was."
+    fault = f"Could not write '{path}': {os.strerror(errno.EFBIG)}. What was there before is unchanged."
     assert run.stdout == f"{fault} The model is still in memory and can be saved in another place.\n"
     assert path.read_bytes() == before
     assert os.listdir(path.parent) == ["m.corml"]

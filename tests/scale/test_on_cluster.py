@@ -245,7 +245,7 @@ def test_pieces_of_a_split_do_not_depend_on_how_the_store_is_cut(parts_of, monke
         (["evaluate", "m.corml", "data.csv", "--workers", "2"], "Workers evaluate on the split of a store"),
         (["evaluate", "m.corml", "data.csv", "--work", "w"], "--work requires --workers or --cluster."),
         (["evaluate", "m.corml", "p/", "--cluster", "tcp://127.0.0.1:1", "--workers", "1"], "give one of them"),
-        (["evaluate", "m.corml", "p/", "--insecure-cluster"], "give it, or leave both out"),
+        (["evaluate", "m.corml", "p/", "--insecure-cluster"], "requires --cluster ADDRESS"),
     ],
 )
 def test_options_that_would_be_ignored_are_refused(words, says, capsys):

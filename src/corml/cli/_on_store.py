@@ -9,7 +9,7 @@ from corml.data.store import Store, is_store
 from corml.errors import UsageError
 from corml.models.corml.estimator import CoRML
 from corml.models.recommender import Recommender
-from corml.persistence.folders import writable_folder
+from corml.persistence.atomic import writable_folder
 
 
 def store_of(source: str, recommender: Recommender, loading: dict[str, Any], splitting: dict[str, Any]) -> Store | None:

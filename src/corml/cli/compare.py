@@ -21,7 +21,7 @@ from corml.experiments.store import PLAN
 from corml.experiments.study import ENDINGS, FORMATS, Study
 from corml.models import make
 from corml.models.recommender import Recommender
-from corml.persistence.folders import writable_folder
+from corml.persistence.atomic import writable_folder
 from corml.splits import Split
 from corml.splits import options as split_options
 

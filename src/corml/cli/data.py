@@ -19,7 +19,7 @@ from corml.data.interactions import Interactions
 from corml.data.store import is_store
 from corml.errors import ResourceError, UsageError, ascii_line
 from corml.persistence import unfinished
-from corml.persistence.folders import writable_folder
+from corml.persistence.atomic import writable_folder
 from corml.splits import Split, StoreSplit
 
 __all__ = ["data"]

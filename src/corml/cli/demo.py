@@ -17,7 +17,7 @@ from corml.cli._refit import record_with_settings, refit
 from corml.data.interactions import Interactions
 from corml.errors import DataError, ascii_line
 from corml.models.recommender import Recommender
-from corml.persistence.folders import writable_folder
+from corml.persistence.atomic import writable_folder
 from corml.report import Cost, build_page, comparison, sample_users, write_report
 from corml.splits import Split
 

@@ -18,7 +18,7 @@ from corml.data.store import is_split
 from corml.errors import UsageError, ascii_line
 from corml.evaluation.metrics import parse_all
 from corml.evaluation.run import DEFAULT_METRICS, judged
-from corml.persistence.folders import writable_folder
+from corml.persistence.atomic import writable_folder
 from corml.recommend.options import ListRules, Rules
 from corml.splits import Split, StoreSplit
 

@@ -11,7 +11,7 @@ from corml.errors import DataError, StudyError, printable
 from corml.experiments.reproduce import EXPERIMENTS, Outcome
 from corml.experiments.reproduce import reproduce as run_experiment
 from corml.experiments.reproduce.outcome import ENDINGS
-from corml.persistence.folders import writable_folder
+from corml.persistence.atomic import writable_folder
 
 __all__ = ["reproduce"]
 

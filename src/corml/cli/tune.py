@@ -22,7 +22,7 @@ from corml.experiments.tuning.settings_text import section
 from corml.models.neural.training import lazy_torch
 from corml.models.neural.training.gradient_model import GradientModel
 from corml.models.recommender import Recommender
-from corml.persistence.folders import writable_folder
+from corml.persistence.atomic import writable_folder
 from corml.splits import Split
 
 __all__ = ["tune"]

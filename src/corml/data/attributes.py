@@ -28,8 +28,6 @@ from corml.errors import DataError, UsageError, as_utf8, ascii_line, printable
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["KINDS", "Attributes", "Categories", "Column", "Kind", "Numbers", "Texts", "indicators"]
-
 Kind = Literal["category", "number", "time", "text"]
 KINDS: tuple[Kind, ...] = ("category", "number", "time", "text")
 SHOWN = 5  # rows that a notebook shows

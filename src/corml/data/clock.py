@@ -15,8 +15,6 @@ from numpy.typing import NDArray
 from corml._runtime import durations
 from corml.errors import ascii_line
 
-__all__ = ["Clock", "date_in_digits"]
-
 DAY = 86_400  # seconds
 EPOCH = date(1970, 1, 1)
 NO_TIME = (  # what .NET, Windows, spreadsheets, databases and Unix (with 0 or -1) have for a missing time

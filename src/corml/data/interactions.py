@@ -23,8 +23,6 @@ if TYPE_CHECKING:
 
     from corml.data.attributes import Attributes
 
-__all__ = ["Interactions"]
-
 SHOWN = 5  # pairs that a notebook shows
 LARGEST_INT32_NNZ = 2**31 - 1  # above this many interactions the matrix is indexed with 64-bit integers
 

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from corml._runtime.values import nearest
 from corml.errors import UsageError, ascii_line, quoted
 
-__all__ = ["UNKNOWN", "Kinds", "are_too_many", "event_types", "require"]
-
 UNKNOWN = ""  # the name of an event type that is not known
 MOST_KINDS = 10_000  # event types; each name is an object of Python
 LONGEST_NAMES = 1 << 20  # bytes of all of them

@@ -20,8 +20,6 @@ from scipy.sparse import coo_array, csr_array, hstack
 from corml.data.attributes import Attributes, Categories, Column, Texts
 from corml.linalg.sparse import scaled
 
-__all__ = ["CANDIDATES", "RIDGE", "features", "likeness"]
-
 RIDGE = 2.0  # best on held-out items of two data sets: benchmarks/new_items.py
 CANDIDATES = 100  # known items that a new one may be like
 BINS = 10  # of numbers and times, with as many known items each

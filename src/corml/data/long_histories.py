@@ -17,8 +17,6 @@ from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.labels import Labels
 
-__all__ = ["LONGEST", "are_degrees", "kept_of_long", "longest_history", "shortened"]
-
 LONGEST = 5_000  # items: more than all but a few people have of anything
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 

@@ -13,8 +13,6 @@ from corml.data.strength import distinct
 if TYPE_CHECKING:
     from corml.data.interactions import Interactions
 
-__all__ = ["cells", "each_once", "events_of", "once", "together"]
-
 ALONE: dict[str, Any] = {
     **dict.fromkeys(("times", "weights", "kinds", "seen", "negative", "attributes", "others", "elsewhere")),
     "titles": {},

@@ -11,8 +11,6 @@ from numpy.typing import NDArray
 from corml.data.ids import Ids, canonical, is_missing, is_one_id, labels_of
 from corml.errors import UnknownIdError, UsageError, ascii_line, quoted, warn
 
-__all__ = ["ids_and_rows", "meant", "required", "row_of", "rows_or_warn"]
-
 FEW = 50_000  # known ids that a misspelt one is compared with
 
 Rows = NDArray[np.int64]

@@ -10,8 +10,6 @@ from numpy.typing import NDArray
 from corml.data.ids import Ids
 from corml.data.labels import Labels
 
-__all__ = ["Titles", "merged", "texts_at", "texts_of"]
-
 
 class Titles(Mapping[str, str]):
     """The titles of items, one text for each; an item whose text is empty has none."""

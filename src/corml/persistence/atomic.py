@@ -1,9 +1,9 @@
-"""Files that are either the old one or the new one, never something between.
+"""Files and folders that are either the old one or the new one, never something between.
 
-`replace` writes beside the target, flushes to the disk, then renames: a crash, a full disk or a kill at any moment
-leaves the previous file as it was. What a killed process leaves behind is removed by the next save: a living writer
-holds a lock on its temporary file, which the system takes back however the process ends. A symbolic link is followed
-first: the file that it leads to is replaced. Devices, pipes, sockets and folders are refused.
+`replace` and `building` write beside the target, flush to the disk, then rename: a crash, a full disk or a kill at any
+moment leaves what was there before. What a killed process leaves behind is removed by the next one that writes the same
+target: a living writer holds a lock, which the system takes back however the process ends. A symbolic link is followed
+first, and what it leads to is replaced. Devices, pipes and sockets are refused.
 """
 
 import contextlib
@@ -11,40 +11,61 @@ import errno
 import os
 import re
 import secrets
+import shutil
 import stat
+from collections.abc import Iterator
 from pathlib import Path
 
 from corml.errors import DataError, ascii_line
 from corml.persistence import locks, unfinished
-from corml.persistence.names import followed, stem
-
-__all__ = ["replace", "stem", "sync_folder", "target", "writable"]
+from corml.persistence.names import Name, followed, reason, shown, stem
 
 POSIX = os.name == "posix"  # elsewhere folders cannot be flushed, nor open files renamed
 CHUNK = 1 << 26  # bytes given to the system at a time
-_STRAY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.tmp", re.DOTALL)
+_STRAY = re.compile(r"\.(?P<name>.+)\.[0-9a-f]{16}\.(tmp|building)", re.DOTALL)
 
 
-def writable(path: str | os.PathLike[str]) -> Path:
-    """Check, before any long work, that a file can be written there, by making one beside it and taking it away."""
+# --- names to write to -----------------------------------------------------------------------------------------------
+
+
+def writable(path: Name) -> Path:
+    """Check, before any long work, that a file can be written there, by making one beside it and removing it."""
     path = target(path)
     try:
         temporary, handle = _create(path, 0o600)
         os.close(handle)
         os.unlink(temporary)
     except OSError as fault:
-        raise DataError(
-            f"Cannot write {ascii_line(path, 200)}: {fault.strerror or fault}. Choose another name or folder."
-        ) from fault
+        raise DataError(f"Cannot write {shown(path)}: {reason(fault)}. Choose another name or folder.") from fault
     return path
 
 
-def target(given: str | os.PathLike[str]) -> Path:
-    """The file to replace: the given one, or where it leads as a link; refuse what is clearly no place for a file."""
+def writable_folder(path: Name, *names: str) -> Path:
+    """Check that files, also of these names, can be written into a folder, or that it can be made; makes nothing."""
+    folder = Path(path)
+    if "\0" in str(folder):
+        raise DataError(f"{shown(folder)} contains a NUL character: no folder can have such a name.")
+    try:
+        os.lstat(folder)
+    except (FileNotFoundError, NotADirectoryError):
+        pass
+    except OSError as fault:
+        raise DataError(f"Cannot write into {shown(folder)}: {reason(fault)}. Choose another folder.") from fault
+    there = next(one for one in (folder, *folder.absolute().parents) if os.path.lexists(one))
+    if not there.is_dir():
+        raise DataError(f"{shown(there)} is a file, not a folder: choose another name.")
+    writable(there / "file")
+    for name in names if folder.is_dir() else ():
+        target(folder / name)
+    return folder
+
+
+def target(given: Name) -> Path:
+    """The file to replace: the given one, or where it leads as a link; refuse what cannot be a file of ours."""
     path = Path(given)
+    name = shown(path)
     if "\0" in str(path):
-        raise DataError(f"{ascii_line(path, 200)} has a NUL in it: no file can have such a name.")
-    name = ascii_line(path, 200)
+        raise DataError(f"{name} contains a NUL character: no file can have such a name.")
     if os.fspath(given) and os.path.isdir(path):
         raise DataError(f"{name} is a folder: give the name of a file in it.")
     if not path.name:
@@ -53,24 +74,23 @@ def target(given: str | os.PathLike[str]) -> Path:
     folder = path.parent
     if not os.path.isdir(folder):
         fault = "is not a folder" if os.path.exists(folder) else "does not exist: create it first"
-        raise DataError(f"The folder {ascii_line(folder, 200)} {fault}.")
+        raise DataError(f"The folder {shown(folder)} {fault}.")
     if os.path.exists(path) and not os.path.isfile(path):
         raise DataError(f"{name} is a device, a pipe or a socket: choose another name.")
     if not os.access(folder, os.W_OK | os.X_OK):
-        raise DataError(f"No permission to write in {ascii_line(folder, 200)}: choose another folder.")
-    if _is_kept_from_us(path):
+        raise DataError(f"No permission to write in {shown(folder)}: choose another folder.")
+    if _belongs_to_another(path):
         raise DataError(f"{name} belongs to another user, who alone may replace it: choose another name.")
     try:
         os.lstat(path)
     except FileNotFoundError:
         pass
     except (OSError, ValueError) as fault:  # a name that is too long, or one that this file system does not know
-        reason = getattr(fault, "strerror", None) or fault
-        raise DataError(f"Cannot write {name}: {reason}. Choose another name.") from fault
+        raise DataError(f"Cannot write {name}: {reason(fault)}. Choose another name.") from fault
     return path
 
 
-def _is_kept_from_us(path: Path) -> bool:
+def _belongs_to_another(path: Path) -> bool:
     """In a folder such as /tmp only their owners may replace files."""
     with contextlib.suppress(OSError, ValueError):
         file, folder = os.lstat(path), os.lstat(path.parent)
@@ -79,13 +99,16 @@ def _is_kept_from_us(path: Path) -> bool:
     return False
 
 
-def replace(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
+# --- files -----------------------------------------------------------------------------------------------------------
+
+
+def replace(path: Name, *parts: bytes | memoryview) -> None:
     """Write a whole file atomically and durably; on any failure before the last step the previous file stays.
 
     A file that was there keeps its permissions. A link stays, and the file that it leads to is replaced.
     """
     path = target(path)
-    sweep(path)
+    _sweep(path)
     temporary, placed = path, False
     try:
         mode = _mode(path)
@@ -105,8 +128,10 @@ def replace(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
             placed = True
         sync_folder(path.parent)
     except (OSError, ValueError) as fault:  # ValueError: a name with a NUL in it
-        reason = getattr(fault, "strerror", None) or fault
-        raise DataError(_failure(ascii_line(path, 200), reason, placed=placed)) from fault
+        if placed:
+            words = f"{shown(path)} is written and complete, but the disk did not confirm it: {reason(fault)}."
+            raise DataError(f"{words} Save it again.") from fault
+        raise _kept(path, fault) from fault
     finally:
         if not placed and temporary != path:
             with contextlib.suppress(OSError):
@@ -114,29 +139,8 @@ def replace(path: str | os.PathLike[str], *parts: bytes | memoryview) -> None:
         unfinished.forget(temporary)
 
 
-def _failure(name: str, reason: object, *, placed: bool) -> str:
-    if placed:
-        return f"{name} is written and complete, but the disk did not confirm it: {reason}. Save it again."
-    return f"Could not write {name}: {reason}. What was there before is as it was."
-
-
-def sweep(path: Path) -> None:
-    """Remove what earlier, killed writers of this same file left beside it."""
-    with contextlib.suppress(OSError):
-        for stray in os.listdir(path.parent):
-            match = _STRAY.fullmatch(stray)
-            if match and match["name"] == stem(path):
-                with contextlib.suppress(OSError):
-                    _remove_if_abandoned(path.with_name(stray))
-
-
-def _remove_if_abandoned(path: Path) -> None:
-    handle = os.open(path, os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0))
-    try:
-        if locks.take(handle):
-            os.unlink(path)
-    finally:
-        os.close(handle)
+def _kept(path: Path, fault: OSError | ValueError) -> DataError:
+    return DataError(f"Could not write {shown(path)}: {reason(fault)}. What was there before is unchanged.")
 
 
 def _mode(path: Path) -> int | None:
@@ -150,7 +154,7 @@ def _create(path: Path, mode: int) -> tuple[Path, int]:
     """Open and lock a new file beside the target."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_CLOEXEC", 0) | getattr(os, "O_BINARY", 0)
     while True:
-        temporary = path.with_name(f".{stem(path)}.{secrets.token_hex(8)}.tmp")
+        temporary = _beside(path, "tmp")
         handle = os.open(temporary, flags, mode)
         if locks.take(handle) is not False and os.path.lexists(temporary):  # else another writer just swept it away
             return temporary, handle
@@ -163,6 +167,112 @@ def _fill(handle: int, parts: tuple[bytes | memoryview, ...]) -> None:
         while len(view):
             view = view[os.write(handle, view[:CHUNK]) :]
     os.fsync(handle)
+
+
+# --- files and folders that another library writes -------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def building(path: Path) -> Iterator[Path]:
+    """Where to build the file or folder that will stand at `path`; it is moved there if the block ends well.
+
+    A database opens its file by name and writes to it for minutes, so it gets a name in a private folder.
+    """
+    path = followed(path)
+    _sweep(path)
+    folder, lock = _private_folder(path)
+    unfinished.add(folder)
+    try:
+        inside = folder / "new" / path.name
+        inside.parent.mkdir()
+        yield inside
+        _flush(inside)
+        unfinished.forget(folder)  # for a moment it may hold what stood there before
+        _move(inside, path, folder / "old")
+    except OSError as fault:
+        raise _kept(path, fault) from fault
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+        unfinished.forget(folder)
+        os.close(lock)
+
+
+def _private_folder(path: Path) -> tuple[Path, int]:
+    while True:
+        folder = _beside(path, "building")
+        try:
+            folder.mkdir(mode=0o700)
+            lock = os.open(folder / "lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        except FileNotFoundError as fault:  # another process took the empty folder for a stray
+            if path.parent.is_dir():
+                continue
+            raise DataError(f"The folder {shown(path.parent)} does not exist: create it first.") from fault
+        except OSError as fault:
+            raise DataError(f"Could not write {shown(path)}: {reason(fault)}.") from fault
+        locks.take(lock)
+        return folder, lock
+
+
+def _flush(built: Path) -> None:
+    """Make what was written durable before it gets its name."""
+    if built.is_dir():
+        for inner in sorted(built.iterdir()):
+            _flush(inner)
+        sync_folder(built)
+        return
+    handle = os.open(built, os.O_RDWR)
+    try:
+        os.fsync(handle)
+    finally:
+        os.close(handle)
+
+
+def _move(built: Path, path: Path, aside: Path) -> None:
+    """Give it its name. A file replaces a file in one step; a folder that is there is moved aside first."""
+    if path.is_dir():
+        os.replace(path, aside)
+        try:
+            os.replace(built, path)
+        except OSError:
+            os.replace(aside, path)
+            raise
+    else:
+        if path.is_file():
+            os.chmod(built, path.stat().st_mode & 0o777)
+        os.replace(built, path)
+    sync_folder(path.parent)
+
+
+# --- both ------------------------------------------------------------------------------------------------------------
+
+
+def _beside(path: Path, ending: str) -> Path:
+    return path.with_name(f".{stem(path)}.{secrets.token_hex(8)}.{ending}")
+
+
+def _sweep(path: Path) -> None:
+    """Remove what earlier, killed writers of this same target left beside it."""
+    with contextlib.suppress(OSError):
+        for stray in os.listdir(path.parent):
+            match = _STRAY.fullmatch(stray)
+            if match and match["name"] == stem(path):
+                with contextlib.suppress(OSError):
+                    _remove_if_abandoned(path.with_name(stray))
+
+
+def _remove_if_abandoned(stray: Path) -> None:
+    folder = stray.suffix == ".building"
+    try:
+        flags = os.O_RDWR | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_NOFOLLOW", 0)
+        handle = os.open(stray / "lock" if folder else stray, flags)
+    except FileNotFoundError:
+        stray.rmdir()  # succeeds only if it is empty: killed before the lock was there
+        return
+    try:
+        if locks.take(handle):
+            shutil.rmtree(stray) if folder else os.unlink(stray)
+    finally:
+        os.close(handle)
 
 
 def sync_folder(folder: Path) -> None:

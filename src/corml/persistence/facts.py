@@ -8,8 +8,6 @@ from typing import Any, TypeVar, Union, get_args, get_origin, get_type_hints
 
 from corml.errors import ModelFileError, ascii_line
 
-__all__ = ["from_plain", "is_deep", "to_plain"]
-
 T = TypeVar("T")
 DEEPEST = 40  # facts within facts
 

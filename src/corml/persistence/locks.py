@@ -18,9 +18,7 @@ from types import ModuleType
 
 from corml.errors import DataError, UsageError, ascii_line
 from corml.persistence import unfinished
-from corml.persistence.names import followed, stem
-
-__all__ = ["closed", "exclusive", "held", "opened", "take"]
+from corml.persistence.names import Name, followed, reason, shown, stem
 
 fcntl: ModuleType | None
 try:
@@ -71,7 +69,7 @@ def closed(path: Path, handle: int) -> None:
     os.close(handle)
 
 
-def _stands_for(handle: int, path: str | os.PathLike[str]) -> bool:
+def _stands_for(handle: int, path: Name) -> bool:
     """Whether the open file is the one of this name."""
     try:
         return os.path.samestat(os.fstat(handle), os.stat(path))
@@ -80,7 +78,7 @@ def _stands_for(handle: int, path: str | os.PathLike[str]) -> bool:
 
 
 @contextmanager
-def held(path: str | os.PathLike[str], *, folder: bool = False) -> Iterator[None]:
+def held(path: Name, *, folder: bool = False) -> Iterator[None]:
     """Be the only process that writes this file, or into this folder, which is made; inside one another it is one lock.
 
     The lock is a hidden file, beside the file or in the folder, and says which process has it.
@@ -106,18 +104,17 @@ def held(path: str | os.PathLike[str], *, folder: bool = False) -> Iterator[None
                 place.rmdir()
 
 
-def _held(lock: Path, path: str | os.PathLike[str], *, folder: bool) -> int:
+def _held(lock: Path, path: Name, *, folder: bool) -> int:
     """The lock, with our name in it."""
-    name = ascii_line(path, 200)
     try:
         if folder:
             lock.parent.mkdir(parents=True, exist_ok=True)
         handle = opened(lock)
     except (OSError, ValueError) as fault:
-        what, reason = "make the folder" if folder else "write", getattr(fault, "strerror", None) or fault
-        raise DataError(f"Cannot {what} {name}: {reason}.") from fault
+        what = "make the folder" if folder else "write"
+        raise DataError(f"Cannot {what} {shown(path)}: {reason(fault)}.") from fault
     if handle is None:
-        raise UsageError(f"{_owner(lock)} is writing {name}: wait until it has ended, or choose another name.")
+        raise UsageError(f"{_owner(lock)} is writing {shown(path)}: wait until it has ended, or choose another name.")
     with suppress(OSError):
         os.truncate(handle, 0)
         os.write(handle, f"Process {os.getpid()}, started {datetime.now():%Y-%m-%d %H:%M:%S},".encode())
@@ -134,11 +131,11 @@ def _owner(lock: Path) -> str:
 
 
 @contextmanager
-def exclusive(path: str | os.PathLike[str]) -> Iterator[None]:
-    """Hold a file while it is read and then replaced, so that no change is lost; another process that wants to waits.
+def exclusive(path: Name) -> Iterator[None]:
+    """Hold a file while it is read and then replaced, so that no change is lost; another process waits.
 
-    The lock is on the file that stands under this name, and a change puts another file there. So whoever has waited
-    looks whether it is still the one.
+    The lock is on the file that stands under this name, and a change puts another file there: whoever has waited checks
+    that it is still the same file.
     """
     handle = _locked(path)
     try:
@@ -148,7 +145,7 @@ def exclusive(path: str | os.PathLike[str]) -> Iterator[None]:
             os.close(handle)
 
 
-def _locked(path: str | os.PathLike[str]) -> int | None:
+def _locked(path: Name) -> int | None:
     while True:
         try:
             handle = os.open(path, os.O_RDONLY | FLAGS)

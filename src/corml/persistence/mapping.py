@@ -17,8 +17,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["content", "give_back", "is_mapped_by_default"]
-
 WORTH_IT = 1 << 24  # bytes
 MOUNTS = "/proc/self/mountinfo"  # where Linux tells what lies where
 ELSEWHERE = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gluster", "gpfs", "beegfs", "fuse", "virtiofs")

@@ -7,8 +7,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-__all__ = ["add", "forget", "holds", "listed", "remove"]
-
 _paths: set[Path] = set()
 
 

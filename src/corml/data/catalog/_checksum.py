@@ -8,8 +8,6 @@ from typing import NamedTuple
 from corml.data.catalog._known import Remote
 from corml.data.formats._files import shown
 
-__all__ = ["PUBLISHED", "Checksum", "digest", "expected", "first_seen", "remember"]
-
 PUBLISHED = "published"
 NOTE = re.compile(r"([0-9a-f]{64}) [ *].*\n?")  # as sha256sum writes it, so that `sha256sum -c` reads ours
 

@@ -18,8 +18,6 @@ from corml.data.catalog._known import Known, Remote
 from corml.data.formats._files import shown
 from corml.errors import DataError, UsageError, ascii_line, printable
 
-__all__ = ["Progress", "fetch"]
-
 Progress = Callable[[int, int | None], object]  # bytes here so far, bytes in all (None where the server does not say)
 
 CHUNK = 1 << 18

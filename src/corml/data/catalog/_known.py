@@ -14,8 +14,6 @@ from typing import Any
 from corml import plugins
 from corml.errors import ascii_line
 
-__all__ = ["Known", "Remote", "folder", "get", "known", "present"]
-
 GROUP = "corml.datasets"
 
 

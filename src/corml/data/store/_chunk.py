@@ -6,8 +6,6 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
-__all__ = ["Chunk"]
-
 
 @dataclass(frozen=True)
 class Chunk:

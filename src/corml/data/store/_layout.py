@@ -16,19 +16,6 @@ split.json                         how it was made, and which stores it has, wri
 
 import os
 
-__all__ = [
-    "ITEMS",
-    "MANIFEST",
-    "PLAN",
-    "SPLIT",
-    "SPLIT_PLAN",
-    "WORK",
-    "array_name",
-    "is_split",
-    "is_store",
-    "labels_name",
-]
-
 MANIFEST, ITEMS, WORK = "manifest.json", "items.parquet", "work"
 PLAN = f"{WORK}/plan.json"
 SPLIT = "split.json"

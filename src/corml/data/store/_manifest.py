@@ -11,8 +11,6 @@ from corml.data.store._layout import MANIFEST, PLAN, is_split
 from corml.data.store._sound import is_sound
 from corml.errors import DataError, ascii_line
 
-__all__ = ["FORMAT", "Manifest", "digest"]
-
 FORMAT = 1
 CHUNK = 1 << 22
 

@@ -20,8 +20,6 @@ from corml.data.strength import latest_of
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["People"]
-
 
 class Opened(Protocol):
     """What is asked of an opened store."""

@@ -14,8 +14,6 @@ from numpy.typing import NDArray
 from corml.data.store._chunk import Chunk
 from corml.persistence.facts import is_deep
 
-__all__ = ["is_sound", "is_sound_chunk"]
-
 LONGEST = 2**31 - 1  # users, and items
 SLICE = 1 << 20  # numbers looked at together
 COUNTS = ("memory", "users", "items", "interactions", "seen", "others")

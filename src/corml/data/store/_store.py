@@ -24,8 +24,6 @@ from corml.errors import DataError, ascii_line
 if TYPE_CHECKING:
     import polars as pl
 
-__all__ = ["Store"]
-
 PER_LABEL = 80  # bytes of an id in memory, while it is read
 PER_PAIR = 24  # of a pair, with what is needed to put the parts together
 PER_VALUE = 16  # of a weight or a time likewise

@@ -12,8 +12,6 @@ from corml.data.store._layout import WORK
 from corml.errors import DataError, UsageError, ascii_line
 from corml.persistence import atomic, locks
 
-__all__ = ["held", "read_json"]
-
 
 @contextmanager
 def held(

@@ -14,8 +14,6 @@ from corml._runtime.progress import Progress
 from corml.data.store._layout import array_name
 from corml.data.store.writing import put_arrays
 
-__all__ = ["Turned", "item_blocks", "write_item_blocks"]
-
 Ints = NDArray[np.int32]
 Longs = NDArray[np.int64]
 

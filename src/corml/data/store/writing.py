@@ -18,8 +18,6 @@ from corml.data.store._layout import ITEMS, array_name
 from corml.data.store._manifest import digest
 from corml.persistence import atomic
 
-__all__ = ["FOLDERS", "hashed", "put_array", "put_arrays", "put_copy", "put_labels"]
-
 FOLDERS = ("users", "by_user", "by_item", "seen", "others")
 
 

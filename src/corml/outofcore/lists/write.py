@@ -21,7 +21,7 @@ from corml.outofcore.lists.on_cluster import WORK, Maker, shards_of_workers
 from corml.outofcore.lists.request import as_facts, options_of, users_of
 from corml.outofcore.lists.sizes import users_at_a_time, users_of_a_part
 from corml.persistence import atomic, locks
-from corml.persistence.folders import writable_folder
+from corml.persistence.atomic import writable_folder
 from corml.recommend.options import ListOptions, list_length, with_options
 
 if TYPE_CHECKING:

@@ -21,7 +21,7 @@ from corml._runtime.version import VERSION
 from corml.errors import UsageError, as_utf8, ascii_line
 from corml.models.recommender import Recommender
 from corml.outofcore.lists.request import plain
-from corml.persistence import atomic, scratch
+from corml.persistence import atomic
 from corml.persistence.names import followed
 from corml.recommend.options import list_length
 from corml.service.export import _contents
@@ -123,7 +123,7 @@ def export_model(
             yield _contents.pairs(model, pairs, k, facts, progress)
         yield _contents.metadata(facts)
 
-    with as_utf8(), scratch.building(place) as built:
+    with as_utf8(), atomic.building(place) as built:
         chosen.write(Job(model, tables(), name or place.stem, facts), built)
     return Exported(Path(path), facts, query)
 
