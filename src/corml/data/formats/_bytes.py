@@ -24,17 +24,21 @@ _MAGIC = {
 
 def text_pieces(file: File, encoding: str | None = None, about: int = 1 << 25) -> Iterator[bytes]:
     """UTF-8 text without byte-order mark, in pieces of whole lines of about so many bytes."""
-    held, line = b"", 1
+    held, before = b"", 0
     for chunk in _utf8(file, encoding, about):
-        held += chunk
+        held = held + chunk if held else chunk
         end = max(held.rfind(b"\n"), held.rfind(b"\r", 0, -1)) + 1
-        _check_lines(held[:end] if end else held, file.where, line)
+        piece = held[:end] if end else held
+        if (long := _long_line(piece)) is not None:
+            line = _line_at(_utf8(file, encoding, about), before + long)
+            raise DataError(
+                f"{file.where}, line {line:,} is longer than {size(LONGEST_LINE)}: is a line end or quote missing?"
+            )
         if end:
-            piece, held = held[:end], held[end:]
-            line += piece.count(b"\n")
+            held = held[end:]
+            before += end
             yield piece
     if held:
-        _check_lines(held, file.where, line)
         yield held
 
 
@@ -124,15 +128,24 @@ def _refuse(fault: UnicodeError, before: int, where: str, encoding: str | None) 
     ) from fault
 
 
-def _check_lines(data: bytes, where: str, line: int) -> None:
-    """Hop from line end to line end, as far as the limit allows each time."""
+def _long_line(data: bytes) -> int | None:
+    """Where a line begins that is too long: hop from line end to line end, as far as the limit allows each time."""
     start = 0
     while len(data) - start > LONGEST_LINE:
         stop = start + LONGEST_LINE + 1
         end = max(data.rfind(b"\n", start, stop), data.rfind(b"\r", start, stop))
         if end < 0:
-            line += data.count(b"\n", 0, start)
-            raise DataError(
-                f"{where}, line {line:,} is longer than {size(LONGEST_LINE)}: is a line end or quote missing?"
-            )
+            return start
         start = end + 1
+    return None
+
+
+def _line_at(chunks: Iterator[bytes], offset: int) -> int:
+    """The number of the line at a byte of the text."""
+    line = 1
+    for chunk in chunks:
+        line += chunk.count(b"\n", 0, offset)
+        offset -= len(chunk)
+        if offset <= 0:
+            break
+    return line

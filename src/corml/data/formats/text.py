@@ -79,11 +79,11 @@ class Text(Table):
                 yield from self._quoted(chain([piece], pieces), line, positions, skip)
                 return
             text = self._normal(piece)
-            if skip:
-                skip -= 1
-            else:
-                yield self._fast(text, line, positions) or self._slow(text, line, positions)
-            line += text.count(b"\n")
+            fast = None if skip else self._fast(text, line, positions)
+            if not skip:
+                yield fast or self._slow(text, line, positions)
+            skip = max(skip - 1, 0)
+            line = fast.places[0].first + len(fast) - 1 if fast else line + text.count(b"\n")
 
     def _fast(self, text: bytes, line: int, positions: Sequence[int]) -> Columns | None:
         """Read by polars; None where a row is short, long or blank, or a field empty."""
