@@ -332,13 +332,13 @@ def test_the_doctor_shows_what_noes_kinds_and_ratings_do(events, ratings):
     facts = dict(report.facts)
     assert facts["pairs by their last event"] == {"view": 1, "buy": 3}
     assert facts["share of the weight by last event"] == pytest.approx({"view": 1 / 32, "buy": 31 / 32})
-    assert (facts["pairs said no to"], facts["users who said no"]) == (2, 2)
-    assert facts["strength of a no"]["max"] == 3
-    assert facts["noes beside the weight of all pairs"] == pytest.approx(4 / 32)
-    assert not [finding for finding in report.findings if finding.what.startswith("a no weighs")]
+    assert (facts["pairs with negative feedback"], facts["users with negative feedback"]) == (2, 2)
+    assert facts["weight of negative feedback"]["max"] == 3
+    assert facts["negative feedback relative to the weight of all pairs"] == pytest.approx(4 / 32)
+    assert not [finding for finding in report.findings if finding.what.startswith("negative feedback weighs")]
     strong = examine(events, event="type", weights=WEIGHTS | {"buy": 100}, negative=["return", "dislike"])
-    (weak,) = [finding for finding in strong.findings if finding.what.startswith("a no weighs")]
-    assert weak.what == "a no weighs 2 where an interaction weighs 75.5 on average"
+    (weak,) = [finding for finding in strong.findings if finding.what.startswith("negative feedback weighs")]
+    assert weak.what == "negative feedback weighs 2, an interaction 75.5 on average"
     rated = dict(examine(ratings, at_least=4, rating_strength=True).facts)
     assert rated["weight of a rating"] == "rating - 4 + 1"
-    assert "pairs said no to" not in rated
+    assert "pairs with negative feedback" not in rated

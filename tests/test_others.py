@@ -131,7 +131,7 @@ def test_people_who_were_held_out_whole_are_protected(data):
 
 
 def test_the_doctor_counts_them(data):
-    assert dict(examine(data).facts)["people not learned from, only known"] == len(data.others.users)
+    assert dict(examine(data).facts)["users excluded from training"] == len(data.others.users)
 
 
 # --- lists -----------------------------------------------------------------------------------------------------------

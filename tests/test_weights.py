@@ -329,8 +329,8 @@ def test_the_doctor_shows_what_the_weights_do(funnel):
     kinds = {"view": 1, "cart": 3, "buy": 10}
     report = examine(funnel, event="type", weights=kinds, negative={"return"})
     facts = dict(report.facts)
-    assert facts["pairs only seen, not learned from"] == 1
-    assert facts["pairs of equal weight that would say as much"] == round(26**2 / (11**2 + 1 + 9 + 100 + 1))
+    assert facts["exclude-only pairs"] == 1
+    assert facts["pairs of equal weight with the same information"] == round(26**2 / (11**2 + 1 + 9 + 100 + 1))
     assert 0.4 < facts["weight of the strongest 10 % of pairs"] < 0.45
     assert facts["weights"]
     (repeated,) = [finding for finding in report.findings if "repeat a pair" in finding.what]

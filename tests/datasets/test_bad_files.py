@@ -42,111 +42,96 @@ GOOD = b"user,item\n" + b"".join(b"u%d,i%d\n" % (n, n % 7) for n in range(400))
 GZ = gzip.compress(GOOD)
 PARQUET = parquet(user=["a", "b"], item=["x", "y"])
 
-# name of the file, its content, load options, error, and what the sentence says
+CSV = [  # what a CSV file holds, what the error says, and options
+    (b"", "no interactions"),
+    ("user,item\n", "no interactions"),
+    ("\n \n# nothing\n\n", "no interactions"),
+    ("user;item\na;x\n", "'user;item', which holds ';' (1x)", {"separator": ","}),
+    ("word\nother\n", "one column only"),
+    ("user,thing,c\na,x,1\n", "'user', 'thing', 'c' as item="),
+    ("user,item\na,x\n", "did you mean 'user'", {"user": "usr"}),
+    ("user,item\na,x\n", "no column number 5", {"user": 5}),
+    ("user,item,user\na,x,b\n", "two columns named 'user'"),
+    ("1,31,2.5\n1,29,3.0\n", "header=False (--no-header)"),
+    ("user,item\na,x\n", "starts with a header", {"header": False}),
+    ("user,item\na,x\nb\n", "line 3: there are 1 fields where 2"),
+    ("user,item\na,x\nb,y,z\n", "line 3: there are 3 fields"),
+    ('user,item\na,x\n"b,y\nc,z\n', "line 3: a quote opens"),
+    ('user,item\na,x\n"b"c,y\n', "line 3: there is text after"),
+    ('"user,item\na,x\n', "line 1"),
+    ('user,item\n"' + "x,y\n" * 50_000, "line 2: a quote opens"),
+    (HEAD + "a," + "x" * 2_000_000, "line 2 is longer than 1.0 MiB"),
+    ("user,item\n,x\n", "line 2: the user is an empty id"),
+    ("user,item\na,  \n", "line 2: the item is an empty id"),
+    ("user,item\na,\u2003\n", "the item is an empty id"),
+    (HEAD + "a,x,NaN,1\n", "line 2: the rating 'NaN' is not a finite"),
+    (HEAD + "a,x,inf,1\n", "'inf' is not a finite number"),
+    (HEAD + "a,x,1e400,1\n", "'1e400' is not a finite number"),
+    (HEAD + "a,x,good,1\n", "'good' is not a finite number"),
+    (HEAD + "a,x,,1\n", "line 2: the rating"),
+    (HEAD + "a,x,-1,1\n", "'-1' is negative"),
+    (HEAD + "a,x,1,soon\n", "time 'soon' is no number", {"time": "time"}),
+    ("user,item\na," + "x" * 2049, "longer than 2048 bytes"),
+    (b"user,item\na,caf\xe9\n", "0xE9 at byte offset 15, probably Latin-1"),
+    (b"user,item\na,\x80\n", "probably Windows-1252"),
+    ("user,item\na,x\n".encode("utf-16"), "UTF-16"),
+    ("user,item\na,x\n".encode("utf-16-be"), "UTF-16"),
+    (b"user,item\na,x\0\n", "NUL byte at byte offset 13"),
+    (GZ, "not text but a gzip file"),
+    (HEAD + "a,x,2,1\n", "0 positives after threshold", {"at_least": 4}),
+    (HEAD + "a,x,0,1\n", "0 positives after threshold"),
+    ("user,item\na,x\n", "needs a rating column", {"at_least": 4}),
+    ("user,item\na,x\n", "No interactions remain with k_core=2", {"k_core": 2}),
+]
+OTHERS = [  # a file, what it holds, and what the error says
+    ("a.parquet", parquet(user=[], item=[]), "no interactions"),
+    ("a.csv.gz", GZ[:-20], "not a whole gzip file"),
+    ("a.csv.gz", GZ + b"more", "not a whole gzip file"),
+    ("a.csv.gz", GOOD, "not a whole gzip file"),
+    ("a.csv.gz", GZ[:30] + b"\xff" * 20 + GZ[50:], "not a whole gzip file"),
+    ("a.csv.zst", b"\x28\xb5\x2f\xfd", "compressed as .zst"),
+    ("a.zip", b"PK\x03\x04 and no more", "not a whole zip file"),
+    ("a.parquet", PARQUET[:-9], "not a readable Parquet file"),
+    ("a.parquet", b"PAR1", "not a readable Parquet file"),
+    ("a.npz", npz(user=[1], item=[2])[:-30], "not an NPZ archive"),
+    ("a.npz", b"nothing", "not an NPZ archive"),
+    ("a.npz", npz(user=np.array(["a", 1], dtype=object), item=[1, 2]), "plain"),
+    ("a.npz", b"\x93NUMPY\x01\x00", "it is no archive"),
+    ("a.npz", npz(item=[2]), "no array 'user'"),
+    ("a.npz", npz(user=[1, 2], item=[2]), "equal length"),
+    ("a.zip", zipped(a__csv="x", b__csv="y"), "holds 'a.csv', 'b.csv'"),
+    ("a.zip", zipped(a__png="x"), "no single table"),
+    ("a.parquet", parquet(user=["a", None], item=["x", "y"]), "row 2: the user"),
+    ("a.parquet", parquet(user=[[1]], item=["x"]), "one plain value per row"),
+    ("a.parquet", parquet(user=[b"\xff"], item=["x"]), "not UTF-8"),
+]
+OPTIONS = [  # options that cannot be meant of a good file
+    ({"k_core": -1}, "k_core= (--k-core) must be a whole number"),
+    ({"min_user": True}, "min_user= (--min-user) must be a whole number"),
+    ({"at_least": float("nan")}, "at_least= (--at-least) must be"),
+    ({"separator": '"'}, "separator= (--separator) must be"),
+    ({"user": False}, "user and item are needed"),
+    ({"user": "user", "item": "user"}, "two roles"),
+    ({"rating": False, "at_least": 1}, "(--at-least) needs ratings"),
+]
 MATRIX = [
-    pytest.param("a.csv", b"", {}, DataError, "no interactions", id="2 no bytes"),
-    pytest.param("a.csv", "user,item\n", {}, DataError, "no interactions", id="2 header only"),
-    pytest.param("a.csv", "\n \n# nothing\n\n", {}, DataError, "no interactions", id="2 blank and comment lines"),
-    pytest.param("a.parquet", parquet(user=[], item=[]), {}, DataError, "no interactions", id="2 no rows"),
-    pytest.param(
-        "a.csv", "user;item\na;x\n", {"separator": ","}, DataError, "'user;item', which holds ';' (1x)", id="3"
-    ),
-    pytest.param("a.csv", "word\nother\n", {}, DataError, "one column only", id="3 no separator at all"),
-    pytest.param("a.csv", "user,thing,c\na,x,1\n", {}, DataError, "'user', 'thing', 'c' as item=", id="4 no item"),
-    pytest.param("a.csv", "user,item\na,x\n", {"user": "usr"}, DataError, "did you mean 'user'", id="4 no such name"),
-    pytest.param("a.csv", "user,item\na,x\n", {"user": 5}, DataError, "no column number 5", id="4 no such number"),
-    pytest.param("a.csv", "user,item,user\na,x,b\n", {}, DataError, "two columns named 'user'", id="4 twice"),
-    pytest.param("a.csv", "1,31,2.5\n1,29,3.0\n", {}, DataError, "header=False (--no-header)", id="5 no header"),
-    pytest.param("a.csv", "user,item\na,x\n", {"header": False}, DataError, "starts with a header", id="5 header"),
-    pytest.param("a.csv", "user,item\na,x\nb\n", {}, DataError, "line 3: there are 1 fields where 2", id="6 short"),
-    pytest.param("a.csv", "user,item\na,x\nb,y,z\n", {}, DataError, "line 3: there are 3 fields", id="6 long"),
-    pytest.param("a.csv", 'user,item\na,x\n"b,y\nc,z\n', {}, DataError, "line 3: a quote opens", id="6 open quote"),
-    pytest.param(
-        "a.csv", 'user,item\na,x\n"b"c,y\n', {}, DataError, "line 3: there is text after", id="6 quote inside"
-    ),
-    pytest.param("a.csv", '"user,item\na,x\n', {}, DataError, "line 1", id="6 open quote in the header"),
-    pytest.param("a.csv", 'user,item\n"' + "x,y\n" * 50_000, {}, DataError, "line 2: a quote opens", id="6 long quote"),
-    pytest.param(
-        "a.csv", HEAD + "a," + "x" * 2_000_000, {}, DataError, "line 2 is longer than 1.0 MiB", id="6 long line"
-    ),
-    pytest.param("a.csv", "user,item\n,x\n", {}, DataError, "line 2: the user is an empty id", id="7 empty"),
-    pytest.param("a.csv", "user,item\na,  \n", {}, DataError, "line 2: the item is an empty id", id="7 blanks"),
-    pytest.param("a.csv", "user,item\na,\u2003\n", {}, DataError, "the item is an empty id", id="7 wide blank"),
-    pytest.param("a.csv", HEAD + "a,x,NaN,1\n", {}, DataError, "line 2: the rating 'NaN' is not a finite", id="8 NaN"),
-    pytest.param("a.csv", HEAD + "a,x,inf,1\n", {}, DataError, "'inf' is not a finite number", id="8 inf"),
-    pytest.param("a.csv", HEAD + "a,x,1e400,1\n", {}, DataError, "'1e400' is not a finite number", id="8 1e400"),
-    pytest.param("a.csv", HEAD + "a,x,good,1\n", {}, DataError, "'good' is not a finite number", id="8 text"),
-    pytest.param("a.csv", HEAD + "a,x,,1\n", {}, DataError, "line 2: the rating", id="8 missing"),
-    pytest.param("a.csv", HEAD + "a,x,-1,1\n", {}, DataError, "'-1' is negative", id="8 negative"),
-    pytest.param("a.csv", HEAD + "a,x,1,soon\n", {"time": "time"}, DataError, "time 'soon' is no number", id="9 named"),
-    pytest.param("a.csv", "user,item\na," + "x" * 2049, {}, DataError, "longer than 2048 bytes", id="12 long id"),
-    pytest.param(
-        "a.csv", b"user,item\na,caf\xe9\n", {}, DataError, "0xE9 at byte offset 15, probably Latin-1", id="14"
-    ),
-    pytest.param("a.csv", b"user,item\na,\x80\n", {}, DataError, "probably Windows-1252", id="14 Windows"),
-    pytest.param("a.csv", "user,item\na,x\n".encode("utf-16"), {}, DataError, "UTF-16", id="14 UTF-16"),
-    pytest.param("a.csv", "user,item\na,x\n".encode("utf-16-be"), {}, DataError, "UTF-16", id="14 UTF-16 without mark"),
-    pytest.param("a.csv", b"user,item\na,x\0\n", {}, DataError, "NUL byte at byte offset 13", id="14 NUL"),
-    pytest.param("a.csv.gz", GZ[:-20], {}, DataError, "not a whole gzip file", id="16 cut"),
-    pytest.param("a.csv.gz", GZ + b"more", {}, DataError, "not a whole gzip file", id="16 trailing garbage"),
-    pytest.param("a.csv.gz", GOOD, {}, DataError, "not a whole gzip file", id="16 not gzip"),
-    pytest.param("a.csv.gz", GZ[:30] + b"\xff" * 20 + GZ[50:], {}, DataError, "not a whole gzip file", id="16 damaged"),
-    pytest.param("a.csv", GZ, {}, DataError, "not text but a gzip file", id="16 gzip in disguise"),
-    pytest.param("a.csv.zst", b"\x28\xb5\x2f\xfd", {}, DataError, "compressed as .zst", id="16 zstd"),
-    pytest.param("a.zip", b"PK\x03\x04 and no more", {}, DataError, "not a whole zip file", id="16 zip"),
-    pytest.param("a.parquet", PARQUET[:-9], {}, DataError, "not a readable Parquet file", id="16 parquet"),
-    pytest.param("a.parquet", b"PAR1", {}, DataError, "not a readable Parquet file", id="16 parquet of 4 bytes"),
-    pytest.param("a.npz", npz(user=[1], item=[2])[:-30], {}, DataError, "not an NPZ archive", id="16 npz"),
-    pytest.param("a.npz", b"nothing", {}, DataError, "not an NPZ archive", id="16 not npz"),
-    pytest.param(
-        "a.npz", npz(user=np.array(["a", 1], dtype=object), item=[1, 2]), {}, DataError, "plain", id="16 pickle"
-    ),
-    pytest.param("a.npz", b"\x93NUMPY\x01\x00", {}, DataError, "it is no archive", id="16 a single array"),
-    pytest.param("a.npz", npz(item=[2]), {}, DataError, "no array 'user'", id="4 npz without users"),
-    pytest.param("a.npz", npz(user=[1, 2], item=[2]), {}, DataError, "equal length", id="6 npz"),
-    pytest.param("a.zip", zipped(a__csv="x", b__csv="y"), {}, DataError, "holds 'a.csv', 'b.csv'", id="zip of two"),
-    pytest.param("a.zip", zipped(a__png="x"), {}, DataError, "no single table", id="zip of none"),
-    pytest.param("a.csv", HEAD + "a,x,2,1\n", {"at_least": 4}, DataError, "0 positives after threshold", id="27"),
-    pytest.param("a.csv", HEAD + "a,x,0,1\n", {}, DataError, "0 positives after threshold", id="27 zeros"),
-    pytest.param("a.csv", "user,item\na,x\n", {"at_least": 4}, DataError, "needs a rating column", id="27 no ratings"),
-    pytest.param(
-        "a.csv", "user,item\na,x\n", {"k_core": 2}, DataError, "No interactions remain with k_core=2", id="core"
-    ),
-    pytest.param(
-        "a.parquet", parquet(user=["a", None], item=["x", "y"]), {}, DataError, "row 2: the user", id="32 null"
-    ),
-    pytest.param(
-        "a.parquet", parquet(user=[[1]], item=["x"]), {}, DataError, "one plain value per row", id="32 nested"
-    ),
-    pytest.param("a.parquet", parquet(user=[b"\xff"], item=["x"]), {}, DataError, "not UTF-8", id="32 bytes"),
-    pytest.param(
-        "a.csv", GOOD, {"k_core": -1}, UsageError, "k_core= (--k-core) must be a whole number", id="35 k_core"
-    ),
-    pytest.param(
-        "a.csv", GOOD, {"min_user": True}, UsageError, "min_user= (--min-user) must be a whole number", id="35 min_user"
-    ),
-    pytest.param(
-        "a.csv", GOOD, {"at_least": float("nan")}, UsageError, "at_least= (--at-least) must be", id="35 at_least"
-    ),
-    pytest.param("a.csv", GOOD, {"separator": '"'}, UsageError, "separator= (--separator) must be", id="35 separator"),
-    pytest.param("a.csv", GOOD, {"user": False}, UsageError, "user and item are needed", id="35 no user"),
-    pytest.param("a.csv", GOOD, {"user": "user", "item": "user"}, UsageError, "two roles", id="35 one column twice"),
-    pytest.param(
-        "a.csv", GOOD, {"rating": False, "at_least": 1}, UsageError, "(--at-least) needs ratings", id="35 no rating"
-    ),
+    *(("a.csv", content, fragment, *options, DataError) for content, fragment, *options in CSV),
+    *((*about, DataError) for about in OTHERS),
+    *(("a.csv", GOOD, fragment, options, UsageError) for options, fragment in OPTIONS),
 ]
 
 
-@pytest.mark.parametrize(("name", "content", "options", "error", "fragment"), MATRIX)
-def test_a_bad_file_is_refused_in_one_line(make, name, content, options, error, fragment):
+@pytest.mark.parametrize("about", MATRIX, ids=lambda about: f"{about[0]}: {about[2]}")
+def test_a_bad_file_is_refused_in_one_line(make, about):
+    name, content, fragment, *options, error = about
     path = make(name, content)
     with pytest.raises(CormlError) as caught:
-        load(path, **options)
-    said = str(caught.value)
+        load(path, **(options[0] if options else {}))
+    message = str(caught.value)
     assert type(caught.value) is error
-    assert fragment in said
-    assert "\n" not in said
-    assert error is UsageError or name in said or "k_core" in said
+    assert fragment in message
+    assert "\n" not in message
+    assert error is UsageError or name in message or "k_core" in message
 
 
 @pytest.mark.skipif(not hasattr(os, "mkfifo"), reason="this system has no named pipes")

@@ -72,10 +72,10 @@ def the_data_are_what_was_exported(shell, known):
     assert facts["last time"] <= f"{known['time'].max():%Y-%m-%dT%H:%M:%S+00:00}"  # of the 3-core
     assert facts["interactions per user"]["min"] >= 3  # the 3-core
     assert set(facts["pairs by their last event"]) == set(WEIGHTS)
-    assert facts["pairs said no to"] > 0
+    assert facts["pairs with negative feedback"] > 0
     found = " ".join(finding["what"] for finding in info["findings"])
     assert f"{len(BAD_ROWS)} rows could not be read" in found
-    assert "lists leave out everything known of a user" in found
+    assert "lists leave out all known items of a user" in found
 
     words = ["events.csv", "shop.split", "--split", "temporal", *LOADING, "--json"]
     counts = shell.corml("data", "split", *words, warns=LEFT_OUT).json["counts"]

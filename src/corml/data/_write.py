@@ -8,7 +8,7 @@ import io
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,7 +18,8 @@ from corml.data.interactions import Interactions
 from corml.errors import DataError, UsageError, as_utf8, ascii_line, quoted, warn
 from corml.persistence import atomic
 
-__all__ = ["write"]
+if TYPE_CHECKING:
+    import polars as pl
 
 HEADERS = {
     ".csv": ("user", "item", "time", "weight"),
@@ -39,6 +40,9 @@ def write(interactions: Interactions, path: str | os.PathLike[str]) -> None:
             f"Cannot tell the format of {ascii_line(path, 200)}: use .csv, .tsv, .inter, .parquet or .npz."
         )
     atomic.target(path)
+    if suffix != ".parquet":
+        _refuse_nul(interactions.users)
+        _refuse_nul(interactions.items)
     if suffix == ".parquet":
         data = _parquet(interactions)
     elif suffix == ".npz":
@@ -73,24 +77,23 @@ def _weighing(interactions: Interactions) -> str:
 
 
 def _text(interactions: Interactions, header: Sequence[str], separator: str) -> bytes:
-    columns: list[Sequence[Any]] = []
-    names = list(header[:2])
-    for ids, rows in ((interactions.users, interactions.user), (interactions.items, interactions.item)):
-        _refuse_nul(ids)
-        labels = np.array([_escaped(label, separator) for label in ids.labels], dtype=object)
-        columns.append(labels[rows].tolist())
-    for name, numbers in zip(header[2:], (interactions.times, interactions.weights), strict=True):
-        if numbers is not None:
-            names.append(name)
-            columns.append([str(int(x)) if x.is_integer() else repr(x) for x in numbers.tolist()])
-    lines = [separator.join(names), *map(separator.join, zip(*columns, strict=True)), ""]
-    return "\n".join(lines).encode()
+    from corml._runtime.lazy_polars import polars as pl
+
+    columns = _ids(interactions)
+    names = dict(zip(("time", "weight"), header[2:], strict=True))
+    for name, numbers in _numbers(interactions).items():
+        columns[names[name]] = pl.Series([str(int(x)) if x.is_integer() else repr(x) for x in numbers.tolist()])
+    frame = pl.DataFrame(columns).rename({"user": header[0], "item": header[1]})
+    return frame.write_csv(separator=separator, quote_style="necessary").encode()
 
 
-def _escaped(label: str, separator: str) -> str:
-    if any(mark in label for mark in (separator, '"', "\n", "\r")):
-        return '"' + label.replace('"', '""') + '"'
-    return label
+def _ids(interactions: Interactions) -> "dict[str, pl.Series]":
+    from corml._runtime.lazy_polars import polars as pl
+
+    return {
+        ids.kind: pl.Series(ids.labels.tolist(), dtype=pl.String).gather(rows)
+        for ids, rows in ((interactions.users, interactions.user), (interactions.items, interactions.item))
+    }
 
 
 def _refuse_nul(ids: Ids) -> None:
@@ -102,20 +105,14 @@ def _refuse_nul(ids: Ids) -> None:
 def _parquet(interactions: Interactions) -> bytes:
     from corml._runtime.lazy_polars import polars as pl
 
-    columns: dict[str, Any] = {
-        "user": pl.Series(interactions.users.labels.tolist(), dtype=pl.String).gather(interactions.user),
-        "item": pl.Series(interactions.items.labels.tolist(), dtype=pl.String).gather(interactions.item),
-    }
-    columns |= _numbers(interactions)
     out = io.BytesIO()
-    pl.DataFrame(columns).write_parquet(out)
+    pl.DataFrame({**_ids(interactions), **_numbers(interactions)}).write_parquet(out)
     return out.getvalue()
 
 
 def _npz(interactions: Interactions) -> bytes:
-    arrays: dict[str, NDArray[Any]] = {}
+    arrays: dict[str, NDArray[np.generic]] = {}
     for ids, rows in ((interactions.users, interactions.user), (interactions.items, interactions.item)):
-        _refuse_nul(ids)
         arrays[ids.kind] = _compactly(ids.labels.tolist())[rows]
     arrays |= _numbers(interactions)
     out = io.BytesIO()
@@ -123,12 +120,12 @@ def _npz(interactions: Interactions) -> bytes:
     return out.getvalue()
 
 
-def _numbers(interactions: Interactions) -> dict[str, NDArray[Any]]:
+def _numbers(interactions: Interactions) -> dict[str, NDArray[np.generic]]:
     known = {"time": interactions.times, "weight": interactions.weights}
     return {name: numbers for name, numbers in known.items() if numbers is not None}
 
 
-def _compactly(labels: list[str]) -> NDArray[Any]:
+def _compactly(labels: list[str]) -> NDArray[np.generic]:
     """Whole numbers as such if that loses nothing (it does for "007"), else text."""
     try:
         numbers = np.array([int(label) for label in labels], dtype=np.int64)

@@ -1,9 +1,9 @@
-"""The doctor: what is in the data, what looks wrong, and what to do about it."""
+"""The data-quality report: what is in the data, what looks wrong, and what to do about it."""
 
 import re
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass
-from typing import Any, Unpack
+from typing import Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,18 +16,27 @@ from corml.data.interactions import Interactions
 from corml.data.long_histories import LONGEST
 from corml.errors import UsageError, ascii_line, printable, quoted
 
-__all__ = ["Finding", "Report", "examine"]
-
-QUANTILES = (0.0, 0.25, 0.5, 0.75, 0.95, 1.0)
-MANY_SINGLES = 0.2  # share of users or items with one interaction that deserves a remark
+QUANTILES = {"min": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
+MANY_SINGLES = 0.2  # share of users or items with one interaction that deserves a note
 HEAVY_HEAD = 0.5  # share of interactions on the top 1 % of items that does
 HEAVY_TAIL = 0.6  # share of the weight on the strongest 10 % of pairs that does
-WEAK_NO = 0.25  # of the mean weight of a pair: a no that is weaker does little
+WEAK = 0.25  # of the mean weight of a pair: weaker negative feedback does little
 NOTHING = {"na", "n/a", "nan", "null", "none", "nil", "undefined", "unknown", "-"}
+COUNTS = {  # facts that `load` counts
+    "rows": "rows read",
+    "bad_rows": "bad rows skipped",
+    "without_id": "rows without a user or item",
+    "duplicates": "repeated rows",
+    "conflicts": "pairs with differing ratings",
+    "filtered": "pairs rated too low",
+}
+AS_SHARE = ("density", "share", "weight of the strongest", "negative feedback relative")
+AS_WEIGHTS = ("weights", "weight of negative feedback")
 
 _POINT_ZERO = re.compile(r"\d+\.0")
 
 Advice = tuple[str, str, str]  # severity, finding, and what to do
+Fact = tuple[str, object]
 
 _TWINS: tuple[tuple[str, Callable[[str], str], str], ...] = (
     ("blanks around them", str.strip, "trim=True (--trim) makes them one"),
@@ -50,7 +59,7 @@ class Finding:
 class Report:
     """Facts in reading order, and findings, the serious ones first."""
 
-    facts: list[tuple[str, Any]]
+    facts: list[Fact]
     findings: list[Finding]
 
     def __str__(self) -> str:
@@ -58,8 +67,8 @@ class Report:
         width = max((len(label) for label, _ in rows), default=0)
         return "\n".join([*(f"{label:<{width}}  {value}" for label, value in rows), "", self.advice()])
 
-    def written(self) -> list[tuple[str, Any]]:
-        """The facts as people read them."""
+    def written(self) -> list[Fact]:
+        """The facts as text for readers."""
         return [(label, _written(label, value)) for label, value in self.facts]
 
     def advice(self) -> str:
@@ -67,8 +76,8 @@ class Report:
         lines = [f"{one.severity}: {one.what}\n    → {one.advice}" for one in self.findings]
         return "\n".join(lines) or "No problems found."
 
-    def to_dict(self) -> dict[str, Any]:
-        """Give the report as JSON would have it."""
+    def to_dict(self) -> dict[str, object]:
+        """The report for JSON."""
         return {"facts": dict(self.facts), "findings": [asdict(finding) for finding in self.findings]}
 
 
@@ -77,10 +86,9 @@ def examine(source: object, **options: Unpack[LoadOptions]) -> Report:
     if isinstance(source, Interactions) and options:
         raise UsageError("Options say how to load: give them with a file, a frame or a name, not with Interactions.")
     data = source if isinstance(source, Interactions) else load(source, **options)
-    remarks = [
+    advice = [
         *_about_rows(data),
         *_about_times(data, options.get("now")),
-        *_about_noes(data),
         *_about_weights(data),
         *_about_known_items(data),
         *_about_shape(data),
@@ -88,53 +96,39 @@ def examine(source: object, **options: Unpack[LoadOptions]) -> Report:
         *_about_ids(data.users),
         *_about_ids(data.items),
     ]
-    findings = sorted((Finding(*remark) for remark in remarks), key=lambda finding: finding.severity != "warning")
+    findings = sorted((Finding(*one) for one in advice), key=lambda finding: finding.severity != "warning")
     return Report(list(_facts(data)), findings)
 
 
-def _written(label: str, value: Any) -> Any:
-    """A fact as people read it; a number that stands alone stays one."""
-    if isinstance(value, dict) and label.startswith("share"):
-        return "  ".join(f"{name} {number:.1%}" for name, number in value.items())
-    if isinstance(value, dict) and label in ("weights", "strength of a no"):
-        return "  ".join(f"{name} {number:.3g}" for name, number in value.items())
+def _written(label: str, value: object) -> object:
+    """A fact as text; a number that stands alone stays one."""
+    shape = ".1%" if label.startswith("share") else ".3g" if label in AS_WEIGHTS else ",.0f"
     if isinstance(value, dict):
-        return "  ".join(f"{name} {number:,.0f}" for name, number in value.items())
-    if label == "density" or label.startswith(("share", "weight of the strongest", "noes beside")):
+        return "  ".join(f"{name} {number:{shape}}" for name, number in value.items())
+    if label.startswith(AS_SHARE):
         return f"{value:.2%}"
     return f"{value:,}" if isinstance(value, int) else value
 
 
-def _facts(data: Interactions) -> Iterator[tuple[str, Any]]:
+def _facts(data: Interactions) -> Iterator[Fact]:
     users, items = data.shape
-    yield "users", users
-    yield "items", items
-    yield "interactions", len(data)
-    for label, key in (
-        ("rows read", "rows"),
-        ("bad rows skipped", "bad_rows"),
-        ("rows without a user or item", "without_id"),
-        ("repeated rows", "duplicates"),
-        ("pairs with differing ratings", "conflicts"),
-        ("pairs rated too low", "filtered"),
-    ):
-        if key in data.source:
-            yield label, data.source[key]
+    yield from (("users", users), ("items", items), ("interactions", len(data)))
+    yield from ((label, data.source[key]) for key, label in COUNTS.items() if key in data.source)
     if data.seen is not None:
-        yield "pairs only seen, not learned from", len(data.seen)
+        yield "exclude-only pairs", len(data.seen)
     if data.others is not None:
-        yield "people not learned from, only known", len(data.others.users)
+        yield "users excluded from training", len(data.others.users)
     if data.weights is not None:
         weights = data.weights.astype(np.float64)
         yield "weights", _quantiles(weights)
         yield "weight of the strongest 10 % of pairs", _head(weights, 0.1)
-        yield "pairs of equal weight that would say as much", round(float(weights.sum() ** 2 / (weights**2).sum()))
-    yield from _strength_facts(data)
+        yield "pairs of equal weight with the same information", round(float(weights.sum() ** 2 / (weights**2).sum()))
+    yield from _weight_facts(data)
     yield "density", len(data) / (users * items)
-    yield "interactions per user", _quantiles(data.user_degrees)
-    yield "interactions per item", _quantiles(data.item_degrees)
-    yield "users with one interaction", int((data.user_degrees == 1).sum())
-    yield "items with one interaction", int((data.item_degrees == 1).sum())
+    for noun, degrees in (("user", data.user_degrees), ("item", data.item_degrees)):
+        yield f"interactions per {noun}", _quantiles(degrees)
+    for noun, degrees in (("users", data.user_degrees), ("items", data.item_degrees)):
+        yield f"{noun} with one interaction", int((degrees == 1).sum())
     yield "share of the top 1 % of items", _head(data.item_degrees, 0.01)
     yield "share of the top 10 % of items", _head(data.item_degrees, 0.1)
     yield "items with a title", sum(label in data.titles for label in data.items.labels)
@@ -144,52 +138,44 @@ def _facts(data: Interactions) -> Iterator[tuple[str, Any]]:
         yield "last time", clock.shown(float(data.times.max()))
 
 
-def _strength_facts(data: Interactions) -> Iterator[tuple[str, Any]]:
-    """What kinds, ratings and noes do."""
+def _weight_facts(data: Interactions) -> Iterator[Fact]:
+    """What event types, ratings and negative feedback do."""
     weights = np.ones(len(data)) if data.weights is None else data.weights.astype(np.float64)
     if data.kinds is not None:
         names, codes = data.kinds.names, data.kinds.last
         pairs = np.bincount(codes, minlength=len(names))
-        by_kind = np.bincount(codes, weights=weights, minlength=len(names)) / weights.sum()
+        by_type = np.bincount(codes, weights=weights, minlength=len(names)) / weights.sum()
         yield "pairs by their last event", {names[at]: int(pairs[at]) for at in np.flatnonzero(pairs)}
-        yield "share of the weight by last event", {names[at]: float(by_kind[at]) for at in np.flatnonzero(pairs)}
+        yield "share of the weight by last event", {names[at]: float(by_type[at]) for at in np.flatnonzero(pairs)}
     options = data.source.get("options", {})
     if options.get("rating_strength"):
         yield "weight of a rating", f"rating - {options['at_least']:g} + 1"
     if data.negative is not None:
-        yield "pairs said no to", len(data.negative)
-        yield "users who said no", int((data.negative.user_degrees > 0).sum())
-        yield "strength of a no", _quantiles(_noes(data))
-        yield "noes beside the weight of all pairs", float(_noes(data).sum() / weights.sum())
+        yield "pairs with negative feedback", len(data.negative)
+        yield "users with negative feedback", int((data.negative.user_degrees > 0).sum())
+        yield "weight of negative feedback", _quantiles(_negative_weights(data.negative))
+        relative = float(_negative_weights(data.negative).sum() / weights.sum())
+        yield "negative feedback relative to the weight of all pairs", relative
 
 
-def _noes(data: Interactions) -> NDArray[np.float64]:
-    """How strong each no is."""
-    no = data.negative
-    return np.zeros(0) if no is None else np.ones(len(no)) if no.weights is None else no.weights.astype(np.float64)
-
-
-def _about_noes(data: Interactions) -> Iterator[Advice]:
-    if data.negative is None or data.weights is None:
-        return
-    no, yes = float(_noes(data).mean()), float(data.weights.mean())
-    if no < WEAK_NO * yes:
-        advice = "a stronger no pushes down more: give its kind a number in weights= (--weights)"
-        yield "note", f"a no weighs {no:.3g} where an interaction weighs {yes:.3g} on average", advice
+def _negative_weights(negative: Interactions) -> NDArray[np.float64]:
+    return np.ones(len(negative)) if negative.weights is None else negative.weights.astype(np.float64)
 
 
 def _about_weights(data: Interactions) -> Iterator[Advice]:
-    """Quantities such as hours of play: a few pairs would be nearly all that a fit sees."""
-    options = data.source.get("options", {})
-    if data.weights is None or "weight" not in options or options.get("transform") not in (None, "none"):
+    """Weak negative feedback; and quantities such as hours of play, where a few pairs dominate a fit."""
+    if data.weights is None:
         return
+    if data.negative is not None:
+        negative, mean = float(_negative_weights(data.negative).mean()), float(data.weights.mean())
+        if negative < WEAK * mean:
+            advice = "a larger weight pushes down more: give its event type a number in weights= (--weights)"
+            yield "note", f"negative feedback weighs {negative:.3g}, an interaction {mean:.3g} on average", advice
+    options = data.source.get("options", {})
     head = _head(data.weights.astype(np.float64), 0.1)
-    if head > HEAVY_TAIL:
-        yield (
-            "note",
-            f"10 % of the pairs have {head:.0%} of the weight",
-            "use transform='log1p' (--transform log1p), and compare with no weight",
-        )
+    if "weight" in options and options.get("transform") in (None, "none") and head > HEAVY_TAIL:
+        advice = "use transform='log1p' (--transform log1p), and compare with no weight"
+        yield "note", f"10 % of the pairs have {head:.0%} of the weight", advice
 
 
 def _about_known_items(data: Interactions) -> Iterator[Advice]:
@@ -207,7 +193,7 @@ def _about_known_items(data: Interactions) -> Iterator[Advice]:
     known, hidden = _known_items(data, data.event_types), _known_items(data, [*others, *refused])
     yield (
         "note",
-        f"lists leave out everything known of a user: {np.median(known):,.0f} items of the median user, "
+        f"lists leave out all known items of a user: {np.median(known):,.0f} items of the median user, "
         f"{known.max():,} of the heaviest; without those that had nothing but {ascii_line(commonest)} events it would "
         f"be {np.median(hidden):,.0f} and {hidden.max():,}",
         f"if these may be recommended again, give hide_events= (--hide-events {','.join(map(printable, others))}) to "
@@ -225,45 +211,36 @@ def _known_items(data: Interactions, names: Sequence[str]) -> NDArray[np.int64]:
 
 
 def _about_rows(data: Interactions) -> Iterator[Advice]:
-    rows = data.source
-    if rows.get("bad_rows"):
-        yield "warning", f"{rows['bad_rows']:,} rows could not be read and were left out", "correct them in the file"
-    if rows.get("duplicates"):
-        advice = (
-            f"nothing to do: {'repeated pairs count once' if data.weights is None else 'their weights are added up'}"
-        )
-        yield "note", f"{rows['duplicates']:,} rows repeat a pair", advice
-    if rows.get("exact_duplicates"):
-        advice = "if an export was put together twice, take them out" + (
-            ": their weights are added up" if data.weights is not None else "; here they count once"
-        )
-        same = f"{rows['exact_duplicates']:,} rows say the same as another"
-        what = f"{same}: same user, item, time and all else that is read"
-        yield "note" if data.weights is None else "warning", what, advice
-    if rows.get("conflicts"):
+    counts, weighted = data.source, data.weights is not None
+    if bad := counts.get("bad_rows"):
+        yield "warning", f"{bad:,} rows could not be read and were left out", "correct them in the file"
+    if repeats := counts.get("duplicates"):
+        effect = "their weights are added up" if weighted else "repeated pairs count once"
+        yield "note", f"{repeats:,} rows repeat a pair", f"nothing to do: {effect}"
+    if exact := counts.get("exact_duplicates"):
+        effect = ": their weights are added up" if weighted else "; here they count once"
+        what = f"{exact:,} rows equal another: same user, item, time and all else that is read"
+        advice = f"if an export was put together twice, take them out{effect}"
+        yield "warning" if weighted else "note", what, advice
+    if conflicts := counts.get("conflicts"):
         advice = "the latest rating counts (without times the highest): give time= (--time) if there is such a column"
-        yield "warning", f"{rows['conflicts']:,} pairs have ratings that differ", advice
+        yield "warning", f"{conflicts:,} pairs have ratings that differ", advice
 
 
-def _about_times(data: Interactions, now: Any) -> Iterator[Advice]:
-    """Times that cannot be meant, in data that did not come through `load`, which has them as bad rows."""
+def _about_times(data: Interactions, now: object) -> Iterator[Advice]:
+    """Implausible times, in data that did not come through `load`, where they are bad rows."""
     if data.times is None:
         return
     clock = Clock.of(data.times)
     late, absent = clock.late(data.times, now), clock.absent(data.times)
     if late.any():
-        yield (
-            "warning",
-            f"{int(late.sum()):,} pairs have a time later than now, the last {clock.shown(float(data.times.max()))}",
-            "take them out: ages (half_life, exclude_recent) count from the latest time; load refuses such rows",
-        )
+        last = clock.shown(float(data.times.max()))
+        advice = "take them out: ages (half_life, exclude_recent) count from the latest time; load refuses such rows"
+        yield "warning", f"{int(late.sum()):,} pairs have a time later than now, the last {last}", advice
     if absent.any():
         days = sorted({clock.shown(float(moment))[:10] for moment in np.unique(data.times[absent])})
-        yield (
-            "warning",
-            f"{int(absent.sum()):,} pairs have a time that stands for none: {quoted(days)}",
-            "take them out, or correct their times; load refuses such rows",
-        )
+        advice = "take them out, or correct their times; load refuses such rows"
+        yield "warning", f"{int(absent.sum()):,} pairs have a time that stands for none: {quoted(days)}", advice
 
 
 def _about_shape(data: Interactions) -> Iterator[Advice]:
@@ -272,11 +249,7 @@ def _about_shape(data: Interactions) -> Iterator[Advice]:
         advice = "if user and item are swapped, give user= (--user) and item= (--item)"
         yield "warning", f"there are {items:,} items but only {users:,} users", advice
     if min(users, items) < 2:
-        yield (
-            "warning",
-            f"{users:,} users and {items:,} items",
-            "at least two of each are needed to learn from: add data",
-        )
+        yield "warning", f"{users:,} users and {items:,} items", "at least two of each are needed: add data"
     for kind, degrees in (("users", data.user_degrees), ("items", data.item_degrees)):
         share = float((degrees == 1).mean())
         if share > MANY_SINGLES:
@@ -284,7 +257,7 @@ def _about_shape(data: Interactions) -> Iterator[Advice]:
             yield "note", f"{share:.0%} of {kind} have a single interaction", advice
     head = _head(data.item_degrees, 0.01)
     if head > HEAVY_HEAD and items >= 100:
-        advice = "compare with the popularity baseline, and watch novelty beside accuracy"
+        advice = "compare with the popularity baseline, and watch novelty as well as accuracy"
         yield "note", f"the top 1 % of items hold {head:.0%} of all interactions", advice
 
 
@@ -307,37 +280,26 @@ def _about_long_histories(data: Interactions) -> Iterator[Advice]:
 def _about_ids(ids: Ids) -> Iterator[Advice]:
     """Ids that are probably not what they seem: blanks, twins and words for «nothing»."""
     labels = [str(label) for label in ids.labels]
-    blank = [label for label in labels if label != label.strip()]
-    if blank:
+    if blank := [label for label in labels if label != label.strip()]:
         what = f"{len(blank):,} {ids.kind} ids begin or end with a blank: {quoted(blank)}"
         yield "warning", what, "trim=True (--trim) takes the blanks off"
     if all(map(_POINT_ZERO.fullmatch, labels)):
         what = f"all {ids.kind} ids end in .0, as whole numbers do that came from a column with gaps: {quoted(labels)}"
         yield "warning", what, "write them without .0 where the file is made: 7.0 is not the 7 of another file"
-    empty = [label for label in labels if label.strip().lower() in NOTHING]
-    if empty:
+    if empty := [label for label in labels if label.strip().lower() in NOTHING]:
         what = f"{ids.kind} ids that may stand for a missing one: {quoted(empty)}"
         yield "warning", what, "if they do, null_ids='drop' (--null-ids drop) leaves such rows out"
     for difference, normal, advice in _TWINS:
-        twins = _twins(labels, normal)
-        if twins:
-            yield (
-                "warning",
-                f"{len(twins):,} {ids.kind} ids differ from another only by {difference}: {quoted(twins)}",
-                advice,
-            )
+        first: dict[str, str] = {}
+        if twins := [label for label in labels if first.setdefault(normal(label), label) != label]:
+            what = f"{len(twins):,} {ids.kind} ids differ from another only by {difference}: {quoted(twins)}"
+            yield "warning", what, advice
 
 
-def _twins(labels: list[str], normal: Callable[[str], str]) -> list[str]:
-    first: dict[str, str] = {}
-    return [label for label in labels if first.setdefault(normal(label), label) != label]
+def _quantiles(values: NDArray[np.int64] | NDArray[np.float64]) -> dict[str, float]:
+    return dict(zip(QUANTILES, np.quantile(values, list(QUANTILES.values())).tolist(), strict=True))
 
 
-def _quantiles(degrees: NDArray[Any]) -> dict[str, float]:
-    names = ("min", "25 %", "median", "75 %", "95 %", "max")
-    return dict(zip(names, np.quantile(degrees, QUANTILES).tolist(), strict=True))
-
-
-def _head(degrees: NDArray[Any], share: float) -> float:
-    top = max(1, round(share * len(degrees)))
-    return float(np.sort(degrees)[::-1][:top].sum() / degrees.sum())
+def _head(values: NDArray[np.int64] | NDArray[np.float64], share: float) -> float:
+    top = max(1, round(share * len(values)))
+    return float(np.sort(values)[::-1][:top].sum() / values.sum())
