@@ -52,8 +52,8 @@ def _chosen(records: dict[str, dict[str, Any]]) -> str:
         "learn_rank",
         "filter_power",
         "filter_weight",
-        "processor s, adapt=False",
-        "processor s, adapt=True",
+        "CPU s, adapt=False",
+        "CPU s, adapt=True",
     ]
     rows = [head]
     for data, record in records.items():

@@ -18,7 +18,7 @@ def equal_budget() -> str:
     rows = [["NDCG@10, default → tuned", *(TITLES[data] for data in records)]]
     rows += [[f"`{name}`", *(_cell(record, name) for record in records.values())] for name in names]
     absent = [TITLES[data] for data in DATA if data not in records]
-    note = "In brackets: trials and processor seconds of the search. Bold: the best of all rows by NDCG@10."
+    note = "In brackets: trials and CPU seconds of the search. Bold: the best of all rows by NDCG@10."
     if absent:
         note += f" Not run: {', '.join(absent)}."
     return "\n".join([*markdown(rows), "", small(note)])

@@ -24,7 +24,7 @@ def method() -> dict[str, str]:
 
 
 def quality() -> str:
-    head = ["data", "NDCG@10", "the paper's NDCG@10", "MRR@10", "Novelty@10", "fit, seconds", "processor seconds"]
+    head = ["data", "NDCG@10", "the paper's NDCG@10", "MRR@10", "Novelty@10", "fit, seconds", "CPU seconds"]
     rows = [head]
     for data in PAPERS:
         fit, paper = must(f"corml/fit-{data}")["sparse"], must(f"corml/quality-{data}")["paper"]
@@ -90,8 +90,8 @@ def solvers() -> str:
 
 
 def fits() -> str:
-    head = ["data", "adapt=False, s", "processor s", "peak", "with filter selection, s", "processor s", "peak"]
-    rows = [[*head, "dense, processor s (extrapolated)", "peak", "times adapt=False"]]
+    head = ["data", "adapt=False, s", "CPU s", "peak", "with filter selection, s", "CPU s", "peak"]
+    rows = [[*head, "dense, CPU s (extrapolated)", "peak", "times adapt=False"]]
     for data in PAPERS:
         record = must(f"corml/fit-{data}")
         dense, ours = record["dense"], []
@@ -114,7 +114,7 @@ def filters() -> str:
 def selection() -> str:
     """Fixed defaults and adapt=True on public splits."""
     rows = [
-        ["split", "Recall@20, fixed", "adapt=True", "NDCG@20, fixed", "adapt=True", "processor s, fixed", "adapt=True"]
+        ["split", "Recall@20, fixed", "adapt=True", "NDCG@20, fixed", "adapt=True", "CPU s, fixed", "adapt=True"]
     ]
     for data, title in PUBLIC.items():
         record = must(f"corml/leaderboard-{data}")

@@ -34,7 +34,7 @@ def recorded(name: str, data: str) -> Record | None:
 
 
 def models() -> str:
-    rows = [["model", *(f"{TITLES[data]}: NDCG@10 (paper), processor s" for data in PAPERS)]]
+    rows = [["model", *(f"{TITLES[data]}: NDCG@10 (paper), CPU s" for data in PAPERS)]]
     reasons: list[str] = []
     for name in ("corml", *LINEAR, *GRADIENT):
         records = {data: recorded(name, data) for data in PAPERS}

@@ -26,7 +26,7 @@ def tables() -> dict[str, str]:
 
 def compared(runs: dict[str, Any]) -> list[list[str]]:
     """Processor seconds, measured and estimated, of each size."""
-    rows = [["processor seconds, measured / estimated", *runs]]
+    rows = [["CPU seconds, measured / estimated", *runs]]
 
     def row(name: str, *keys: str) -> None:
         rows.append([name, *(" / ".join(f"{_at(one[kind], keys):.1f}" for kind in KINDS) for one in runs.values())])

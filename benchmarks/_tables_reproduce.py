@@ -133,7 +133,7 @@ def _speed() -> list[str]:
     """Processor seconds of fits, which other work on the machine changes little."""
     parts = []
     for data, record in _recorded("speed").items():
-        rows = [["model", "paper, on ML-20M", "processor seconds", "seconds", "threads"]]
+        rows = [["model", "paper, on ML-20M", "CPU seconds", "seconds", "threads"]]
         rows += [
             [
                 row["title"],
@@ -146,8 +146,8 @@ def _speed() -> list[str]:
         ]
         parts.append(f"**`speed`, {_title(data)}**, {record['date']}:\n\n" + "\n".join(markdown(rows)))
     if parts:
-        said = "Models ran on an idle machine, but for the fixed steps: these ran before, beside other work."
-        parts.append(paragraph(f"{said} Compare processor seconds."))
+        said = "Models ran on an idle machine, except for the fixed steps: these ran before, next to other work."
+        parts.append(paragraph(f"{said} Compare CPU seconds."))
     return parts
 
 
@@ -156,7 +156,7 @@ def _strong() -> list[str]:
     parts = []
     for data, record in _recorded("strong").items():
         metrics = ("ndcg@100", "capped_recall@20", "capped_recall@50")
-        rows = [["model", "from", "NDCG@100", "Recall@20", "Recall@50", "processor s"]]
+        rows = [["model", "from", "NDCG@100", "Recall@20", "Recall@50", "CPU s"]]
         for row in record["rows"]:
             cost = row.get("fit processor seconds")
             figures = ["–" if row.get(metric) is None else short(row[metric]) for metric in metrics]
@@ -170,7 +170,7 @@ def _boards() -> list[str]:
     """Published rows and ours on public splits, the best NDCG@20 first; ours are bold."""
     parts = []
     for data, record in _recorded("leaderboard").items():
-        rows = [["model", "from", "Recall@20", "NDCG@20", "processor s"]]
+        rows = [["model", "from", "Recall@20", "NDCG@20", "CPU s"]]
         rows += [_place(row) for row in record["rows"] if not row.get("error")]
         head = f"**`leaderboard`, LightGCN's split of {_title(data)}**, {record['date']}:"
         parts.append(f"{head}\n\n" + "\n".join(markdown(rows)))

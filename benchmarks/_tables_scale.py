@@ -26,7 +26,7 @@ def beside_memory(record: dict[str, Any]) -> list[list[str]]:
     files, memory = record["files"], record["memory"]
     return [
         ["", "in memory", "in files"],
-        ["processor seconds", *(f"{one['cpu seconds']:.1f}" for one in (memory, files))],
+        ["CPU seconds", *(f"{one['cpu seconds']:.1f}" for one in (memory, files))],
         ["NDCG@10", *(f"{one['ndcg@10']:.6f}" for one in (memory, files))],
         ["largest difference of an entry of H", "", f"{record['largest difference of H']:.0e}"],
         ["lists of 20 that are equal", "", f"{record['equal lists']:,} of {record['lists']:,}"],
@@ -44,7 +44,7 @@ def larger(sizes: list[dict[str, Any]]) -> list[list[str]]:
     row("items", lambda one: f"{one['items']:,}")
     row("Parquet / store on disk", lambda one: f"{gib(one['bytes of Parquet'], 2)} / {gib(_on_disk(one), 2)}")
     row("making the store", lambda one: words(one["store"]["seconds"]))
-    row("… processor time of a row", lambda one: f"{1e6 * one['store']['cpu seconds'] / one['interactions']:.2f} µs")
+    row("… CPU time of a row", lambda one: f"{1e6 * one['store']['cpu seconds'] / one['interactions']:.2f} µs")
     row("… anonymous memory", lambda one: gib(one["store"]["peak anonymous bytes"]))
     row("the fit", lambda one: words(one["fit"]["seconds"]))
     row("… estimated before", lambda one: words(one["estimated"]["fit seconds"]))

@@ -106,12 +106,12 @@ def lists(record: dict[str, Any] | None) -> str:
     if record is None:
         return "Not measured yet."
     fit, served = record["fit"], record["lists"]
-    rows = [["users", "items", "lists, s", "processor s", "lists a second", "peak"]]
+    rows = [["users", "items", "lists, s", "CPU s", "lists a second", "peak"]]
     times = [f"{served[key]:,.0f}" for key in ("seconds", "cpu seconds", "lists a second")]
     rows.append([f"{record['users']:,}", f"{record['items']:,}", *times, gib(served["peak bytes"], 2)])
     caption = (
         f"Lists of {record['k']}; rank {fit['rank']}, {fit['entries of H']:,} entries of H, learned from "
-        f"{fit['interactions']:,} interactions in {fit['cpu seconds']:,.0f} processor seconds. {threads(record)}, "
+        f"{fit['interactions']:,} interactions in {fit['cpu seconds']:,.0f} CPU seconds. {threads(record)}, "
         f"load {record['machine']['load before']:.1f} before the start. Of the peak, {gib(served['bytes before'], 2)} "
         "are the interpreter, the histories and the model."
     )
@@ -122,7 +122,7 @@ def race() -> str:
     """Seconds of fits in one run, and how they compare."""
     records = [must(f"speed/race-{data}") for data in ("movielens-small", "pinterest", "gowalla")]
     names = list(dict.fromkeys(name for record in records for name in record["models"]))
-    rows = [["fit, s (processor s)", *(TITLES[record["data"]] for record in records)]]
+    rows = [["fit, s (CPU s)", *(TITLES[record["data"]] for record in records)]]
     for name in names:
         cells = [record["models"].get(name, {}) for record in records]
         rows.append(
@@ -147,7 +147,7 @@ def _ratio(models: dict[str, Any], model: str, others: Sequence[str]) -> str:
 
 
 def rivals(records: Sequence[dict[str, Any]]) -> str:
-    rows = [["data", "model", "settings chosen on valid", "fit, s", "processor s", "peak", "NDCG@10"]]
+    rows = [["data", "model", "settings chosen on valid", "fit, s", "CPU s", "peak", "NDCG@10"]]
     notes = []
     for record in records:
         for name, result in record["rivals"].items():
@@ -161,7 +161,7 @@ def rivals(records: Sequence[dict[str, Any]]) -> str:
 
 
 def growth(series: dict[str, Any]) -> str:
-    rows = [["users of an item", "items", "interactions", "fit, s", "processor s", "peak", "predicted"]]
+    rows = [["users of an item", "items", "interactions", "fit, s", "CPU s", "peak", "predicted"]]
     sentences = []
     for degree, one in series.items():
         for row in one["rows"]:
@@ -170,7 +170,7 @@ def growth(series: dict[str, Any]) -> str:
             rows.append([degree, f"{row['items']:,}", f"{row['interactions']:,}", *times, *sizes])
         exponent = one["exponents"]
         sentences.append(
-            f"With {_users(degree)}, processor time grows with interactions^{exponent['cpu seconds']:.2f}, "
+            f"With {_users(degree)}, CPU time grows with interactions^{exponent['cpu seconds']:.2f}, "
             f"memory with interactions^{exponent['bytes']:.2f}."
         )
     return "\n".join([*markdown(rows), "", paragraph(" ".join(sentences))])

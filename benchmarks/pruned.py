@@ -12,7 +12,6 @@ from typing import Any
 import numpy as np
 from _machine import load_split
 from _record import begin, write
-from corml.experiments.reproduce.rows import row
 from scipy.sparse import csr_array
 
 import corml
@@ -46,7 +45,7 @@ def run(data: str) -> None:
     begun, split = begin(data), load_split(data)
     record: dict[str, Any] = {"data": data, "part": "test", "size": SIZE}
     for name in MODELS:
-        known = row(read_published(), name, data)
+        known = read_published().row(name, data)
         assert known is not None
         whole = known.model.fit(split.train)
         both = {"whole": whole, "pruned": pruned(whole, len(split.train.users))}

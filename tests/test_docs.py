@@ -3,7 +3,7 @@
 In the pages, a fenced block is what its first line says:
 
     python              run, in order, in one namespace per page
-    python FILE         a plug-in file that the page drops into its room
+    python FILE         a plug-in file that the page puts into its package
     csv FILE, toml FILE a file the page works with
     bash                lines that begin with `corml` are run and must succeed
     text                what the block before it prints, to the last digit; … stands for any word
@@ -40,27 +40,15 @@ SEARCHES = ["docs/tuning.md"]  # pages with a search, which goes another way whe
 ROOT = Path(__file__).resolve().parents[1]
 HOMES = (ROOT, ROOT / "src/corml")
 PAGES = [ROOT / "README.md", ROOT / "CHANGELOG.md", ROOT / "CONTRIBUTING.md", *sorted((ROOT / "docs").glob("*.md"))]
+HEAVY = ("scale", "export")  # tests/scale, tests/out_of_core and tests/export run their commands too
 RUN = [
     "README.md",
-    "docs/quickstart.md",
-    "docs/notebook.md",
-    "docs/command-line.md",
-    "docs/models.md",
-    "docs/scale.md",
-    "docs/seen.md",
-    "docs/items.md",
-    "docs/lists.md",
-    "docs/update.md",
-    "docs/weights.md",
-    "docs/add-a-model.md",
-    "docs/report.md",
-    "docs/solver.md",
-    "docs/reproduce.md",
-    "docs/compare.md",
-    "docs/tuning.md",
-    "docs/service.md",
-    "docs/export.md",
-    "docs/deploy.md",
+    *(
+        f"docs/{name}.md"
+        for name in """quickstart notebook command-line models seen items lists update weights
+      report solver reproduce compare tuning service deploy""".split()
+    ),
+    *(pytest.param(f"docs/{name}.md", marks=pytest.mark.slow) for name in HEAVY),
 ]
 
 _BLOCK = re.compile(r"(?P<skip><!-- not run: [^>]+-->\n+)?^```(?P<info>[^\n]*)\n(?P<body>.*?)^```$", re.M | re.S)
@@ -121,7 +109,7 @@ def are_pinned(*packages):
 
 
 def write(block, folder, monkeypatch):
-    """Create a file of the page; one that belongs in a room of the package is found there from now on."""
+    """Create a file of the page; one that belongs into a package is found there from now on."""
     path = folder / block.file
     path.parent.mkdir(parents=True, exist_ok=True)
     path.write_text(block.body, "utf-8")
@@ -212,63 +200,52 @@ def commands():
         yield from (f"{name} {sub}" for sub in command.commands) if hasattr(command, "commands") else [name]
 
 
-@pytest.mark.parametrize("command", sorted(commands()))
-def test_every_command_is_explained_and_shown(command):
+def test_every_command_is_explained_and_shown():
     page = (ROOT / "docs/command-line.md").read_text("utf-8")
-    assert f"\n### corml {command}\n" in page
-    assert any(re.search(rf"^corml {command}\b", block.body, re.M) for block in blocks(page) if block.kind == "bash")
+    shells = [block.body for block in blocks(page) if block.kind == "bash"]
+    for command in commands():
+        assert f"\n### corml {command}\n" in page, command
+        assert any(re.search(rf"^corml {command}\b", body, re.M) for body in shells), command
 
 
-@pytest.mark.parametrize("name", models.names())
-def test_every_model_is_explained(name):
-    assert mentioned(name, ROOT / "docs/command-line.md")
-
-
-@pytest.mark.parametrize("name", models.names())
-def test_every_model_stands_with_its_paper_and_whether_it_serves_new_users(name):
+def test_every_model_stands_with_its_paper_and_whether_it_serves_new_users():
     rows = (ROOT / "docs/models.md").read_text("utf-8").splitlines()
-    (row,) = [row for row in rows if row.startswith(f"| `{name}` |")]
-    _, paper, _, new_users, extra = (cell.strip() for cell in row.strip("|").split("|"))
-    assert models.get(name).CITATION[-4:] in paper  # the year
-    assert new_users == ("yes" if getattr(models.make(name), "_folds_in", True) else "no")
-    assert extra == ("`neural`" if "learning_rate" in declared(models.get(name)) else "")
+    for name in models.names():
+        (row,) = [row for row in rows if row.startswith(f"| `{name}` |")]
+        _, paper, _, new_users, extra = (cell.strip() for cell in row.strip("|").split("|"))
+        assert models.get(name).CITATION[-4:] in paper, name  # the year
+        assert new_users == ("yes" if getattr(models.make(name), "_folds_in", True) else "no"), name
+        assert extra == ("`neural`" if "learning_rate" in declared(models.get(name)) else ""), name
+        assert mentioned(name, ROOT / "docs/command-line.md"), name
 
 
-@pytest.mark.parametrize("entry", metrics.describe(), ids=lambda entry: entry.name)
-def test_every_metric_stands_with_its_formula_and_direction(entry):
+def test_every_metric_stands_with_its_formula_and_direction():
     page = (ROOT / "docs/metrics.md").read_text("utf-8")
-    assert f"\n### {entry.name}\n" in page
-    section = page.partition(f"\n### {entry.name}\n")[2].partition("\n##")[0]
-    assert entry.formula in section
-    assert entry.better in section
+    for entry in metrics.describe():
+        section = page.partition(f"\n### {entry.name}\n")[2].partition("\n##")[0]
+        assert entry.formula in section, entry.name
+        assert entry.better in section, entry.name
+        assert section, entry.name
 
 
-@pytest.mark.parametrize("name", plugins.names("corml.splits"))
-def test_every_split_is_explained(name):
-    assert f"\n## {name.replace('_', '-')}\n" in (ROOT / "docs/splits.md").read_text("utf-8")
+def test_every_split_data_set_and_public_name_is_explained():
+    splits, data = ((ROOT / f"docs/{name}.md").read_text("utf-8") for name in ("splits", "data"))
+    for name in plugins.names("corml.splits"):
+        assert f"\n## {name.replace('_', '-')}\n" in splits, name
+    for name in datasets.known():
+        assert mentioned(f"`{name}`", data), name
+        assert datasets.get(name).licence in data, name
+    for name in corml.__all__:
+        assert mentioned(f"`{name}`", ROOT / "docs/index.md"), name
 
 
-@pytest.mark.parametrize("name", datasets.known())
-def test_every_known_data_set_stands_with_its_licence(name):
-    page = (ROOT / "docs/data.md").read_text("utf-8")
-    assert mentioned(f"`{name}`", page)
-    assert datasets.get(name).licence in page
-
-
-@pytest.mark.parametrize("spec", declared(CoRML).values(), ids=lambda spec: spec.name)
-def test_every_setting_of_corml_stands_with_its_symbol_and_default(spec):
+def test_every_hyperparameter_of_corml_stands_with_its_symbol_and_default():
     rows = (ROOT / "docs/notation.md").read_text("utf-8").splitlines()
-    (row,) = [row for row in rows if row.startswith("|") and f"| `{spec.name}` |" in row]
-    default = (
-        "none" if spec.default is None else f"{spec.default:g}" if isinstance(spec.default, float) else spec.default
-    )
-    assert f"| {default} |" in row
-    assert spec.symbol in row
-
-
-@pytest.mark.parametrize("name", corml.__all__)
-def test_every_public_name_is_in_the_index(name):
-    assert mentioned(f"`{name}`", ROOT / "docs/index.md")
+    for spec in declared(CoRML).values():
+        (row,) = [row for row in rows if row.startswith("|") and f"| `{spec.name}` |" in row]
+        default = f"{spec.default:g}" if isinstance(spec.default, float) else str(spec.default).lower()
+        assert f"| {default} |" in row or f"| {spec.default} |" in row, spec.name
+        assert spec.symbol in row, spec.name
 
 
 def test_departures_name_the_defaults():
@@ -295,31 +272,26 @@ def test_every_exit_code_is_explained():
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_links_lead_somewhere(page):
+def test_links_and_files_that_a_page_names_exist(page):
     text = page.read_text("utf-8")
     for link in _LINK.finditer(text):
         to, _, anchor = link["to"].partition("#")
-        if to.startswith(("http://", "https://")):
-            continue
-        target = (page.parent / to).resolve() if to else page
-        assert target.exists(), f"{page.name} links to {to}, which is not there"
-        assert ROOT in target.parents
-        if anchor:
-            assert anchor in anchors(target.read_text("utf-8")), f"{page.name} links to {link['to']}"
+        if not to.startswith(("http://", "https://")):
+            target = (page.parent / to).resolve() if to else page
+            assert target.exists(), f"{page.name} links to {to}, which does not exist"
+            assert ROOT in target.parents
+            assert not anchor or anchor in anchors(target.read_text("utf-8")), f"{page.name} links to {link['to']}"
+    own = [Path(block.file) for block in blocks(text) if block.file]  # that the page itself makes
+    names = [match["text"].rstrip("/") for match in _CODE.finditer(_BLOCK.sub("", text))]
+    for name in filter(is_path, [] if page.name == "CHANGELOG.md" else names):
+        assert is_there(name) or any(path.name == Path(name).name for path in own), f"{page.name} names {name}"
+    paths = re.findall(r"(?<![\w.:/])/(?:home|root|tmp|usr|var|opt|mnt|work|Users)\b\S*", text)
+    assert not paths, "a path on one machine"
 
 
 def anchors(text):
     heads = re.findall(r"^#+ (.+)$", text, re.M)
     return {re.sub(r"[^\w\- ]", "", head.lower()).replace(" ", "-") for head in heads}
-
-
-@pytest.mark.parametrize("page", [page for page in PAGES if page.name != "CHANGELOG.md"], ids=lambda page: page.name)
-def test_files_and_folders_that_a_page_names_are_there(page):
-    text = page.read_text("utf-8")
-    own = [Path(block.file) for block in blocks(text) if block.file]  # that the page itself makes
-    for name in (match["text"].rstrip("/") for match in _CODE.finditer(_BLOCK.sub("", text))):
-        if is_path(name):
-            assert is_there(name) or any(path.name == Path(name).name for path in own), f"{page.name} names {name}"
 
 
 def is_path(name):
@@ -357,16 +329,11 @@ def test_functions_stand_in_the_files_that_the_method_names():
             assert any(re.search(rf"^ *(?:def|class) {name}\b", source, re.M) for source in sources), name
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
-def test_no_page_names_a_place_of_one_machine(page):
-    paths = re.findall(r"(?<![\w.:/])/(?:home|root|tmp|usr|var|opt|mnt|work|Users)\b\S*", page.read_text("utf-8"))
-    assert not paths
-
-
-@pytest.mark.parametrize("page", [path.name for path in PAGES[3:] if path.name != "index.md"])
-def test_every_page_is_in_the_index(page):
-    assert f"({page})" in (ROOT / "docs/index.md").read_text("utf-8")
-    assert f"(docs/{page})" in (ROOT / "README.md").read_text("utf-8")
+def test_every_page_is_in_the_index():
+    index, readme = (ROOT / "docs/index.md").read_text("utf-8"), (ROOT / "README.md").read_text("utf-8")
+    for page in {path.name for path in PAGES[3:]} - {"index.md"}:
+        assert f"({page})" in index, page
+        assert f"(docs/{page})" in readme, page
 
 
 def test_every_extra_for_users_is_in_the_readme():

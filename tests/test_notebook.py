@@ -58,18 +58,7 @@ KINDS = ["data", "lists", "explanation", "result", "comparison", "plan"]
 def test_each_is_a_table_that_is_only_text(shown, kind):
     read = Tags(shown[kind]._repr_html_())
     assert read.open == []
-    assert {tag for tag, _ in read.tags} <= {
-        "table",
-        "caption",
-        "thead",
-        "tbody",
-        "tr",
-        "th",
-        "td",
-        "bdi",
-        "p",
-        "small",
-    }
+    assert {tag for tag, _ in read.tags} <= set("table caption thead tbody tr th td bdi p small".split())
     assert all(set(attrs) <= {"scope", "style"} for _, attrs in read.tags)
 
 
@@ -78,7 +67,7 @@ def test_hostile_ids_and_titles_show_as_text(shown, kind):
     assert "<script>alert('x')</script> & \"friends\"\N{REPLACEMENT CHARACTER}" in Tags(shown[kind]._repr_html_()).words
 
 
-def test_what_is_shown_are_the_numbers(shown):
+def test_numbers_the_first_lists_and_unknown_items_are_shown(shown):
     result, read = shown["result"], Tags(shown["result"]._repr_html_()).words
     low, high = result.intervals["ndcg@5"]
     assert f"ndcg@5 {result['ndcg@5']:.4f} {low:.4f} {high:.4f}" in read
@@ -86,15 +75,9 @@ def test_what_is_shown_are_the_numbers(shown):
     assert f"score {shown['explanation'].score:.4f}" in Tags(shown["explanation"]._repr_html_()).words
     assert f"users {shown['data'].shape[0]} items 20" in Tags(shown["data"]._repr_html_()).words
     assert "solver" in Tags(shown["plan"]._repr_html_()).words
-
-
-def test_only_the_first_lists_are_shown_and_the_rest_is_counted(shown):
     read = Tags(shown["lists"]._repr_html_())
     assert [tag for tag, _ in read.tags].count("tr") == 1 + 5 * 3
     assert "the first 5 of 9 lists" in read.words
-
-
-def test_unknown_items_of_a_history_are_named(shown):
     assert "unknown items: <script>" in Tags(shown["explanation"]._repr_html_()).words
 
 

@@ -1,4 +1,4 @@
-"""Benchmark results: every file of results/ records its provenance and is used, and pages agree with the files."""
+"""Benchmark results: every file of results/ records its provenance and is used, and pages agree with it."""
 
 import importlib
 import json
@@ -23,9 +23,13 @@ def read(name):
 # --- provenance ------------------------------------------------------------------------------------------------------
 
 
-def test_every_result_records_its_provenance():
+def test_every_result_records_its_provenance_and_the_same_data_have_one_fingerprint():
+    known = {}
     for path in FILES:
-        check_provenance(json.loads(path.read_text("utf-8")))
+        record = json.loads(path.read_text("utf-8"))
+        check_provenance(record)
+        for name, fingerprint in record["data fingerprint"].items():
+            assert name == "generated" or known.setdefault(name, fingerprint) == fingerprint, path
 
 
 def check_provenance(record):
@@ -71,14 +75,6 @@ def test_a_result_without_provenance_is_refused(key):
         check_provenance({name: value for name, value in record.items() if name != key})
 
 
-def test_the_same_data_have_the_same_fingerprint_in_every_result():
-    known = {}
-    for path in FILES:
-        for name, fingerprint in json.loads(path.read_text("utf-8"))["data fingerprint"].items():
-            if name != "generated":
-                assert known.setdefault(name, fingerprint) == fingerprint, path
-
-
 # --- how settings were chosen ----------------------------------------------------------------------------------------
 
 
@@ -115,6 +111,12 @@ def test_tables_are_made_from_results(pages):
     for name, tables in pages.PAGES.items():
         text = (ROOT / name).read_text("utf-8")
         assert pages.put(text, tables(), name) == text, f"{name} is behind results/: run python benchmarks/pages.py"
+    marked = {
+        str(page.relative_to(ROOT)): set(names)
+        for page in PAGES
+        if (names := re.findall(r"<!-- (\w+): made by benchmarks -->", page.read_text("utf-8")))
+    }
+    assert marked == {name: set(tables()) for name, tables in pages.PAGES.items()}
 
 
 def test_every_result_is_printed_by_a_page_or_read_by_a_test(pages, monkeypatch):
@@ -126,15 +128,6 @@ def test_every_result_is_printed_by_a_page_or_read_by_a_test(pages, monkeypatch)
     for path in FILES:
         name = str(path.relative_to(RESULTS).with_suffix(""))
         assert path in opened or re.search(rf"[/\"]{name}[.\"]", texts), f"delete results/{name}.json, or use it"
-
-
-def test_no_table_is_marked_as_made_that_is_not(pages):
-    marked = {
-        str(page.relative_to(ROOT)): set(names)
-        for page in PAGES
-        if (names := re.findall(r"<!-- (\w+): made by benchmarks -->", page.read_text("utf-8")))
-    }
-    assert marked == {name: set(tables()) for name, tables in pages.PAGES.items()}
 
 
 def test_every_model_has_a_row_and_every_cell_a_figure_or_a_reason(pages):
