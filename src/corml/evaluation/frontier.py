@@ -1,7 +1,7 @@
-"""Accuracy against novelty along a novelty dial: one evaluation for each position."""
+"""The popularity–novelty trade-off of a dial: one evaluation for each operating point."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 from corml._runtime import html
 from corml._runtime.progress import Asked
@@ -17,21 +17,12 @@ if TYPE_CHECKING:
 
     from corml.models.recommender import Recommender
 
-__all__ = ["Frontier", "frontier"]
-
 METRICS = ("ndcg@10", "novelty@10")
-
-
-class Turnable(Protocol):
-    """A model with positions between popular (0) and novel (1)."""
-
-    def at(self, novelty: float) -> "Recommender":
-        """The model of a position."""
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Frontier:
-    """The results of a dial, position by position: `novelty` from 0 (popular) to 1 (novel)."""
+    """The results of a dial at its operating points: `novelty` from 0 (popular) to 1 (novel)."""
 
     novelty: tuple[float, ...]
     results: tuple[Result, ...]
@@ -43,17 +34,17 @@ class Frontier:
         return f"Frontier({len(self)} positions)"
 
     def points(self, x: str = "novelty@10", y: str = "ndcg@10") -> list[tuple[float, float]]:
-        """Two metrics at each position, from popular to novel."""
+        """Two metrics at each operating point, from popular to novel."""
         return [(result[x], result[y]) for result in self.results]
 
     def to_frame(self) -> "polars.DataFrame":
-        """One row per position and one column per metric, as a polars frame."""
+        """One row per operating point and one column per metric, as a polars frame."""
         from corml._runtime.lazy_polars import polars
 
         return polars.DataFrame({"position": self.novelty, **{name: self._column(name) for name in self.results[0]}})
 
     def plot(self, x: str = "novelty@10", y: str = "ndcg@10") -> charts.Chart:
-        """The dial as a curve."""
+        """The trade-off as a curve."""
         curve = charts.Line("dial", self.points(x, y), marks=True, ends=("popular", "novel"))
         return charts.lines([curve], x=charts.Axis(x), y=charts.Axis(y), title=f"{y} against {x}", named=True)
 
@@ -67,20 +58,15 @@ class Frontier:
 
 
 def frontier(
-    dial: Turnable,
-    split: Split,
-    metrics: Metrics = METRICS,
-    *,
-    part: str = "test",
-    progress: Asked = None,
+    dial: "Recommender", split: Split, metrics: Metrics = METRICS, *, part: str = "test", progress: Asked = None
 ) -> Frontier:
-    """Evaluate every position of a fitted dial on a part of a split."""
-    norms = getattr(getattr(dial, "settings_", None), "item_norms", None)
-    if norms is None:
+    """Evaluate every operating point of a fitted dial on a part of a split."""
+    from corml.models.corml.dial import NoveltyDial  # with the code of CoRML
+
+    if not isinstance(dial, NoveltyDial):
         raise UsageError(f"{type(dial).__name__} has no positions: fit a dial with CoRML.dial(train).")
-    positions = tuple(at / (len(norms) - 1) for at in range(len(norms)))
-    results = tuple(
-        evaluate(dial.at(novelty), split, metrics, part=part, intervals=False, progress=progress)
-        for novelty in positions
-    )
-    return Frontier(positions, results)
+    last = len(dial.settings_.item_norms) - 1
+    novelty = tuple(at / last for at in range(last + 1))
+    points = map(dial.at, novelty)
+    results = (evaluate(one, split, metrics, part=part, intervals=False, progress=progress) for one in points)
+    return Frontier(novelty, tuple(results))

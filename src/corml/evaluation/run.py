@@ -84,27 +84,27 @@ def evaluate(
         )
     split = _read(split, targets)
     parsed, bootstrap = parse_all(metrics), Bootstrap(confidence, resamples, seed, enabled=intervals)
-    longest = min(max(metric.k for metric in parsed), len(model.items_))
-    chosen = rules if rules is not None and rules.any else None
     if not isinstance(split, StoreSplit) and (cluster is not None or work is not None):
         raise UsageError("cluster and work are for the split of a store: corml.split(store, …, out=FOLDER).")
     if cluster is not None and any(callable(one) for one in ([metrics] if callable(metrics) else metrics)):
         raise UsageError("Workers know metrics by name only: leave cluster out, or add the metric by an entry point.")
     if work is not None and cluster is None:
         raise UsageError("work is the folder of workers: give cluster with it, or leave it out.")
-    if isinstance(split, StoreSplit):
-        from corml.evaluation import sharded  # with the code of workers
+    longest = min(max(metric.k for metric in parsed), len(model.items_))
+    chosen = rules if rules is not None and rules.any else None
+    with shown(progress) as report, timed("evaluate %s on %s of %s", model.NAME, part, repr(split)):
+        if isinstance(split, StoreSplit):
+            from corml.evaluation import sharded  # with the code of workers
 
-        warn_of_leakage(model, split, part)
-        with shown(progress) as report, timed("evaluate %s on %s of %s", model.NAME, part, repr(split)):
+            warn_of_leakage(model, split, part)
             workers = None if cluster is None else (cluster, work)
             users, notes, means = sharded.measured(model, split, part, parsed, longest, chosen, report, workers)
-    else:
-        task, training = Task.of(split, part, model.items_).checked(part), Training.of(split.train, model.items_)
-        warn_of_leakage(model, split, part)
-        with shown(progress) as report, timed("evaluate %s on %s users of %s", model.NAME, len(task), part):
+        else:
+            task = Task.of(split, part, model.items_).checked(part)
+            warn_of_leakage(model, split, part)
             best = ranked_lists(model, task, longest, chosen, report)
-        users, notes, means = task.users, task.notes, measured(lists_of(task, training, best), parsed)
+            lists = lists_of(task, Training.of(split.train, model.items_), best)
+            users, notes, means = task.users, task.notes, measured(lists, parsed)
     return _result(split, part, users, notes, means, bootstrap, model=model.NAME, rules=str(rules or ""))
 
 

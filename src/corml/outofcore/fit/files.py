@@ -107,10 +107,6 @@ class Files:
         """A name for what depends on the matrix and these values alone."""
         return key_of(self.matrix, *about)
 
-    def keep(self, **arrays: NDArray[Any]) -> str:
-        """Keep arrays for tasks and for a later run."""
-        return self.artefacts.keep(**arrays)
-
     def made_once(self, key: str, make: Callable[[], dict[str, NDArray[Any]]]) -> Artefact:
         """Arrays by their key; they are made and kept if they are not there."""
         if self.artefacts.find(key) is None:
@@ -141,8 +137,3 @@ class Files:
         ]
         self.executor.run(tasks, None if stage is None else lambda done, total: self.progress(stage, done, total))
         return iter(tasks)
-
-    def drop(self, *keys: str) -> None:
-        """Remove scratch."""
-        for key in keys:
-            self.artefacts.discard(key)

@@ -150,7 +150,7 @@ def _without(
     files: Files, at: NDArray[np.int64], users: NDArray[Any], items: NDArray[Any], *, to_learn: bool = False
 ) -> Files:
     """A copy without the pairs at these positions, which are those of these users and items."""
-    left_out = files.keep(u=at, i=positions_by_item(files.sides, users, items))
+    left_out = files.artefacts.keep(u=at, i=positions_by_item(files.sides, users, items))
     task = Task(f"{KERNEL}:without_pairs", {"matrix": files.matrix, "left_out": left_out}, {"to_learn": to_learn})
     files.executor.run([task])
     return Files(files.executor, task.key)

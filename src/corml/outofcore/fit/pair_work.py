@@ -50,7 +50,7 @@ class OnDisk:
     def co_occurring(self, max_per_item: int | None) -> Candidates:
         """The candidates to begin with."""
         n, loss = len(self.d), self.users.loss.astype(np.float32)
-        numbers = self.files.keep(loss=loss, strength=power(self.d, -POPULARITY_EXPONENT).astype(np.float32))
+        numbers = self.files.artefacts.keep(loss=loss, strength=power(self.d, -POPULARITY_EXPONENT).astype(np.float32))
         blocks = cuts.ranges(self.files.visits, cuts.VISITS)
         most = n if max_per_item is None else max_per_item
         tasks = self.files.run("strongest", {"numbers": numbers}, blocks, stage="pairs", most=most)
@@ -78,7 +78,7 @@ class OnDisk:
         if self.V.shape[1] == 0:
             return np.zeros(len(pairs.support), dtype=np.float32)
         factors = self._factors()
-        kept = self.files.keep(left=factors.left, right=factors.right)
+        kept = self.files.artefacts.keep(left=factors.left, right=factors.right)
         cross = self._by_blocks("dots", {"factors": kept}, pairs.support)
         cross -= pairs.weighted * factors.own[pairs.support.indices]
         both: Values = cross[pairs.support.twin]
@@ -89,7 +89,7 @@ class OnDisk:
         """Problem H on some candidates."""
         assert not keep_gram
         p = power(self.d, -self.weights.item_norm).astype(np.float32)
-        numbers = self.files.keep(p=p, both=self.users.both.astype(np.float32))
+        numbers = self.files.artefacts.keep(p=p, both=self.users.both.astype(np.float32))
         normal = TaskProduct(self.files, pairs.support, numbers)
         return PairProblem.through(normal, self.d, pairs, cross=cross, weights=self.weights)
 
@@ -101,9 +101,9 @@ class OnDisk:
         """How far the excluded pairs violate the KKT conditions, and which to add."""
         numbers = Numbers.of(power(self.d, -self.weights.item_norm), self.users, curvature)
         given = {
-            "numbers": self.files.keep(**numbers._asdict()),
-            "factors": self.files.keep(**PricedFactors.of(self._factors())._asdict()),
-            "H": self.files.keep(indptr=H.indptr, indices=H.indices, data=H.data),
+            "numbers": self.files.artefacts.keep(**numbers._asdict()),
+            "factors": self.files.artefacts.keep(**PricedFactors.of(self._factors())._asdict()),
+            "H": self.files.artefacts.keep(indptr=H.indptr, indices=H.indices, data=H.data),
         }
         how: dict[str, Any] = {"per_item": limits.per_item, "alike": self.users.ranks_alike}
         constants, blocks = list(Constants.of(self.weights, limits)), cuts.ranges(self.files.visits, cuts.VISITS)
@@ -115,7 +115,9 @@ class OnDisk:
         return selected(parts, len(self.d), limits.total)
 
     def _gram_on(self, support: Support, by_user: Vector) -> Values:
-        return self._by_blocks("gram", {"numbers": self.files.keep(weights=by_user.astype(np.float32))}, support)
+        return self._by_blocks(
+            "gram", {"numbers": self.files.artefacts.keep(weights=by_user.astype(np.float32))}, support
+        )
 
     def _by_blocks(self, kernel: str, given: dict[str, str], support: Support) -> Values:
         """One value for each pair, from tasks on blocks of items."""
@@ -134,7 +136,9 @@ class OnDisk:
                 left[:, start : start + COLUMNS] = through(V[:, start : start + COLUMNS])
             return {"left": left}
 
-        key = self.files.key("left", self.files.keep(weights=weights), filter_norm, self.files.keep(V=V))
+        key = self.files.key(
+            "left", self.files.artefacts.keep(weights=weights), filter_norm, self.files.artefacts.keep(V=V)
+        )
         return Factors.from_left(self.files.made_once(key, make)["left"], V, self.d, filter_norm)
 
 
@@ -156,7 +160,7 @@ class TaskProduct:
         given, kernel = self.files.scratch(x=x), "product_by_rows" if self.by_rows else "product_by_users"
         tasks = list(self.files.run(kernel, {**self.given, "x": given}, self.ranges, durable=False))
         total = (_joined if self.by_rows else _summed)(self.files, tasks, self.size)
-        self.files.drop(given, *(task.key for task in tasks))
+        self.files.artefacts.discard(given, *(task.key for task in tasks))
         return total
 
     def diagonal(self) -> Vector:
@@ -213,7 +217,7 @@ class Points:
 
 
 def _kept(files: Files, support: Support) -> str:
-    return files.keep(indptr=support.indptr, indices=support.indices)
+    return files.artefacts.keep(indptr=support.indptr, indices=support.indices)
 
 
 def _joined(files: Files, tasks: Iterable[Task], size: int) -> Values:

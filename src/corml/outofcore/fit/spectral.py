@@ -56,7 +56,7 @@ class NormalProduct:
     @cached_property
     def _given(self) -> tuple[str, list[cuts.Range]]:
         row, column = (self.users, self.items) if self.over_users else (self.items, self.users)
-        return self.files.keep(row=row, column=column), cuts.ranges(self._rows.degrees, cuts.PAIRS)
+        return self.files.artefacts.keep(row=row, column=column), cuts.ranges(self._rows.degrees, cuts.PAIRS)
 
     def __call__(self, block: Matrix) -> Matrix:
         """The product with a block of vectors."""
@@ -66,7 +66,7 @@ class NormalProduct:
         tasks = list(files.run("product", given, ranges, durable=False, side=side, twice=self.twice))
         for task in tasks:
             total += files.artefacts.open(task.key)["product"]
-        files.drop(given["block"], *(task.key for task in tasks))
+        files.artefacts.discard(given["block"], *(task.key for task in tasks))
         return total
 
     def right(self, vectors: Matrix, s: Vector) -> Matrix:
