@@ -39,7 +39,17 @@ SETTINGS = {
 # --- the same as in memory -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("name", ["defaults", "weights of users"])
+@pytest.mark.parametrize(
+    ("any_store", "name"),
+    [
+        ("timed", "defaults"),
+        ("weighted", "defaults"),
+        ("weighted", "weights of users"),
+        *(pytest.param("plain", name, marks=pytest.mark.slow) for name in ("defaults", "weights of users")),
+        pytest.param("timed", "weights of users", marks=pytest.mark.slow),
+    ],
+    indirect=["any_store"],
+)
 def test_times_and_weights_are_learned_from_as_in_memory(any_store, name):
     check_both(any_store, name)
 
@@ -173,16 +183,15 @@ def test_a_fit_on_a_full_disk_resumes_with_the_same_bytes(
     assert not kept & set(writes)
 
 
-@pytest.mark.parametrize("adapt", [False, True])
-def test_finished_work_is_not_repeated(store, simple, writes, tmp_path, monkeypatch, adapt):
-    """Stopped at its last step, a fit writes only what was not finished."""
+def test_finished_work_is_not_repeated(store, simple, writes, tmp_path, monkeypatch):
+    """Stopped at its last step, a fit with filter selection writes only what was not finished."""
     with monkeypatch.context() as stopping:
         stopping.setattr("corml.outofcore.fit.fit.checked", lambda *_: 1 / 0)
         with pytest.raises(ZeroDivisionError):
-            corml.fit_store(simple(adapt=adapt), store, work=tmp_path / "work")
+            corml.fit_store(simple(adapt=True), store, work=tmp_path / "work")
     first = len(writes)
     writes.clear()
-    corml.fit_store(simple(adapt=adapt), store, work=tmp_path / "work")
+    corml.fit_store(simple(adapt=True), store, work=tmp_path / "work")
     assert first > 10
     assert len(writes) <= 0.05 * first
 
