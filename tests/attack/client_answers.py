@@ -17,15 +17,7 @@ from corml.client import Client
 from support import random_interactions
 
 FULL, SHORT = 2_000, 60
-PATHS = (
-    "/v1/recommend",
-    "/v1/recommend/batch",
-    "/v1/why-not",
-    "/v1/explain",
-    "/v1/similar",
-    "/v1/distance",
-    "/v1/items",
-)
+PATHS = "/v1/recommend /v1/recommend/batch /v1/why-not /v1/explain /v1/similar /v1/distance /v1/items".split()
 HEADS = [
     "Content-Encoding: gzip", "Content-Type: text/html", "Location: http://127.0.0.1:1/", "Retry-After: 99999999999",
     "Retry-After: \u00b2", "Transfer-Encoding: chunked", "Content-Length: 5", "Set-Cookie: \xff", "X: " + "y" * 70_000,

@@ -37,36 +37,18 @@ BODIES: dict[str, dict[str, Any]] = {
     "/v1/jobs": {"model": "popularity"},
     "/v1/admin/reload": {"model": "m", "file": "m.corml"},
 }
-READS = [
-    "/v1/items?q=i1&limit=3",
-    "/v1/models",
-    "/v1/map",
-    "/v1/personas",
-    "/v1/data",
-    "/v1/jobs",
-    "/healthz",
-    "/readyz",
-    "/metrics",
-]
-READS += [
-    "/",
-    "/docs",
-    "/openapi.json",
-    "/v1/jobs/1/events",
-    "/../../etc/passwd",
-    "/static/%2e%2e/x",
-    "/v1/%00",
-    "/v1/models/m",
-]
+READS = (
+    "/v1/items?q=i1&limit=3 /v1/models /v1/map /v1/personas /v1/data /v1/jobs /healthz /readyz /metrics / /docs "
+    "/openapi.json /v1/jobs/1/events /../../etc/passwd /static/%2e%2e/x /v1/%00 /v1/models/m"
+).split()
 FORMS = {f"{one.method} {one.path}".encode(): one.answer for one in TABLE if one.path not in ("/metrics", "/v1/jobs")}
 METHODS = ["GET", "POST", "PUT", "DELETE", "HEAD", "OPTIONS", "PATCH", "TRACE", "CONNECT", "get", "\x00", "X" * 300]
 HEADERS = [
     "Content-Type: application/json", "Content-Type: text/plain", "Content-Encoding: gzip", "Expect: 100-continue",
     "Transfer-Encoding: chunked", "Content-Length: 99999999999", "Content-Length: -1", "Content-Length: 0",
-    "Host: evil",
-    "Authorization: Bearer x", "Range: bytes=0-1,2-3,4-5", "If-None-Match: *", "Connection: close",
-    "Connection: upgrade",
-    "Upgrade: websocket", "X: " + "y" * 9000, "\x00: 1", "Accept-Encoding: br, gzip;q=0", "Cookie: \xff", "Host:",
+    "Host: evil", "Authorization: Bearer x", "Range: bytes=0-1,2-3,4-5", "If-None-Match: *", "Connection: close",
+    "Connection: upgrade", "Upgrade: websocket",
+    "X: " + "y" * 9000, "\x00: 1", "Accept-Encoding: br, gzip;q=0", "Cookie: \xff", "Host:",
 ]  # fmt: skip
 
 

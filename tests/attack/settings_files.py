@@ -1,7 +1,6 @@
 """Settings files of `corml fit`, damaged as text and as values."""
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,21 +12,8 @@ from corml._runtime.settings import declared
 from support import random_interactions
 
 FULL, SHORT = 600, 10
-TEXTS = [
-    "none",
-    "auto",
-    "",
-    "\\u001b[31m",
-    "1e999",
-    "nan",
-    "sparse",
-    "dense",
-    "pairs",
-    "x" * 500,
-    "10..20",
-    "4GB",
-    "-1",
-]
+TEXTS = ["", "\\u001b[31m", "x" * 500, *"none auto 1e999 nan sparse dense pairs 10..20 4GB -1".split()]
+NUMBERS = "0 1 2 5 -1 0.5 0.1 0.001 2147483648 1e30 1e300 -0.0 1e12 1e-300 nan inf -inf".split()
 
 
 def prepare(folder: Path) -> Path:
@@ -75,27 +61,8 @@ def case(valid: Path, rng: np.random.Generator, folder: Path) -> int:
 
 def _value(rng: np.random.Generator) -> str:
     kind = int(rng.integers(6))
-    numbers: list[Any] = [
-        0,
-        1,
-        2,
-        5,
-        -1,
-        0.5,
-        0.1,
-        1e-3,
-        2**31,
-        10**30,
-        1e300,
-        -0.0,
-        1e12,
-        1e-300,
-        "nan",
-        "inf",
-        "-inf",
-    ]
     if kind <= 2:
-        return str(mutate.choose(rng, numbers))
+        return str(mutate.choose(rng, NUMBERS))
     if kind == 3:
         return '"' + mutate.choose(rng, TEXTS) + '"'
     return mutate.choose(
