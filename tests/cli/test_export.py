@@ -82,7 +82,7 @@ def test_bad_requests_are_refused_in_one_sentence(run, shop, here):
         (("--to", "sqlite", "-k", "0"), 2, "k must be a whole number"),
         (("--to", "html", "--lists"), 2, "An export to html has the whole model: leave --lists and --pairs out."),
         (("--to", "sqlite", "--out", model), 2, "exists and is not an export"),
-        (("--to", "sqlite", "--novelty", "1"), 2, "has no novelty trade-off"),
+        (("--to", "sqlite", "--novelty", "1"), 2, "needs a model with several operating points"),
         (("--to", "sqlite", "--out", "-"), 2, "not text for standard output"),
         (("--to", "sqlite", "--out", "no/such/place"), 3, "does not exist: create it first"),
     ]:

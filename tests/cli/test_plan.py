@@ -65,4 +65,4 @@ def test_a_dial_is_fitted_saved_and_turned(run, ratings, tmp_path):
     run("fit", ratings, "--out", plain)
     refused = run("recommend", plain, "--user", "u1", "--novelty", "1")
     assert refused.code == 2
-    assert "has no novelty trade-off" in refused.err
+    assert "needs a model with several operating points" in refused.err
