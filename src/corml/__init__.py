@@ -20,59 +20,69 @@ if "polars" not in sys.modules:
     os.environ.setdefault("_RJEM_MALLOC_CONF", "dirty_decay_ms:0,muzzy_decay_ms:0")
 
 if TYPE_CHECKING:
-    from corml import data, errors, evaluation, models, report, splits
-    from corml.data import load, load_items
-    from corml.data.attributes import Attributes
-    from corml.data.interactions import Interactions
-    from corml.data.store import Store
-    from corml.errors import CormlError
-    from corml.evaluation import Result, charts, evaluate, metrics
-    from corml.experiments import Study, compare, read_study
-    from corml.experiments.tuning import Tuned, tune
-    from corml.models import read_model
-    from corml.models.corml.estimator import CoRML
-    from corml.models.corml.sparse.reuse import Workspace
-    from corml.models.linear.popularity import Popularity
-    from corml.outofcore import build_store, estimate, fit_store, plan_store, recommend_to
-    from corml.recommend.options import ListRules
-    from corml.recommend.result import Recommendations
-    from corml.service import export
-    from corml.splits import Split, StoreSplit, read_split, split
+    from corml import data as data
+    from corml import errors as errors
+    from corml import evaluation as evaluation
+    from corml import models as models
+    from corml import report as report
+    from corml import splits as splits
+    from corml.data import load as load
+    from corml.data import load_items as load_items
+    from corml.data.attributes import Attributes as Attributes
+    from corml.data.interactions import Interactions as Interactions
+    from corml.data.store import Store as Store
+    from corml.errors import CormlError as CormlError
+    from corml.evaluation import Result as Result
+    from corml.evaluation import charts as charts
+    from corml.evaluation import evaluate as evaluate
+    from corml.evaluation import metrics as metrics
+    from corml.experiments import Study as Study
+    from corml.experiments import compare as compare
+    from corml.experiments import read_study as read_study
+    from corml.experiments.tuning import Tuned as Tuned
+    from corml.experiments.tuning import tune as tune
+    from corml.models import read_model as read_model
+    from corml.models.corml.estimator import CoRML as CoRML
+    from corml.models.corml.sparse.reuse import Workspace as Workspace
+    from corml.models.linear.popularity import Popularity as Popularity
+    from corml.outofcore import build_store as build_store
+    from corml.outofcore import estimate as estimate
+    from corml.outofcore import fit_store as fit_store
+    from corml.outofcore import plan_store as plan_store
+    from corml.outofcore import recommend_to as recommend_to
+    from corml.recommend.options import ListRules as ListRules
+    from corml.recommend.result import Recommendations as Recommendations
+    from corml.service import export as export
+    from corml.splits import Split as Split
+    from corml.splits import StoreSplit as StoreSplit
+    from corml.splits import read_split as read_split
+    from corml.splits import split as split
 
 __version__ = VERSION
 
-# Names are looked up when first used, so that `import corml` stays light.
+# Names are looked up when they are first used, so that `import corml` stays light.
 _HOMES = {
-    "Attributes": "corml.data.attributes",
-    "CoRML": "corml.models.corml.estimator",
-    "CormlError": "corml.errors",
-    "Interactions": "corml.data.interactions",
-    "ListRules": "corml.recommend.options",
-    "Popularity": "corml.models.linear.popularity",
-    "Recommendations": "corml.recommend.result",
-    "Result": "corml.evaluation",
-    "Split": "corml.splits",
-    "Store": "corml.data.store",
-    "StoreSplit": "corml.splits",
-    "Study": "corml.experiments",
-    "Tuned": "corml.experiments.tuning",
-    "Workspace": "corml.models.corml.sparse.reuse",
-    "build_store": "corml.outofcore",
-    "compare": "corml.experiments",
-    "estimate": "corml.outofcore",
-    "evaluate": "corml.evaluation",
-    "fit_store": "corml.outofcore",
-    "load": "corml.data",
-    "load_items": "corml.data",
-    "plan_store": "corml.outofcore",
-    "read_model": "corml.models",
-    "read_split": "corml.splits",
-    "read_study": "corml.experiments",
-    "recommend_to": "corml.outofcore",
-    "split": "corml.splits",
-    "tune": "corml.experiments.tuning",
+    name: module
+    for module, names in {
+        "corml.data": "load load_items",
+        "corml.data.attributes": "Attributes",
+        "corml.data.interactions": "Interactions",
+        "corml.data.store": "Store",
+        "corml.errors": "CormlError",
+        "corml.evaluation": "Result evaluate",
+        "corml.experiments": "Study compare read_study",
+        "corml.experiments.tuning": "Tuned tune",
+        "corml.models": "read_model",
+        "corml.models.corml.estimator": "CoRML",
+        "corml.models.corml.sparse.reuse": "Workspace",
+        "corml.models.linear.popularity": "Popularity",
+        "corml.outofcore": "build_store estimate fit_store plan_store recommend_to",
+        "corml.recommend.options": "ListRules",
+        "corml.recommend.result": "Recommendations",
+        "corml.splits": "Split StoreSplit read_split split",
+    }.items()
+    for name in names.split()
 }
-
 # So are submodules: `corml.metrics.names()` works after `import corml`.
 _MODULES = {
     "charts": "corml.evaluation.charts",
@@ -85,46 +95,7 @@ _MODULES = {
     "report": "corml.report",
     "splits": "corml.splits",
 }
-
-__all__ = [
-    "Attributes",
-    "CoRML",
-    "CormlError",
-    "Interactions",
-    "ListRules",
-    "Popularity",
-    "Recommendations",
-    "Result",
-    "Split",
-    "Store",
-    "StoreSplit",
-    "Study",
-    "Tuned",
-    "Workspace",
-    "build_store",
-    "charts",
-    "compare",
-    "data",
-    "errors",
-    "estimate",
-    "evaluate",
-    "evaluation",
-    "export",
-    "fit_store",
-    "load",
-    "load_items",
-    "metrics",
-    "models",
-    "plan_store",
-    "read_model",
-    "read_split",
-    "read_study",
-    "recommend_to",
-    "report",
-    "split",
-    "splits",
-    "tune",
-]
+__all__ = sorted({*_HOMES, *_MODULES})
 
 
 def __getattr__(name: str) -> Any:
