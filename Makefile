@@ -4,6 +4,7 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 READY  := $(VENV)/.ready
 NEURAL := $(VENV)/.neural
+KERNELS := $(VENV)/.kernels
 WORKERS ?= 2
 PIP    := $(BIN)/python -m pip install --quiet --disable-pip-version-check
 # Installs the packages that some extras need, every file checked against its hash: $(call locked,corml|serve)
@@ -17,14 +18,14 @@ demo: $(READY)
 # Python keeps what it compiled, or every program and worker of the tests would compile corml again.
 unexport PYTHONDONTWRITEBYTECODE
 
-# Checks and tests, in two processes: kernels compile once and are kept for both. Then the studio in a real browser, whose
-# driver keeps an event loop of its own and so stays away from the other tests.
-test: check
+# Checks and tests, in two processes. Then the studio in a real browser, whose driver keeps an event loop of its own and so
+# stays away from the other tests.
+test: check $(KERNELS)
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal --cov --cov-report= --ignore=tests/studio
 	$(BIN)/python -m pytest tests/studio --cov --cov-append --cov-report=term --cov-fail-under=95
 
 # What a change breaks first, in under a minute: everything but training, documents and whole programs.
-quick: $(NEURAL)
+quick: $(KERNELS)
 	$(BIN)/ruff check src tests examples benchmarks deploy
 	$(BIN)/python -m pytest -n $(WORKERS) --dist worksteal -q -m "not thorough"
 
@@ -83,6 +84,11 @@ $(READY): pyproject.toml requirements.lock
 $(NEURAL): $(READY)
 	$(call locked,test|cluster|browser|neural)
 	$(PIP) $$(grep -o '^torch==[^ ]*' requirements.lock)
+	@touch $@
+
+# Compiled before the tests start, or each of their processes would compile them.
+$(KERNELS): $(NEURAL) $(shell grep -rl "@njit" --include=*.py src/corml)
+	$(BIN)/python deploy/compile_kernels.py
 	@touch $@
 
 # After a change of dependencies in pyproject.toml; needs uv. To move versions: make lock UPGRADE="--upgrade-package numpy"

@@ -10,27 +10,15 @@ from hypothesis import HealthCheck, settings
 from support import random_interactions
 
 # Folders and files that take seconds rather than moments: `make quick` leaves them out.
-THOROUGH = (
-    "baselines",
-    "cli",
-    "contracts",
-    "journeys",
-    "neural",
-    "reliability",
-    "report",
-    "scale",
-    "service",
-    "studio",
-    "tuning",
-    "method/test_workspace.py",
-    "method/test_golden.py",
-    "method/test_plan_memory.py",
-    "test_compiled.py",
-    "test_docs.py",
-    "test_examples.py",
-    "test_fitted.py",
-    "test_fresh_user.py",
-    "test_plugins.py",
+THOROUGH = tuple(
+    (
+        "attack baselines cli contracts datasets/test_linear_time datasets/test_memory_guard export journeys "
+        "labels/test_texts linalg/test_choose linalg/test_svd method/test_golden method/test_lists_by_bounds "
+        "method/test_plan_memory method/test_sparse method/test_symmetric method/test_thread_count "
+        "method/test_workspace metrics/test_every_metric metrics/test_oracle neural out_of_core reliability report "
+        "scale service storage/test_load_memory studio tasks test_at_home test_compiled test_docs test_environment "
+        "test_examples test_fitted test_fresh_user test_long_histories test_memory_guards test_plugins tuning"
+    ).split()
 )
 
 NO_TORCH = importlib.util.find_spec("torch") is None

@@ -1,10 +1,10 @@
 """Options of commands that share their work among processes: on this machine, or on a Dask cluster."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from corml.cli._options import option, switch, used, with_options
+from corml.cli._options import Command, Given, option, switch, used, with_options
 from corml.errors import UsageError
 
 if TYPE_CHECKING:
@@ -23,10 +23,10 @@ CLUSTER = {
 FLAGS = {"workers": "--workers", "address": "--cluster", "insecure": "--insecure-cluster"}
 
 
-def with_cluster(command: Callable[..., Any]) -> Callable[..., Any]:
+def with_cluster(command: Command) -> Command:
     """Give a command the options of a cluster; it receives those that were used as `cluster`, for `client_of`."""
 
-    def gather(values: dict[str, Any]) -> dict[str, Any]:
+    def gather(values: Given) -> Given:
         given = used(values)
         if "workers" in given and "address" in given:
             raise UsageError("--workers starts a cluster here and --cluster names a running one: give one of them.")
@@ -39,13 +39,13 @@ def with_cluster(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_options(command, "cluster", CLUSTER, gather)
 
 
-def named(cluster: Mapping[str, Any]) -> list[str]:
+def named(cluster: Given) -> list[str]:
     """The options that were used, as they are written."""
     return [FLAGS[name] for name in cluster]
 
 
 @contextmanager
-def client_of(cluster: Mapping[str, Any]) -> Iterator["Client | None"]:
+def client_of(cluster: Given) -> Iterator["Client | None"]:
     """A client of the cluster that the options name, or None."""
     if not cluster:
         yield None

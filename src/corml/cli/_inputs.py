@@ -23,7 +23,7 @@ import typer
 
 from corml import data as datasets
 from corml._runtime.values import nearest
-from corml.cli._options import LOADING
+from corml.cli._options import LOADING, Given
 from corml.cli._work import load, make_split, over, split_alone, split_file
 from corml.data.interactions import Interactions
 from corml.errors import SettingError, UsageError, ascii_line
@@ -37,10 +37,10 @@ class Inputs:
     """The name of the data, options of loading and of the split, and the model of a settings file; any may be none."""
 
     source: str | None
-    loading: dict[str, Any]
-    splitting: dict[str, Any]
+    loading: Given
+    splitting: Given
     model: str | None
-    settings: dict[str, Any]
+    settings: Given
 
     @property
     def files(self) -> tuple[Any, ...]:
@@ -68,7 +68,7 @@ class Inputs:
 
 
 def inputs_of(
-    source: str | None, settings: str | None, loading: dict[str, Any], splitting: dict[str, Any], *, needed: str = ""
+    source: str | None, settings: str | None, loading: Given, splitting: Given, *, needed: str = ""
 ) -> Inputs:
     """Read the settings file, and put over it what the command line says; `needed` is the error if there are no data.
 

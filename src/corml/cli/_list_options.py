@@ -5,7 +5,7 @@ from typing import Any, TypeVar
 
 import typer
 
-from corml.cli._options import with_options
+from corml.cli._options import Given, with_options
 from corml.models.recommender import Recommender
 from corml.recommend.options import Catalogue, ListOptions, declared, key_of, options_of, texts_of
 
@@ -14,7 +14,7 @@ C = TypeVar("C", bound=Callable[..., Any])
 
 def with_list_options(of: type = ListOptions, *, without: Collection[str] = ()) -> Callable[[C], C]:
     """Give a command options of lists; it receives what was given as `listing`, as text, for `chosen`."""
-    flags: dict[str, Any] = {}
+    flags: Given = {}
     for name, option in declared(of).items():
         for flag in option.flags if name not in without else ():
             kind = list[str] if flag.many else flag.kind

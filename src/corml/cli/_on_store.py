@@ -5,6 +5,7 @@ from typing import Any
 
 import corml
 from corml.cli._cluster import named
+from corml.cli._options import Given
 from corml.data.store import Store, is_store
 from corml.errors import UsageError
 from corml.models.corml.estimator import CoRML
@@ -12,7 +13,7 @@ from corml.models.recommender import Recommender
 from corml.persistence.atomic import writable_folder
 
 
-def store_of(source: str, recommender: Recommender, loading: dict[str, Any], splitting: dict[str, Any]) -> Store | None:
+def store_of(source: str, recommender: Recommender, loading: Given, splitting: Given) -> Store | None:
     """The store to fit on in files; None where data are loaded into memory, which options of loading ask for."""
     in_files = is_store(source) and type(recommender) is CoRML and not loading and not splitting
     return corml.Store(source) if in_files else None

@@ -10,6 +10,8 @@ import typer
 from corml._runtime.values import whole_number
 from corml.errors import UsageError
 
+Given = dict[str, Any]  # options by name, as they were given
+Command = Callable[..., Any]
 Option = tuple[Any, Any]  # its type, and what typer needs to know
 
 
@@ -95,10 +97,10 @@ SPLITTING: dict[str, Option] = {
 }
 
 
-def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
+def with_loading(command: Command) -> Command:
     """Give a command the options of loading; it receives those that were used as `loading`."""
 
-    def gather(values: dict[str, Any]) -> dict[str, Any]:
+    def gather(values: Given) -> Given:
         given = used(values)
         for name in ("rating", "time"):
             if given.pop(f"no_{name}", False):
@@ -119,16 +121,16 @@ def with_loading(command: Callable[..., Any]) -> Callable[..., Any]:
     return with_options(command, "loading", LOADING, gather)
 
 
-def with_splitting(command: Callable[..., Any]) -> Callable[..., Any]:
+def with_splitting(command: Command) -> Command:
     """Give a command the options of splitting; it receives those that were used as `splitting`, as text."""
 
-    def gather(values: dict[str, Any]) -> dict[str, Any]:
+    def gather(values: Given) -> Given:
         return {name: values[name] for name in ("how", "targets") if values[name]} | pairs(values["options"] or [])
 
     return with_options(command, "splitting", SPLITTING, gather)
 
 
-def used(values: Mapping[str, Any]) -> dict[str, Any]:
+def used(values: Mapping[str, Any]) -> Given:
     """The options that were given on the command line."""
     return {name: value for name, value in values.items() if value is not None and value is not False and value != []}
 
@@ -159,11 +161,11 @@ def _weights(text: str) -> dict[str, float]:
 
 
 def with_options(
-    command: Callable[..., Any],
+    command: Command,
     receives: str,
     options: Mapping[str, Option],
-    gather: Callable[[dict[str, Any]], dict[str, Any]],
-) -> Callable[..., Any]:
+    gather: Callable[[Given], Given],
+) -> Command:
     """Replace one parameter of a command by options, as typer sees it; it receives what `gather` makes of them."""
 
     @functools.wraps(command)

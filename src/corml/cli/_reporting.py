@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import date
 from pathlib import Path
-from typing import Any
 
 import corml
 from corml import data as datasets
 from corml._runtime.progress import Progress
 from corml.cli._console import command_line, tell
+from corml.cli._options import Given
 from corml.cli._work import split_again
 from corml.data.interactions import Interactions
 from corml.errors import DataError, UsageError
@@ -83,7 +83,7 @@ def subject(
     )
 
 
-def study_subject(folder: str, source: str | None, name: str | None, loading: dict[str, Any]) -> Subject:
+def study_subject(folder: str, source: str | None, name: str | None, loading: Given) -> Subject:
     """What the page of a study is made from; the data are shown too where they are at hand and split as they were."""
     study = read_study(folder)
     data, split = _data_of_study(study, folder, source, loading)
@@ -109,7 +109,7 @@ def _name_of(study: Study, folder: str) -> str:
 
 
 def _data_of_study(
-    study: Study, folder: str, source: str | None, loading: dict[str, Any]
+    study: Study, folder: str, source: str | None, loading: Given
 ) -> tuple[Interactions | None, Split | None]:
     if len(study.splits) != 1:  # users are averaged over splits: no history is theirs alone
         return None, None

@@ -11,6 +11,7 @@ import corml
 from corml import data as datasets
 from corml import plugins, splits
 from corml.cli._console import in_flags, progress, tell
+from corml.cli._options import Given
 from corml.data.interactions import Interactions
 from corml.errors import DataError, UsageError, ascii_line
 from corml.models.recommender import Recommender
@@ -19,7 +20,7 @@ from corml.splits import Split
 # --- data ------------------------------------------------------------------------------------------------------------
 
 
-def load(source: str, loading: dict[str, Any]) -> Interactions:
+def load(source: str, loading: Given) -> Interactions:
     """Load interactions, download a known data set first, and pass on the loader's notes."""
     _fetch_if_missing(source)
     return corml.load(source, **loading, notify=note)
@@ -102,7 +103,7 @@ def _read_once(file: str, *version: int) -> Split:
     return split
 
 
-def make_split(data: Interactions, options: dict[str, Any]) -> Split:
+def make_split(data: Interactions, options: Given) -> Split:
     """Split by options that came from flags, a settings file or a model file; a split file must be of these data."""
     file = split_file(options)
     if file:
@@ -120,14 +121,14 @@ def judging(split: Split, options: Mapping[str, Any]) -> Split:
     return split.judging(options["targets"]) if options.get("targets") else split
 
 
-def over(base: dict[str, Any], flags: dict[str, Any]) -> dict[str, Any]:
+def over(base: Given, flags: Given) -> dict[str, Any]:
     """Options of a split overridden by flags; those of another kind of split do not carry over."""
     how = flags.get("how", base.get("how"))
     same = str(how).replace("_", "-") == str(base.get("how")).replace("_", "-")
     return {**(base if same else {}), **flags}
 
 
-def check_split(options: dict[str, Any]) -> None:
+def check_split(options: Given) -> None:
     """Refuse a split that cannot be made of any data, before the data are read, by splitting a tiny sample."""
     if "how" not in options:
         raise UsageError("Say how to split as well: --split, or how = … under [split].")
@@ -144,7 +145,7 @@ def check_split(options: dict[str, Any]) -> None:
         pass
 
 
-def joined_split(train: str | None, valid: str | None, test: str | None, loading: dict[str, Any]) -> Split:
+def joined_split(train: str | None, valid: str | None, test: str | None, loading: Given) -> Split:
     """A precomputed split, a file for each set."""
     if not train or not test:
         raise UsageError("A precomputed split needs at least --train and --test.")
@@ -152,7 +153,7 @@ def joined_split(train: str | None, valid: str | None, test: str | None, loading
 
 
 def recorded_data_and_split(
-    model: Recommender, path: str, source: str | None, loading: dict[str, Any], splitting: dict[str, Any]
+    model: Recommender, path: str, source: str | None, loading: Given, splitting: Given
 ) -> tuple[Interactions, Split]:
     """The data that a model file names, and their split as recorded there, unless given otherwise."""
     origin, procedure = model.fitted_.source, model.fitted_.evaluation.get("procedure", {})
@@ -164,8 +165,8 @@ def split_again(
     recorded: Mapping[str, Any],
     path: str,
     source: str | None,
-    loading: dict[str, Any],
-    splitting: dict[str, Any],
+    loading: Given,
+    splitting: Given,
 ) -> tuple[Interactions, Split]:
     """Data as a file at `path` recorded their origin, and split by the recorded procedure, unless given otherwise."""
     if recorded.get("name") == "ready-made" and not splitting:

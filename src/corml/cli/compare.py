@@ -1,7 +1,6 @@
 """corml compare: several models on the same split, and who is better."""
 
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -12,7 +11,7 @@ from corml.cli._console import VERBOSE, command_line, progress, say, tell
 from corml.cli._files import hold
 from corml.cli._inputs import DATA, SETTINGS, Inputs, inputs_of
 from corml.cli._judged import judged_in, tell_judged
-from corml.cli._options import with_loading, with_splitting
+from corml.cli._options import Given, with_loading, with_splitting
 from corml.cli._work import check_split, joined_split, judging, make_split, over, split_file
 from corml.errors import StudyError, UsageError, ascii_line, printable
 from corml.experiments.candidates import candidates
@@ -66,8 +65,8 @@ def compare(
     settings: str = SETTINGS,
     shape: str = typer.Option("text", "--format", metavar="FORMAT", help=f"What to print: {', '.join(FORMATS)}."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    loading: dict[str, Any] = {},
-    splitting: dict[str, Any] = {},
+    loading: Given = {},
+    splitting: Given = {},
 ) -> None:
     """Compare models on the same split, and test who is better.
 
@@ -156,7 +155,7 @@ def _splits(given: Inputs, files: tuple[str | None, str | None, str | None], num
     return [make_split(data, {**options, **one}) for one in seeds]
 
 
-def _seeds(options: dict[str, Any], number: int) -> list[dict[str, int]]:
+def _seeds(options: Given, number: int) -> list[dict[str, int]]:
     """One option `seed` for each split that is asked for; none for a single one, which is as it is."""
     if number < 1:
         raise UsageError(f"--split-seeds must be 1 or more; got {number}.")

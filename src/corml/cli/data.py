@@ -3,7 +3,6 @@
 import os
 import tempfile
 from pathlib import Path
-from typing import Any
 
 import typer
 
@@ -12,7 +11,7 @@ from corml import data as datasets
 from corml.cli._console import STDOUT, in_flags, progress, say, show_json, show_table, tell, wrote
 from corml.cli._files import ending, put, target, text_target
 from corml.cli._judged import judged_in, tell_judged
-from corml.cli._options import with_loading, with_splitting
+from corml.cli._options import Given, with_loading, with_splitting
 from corml.cli._work import check_split, load, make_split, note, split_file
 from corml.cli._work import fetch as fetch_files
 from corml.data.interactions import Interactions
@@ -98,7 +97,7 @@ def fetch(
 def info(
     source: str = typer.Argument(..., metavar="DATA", help=SOURCE),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    loading: dict[str, Any] = {},
+    loading: Given = {},
 ) -> None:
     """Check interactions for problems, and suggest remedies.
 
@@ -132,7 +131,7 @@ def convert(
         ..., metavar="FILE", help="The file to write: .csv, .tsv, .parquet, .inter or .npz; - prints CSV."
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    loading: dict[str, Any] = {},
+    loading: Given = {},
 ) -> None:
     """Write interactions in another format, filtered by the options.
 
@@ -165,8 +164,8 @@ def split(
     source: str = typer.Argument(..., metavar="DATA", help=SOURCE),
     out: str = typer.Argument(..., metavar="FILE", help="The split file to write; of a store a folder, parts/."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    loading: dict[str, Any] = {},
-    splitting: dict[str, Any] = {},
+    loading: Given = {},
+    splitting: Given = {},
 ) -> None:
     """Split interactions and save the split as one file.
 
@@ -192,7 +191,7 @@ def split(
     _show_split(made, out, as_json=as_json, where="folder" if in_folder else "file")
 
 
-def _split_of_store(source: str, out: str, loading: dict[str, Any], splitting: dict[str, Any]) -> StoreSplit:
+def _split_of_store(source: str, out: str, loading: Given, splitting: Given) -> StoreSplit:
     if not is_store(source):
         raise UsageError(
             "A split in a folder is one of a store: make one with corml data store, or name a file instead of "
@@ -244,7 +243,7 @@ def store(
     ),
     memory: str = typer.Option("1GB", "--memory", metavar="SIZE", help="About how much the data may take on the way."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    loading: dict[str, Any] = {},
+    loading: Given = {},
 ) -> None:
     """Make a store of files that are larger than memory.
 

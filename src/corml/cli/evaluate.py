@@ -11,7 +11,7 @@ from corml.cli._files import ending, put, table_bytes, text_target
 from corml.cli._inputs import inputs_of
 from corml.cli._judged import tell_judged
 from corml.cli._list_options import chosen, with_list_options
-from corml.cli._options import with_loading, with_splitting
+from corml.cli._options import Given, with_loading, with_splitting
 from corml.cli._refit import measurable
 from corml.cli._work import joined_split, judging, recorded_data_and_split, turned
 from corml.data.store import is_split
@@ -62,10 +62,10 @@ def evaluate(
         help="Folder for finished work, with --workers or --cluster.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    loading: dict[str, Any] = {},
-    splitting: dict[str, Any] = {},
+    loading: Given = {},
+    splitting: Given = {},
     listing: dict[str, Any] = {},
-    cluster: dict[str, Any] = {},
+    cluster: Given = {},
 ) -> None:
     """Evaluate a model on held-out interactions.
 
@@ -135,7 +135,7 @@ def evaluate(
             tell(f"wrote {per_user}: {len(result.users):,} users")
 
 
-def _refuse_options(source: str, loading: dict[str, Any], splitting: dict[str, Any], settings: str | None) -> None:
+def _refuse_options(source: str, loading: Given, splitting: Given, settings: str | None) -> None:
     given = ["--" + name.replace("_", "-") for name in loading]
     given += [flag for flag, value in (("--split", splitting), ("--settings", settings)) if value]
     if given:

@@ -18,7 +18,7 @@ from corml.cli._files import refuse_to_replace, target
 from corml.cli._inputs import DATA, SETTINGS, Inputs, inputs_of
 from corml.cli._judged import tell_judged
 from corml.cli._on_store import check_options, store_of
-from corml.cli._options import pairs, with_loading, with_splitting
+from corml.cli._options import Given, pairs, with_loading, with_splitting
 from corml.cli._plans import show_plan, tell_plan
 from corml.cli._refit import record_with_settings, refit
 from corml.cli._work import check_split, make_split
@@ -72,9 +72,9 @@ def fit(
     ),
     plan: bool = typer.Option(False, "--plan", help="Only show the plan of the fit: solver, memory, time."),
     as_json: bool = typer.Option(False, "--json", help="Print the result as JSON."),
-    loading: dict[str, Any] = {},
-    splitting: dict[str, Any] = {},
-    cluster: dict[str, Any] = {},
+    loading: Given = {},
+    splitting: Given = {},
+    cluster: Given = {},
 ) -> None:
     """Fit a model and write it as one file.
 

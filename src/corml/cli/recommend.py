@@ -13,6 +13,7 @@ from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import STDOUT, progress, show_json, show_table, tell, wrote
 from corml.cli._files import ending, put, table_bytes, text_target
 from corml.cli._list_options import chosen, with_list_options
+from corml.cli._options import Given
 from corml.cli._work import tell_unknown
 from corml.errors import UsageError, ascii_line, quoted
 from corml.models.recommender import Recommender
@@ -71,7 +72,7 @@ def recommend(
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     listing: dict[str, Any] = {},
-    cluster: dict[str, Any] = {},
+    cluster: Given = {},
 ) -> None:
     """Recommend items, best first.
 
@@ -117,7 +118,7 @@ def recommend(
     if new_items:
         loaded = loaded.with_new_items(new_items, lift=1.0 if lift is None else lift)
         tell(f"note: {len(loaded.new_items_):,} new items, scored by what they are like")
-    options: dict[str, Any] = {"k": 10, "unknown": "fallback", **chosen(listing, loaded)}
+    options: Given = {"k": 10, "unknown": "fallback", **chosen(listing, loaded)}
     if store and options["unknown"] == "fallback":  # histories in a store are never unknown
         del options["unknown"]
     if not histories and not store and not len(loaded.users_):
@@ -176,7 +177,7 @@ def _tell_of_parts(made: ListParts, out: str, as_json: bool) -> None:
         wrote(out, f"{counted(made.lists, 'list')} in {counted(made.parts, 'part')}")
 
 
-def _for_users(loaded: Recommender, requested: Sequence[str], options: dict[str, Any]) -> Iterator[Recommendations]:
+def _for_users(loaded: Recommender, requested: Sequence[str], options: Given) -> Iterator[Recommendations]:
     if options.get("unknown") == "error":
         loaded.users_.rows(requested)  # all unknown ones in one error, before any work
     with progress() as show:

@@ -1,7 +1,6 @@
 """corml report: one page about a model or a study that anybody can read."""
 
 import os
-from typing import Any
 
 import typer
 
@@ -9,7 +8,7 @@ import corml
 from corml.cli import _reporting as reporting
 from corml.cli._console import STDOUT, progress, tell
 from corml.cli._files import put, text_target
-from corml.cli._options import with_loading, with_splitting
+from corml.cli._options import Given, with_loading, with_splitting
 from corml.cli._refit import measurable
 from corml.cli._work import joined_split, recorded_data_and_split
 from corml.data.interactions import Interactions
@@ -38,8 +37,8 @@ def report(
     train: str = typer.Option(None, "--train", metavar="FILE", help="A ready-made train part, instead of splitting."),
     valid: str = typer.Option(None, "--valid", metavar="FILE", help="A ready-made valid part."),
     test: str = typer.Option(None, "--test", metavar="FILE", help="A ready-made test part."),
-    loading: dict[str, Any] = {},
-    splitting: dict[str, Any] = {},
+    loading: Given = {},
+    splitting: Given = {},
 ) -> None:
     """Write a page about a model or a study that anybody can read.
 
@@ -86,8 +85,8 @@ def _parts(
     model: Recommender,
     source: str | None,
     files: tuple[str | None, str | None, str | None],
-    loading: dict[str, Any],
-    splitting: dict[str, Any],
+    loading: Given,
+    splitting: Given,
 ) -> tuple[Interactions, Split]:
     """The data and their split: from files of its parts, or as the model file recorded it."""
     if any(files):

@@ -19,7 +19,7 @@ from corml import models
 from corml._runtime.progress import Progress
 from corml.cli._console import in_flags, say
 from corml.cli._files import refuse_to_replace, target
-from corml.cli._options import pairs, with_loading
+from corml.cli._options import Given, pairs, with_loading
 from corml.cli._work import fetch
 from corml.data.interactions import Interactions
 from corml.errors import UsageError
@@ -44,7 +44,7 @@ def studio(
     out: str = typer.Option(None, "--out", "-o", metavar="FILE", help="Keep the fitted model in this file."),
     port: int = typer.Option(0, "--port", "-p", metavar="N", help="Port to listen at (default: a free one)."),
     no_browser: bool = typer.Option(False, "--no-browser", help="Only print the address."),
-    loading: dict[str, Any] = {},
+    loading: Given = {},
 ) -> None:
     """Play with a model in the browser, and see why it says so.
 
@@ -105,7 +105,7 @@ def _check(source: str, model: str, values: list[str], out: str | None) -> None:
         corml.load(source)  # its sentence says what is missing, and what was meant perhaps
 
 
-def _reader(source: str, loading: dict[str, Any]) -> Callable[..., Interactions]:
+def _reader(source: str, loading: Given) -> Callable[..., Interactions]:
     def read(note: Callable[[str], None], progress: Progress, anew: Mapping[str, Any]) -> Interactions:
         name = source.replace("_", "-")
         if name in datasets.known() and not os.path.exists(source) and not datasets.get(name).bundled:

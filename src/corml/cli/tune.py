@@ -12,7 +12,7 @@ from corml.cli._console import STDOUT, VERBOSE, next_step, progress, say, show_j
 from corml.cli._files import put, text_target
 from corml.cli._inputs import DATA, SETTINGS, Inputs, inputs_of
 from corml.cli._judged import judged_in, tell_judged
-from corml.cli._options import pairs, with_loading, with_splitting
+from corml.cli._options import Given, pairs, with_loading, with_splitting
 from corml.cli._work import check_split
 from corml.errors import UsageError
 from corml.evaluation import metrics
@@ -70,8 +70,8 @@ def tune(
     ),
     seed: int = typer.Option(0, "--seed", metavar="N", help="Seed of the search."),
     as_json: bool = typer.Option(False, "--json", help="Print all trials as JSON."),
-    loading: dict[str, Any] = {},
-    splitting: dict[str, Any] = {},
+    loading: Given = {},
+    splitting: Given = {},
 ) -> None:
     """Search for the settings that are best for some data.
 

@@ -12,7 +12,7 @@ import corml
 from corml import data as datasets
 from corml.cli._console import progress, show_json, tell, wrote
 from corml.cli._files import refuse_to_replace, shared_target
-from corml.cli._options import with_loading
+from corml.cli._options import Given, with_loading
 from corml.cli._work import load
 from corml.errors import UsageError
 from corml.models.fitted import Fitted, present
@@ -35,7 +35,7 @@ def update(
     refit: bool = typer.Option(False, "--refit", help="Fit again on all data, with the same settings."),
     force: bool = typer.Option(False, "--force", help="Write over a file that is not a model."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    loading: dict[str, Any] = {},
+    loading: Given = {},
 ) -> None:
     """Add new interactions to a model file.
 

@@ -1,12 +1,10 @@
 """corml verify: can the metrics of a model file be reproduced?"""
 
-from typing import Any
-
 import typer
 
 import corml
 from corml.cli._console import VERBOSE, progress, say, show_json, show_table, tell
-from corml.cli._options import with_loading
+from corml.cli._options import Given, with_loading
 from corml.cli._refit import fit_measured_again, is_refitted
 from corml.cli._work import recorded_data_and_split
 from corml.data.interactions import Interactions
@@ -28,7 +26,7 @@ def verify(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file that was fitted with --split."),
     source: str = typer.Argument(None, metavar="DATA", help="The data, if they have moved."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-    loading: dict[str, Any] = {},
+    loading: Given = {},
 ) -> None:
     """Evaluate a model again and compare with its recorded metrics.
 
