@@ -1,6 +1,6 @@
 """Options of commands that share their work among processes: on this machine, or on a Dask cluster."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
@@ -39,7 +39,7 @@ def with_cluster(command: Command) -> Command:
     return with_options(command, "cluster", CLUSTER, gather)
 
 
-def named(cluster: Given) -> list[str]:
+def named(cluster: Mapping[str, object]) -> list[str]:
     """The options that were used, as they are written."""
     return [FLAGS[name] for name in cluster]
 
