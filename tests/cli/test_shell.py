@@ -283,4 +283,4 @@ def test_a_dial_is_evaluated_at_a_position(run, here, csv):
 
 
 def test_a_model_without_a_dial_says_so(run, shop):
-    assert "needs a model with several operating points, and corml has one" in run("evaluate", shop / "split.corml", "--novelty", 1).err
+    assert "needs a model with several operating points" in run("evaluate", shop / "split.corml", "--novelty", 1).err
