@@ -27,7 +27,8 @@ def test_every_format_gives_the_same_lists(tmp_path):
     (tmp_path / "a.csv.gz").write_bytes(gzip.compress(table(",").encode()))
     frame = polars.DataFrame(ROWS, schema=["userId", "itemId", "rank", "prediction"], orient="row")
     frame.drop("rank").write_parquet(tmp_path / "a.parquet")  # by score
-    for name in ("a.csv", "a.tsv", "a.csv.gz", "a.parquet"):
+    frame.write_ndjson(tmp_path / "a.jsonl")
+    for name in ("a.csv", "a.tsv", "a.csv.gz", "a.parquet", "a.jsonl"):
         assert by_user(tmp_path / name) == LISTS, name
 
 
@@ -48,14 +49,15 @@ def test_without_rank_and_score_the_order_of_rows_counts(tmp_path):
     ("name", "content", "fragment"),
     [
         *((f"none.{ending}", None, f"none.{ending}") for ending in ("csv", "run", "parquet")),
-        ("a.xls", "", "must end in .csv, .tsv, .parquet"),
+        ("a.xls", "", "save it as .xlsx or CSV"),
         ("a.csv", "user,thing\n1,2\n", "no column item among 'user', 'thing'"),
         ("a.csv", "user,item,rank\n1,2,first\n", "rank of the lists"),
         ("a.csv", "user,item\n1,2\n1,\n", "Row 2 of the lists"),
-        ("a.csv", "", "cannot be read as csv"),
+        ("a.csv", "", "it is empty"),
         ("a.parquet", "no parquet", "not a readable Parquet file"),
         ("a.run", "u1 Q0 i1 1 0.5 mine\nu1 i2 2\n", "Line 2 of the run"),
         ("a.run", "u1 Q0 i1 1 high mine\n", "score of the lists"),
+        ("a.csv", "user,item\n1,2,3\n", "line 2: "),
         ("a.run", "u1 Q0 i1 1 0.5 mine\n\n" + "a " * 1_000, "Line 3 of the run .* has more than six words"),
     ],
 )

@@ -7,7 +7,7 @@ pairs; `catalog` has a file for each data set known by name.
 from corml.data._items import load_items
 from corml.data._lists import ids_in, load_item_lists
 from corml.data._load import load
-from corml.data._options import LoadOptions, Notes
+from corml.data._options import LoadOptions, Notes, Options
 from corml.data._reader import Reader, together, values_of
 from corml.data._write import write
 from corml.data.catalog._download import fetch
@@ -15,10 +15,10 @@ from corml.data.catalog._known import Known, Remote, folder, get, known, present
 from corml.data.cleaning._pairs import Pairs
 from corml.data.cleaning._quality import Finding, Report, examine
 from corml.data.cleaning._rows import Rows
+from corml.data.formats import open_table
 from corml.data.formats._files import File
 from corml.data.formats._several import files_by_kind, in_words
 from corml.data.formats._table import Cut
-from corml.data.formats.parquet import Parquet
 
 __all__ = [
     "Cut",
@@ -27,8 +27,8 @@ __all__ = [
     "Known",
     "LoadOptions",
     "Notes",
+    "Options",
     "Pairs",
-    "Parquet",
     "Reader",
     "Remote",
     "Report",
@@ -44,6 +44,7 @@ __all__ = [
     "load",
     "load_item_lists",
     "load_items",
+    "open_table",
     "present",
     "together",
     "values_of",

@@ -1,7 +1,7 @@
-"""Anyone's recommendations from a file: CSV, TSV, Parquet or a TREC run, one row per recommended item.
+"""Recommendations of other programs from a file: a table in any format that `load` reads, or a TREC run.
 
-    user,item,rank          columns by name; rank from the best, or score (higher is better), or neither: then the
-    7,318,1                 order of rows counts
+    user,item,rank          columns by name, one row per recommended item; rank from the best, or score (higher is
+    7,318,1                 better), or neither: then the order of rows counts
     7,858,2
 
     7 Q0 318 1 0.93 bm25    a TREC run: user, a word, item, rank, score, the name of the run; sorted by score as
@@ -16,24 +16,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from corml._runtime import memory
-from corml.data import File, Parquet
+from corml.data import File, Notes, Options, open_table
 from corml.errors import DataError, ascii_line, quoted
 
 if TYPE_CHECKING:
     import polars
 
-__all__ = ["ENDINGS", "read_lists"]
-
-TABLES = {".csv": ",", ".tsv": "\t"}
-TREC = (".run", ".trec", ".txt")
-ENDINGS = (*TABLES, ".parquet", *TREC)
+TREC = ("run", "trec", "txt")
 TREC_COLUMNS = ("user", "word", "item", "rank", "score", "name")
+PER_ROW, PER_RUN_ROW = 200, 800  # bytes of a row of a table, whose ids become Python objects, and of a run, all words
 
-PER_VALUE = 24  # bytes of a field in memory,
-PER_ROW = 200  # of a row of a table, whose ids become objects of Python,
-PER_RUN_ROW = 800  # and of a row of a run, all of whose words do
-
-# What other programs call the columns; the first that is there is taken.
+# Column names of other programs; the first that exists is used.
 NAMES = {
     "user": ("user", "user_id", "userid", "userId", "uid", "qid", "query_id"),
     "item": ("item", "item_id", "itemid", "itemId", "iid", "docid", "doc_id"),
@@ -44,68 +37,49 @@ NAMES = {
 
 def read_lists(path: str | os.PathLike[str]) -> "polars.DataFrame":
     """Columns user and item as text, each user's items from the best to the worst."""
+    name, file = ascii_line(path, 200), File(path, allow_expansion=None)
+    is_run = file.kind in TREC
+    return _ordered(_run(file.data, name) if is_run else _table(file, name), name, by_score=is_run)
+
+
+def _table(file: File, name: str) -> "polars.DataFrame":
     from corml._runtime.lazy_polars import polars
 
-    name = ascii_line(path, 200)
-    kind = _ending(os.fspath(path), name)
-    file = File(path, allow_expansion=None)
-    try:
-        frame = _of_parquet(file, name) if kind == ".parquet" else _of_text(file.data, kind, name)
-        return _ordered(frame, name, by_score=kind in TREC)
-    except (polars.exceptions.PolarsError, polars.exceptions.PanicException, UnicodeDecodeError) as fault:
-        reason = str(fault).partition("\n")[0]
-        raise DataError(f"The lists {name} cannot be read as {kind[1:]}: {ascii_line(reason, 200)}.") from None
-
-
-def _ending(path: str, name: str) -> str:
-    plain = path.lower().removesuffix(".gz")
-    for ending in ENDINGS:
-        if plain.endswith(ending):
-            return ending
-    raise DataError(f"Cannot tell what the lists {name} are: the name must end in {', '.join(ENDINGS)}.")
-
-
-def _of_parquet(file: File, name: str) -> "polars.DataFrame":
-    from corml._runtime.lazy_polars import polars
-
-    table = Parquet(file)
+    table = open_table(file, Options(), Notes())
     memory.require(PER_ROW * table.rows, what=f"Reading the lists {name}", instead="leave out users, or add memory.")
     used = _used(table.names, name)
-    columns = table.read(list(used.values())).series
-    for ours, column in zip(used, columns, strict=True):
+    columns = table.read(list(used.values()))
+    for fault in columns.faults[:1]:
+        raise DataError(f"The lists {name}, {columns.unit} {fault.number}: {fault.what}.")
+    for ours, column in zip(used, columns.series, strict=True):
         if column.dtype.is_nested():
             raise DataError(
                 f"The column {ours} of the lists {name} holds {column.dtype}: one plain value per row is needed."
             )
-    return polars.DataFrame(dict(zip(used, columns, strict=True)))
+    return polars.DataFrame(dict(zip(used, columns.series, strict=True)))
 
 
-def _of_text(data: bytes, kind: str, name: str) -> "polars.DataFrame":
+def _run(data: bytes, name: str) -> "polars.DataFrame":
+    """Words between any whitespace."""
     from corml._runtime.lazy_polars import polars
 
-    separator = TABLES.get(kind, " ")
-    rows = data.count(b"\n") + data.count(b"\r") + 1
-    values = rows + data.count(separator.encode())
-    needed = len(data) + (PER_RUN_ROW * rows if kind in TREC else PER_ROW * rows + PER_VALUE * values)
+    lines = data.count(b"\n") + data.count(b"\r") + 1
+    needed = len(data) + PER_RUN_ROW * lines
     memory.require(needed, what=f"Reading the lists {name}", instead="write them as Parquet, or add memory.")
-    frame = _trec(data, name) if kind in TREC else polars.read_csv(data, separator=separator, infer_schema=False)
-    return frame.select(polars.nth(at).alias(ours) for ours, at in _used(frame.columns, name).items())
-
-
-def _trec(data: bytes, name: str) -> "polars.DataFrame":
-    """Words between any blanks."""
-    from corml._runtime.lazy_polars import polars
-
     rows = []
-    for number, line in enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"), start=1):
-        words = line.split(maxsplit=len(TREC_COLUMNS))
-        if words and len(words) != len(TREC_COLUMNS):
-            count = len(words) if len(words) < len(TREC_COLUMNS) else "more than six"
-            raise DataError(
-                f"Line {number} of the run {name} has {count} words: a TREC run has six, user Q0 item rank score name."
-            )
-        if words:
-            rows.append(words)
+    try:
+        for number, line in enumerate(io.TextIOWrapper(io.BytesIO(data), encoding="utf-8"), start=1):
+            words = line.split(maxsplit=len(TREC_COLUMNS))
+            if words and len(words) != len(TREC_COLUMNS):
+                count = len(words) if len(words) < len(TREC_COLUMNS) else "more than six"
+                raise DataError(
+                    f"Line {number} of the run {name} has {count} words: a TREC run has six, user Q0 item rank score "
+                    "name."
+                )
+            if words:
+                rows.append(words)
+    except UnicodeDecodeError:
+        raise DataError(f"The run {name} is not UTF-8 text: write it as UTF-8.") from None
     return polars.DataFrame(rows, schema=dict.fromkeys(TREC_COLUMNS, polars.String), orient="row")
 
 
