@@ -150,6 +150,7 @@ def shared(folder, tmp_path_factory):
     program = Program(
         place / "log",
         *(folder / "dial.corml", f"other={folder / 'plain.corml'}", "--timeout", "1", "--in-flight", "4"),
+        *("--cors", "https://shop.example,http://localhost:3000", "--cors", "https://b.example"),
         *("--token-file", place / "token", "--admin-token-file", place / "admin"),
     )
     yield program

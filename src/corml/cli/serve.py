@@ -58,9 +58,7 @@ def serve(
       corml serve shop=models/shop.corml movies.corml --port 9000 --workers 2
       corml serve models/ --host 0.0.0.0 --token-file token --log json
     """
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError('The service needs more packages: pip install "corml[serve]".')
+    check_packages("service")
     environment.check()  # the workers would fail one after the other
     options = Options(
         models=named_files(models),
@@ -79,10 +77,16 @@ def serve(
         timeout=timeout,
         drain=drain,
     )
-    Supervisor(options, quiet=QUIET.get(), announce=_say_now).run()
+    Supervisor(options, quiet=QUIET.get(), announce=say_now).run()
 
 
-def _say_now(text: str) -> None:
+def check_packages(what: str) -> None:
+    """Refuse to start without the packages of the extra."""
+    if any(importlib.util.find_spec(name) is None for name in NEEDED):
+        raise UsageError(f'The {what} needs more packages: pip install "corml[serve]".')
+
+
+def say_now(text: str) -> None:
     """Print at once, also where standard output is a file."""
     say(text)
     sys.stdout.flush()

@@ -1,9 +1,7 @@
 """corml studio: a page to play with a model, from a file of interactions or a model file."""
 
-import importlib.util
 import os
 import re
-import sys
 import tempfile
 import threading
 import webbrowser
@@ -17,17 +15,17 @@ import corml
 from corml import data as datasets
 from corml import models
 from corml._runtime.progress import Progress
-from corml.cli._console import in_flags, say
+from corml.cli._console import in_flags
 from corml.cli._files import refuse_to_replace, target
 from corml.cli._options import Given, pairs, with_loading
 from corml.cli._work import fetch
+from corml.cli.serve import check_packages, say_now
 from corml.data.interactions import Interactions
 from corml.errors import UsageError
 from corml.persistence import container, unfinished
 
 __all__ = ["studio"]
 
-NEEDED = ("starlette", "msgspec", "uvicorn", "httptools", "prometheus_client")
 SAMPLE = "movielens-small"
 SAMPLE_LOADING = {"at_least": 4, "k_core": 5}
 
@@ -59,9 +57,7 @@ def studio(
       corml studio movies.corml
       corml studio ratings.csv --model corml --out shop.corml --no-browser
     """
-    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    if missing:
-        raise UsageError('The studio needs more packages: pip install "corml[serve]".')
+    check_packages("studio")
     from corml.service.studio.process import Studio
 
     given = [source for source in sources or [] if source]
@@ -71,7 +67,7 @@ def studio(
     if len(files) < len(given) and len(given) > 1:
         raise UsageError("Name one file of interactions, or model files alone.")
     with tempfile.TemporaryDirectory(prefix="corml-studio-") as folder, unfinished.listed(Path(folder)):
-        page = Studio(Path(folder), port, name_of(given[0]), announce=_say_now)
+        page = Studio(Path(folder), port, name_of(given[0]), announce=say_now)
         if files:
             if loading or values or out:
                 raise UsageError("A model file opens as it is: leave out options of reading and fitting.")
@@ -117,14 +113,8 @@ def _reader(source: str, loading: Given) -> Callable[..., Interactions]:
 
 def _opener(no_browser: bool) -> Callable[[str], None]:
     def opened(address: str) -> None:
-        _say_now(f"corml studio: {address}  (Ctrl-C ends it)")
+        say_now(f"corml studio: {address}  (Ctrl-C ends it)")
         if not no_browser:
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
 
     return opened
-
-
-def _say_now(text: str) -> None:
-    """Print at once, also where standard output is a file."""
-    say(text)
-    sys.stdout.flush()

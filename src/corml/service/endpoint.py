@@ -77,7 +77,7 @@ class Service:
     shelf: Shelf
     log: Log
     reload: Callable[[str, str | None], Awaitable[bool]]  # name, file: whether the version changed
-    jobs: Any = None  # fits of this process; a plain service has none
+    jobs: Any = None  # a studio.jobs.Jobs: fits of this process; a plain service has none
     workers: int = 1  # threads for work that takes longer
     own: dict[str, Callable[[Any], Any]] = field(default_factory=dict)  # operations of the service itself
     turns: Turns = field(default_factory=Turns)
@@ -211,7 +211,7 @@ def _encode(answer: object) -> bytes:
         return _encode_text(_replaced(msgspec.to_builtins(answer)))
 
 
-def _replaced(value: Any) -> Any:
+def _replaced(value: object) -> object:
     if isinstance(value, str):
         return value.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
     if isinstance(value, dict):

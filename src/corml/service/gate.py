@@ -8,6 +8,7 @@ import os
 import re
 import time
 import traceback
+from collections.abc import MutableMapping
 from types import TracebackType
 from typing import Any
 
@@ -55,7 +56,7 @@ class Load:
         self.refused = 0
         self.draining = False
 
-    def admit(self, scope: Any) -> bool:
+    def admit(self, scope: MutableMapping[str, object]) -> bool:
         """Admit a request if there is a place for it; health checks need none."""
         if scope["path"] in OPEN:
             return True
@@ -66,7 +67,7 @@ class Load:
         scope[ADMITTED] = True
         return True
 
-    def leave(self, scope: Any) -> None:
+    def leave(self, scope: MutableMapping[str, object]) -> None:
         """It was answered."""
         if scope.get(ADMITTED):
             self.admitted -= 1

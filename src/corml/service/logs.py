@@ -6,7 +6,6 @@ import logging
 import os
 import sys
 import time
-from typing import Any
 
 MOST_LINES = 16  # written at a time: a pipe takes as much in one piece
 _json = json.JSONEncoder(default=str).encode
@@ -24,13 +23,13 @@ class Log:
         self._lines: list[bytes] = []
         self._second = (0, "")
 
-    def event(self, level: str, event: str, **facts: Any) -> None:
+    def event(self, level: str, event: str, **facts: object) -> None:
         """Something happened."""
         if not (self.quiet and level == "info"):
             self._add({"ts": self._now(), "level": level, "event": event, "pid": os.getpid(), **facts})
             self.flush()
 
-    def request(self, **facts: Any) -> None:
+    def request(self, **facts: object) -> None:
         """A request was answered: route, code, milliseconds, sizes, version of the model."""
         if not self.quiet:
             self._add({"ts": self._now(), "level": "info", "event": "request", **facts})
@@ -44,7 +43,7 @@ class Log:
             with contextlib.suppress(OSError, ValueError, AttributeError):  # nobody reads the log: answer all the same
                 os.write(sys.stderr.fileno(), b"".join(lines[at : at + MOST_LINES]))
 
-    def _add(self, facts: dict[str, Any]) -> None:
+    def _add(self, facts: dict[str, object]) -> None:
         line = _json(facts) if self.form == "json" else _plain(facts)
         self._lines.append(line.encode("ascii", "backslashreplace") + b"\n")
 
@@ -68,7 +67,7 @@ class Handler(logging.Handler):
         self.log.event(record.levelname.lower(), "server", detail=record.getMessage().partition("\n")[0][:200])
 
 
-def _plain(facts: dict[str, Any]) -> str:
+def _plain(facts: dict[str, object]) -> str:
     rest = " ".join(f"{name}={value}" for name, value in facts.items() if name not in ("ts", "level", "event"))
-    line = f"{facts['ts']} {facts['level'].upper()} {facts['event']} {rest}"
+    line = f"{facts['ts']} {str(facts['level']).upper()} {facts['event']} {rest}"
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in line)

@@ -3,7 +3,6 @@
 import os
 import time
 from collections.abc import Iterable, Mapping
-from typing import Any
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
 from prometheus_client.core import GaugeMetricFamily
@@ -30,8 +29,8 @@ class Meter:
         self.unknown = Counter("corml_unknown_ids", "ids in histories that no item has", registry=own)
         self.fallback = Counter("corml_fallback", "lists of popular items, as nothing was known", registry=own)
         self.nonfinite = Counter("corml_nonfinite", "scores that are no numbers, and were left out", registry=own)
-        self._answered: dict[tuple[str, int, str], Any] = {}
-        self._timed: dict[tuple[str, str], Any] = {}
+        self._answered: dict[tuple[str, int, str], Counter] = {}
+        self._timed: dict[tuple[str, str], Histogram] = {}
         if SHARED not in os.environ:
             ProcessCollector(namespace="corml", registry=own)
 

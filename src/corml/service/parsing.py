@@ -73,7 +73,7 @@ def _invalid(detail: str) -> Refusal:
     return Refusal(422, detail, title="Invalid request")
 
 
-def _whole(value: Any, depth: int = 0) -> Any:
+def _whole(value: object, depth: int = 0) -> object:
     if isinstance(value, float) and value.is_integer() and abs(value) < 2**63:
         return int(value)
     if depth >= DEEPEST:

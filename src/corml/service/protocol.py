@@ -3,6 +3,7 @@
 from asyncio import TimerHandle, Transport
 from typing import Any
 
+from prometheus_client import Counter
 from uvicorn.protocols.http.httptools_impl import STATUS_LINE, HttpToolsProtocol
 
 from corml.service.access import Origins
@@ -33,7 +34,7 @@ class _Deadlines(HttpToolsProtocol):
 
     seconds: float
     most: int
-    rejected: Any
+    rejected: Counter
     load: Load
     origins: Origins
     _deadline: TimerHandle | None = None

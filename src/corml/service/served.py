@@ -25,6 +25,8 @@ from corml.service.problems import Refusal
 if TYPE_CHECKING:
     from corml.data import Report
 
+Rows = NDArray[np.int64]
+Scores = NDArray[np.float32]
 PROBES = 20  # histories of the self-test
 PROBE_ITEMS = (1, 5, 20)  # their lengths, in turns
 AGREE = 1e-5  # of the largest score: both ways to a score round differently
@@ -110,7 +112,7 @@ class Shelf:
         self.default = default
         self._models: dict[str, Served] = {}
 
-    def __getitem__(self, name: Any) -> Served:
+    def __getitem__(self, name: object) -> Served:
         """A model by name, or the default where none was given."""
         served = self.find(name)
         if served is None:
@@ -119,7 +121,7 @@ class Shelf:
             raise Refusal(503, LOADING, title="Not ready", headers={"Retry-After": "1"}, reason="loading")
         return served
 
-    def find(self, name: Any) -> Served | None:
+    def find(self, name: object) -> Served | None:
         """A model by name, or the default where none was given; None where there is no such model."""
         return self._models.get(name if isinstance(name, str) else self.default)
 
@@ -214,7 +216,7 @@ def _test_one(model: Recommender, history: list[str]) -> float:
     return short_took
 
 
-def _compare(scores: NDArray[Any], history: NDArray[Any], listed: NDArray[Any], values: NDArray[Any]) -> None:
+def _compare(scores: Scores, history: Rows, listed: Rows, values: Scores) -> None:
     """Whether a list has the best items that are not in the history, with their scores, up to rounding."""
     margin = AGREE * max(1e-6, float(np.abs(scores).max()))
     best = np.sort(np.delete(scores, history))[::-1][: len(listed)]

@@ -21,7 +21,7 @@ SCORES = 1 << 25  # of all these users, held at once
 SEED = 2026
 PIECE = 5_000  # users whose lists are made at a time
 
-Facts = dict[str, Any]
+Facts = dict[str, object]
 
 
 def items(model: Recommender) -> Table:
@@ -99,7 +99,7 @@ def _facts(facts: Facts) -> Iterator[Part]:
     yield {"name": names, "value": [_text(facts[name]) for name in names]}
 
 
-def _text(value: Any) -> str:
+def _text(value: object) -> str:
     return value if isinstance(value, str) else json.dumps(value, default=str, sort_keys=True, ensure_ascii=False)
 
 
@@ -136,7 +136,7 @@ class Overlap:
         part = csr_array(self.columns[:, first : first + kept.shape[0]])
         add_sparse_product(part, kept, self.scores)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> Facts:
         """The mean share of a list that is the same, and the share of lists that are, in whatever order."""
         best = TopK(len(self.exact), self.k, self.histories)
         best.add(self.scores, 0)

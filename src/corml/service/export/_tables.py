@@ -1,15 +1,15 @@
 """What an export consists of: tables in parts, so that no table is ever whole in memory; and what writes them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
+import numpy as np
 from numpy.typing import NDArray
 
 from corml.models.recommender import Recommender
 
-Values = list[Any] | NDArray[Any]
+Values = Sequence[object] | NDArray[np.generic]
 Part = Mapping[str, Values]  # values of the columns by name, equally many; numbers as arrays, texts as lists
 
 
@@ -31,7 +31,7 @@ class Job:
     model: Recommender
     tables: Iterator[Table]
     name: str  # of the model, for people
-    facts: Mapping[str, Any]  # about the export, as far as they are known before it is made
+    facts: Mapping[str, object]  # about the export, as far as they are known before it is made
 
 
 @dataclass(frozen=True)

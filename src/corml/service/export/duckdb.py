@@ -40,8 +40,8 @@ def _add(database: Any, table: Table) -> None:
         database.unregister("part")
 
 
-def _array(values: Values) -> NDArray[Any]:
-    if not isinstance(values, list):
+def _array(values: Values) -> NDArray[np.generic]:
+    if isinstance(values, np.ndarray):
         return values
     array = np.empty(len(values), dtype=object)
     array[:] = values

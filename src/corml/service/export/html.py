@@ -11,7 +11,6 @@ from functools import cache
 from importlib.resources import files
 from pathlib import Path
 from string import Template
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -103,14 +102,14 @@ def _hash(text: str) -> str:
     return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"
 
 
-def _json(value: Any) -> str:
+def _json(value: object) -> str:
     """As JSON that no title can leave: a script ends at «</script», wherever that stands."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"), default=str)
     text.encode("utf-8")  # half of a character is refused, which an escape would hide
     return printable_json(text).replace("<", "\\u003c")
 
 
-def _block(name: str, values: NDArray[Any]) -> str:
+def _block(name: str, values: NDArray[np.generic]) -> str:
     """Numbers as text: their first bytes, then their second ones, …, deflated."""
     plain = np.ascontiguousarray(values, dtype=values.dtype.newbyteorder("<"))
     planes = plain.view(np.uint8).reshape(-1, plain.itemsize).T.tobytes()

@@ -3,7 +3,8 @@
 import contextlib
 import sqlite3
 from pathlib import Path
-from typing import Any
+
+import numpy as np
 
 from corml.errors import DataError
 from corml.service.export._tables import Job, Table, Target, Values, queries
@@ -42,8 +43,8 @@ def _add(database: sqlite3.Connection, table: Table) -> None:
         database.execute(f"CREATE INDEX {table.name}_by_{'_'.join(index)} ON {table.name} ({', '.join(index)})")
 
 
-def _plain(values: Values) -> list[Any]:
-    return values if isinstance(values, list) else values.tolist()
+def _plain(values: Values) -> list[object]:
+    return values.tolist() if isinstance(values, np.ndarray) else list(values)
 
 
 def is_ours(path: Path) -> bool:

@@ -1,7 +1,7 @@
 """What a model learned from: facts and findings of the data-quality report, popularity, and measured quality."""
 
 from dataclasses import asdict
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import numpy as np
@@ -13,6 +13,9 @@ from corml.service.served import Served, Shelf
 from corml.service.studio import schema
 from corml.service.studio.atlas import how_known
 from corml.service.studio.results import results_beside
+
+if TYPE_CHECKING:
+    from corml.data import Report
 
 STEPS = 100  # of the curve
 
@@ -41,7 +44,7 @@ def data_of(served: Served) -> schema.Data:
     )
 
 
-def _examined(model: Recommender) -> Any:
+def _examined(model: Recommender) -> "Report":
     """The report on the pairs in the model file; a file without histories has only its sizes."""
     from corml.data import Report, examine  # it imports all readers of files
 

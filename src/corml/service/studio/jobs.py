@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections.abc import Mapping
-from typing import Any, Literal, Protocol
+from typing import Literal, Protocol
 
 import msgspec
 from msgspec import UNSET
@@ -22,7 +22,7 @@ ALIVE = 10.0  # seconds after which the last event is repeated, so that nobody b
 class Job:
     """One fit: the thread that works tells its progress, and those who watch read the last event."""
 
-    def __init__(self, number: int, model: str, kind: str, settings: Mapping[str, Any] | None = None) -> None:
+    def __init__(self, number: int, model: str, kind: str, settings: Mapping[str, object] | None = None) -> None:
         self.id, self.model, self.kind, self.settings = str(number), model, kind, dict(settings or {})
         self.weighing: schema.Weighing | None = None  # of its data, once they are read
         self.begun = time.monotonic()

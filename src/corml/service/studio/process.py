@@ -9,7 +9,6 @@ import threading
 from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 from msgspec import UNSET
 
@@ -31,7 +30,7 @@ from corml.service.supervisor import listen
 from corml.service.worker import SWITCH, Server
 
 # Reads the data; takes what to do with notes, progress, and options that replace those of the first time.
-Read = Callable[[Callable[[str], None], Progress, Mapping[str, Any]], Interactions]
+Read = Callable[[Callable[[str], None], Progress, Mapping[str, object]], Interactions]
 PATIENCE = 3.0  # seconds that a fit has to stop at the end
 
 
@@ -60,11 +59,11 @@ class Studio:
         """Show a model file."""
         self.shelf.put(load(name, path))
 
-    def open_data(self, read: Read, kind: str, settings: dict[str, Any], out: Path | None) -> None:
+    def open_data(self, read: Read, kind: str, settings: Mapping[str, object], out: Path | None) -> None:
         """Read data and fit a model on them, once the page is there to see it; `out` is where to keep the model."""
         self._read = read
         kept = out or self.folder / f"{self.name}.corml"
-        self._first = lambda: self._begin(self.name, kind, settings, kept)
+        self._first = lambda: self._begin(self.name, kind, settings, kept, {})
 
     def begin(self, request: schema.StartFit) -> Job:
         """Fit another model on the same data, beside the others."""
@@ -78,14 +77,14 @@ class Studio:
         return self._begin(name, request.kind, dict(request.settings), self.folder / f"{name}.corml", changed)
 
     def _begin(
-        self, name: str, kind: str, settings: dict[str, Any], out: Path, changed: Mapping[str, Any] | None = None
+        self, name: str, kind: str, settings: Mapping[str, object], out: Path, changed: Mapping[str, object]
     ) -> Job:
         job = Job(len(self.jobs) + 1, name, kind, settings)
         self.jobs.append(job)
-        threading.Thread(target=self._work, args=(job, out, changed or {}), name="fit", daemon=True).start()
+        threading.Thread(target=self._work, args=(job, out, changed), name="fit", daemon=True).start()
         return job
 
-    def _work(self, job: Job, out: Path, changed: Mapping[str, Any]) -> None:
+    def _work(self, job: Job, out: Path, changed: Mapping[str, object]) -> None:
         """Read, fit and load; what goes wrong becomes the last event of the job."""
         try:
             self._fit(job, out, changed)
@@ -99,7 +98,7 @@ class Studio:
         if job.last.state == "failed":
             self.announce(f"failed: {job.last.text}")
 
-    def _fit(self, job: Job, out: Path, changed: Mapping[str, Any]) -> None:
+    def _fit(self, job: Job, out: Path, changed: Mapping[str, object]) -> None:
         data, report = self._opened(job, changed)
         job.weighing = weighing_of(data)
         job.tell("fit", "planning")
@@ -110,7 +109,7 @@ class Studio:
         self.shelf.put(load(job.model, str(out), report=report))
         job.tell("test", "ready", state="done")
 
-    def _opened(self, job: Job, changed: Mapping[str, Any]) -> tuple[Interactions, Report]:
+    def _opened(self, job: Job, changed: Mapping[str, object]) -> tuple[Interactions, Report]:
         """The data as they were first read, or read again with other options: only pairs are kept, not events."""
         first = self.data is None
         if self.data is not None and self.report is not None and not changed:
@@ -188,9 +187,9 @@ def weighing_of(data: Interactions) -> schema.Weighing | None:
     )
 
 
-def changed_options(request: schema.StartFit, first: schema.Weighing | None) -> dict[str, Any]:
+def changed_options(request: schema.StartFit, first: schema.Weighing | None) -> dict[str, object]:
     """Options that the data must be read again with; empty if the data can stay as they are."""
-    changed: dict[str, Any] = {}
+    changed: dict[str, object] = {}
     if request.weights is not UNSET:
         changed["weights"] = _weights(request.weights, first)
     if request.half_life is not UNSET:

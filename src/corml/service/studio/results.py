@@ -11,7 +11,7 @@ the types below do not name are ignored.
 import os
 import stat
 from pathlib import Path
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, TypeVar
 
 import msgspec
 from msgspec import Meta, Struct, field
@@ -31,7 +31,7 @@ Plain = str | float | bool | None
 Value = Plain | list[Plain] | dict[str, Plain]  # never deeper, whatever somebody wrote
 
 
-def texts(*values: Any) -> set[str]:
+def texts(*values: object) -> set[str]:
     """The values that are text, and not empty."""
     return {value for value in values if isinstance(value, str) and value}
 
@@ -108,9 +108,9 @@ class Evaluation(Struct, kw_only=True):
         """Fingerprints of its data and split."""
         return texts(self.split, self.procedure.get("data"))
 
-    def plain(self) -> dict[str, Any]:
+    def plain(self) -> dict[str, object]:
         """As in a model file; a metric that is null was not measured."""
-        record: dict[str, Any] = msgspec.to_builtins(self)
+        record: dict[str, object] = msgspec.to_builtins(self)
         return record | {"metrics": {name: value for name, value in self.metrics.items() if value is not None}}
 
 
