@@ -75,7 +75,8 @@ def allowed_items(model: "Recommender", query: Query, options: Mapping[str, Any]
     """The items that each list of a query may have."""
     items, rows = model.items_, len(query.names)
     rule, only, exclude = rule_of(options), options["only"], options["exclude"]
-    mask = mask_of(model.attributes_, only, exclude, options["now"])
+    limited = only is not None or exclude is not None or options["now"] is not None
+    mask = mask_of(model.attributes_, only, exclude, options["now"]) if limited else None
     excluded = rule.kept_out(query.known, only_positive(query.matrix))
     if exclude is not None and not is_by_attribute(exclude):
         excluded = _union(excluded, _lists(items, exclude, rows, "exclude"))

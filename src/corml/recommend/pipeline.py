@@ -54,19 +54,18 @@ def recommended(
     made = maker.lists(query.names)
     if len(made.flat):
         query = query.without_history(made.flat, NO_PREFERENCE)
-    return result(model, query, allowed, made, options, maker.factors)
+    return result(model, query, maker, made, options)
 
 
 def result(
     model: "Recommender",
     query: Query,
-    allowed: Allowed,
+    maker: ListMaker,
     made: Made,
     options: ListOptions,
-    factors: Scores | None = None,
 ) -> Recommendations:
     """Ranked rows as ids, with a reason for each list that is short or not personal; scores are the model's own."""
-    columns, scores, boosts = made.columns, made.scores, None
+    columns, scores, boosts, factors = made.columns, made.scores, None, maker.factors
     missing = columns < 0
     if factors is not None:
         boosts = np.where(missing, np.nan, factors[np.maximum(columns, 0)]).astype(np.float32)
@@ -79,12 +78,12 @@ def result(
         scores=np.where(missing, np.nan, scores).astype(np.float32),
         users=query.names,
         sources=tuple(np.where(query.is_cold, FALLBACK, PERSONAL).tolist()),
-        reasons=tuple(_reason(query, allowed, made, options, row) for row in rows),
+        reasons=tuple([_reason(query, maker.allowed, made, options, row) for row in rows]),
         unknown=query.unknown,
         titles=model.titles_,
-        new=frozenset(model.new_items_),
+        new=frozenset(() if model._link() is None else model.new_items_),
         boosts=boosts,
-        rules=in_words(options),
+        rules=in_words(options) if maker.factors is not None or maker.chooses else "",
     )
 
 

@@ -12,7 +12,7 @@ does not depend on how many were looked at, and users × items never exists.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -108,9 +108,9 @@ class ListMaker:
     ) -> None:
         self.X, self.users, self.allowed, self.k = X, users, allowed, k
         self.progress, self.checks_preference = progress, checks_preference
-        self.factors = factors_of(options["boost"], model.items_, model.attributes_)
-        self.base: Scorer = model if scorer is None else scorer
-        self.scorer = ListScorer(self.base, model._popularity, self.factors)
+        boost = options["boost"]
+        self.factors = factors_of(boost, model.items_, model.attributes_) if boost else None
+        self.model, self.base = model, cast(Scorer, model) if scorer is None else scorer
         self.chooses = has_rules(options)
         self.width = first_candidates(options, k, X.shape[1]) if self.chooses else k
         self.flat: list[Rows] = []
@@ -173,7 +173,7 @@ class ListMaker:
         if lost is not None:
             allowed = allowed.without(lost)
         plain = self.factors is None and bool((np.diff(X.indptr) > 0).all())
-        scorer = self.base if plain else self.scorer
+        scorer = self.base if plain else ListScorer(self.base, self.model._popularity, self.factors)
         return top_k(scorer, X, width, users=users, seen=allowed.excluded, allowed=allowed.only, progress=progress)
 
     def _without_preference(self, rows: Rows, columns: Rows, scores: Scores) -> Rows:
@@ -185,8 +185,10 @@ class ListMaker:
         low = np.where(listed, scores, np.inf).min(axis=1, initial=np.inf)
         has_history = np.diff(self.X.indptr)[rows] > 0
         maybe = np.flatnonzero((high == low) & ((high == 0) | (listed.sum(axis=1) > 1)) & has_history)
-        bands = (band[self._are_alike(rows[band])] for band in _bands(maybe, band_of(*self.X.shape)[0]))
-        return np.concatenate([np.zeros(0, dtype=np.int64), *bands])
+        if not len(maybe):
+            return maybe
+        bands = _bands(maybe, band_of(*self.X.shape)[0])
+        return np.concatenate([band[self._are_alike(rows[band])] for band in bands])
 
     def _are_alike(self, rows: Rows) -> NDArray[np.bool_]:
         histories = self.X[rows]

@@ -81,10 +81,8 @@ class ListScorer:
         return block
 
 
-def factors_of(boost: Mapping[str, Any] | None, items: Ids, attributes: Attributes) -> Scores | None:
-    """What the score of each item is multiplied by; None if nothing is boosted."""
-    if not boost:
-        return None
+def factors_of(boost: Mapping[str, Any], items: Ids, attributes: Attributes) -> Scores:
+    """What the score of each item is multiplied by."""
     factors = np.ones(len(items))
     named = {name: factor for name, factor in boost.items() if not isinstance(factor, Mapping)}
     (rows,) = rows_or_warn(items, [list(named)], "boost")

@@ -122,7 +122,8 @@ class Question:
     @property
     def factors(self) -> Scores | None:
         """What scores are multiplied by."""
-        return factors_of(self.options["boost"], self.model.items_, self.model.attributes_)
+        boost = self.options["boost"]
+        return factors_of(boost, self.model.items_, self.model.attributes_) if boost else None
 
     def whom(self, histories: Sequence[Any] | None = None) -> dict[str, Any]:
         """The user or history, or other histories, as `recommend` takes them."""
