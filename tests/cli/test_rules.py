@@ -16,21 +16,37 @@ def items(here):
     return path
 
 
-def test_rules_mean_what_they_mean_in_python(run, shop, items):
-    rules = "--diversity .4 --max-per kind=2 --boost i3=1.5 --boost kind:b=2 --max-share 50%".split()
-    printed = run("recommend", shop / "all.corml", "--all", "-k", "4", "--items", items, *rules, "--json").json
-    model = corml.read_model(shop / "all.corml").with_items(str(items))
-    lists = model.recommend(
-        list(model.users_),
-        k=4,
-        diversity=0.4,
-        max_per={"kind": 2},
-        boost={"i3": 1.5, "kind": {"b": 2}},
-        max_share=0.5,
-    )
+@pytest.fixture
+def dated(run, here, shop, items):
+    """A model of events with days and types, and a table of items."""
+    rows = [f"u{n % 5},i{n % 23},2024-01-{1 + n % 28:02},{('view', 'buy')[n % 2]}" for n in range(60)]
+    (here / "events.csv").write_text("user,item,date,event\n" + "\n".join(rows) + "\n")
+    assert run("fit", "events.csv", "-o", "m.corml", "--event", "event", "--items", items).code == 0
+    return corml.read_model("m.corml")
+
+
+@pytest.mark.parametrize(
+    ("flags", "options"),
+    [
+        ("-k 4", {"k": 4}),
+        ("--diversity .4 --max-per kind=2", {"diversity": 0.4, "max_per": {"kind": 2}}),
+        ("--boost i3=1.5 --boost kind:b=2", {"boost": {"i3": 1.5, "kind": {"b": 2}}}),
+        ("--max-share 50%", {"max_share": 0.5}),
+        ("--exclude i1,i2 --exclude-where kind=a", {"exclude": [{"kind": ["a"]}, "i1", "i2"]}),
+        ("--only i1,i2,i3,i4", {"only": ["i1", "i2", "i3", "i4"]}),
+        ("--only-where kind=a,b --only i1,i2,i3,i4", {"only": {"kind": ["a", "b"], "item": ["i1", "i2", "i3", "i4"]}}),
+        ("--seen allow", {"seen": "allow"}),
+        ("--seen only --exclude-recent 10d", {"seen": "only", "exclude_recent": "10d"}),
+        ("--exclude-recent buy=20d,view=1h", {"exclude_recent": {"buy": "20d", "view": "1h"}}),
+        ("--hide-events buy", {"hide_events": ["buy"]}),
+    ],
+)
+def test_flags_mean_what_the_options_mean_in_python(run, dated, flags, options):
+    printed = run("recommend", "m.corml", "--all", *flags.split(), "--json").json
+    lists = dated.recommend(list(dated.users_), **options)
     assert [[item["item"] for item in one["items"]] for one in printed] == lists.values()
-    assert {item["boost"] for one in printed for item in one["items"]} <= {1.0, 1.5, 2.0, 3.0}
-    assert any(item["boost"] == 2 for one in printed for item in one["items"])
+    assert [one["reason"] for one in printed] == list(lists.reasons)
+    assert options == {"k": 4} or lists.values() != dated.recommend(list(dated.users_)).values()
 
 
 def test_a_share_holds_over_all_users_however_many_are_asked_for_at_a_time(run, here, shop, monkeypatch):

@@ -107,27 +107,6 @@ def test_a_report_measures_the_fit_on_train(run, here, shop):
     assert "warning" not in outcome.err
 
 
-def test_what_was_seen_may_come_back_where_that_is_asked_for(run, here, shop):
-    rows = {}
-    for rule in ("exclude", "allow", "only"):
-        words = ["recommend", shop / "all.corml", "-u", "u1", "-k", "25", "--seen", rule, "--json"]
-        rows[rule] = {row["item"] for row in run(*words).json[0]["items"]}
-    assert rows["only"] == {item for user, item in all_ratings(shop / "ratings.csv") if user == "u1"}
-    assert not rows["only"] & rows["exclude"]
-    assert rows["allow"] == rows["only"] | rows["exclude"]
-
-
-def test_what_was_seen_lately_stays_out(run, here):
-    lines = [f"u{n % 3},i{n % 7},2024-01-{1 + n:02}" for n in range(28)]
-    Path("a.csv").write_text("user,item,date\n" + "\n".join(lines) + "\n")
-    assert run("fit", "a.csv", "-o", "m.corml").code == 0
-    words = ["recommend", "m.corml", "-u", "u0", "-k", "7", "--seen", "only", "--json"]
-    every = {row["item"] for row in run(*words).json[0]["items"]}
-    older = {row["item"] for row in run(*words, "--exclude-recent", "10d").json[0]["items"]}
-    assert every == {f"i{n}" for n in range(7)}
-    assert older == every - {f"i{n % 7}" for n in range(18, 28) if n % 3 == 0}
-
-
 @pytest.mark.parametrize(
     ("words", "sentence"),
     [
@@ -145,17 +124,3 @@ def test_a_rule_that_cannot_be_meant_is_refused_before_the_file_is_read(run, her
     outcome = run("recommend", "no.corml", "-u", "u1", *words)
     assert outcome.code == 2
     assert sentence in outcome.err
-
-
-def test_without_times_nothing_is_recent(run, here, shop):
-    run("fit", shop / "ratings.csv", "-o", "m.corml", "--no-time")
-    outcome = run("recommend", "m.corml", "-u", "u1", "--seen", "allow", "--exclude-recent", "30d")
-    assert outcome.code == 2
-    assert "exclude_recent needs the time of each interaction, and these histories have none" in outcome.err
-
-
-def test_a_history_on_the_command_line_has_no_times(run, here, shop):
-    run("fit", shop / "ratings.csv", "-o", "m.corml")
-    outcome = run("recommend", "m.corml", "--history", "i1,i2", "--seen", "allow", "--exclude-recent", "30d")
-    assert outcome.code == 2
-    assert "--exclude-recent needs the time of each interaction, and a list of items has none" in outcome.err
