@@ -1,6 +1,5 @@
 """The bad-input matrix: what each unusable file is refused with."""
 
-import contextlib
 import gzip
 import io
 import os
@@ -220,16 +219,6 @@ def test_compression_without_end_is_refused(make, monkeypatch):
         load("-")
 
 
-def test_what_a_parquet_file_says_of_itself_is_read_first(tmp_path, monkeypatch):
-    """Constant columns take no room in a file, and all of it in memory."""
-    monkeypatch.setattr("corml.data.formats._guard.BOMB_SIZE", 100_000)
-    path = tmp_path / "constant.parquet"
-    pl.select(user=pl.repeat(1, 2_000_000), item=pl.repeat(2, 2_000_000)).write_parquet(path)
-    monkeypatch.setattr(pl, "read_parquet", None)
-    with pytest.raises(DataError, match=r"constant.parquet' expands more than 200-fold"):
-        load(path)
-
-
 def test_unpacking_asks_for_memory_as_it_goes_whatever_is_allowed(make, monkeypatch):
     monkeypatch.setattr("corml.data.formats._guard.STEP", 100_000)
     monkeypatch.setattr("corml.data.formats._files.CHUNK", 10_000)
@@ -274,29 +263,6 @@ def test_a_mark_of_byte_order_inside_a_file_is_part_of_the_id(make):
     assert list(load(make("first.csv", b"\xef\xbb\xbfuser,item\na,x\n")).users) == ["a"]
 
 
-def spent(path):
-    begun = time.process_time()
-    with contextlib.suppress(DataError):
-        load(path)
-    return time.process_time() - begun
-
-
-@pytest.mark.parametrize("kind", ["comments", "columns", "blank lines"])
-def test_reading_is_linear_in_what_stands_above_a_table_and_in_its_columns(make, kind):
-    """Eight times as much takes about eight times as long, not sixty-four times."""
-    few, many = [], []
-    for size, into in ((5_000, few), (40_000, many)):
-        rows = "".join(f"u{n % 500},i{n % 40}\n" for n in range(5 * size))
-        if kind == "columns":
-            names = ["user", "item", *(f"c{n}" for n in range(size)), f"c{size - 1}"]
-            text = ",".join(names) + "\n"
-        else:
-            text = ("# about\n" if kind == "comments" else "\n") * size + "user,item\n" + rows
-        path = make(f"{size}.csv", text)
-        into.extend(spent(path) for _ in range(3))
-    assert min(many) < 25 * min(few) + 0.05
-
-
 def test_a_zip_with_a_password_is_refused(make):
     packed = bytearray(zipped(a__csv="user,item\na,x\n"))
     for at in (packed.find(b"PK\x03\x04") + 6, packed.find(b"PK\x01\x02") + 8):
@@ -316,13 +282,6 @@ def test_bad_rows_can_be_skipped_and_are_counted(make):
     assert any("line 12: there are 1 fields" in note for note in data.source["notes"])
 
 
-def test_more_than_one_bad_row_in_a_hundred_is_too_much_to_skip(make):
-    rows = [f"u{n},i{n % 5}" for n in range(100)] + ["short", "also"]
-    path = make("many.csv", "user,item\n" + "\n".join(rows))
-    with pytest.raises(DataError, match=r"2 of 102 rows are bad, more than 1%, the first: .*line 102"):
-        load(path, skip_bad_rows=True)
-
-
 def test_the_first_bad_row_is_named_and_the_others_are_counted(make):
     path = make("bad.csv", "user,item,rating\na,x,1\na,y,no\n,z,1\nshort\n")
     with pytest.raises(DataError, match=r"line 3: the rating 'no' .* \(2 more bad rows follow\)"):
@@ -337,14 +296,6 @@ def test_an_interrupt_is_not_swallowed(make):
 
     with pytest.raises(KeyboardInterrupt):
         load(make("a.csv", GOOD), notify=stop)
-
-
-def test_a_file_too_large_for_the_memory_is_refused_before_reading(make, monkeypatch):
-    from corml.errors import ResourceError
-
-    monkeypatch.setattr("corml._runtime.memory.budget", lambda: 100)
-    with pytest.raises(ResourceError, match="Reading"):
-        load(make("a.csv", GOOD))
 
 
 def test_a_long_separator_needs_a_character_to_stand_in_for_it(make):

@@ -66,6 +66,7 @@ SHAPES = {
     "plain rows": (30_000, "a.csv", lambda n: HEAD + rows(n)),
     "quotes in every field": (30_000, "a.csv", lambda n: numbered(n, lambda k: f'"u""{k % 500}","i""{k % 400}"\n')),
     "columns": (5_000, "a.csv", lambda n: ",".join(["user", "item", *names(n)]) + "\nu,i" + ",1" * n + "\n"),
+    "comment lines above": (20_000, "a.csv", lambda n: "# about\n" * n + HEAD + rows(1000)),
     "bad rows": (30_000, "a.csv", lambda n: HEAD + "u1\n" * n),
     "json lines": (15_000, "a.jsonl", lambda n: numbered(n, lambda k: f'{{"user":"u{k % 500}","item":"i{k}"}}\n', "")),
     "one json array": (10_000, "a.json", lambda n: json.dumps([{"user": k % 500, "item": k} for k in range(n)])),
@@ -78,7 +79,6 @@ SHAPES = {
     ),
 }
 MORE_SHAPES = {
-    "comment lines above": (20_000, "a.csv", lambda n: "# about\n" * n + HEAD + rows(1000)),
     "comment lines between": (20_000, "a.csv", lambda n: HEAD + "u1,i1\n# about\n" * n),
     "blank lines above": (20_000, "a.csv", lambda n: "\n" * n + HEAD + rows(1000)),
     "blank lines between": (30_000, "a.csv", lambda n: HEAD + "u1,i1\n\n" * n),

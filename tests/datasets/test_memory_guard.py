@@ -60,10 +60,18 @@ KINDS = {
 }
 
 
+CASES = [("plain.csv", "corml,polars")]
+CASES += [
+    pytest.param(name, imported, marks=pytest.mark.slow)
+    for name in KINDS
+    for imported in ("corml,polars", "polars,corml")
+    if (name, imported) not in CASES
+]
+
+
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="peaks are read from /proc")
-@pytest.mark.parametrize("imported", ["corml,polars", "polars,corml"])
-@pytest.mark.parametrize("name", KINDS)
+@pytest.mark.parametrize(("name", "imported"), CASES)
 def test_the_memory_asked_for_is_the_memory_taken(tmp_path, monkeypatch, name, imported):
     """Which is imported first decides whether the allocator of Polars gives back at once what is freed.
 
@@ -169,14 +177,14 @@ WATCH_ITEMS = WATCH.replace(
 ITEMS = {
     "categories": lambda at: f"g{at % 9}|h{at % 7}",
     "numbers": str,
-    "names": lambda at: f"name {at}",
     "one": lambda at: "same",
+    "names": lambda at: f"name {at}",
 }
 
 
 @pytest.mark.thorough
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is measured as Linux tells it")
-@pytest.mark.parametrize("kind", ITEMS)
+@pytest.mark.parametrize("kind", ["names", *(pytest.param(kind, marks=pytest.mark.slow) for kind in list(ITEMS)[:-1])])
 def test_what_is_asked_for_items_is_about_what_they_take(tmp_path, monkeypatch, kind):
     monkeypatch.delenv("_RJEM_MALLOC_CONF", raising=False)
     rows = 1_000_000

@@ -54,7 +54,10 @@ SAVE = "save it as UTF-8, or pass encoding="
         ("2024/01/31 12:00", NOON),
         ("2024/1/31", NOON - 43200),
         ("2024-01-31", NOON - 43200),
+        ("2024-01-31T14:00:00+02:00", NOON),
+        (" 1706702400.25", NOON + 0.25),
         ("1706702400", NOON),
+        ("-5", -5),
     ],
 )
 def test_common_ways_to_write_a_time_are_understood(make, text, moment):

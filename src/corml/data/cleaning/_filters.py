@@ -1,7 +1,5 @@
 """Fewer, denser pairs: minimum counts and the k-core."""
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -34,7 +32,7 @@ def thin(data: Interactions, options: Options, notes: Notes) -> Interactions:
     return data
 
 
-def core(user: NDArray[Any], item: NDArray[Any], shape: tuple[int, int], k: int) -> NDArray[np.bool_]:
+def core(user: NDArray[np.integer], item: NDArray[np.integer], shape: tuple[int, int], k: int) -> NDArray[np.bool_]:
     """Mask of the largest set of pairs in which every user and every item that occurs does so k times."""
     keep = np.ones(len(user), dtype=bool)
     while True:

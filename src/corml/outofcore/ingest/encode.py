@@ -20,7 +20,7 @@ from corml.data.labels.numbering import Numbering, buckets_of, hashes
 from corml.data.store import digest
 from corml.errors import DataError, ascii_line
 from corml.outofcore.ingest.bucket import Gathered, by_pair
-from corml.outofcore.ingest.pieces import Piece, Work, put_json, put_piece
+from corml.outofcore.ingest.pieces import Array, Piece, Work, put_json, put_piece
 from corml.outofcore.ingest.plan import Plan, cut_for, runs
 
 Counted = tuple[Rows, "Counter[str]"]
@@ -99,7 +99,7 @@ def _resumed(work: Work, run: int) -> tuple[int, "Counter[str]"]:
     return piece, counts
 
 
-def _divided(batch: Rows, buckets: int) -> dict[str, NDArray[np.generic]]:
+def _divided(batch: Rows, buckets: int) -> dict[str, Array]:
     """The rows of a batch by bucket, in their order; users numbered within their bucket, items within the batch."""
     users, user = _numbered(batch.users, batch.user)
     items, item = _numbered(batch.items, batch.item)
@@ -111,7 +111,7 @@ def _divided(batch: Rows, buckets: int) -> dict[str, NDArray[np.generic]]:
     of_row = bucket[user]
     order = np.argsort(of_row, kind="stable")
     names = users.labels.take(by_bucket)
-    arrays: dict[str, NDArray[np.generic]] = {
+    arrays: dict[str, Array] = {
         **{"users": names.data, "user_starts": names.starts, "user_buckets": starts, "user": place[user[order]]},
         **{"items": items.labels.data, "item_starts": items.labels.starts, "item": item[order]},
         "row_buckets": _starts(of_row, buckets),
@@ -130,7 +130,7 @@ def _numbered(labels: Labels, codes: NDArray[np.int64]) -> tuple[Numbering, NDAr
     return ids, ids.add(labels)[place[codes]]
 
 
-def _starts(codes: NDArray[Any], count: int) -> NDArray[np.int64]:
+def _starts(codes: Array, count: int) -> NDArray[np.int64]:
     """Where each group begins among codes in order, and the end."""
     starts = np.zeros(count + 1, dtype=np.int64)
     np.cumsum(np.bincount(codes, minlength=count), out=starts[1:])
@@ -199,10 +199,10 @@ def _gathered(plan: Plan, work: Work, pieces: list[tuple[int, int]], bucket: int
     return gathered
 
 
-def as_csr(pairs: Pairs, users: int, items: int) -> dict[str, NDArray[Any]]:
+def as_csr(pairs: Pairs, users: int, items: int) -> dict[str, Array]:
     """Pairs as rows of users with sorted items."""
     order = np.argsort(pairs.user.astype(np.int64) * items + pairs.item, kind="stable")
-    arrays: dict[str, NDArray[Any]] = {
+    arrays: dict[str, Array] = {
         "indptr": _starts(pairs.user, users),
         "indices": pairs.item[order].astype(np.int32),
     }

@@ -6,7 +6,6 @@ have seen something.
 
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,7 +15,7 @@ from corml.data.labels import Labels
 from corml.data.store import ITEMS, labels_name
 from corml.data.store.turning import Turned
 from corml.data.store.writing import put_arrays, put_labels
-from corml.outofcore.ingest.pieces import Piece, Work
+from corml.outofcore.ingest.pieces import Array, Piece, Work
 
 __all__ = ["Catalogue", "write_items", "write_user_parts"]
 
@@ -135,10 +134,10 @@ def _write_seen(folder: Path, merged: Piece, part: int, catalogue: Catalogue) ->
     return len(of_users["indices"]), int(without.sum())
 
 
-def _rows(owner: Longs, items: Ints, times: NDArray[Any] | None, people: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+def _rows(owner: Longs, items: Ints, times: Array | None, people: NDArray[np.bool_]) -> dict[str, Array]:
     """The entries of some people on the items that are left, in rows of these people."""
     keep = people[owner] & (items >= 0)
     indptr = np.zeros(int(people.sum()) + 1, dtype=np.int64)
     np.cumsum(np.bincount(owner[keep], minlength=len(people))[people], out=indptr[1:])
-    arrays: dict[str, NDArray[Any]] = {"indptr": indptr, "indices": items[keep]}
+    arrays: dict[str, Array] = {"indptr": indptr, "indices": items[keep]}
     return arrays if times is None else {**arrays, "times": times[keep]}

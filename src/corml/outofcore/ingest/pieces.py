@@ -18,7 +18,8 @@ from corml.persistence import atomic
 
 __all__ = ["Piece", "Work", "put_json", "put_piece"]
 
-Arrays = Mapping[str, NDArray[Any]]
+Array = NDArray[Any]  # of whatever type was written
+Arrays = Mapping[str, Array]
 
 
 def put_piece(path: Path, arrays: Arrays, **facts: int) -> None:
@@ -54,23 +55,23 @@ class Piece:
         known: dict[str, int] = json.loads(self._file.metadata()["facts"])
         return known
 
-    def __getitem__(self, name: str) -> NDArray[Any]:
-        array: NDArray[Any] = self._file.get_tensor(name)
+    def __getitem__(self, name: str) -> Array:
+        array: Array = self._file.get_tensor(name)
         return array
 
-    def get(self, name: str) -> NDArray[Any] | None:
+    def get(self, name: str) -> Array | None:
         """An array, or None if there is none of this name."""
         return self[name] if name in self.names else None
 
-    def between(self, name: str, start: int, end: int) -> NDArray[Any]:
+    def between(self, name: str, start: int, end: int) -> Array:
         """A stretch of an array."""
         if start == end:  # of nothing safetensors makes an error
             return self[name][:0]
-        stretch: NDArray[Any] = self._file.get_slice(name)[int(start) : int(end)]
+        stretch: Array = self._file.get_slice(name)[int(start) : int(end)]
         return stretch
 
 
-def put_json(path: Path, known: Any) -> None:
+def put_json(path: Path, known: object) -> None:
     """Write facts as JSON."""
     atomic.replace(path, (json.dumps(known, indent=1, sort_keys=True) + "\n").encode())
 
