@@ -123,7 +123,7 @@ def test_stopped_after_any_step_it_goes_on_and_nothing_done_is_done_again(tmp_pa
         try:
             corml.build_store(source, out, memory=MEMORY, progress=stopping)
         except Stop:
-            with pytest.raises(DataError, match="is a store that is not finished"):
+            with pytest.raises(DataError, match="is an unfinished store"):
                 corml.Store(out)
             kept = {path: path.stat().st_mtime_ns for path in before}
             assert kept == before

@@ -33,14 +33,17 @@ Numbers = NDArray[np.integer[Any]]
 class Interactions:
     """Distinct (user, item) pairs in the order they were read, with the labels they stand for.
 
-    `user` and `item` hold row numbers into `users` and `items`; `times`, where known, the moment of each pair.
-    `seen`, on the same users and items, are pairs that are known and not to be learned from, such as low ratings: they
-    are never recommended. `negative` are those of them that somebody said no to: what is like them scores lower. Both
-    are no part of the fingerprint. `weights` are how strong each pair is, above 0 (of `negative`: how strong the no
-    is); without them all pairs are alike. `kinds`, where known, are the event types of each pair. `attributes` are what
-    is known of items, of these and perhaps of others. `others` are people of whom nothing is learned, such as those
-    whom `k_core` left out: users of their own on the same items, with all that is known of them. `elsewhere` are pairs
-    of anybody with items that are not in this catalogue: who has one is not shown it on the day it comes back.
+    `user` and `item` hold row numbers into `users` and `items`; `times` the time of each pair and `kinds` its event
+    types, where given. `weights` are the strengths of the pairs, above 0; without them all pairs count alike.
+
+    What is known but not learned from has the same form:
+
+        seen        pairs of the same users and items that are never recommended, such as low ratings
+        negative    those of them that were disliked: similar items score lower; weights say how much
+        others      users excluded from training (for example by `k_core`), on the same items, with their full history
+        elsewhere   interactions with items outside the catalogue, for when the items are added later
+
+    `seen` and `negative` are not part of the fingerprint. `attributes` describe items, these and perhaps more.
     """
 
     users: Ids
@@ -146,22 +149,22 @@ class Interactions:
 
     @property
     def histories(self) -> csr_array:
-        """What linear models score: items relative to the strongest of their history, below zero what was refused."""
+        """What linear models score: items relative to the strongest of their history, disliked ones below zero."""
         return scored(self.weighted, None if self.negative is None else self.negative.weighted)
 
     @cached_property
     def weights_by_row(self) -> NDArray[np.float32] | None:
-        """The weights of the pairs in the order of `matrix`, where there are some."""
+        """The weights of the pairs in the order of `matrix`, where given."""
         return None if self.weights is None else self.weights[self._by_row]
 
     @cached_property
     def times_by_row(self) -> NDArray[np.float64] | None:
-        """The moments of the pairs in the order of `matrix`, where they are known."""
+        """The times of the pairs in the order of `matrix`, where given."""
         return None if self.times is None else self.times[self._by_row]
 
     @property
     def kinds_by_row(self) -> Kinds | None:
-        """The event types of the pairs in the order of `matrix`, where they are known."""
+        """The event types of the pairs in the order of `matrix`, where given."""
         return None if self.kinds is None else self.kinds.where(self._by_row)
 
     @property
@@ -228,29 +231,29 @@ class Interactions:
         return replace(self, **pairs, times=times, weights=weights, kinds=kinds)
 
     def compact(self, *, seen: bool = False) -> Self:
-        """Forget users and items without a pair, with `seen` also without one that was only seen; the order stays."""
+        """Drop users and items without a pair, with `seen` also those without an excluded pair; the order stays."""
         parts: list[Interactions] = [self] if self.seen is None or not seen else [self, self.seen]
         users, user_row = those_used(self.users, np.concatenate([part.user for part in parts]))
         items, item_row = those_used(self.items, np.concatenate([part.item for part in parts]))
-        others = None if self.others is None else self.others.on(self.others.users, items)._of_known_people()
+        others = None if self.others is None else self.others.on(self.others.users, items)._with_pairs()
         return replace(self._moved(users, items, user_row, item_row), others=others)
 
     def on(self, users: Ids, items: Ids) -> Self:
         """The same pairs on other ids; pairs whose user or item is not among those are left out.
 
-        Those of `others` who are among these users have seen what is known of them, and so has everybody of whom
-        something is known `elsewhere`, if these items have it.
+        Pairs of `others` become excluded pairs of these users where they are among them, and so do pairs of `elsewhere`
+        whose items are among these.
         """
         moved = self._moved(users, items, users.find(self.users), items.find(self.items))
         if self.others is not None:
-            moved = replace(moved._having_seen(self.others), others=self.others.beyond(users, items))
+            moved = replace(moved._excluding(self.others), others=self.others.beyond(users, items))
         if self.elsewhere is None or not (items.find(self.elsewhere.items) >= 0).any():
             return moved
         return replace(moved.with_seen(self.elsewhere), elsewhere=None).with_elsewhere(self.elsewhere)
 
     def beyond(self, users: Ids, items: Ids) -> Self | None:
-        """What is known of people who are not among these users, on these items; None if that is nothing."""
-        return self.on(self.users.without(users), items)._of_known_people()
+        """The pairs of users who are not among these, on these items; None if there are none."""
+        return self.on(self.users.without(users), items)._with_pairs()
 
     def _moved(self, users: Ids, items: Ids, user_row: Numbers, item_row: Numbers) -> Self:
         """The pairs where users and items have these rows; −1 leaves out."""
@@ -264,36 +267,36 @@ class Interactions:
         return everywhere if keep.all() else everywhere.where(keep)
 
     def with_seen(self, other: "Interactions") -> Self:
-        """The same pairs to learn from; all of `other`, and what it has seen, is known too and never recommended.
+        """The same pairs to learn from; all pairs of `other`, excluded ones too, are never recommended.
 
-        Users and items are matched by id. People who are not among the users here are kept as `others`, and items that
-        are not in this catalogue as `elsewhere`.
+        Users and items are matched by id. Users who are not among these are kept as `others`, and items that are not
+        in this catalogue as `elsewhere`.
         """
         parts = [part for part in (other, other.others) if part is not None]
         more = [part.users.without(self.users) for part in parts]
         others = self.others
         if any(map(len, more)):
             known = _nothing(Ids([], kind="user"), self.items) if others is None else others
-            others = known.on(known.users.union(*more), self.items)._having_seen(*parts)._of_known_people()
-        return replace(self._having_seen(*parts), others=others).with_elsewhere(other)
+            others = known.on(known.users.union(*more), self.items)._excluding(*parts)._with_pairs()
+        return replace(self._excluding(*parts), others=others).with_elsewhere(other)
 
     def with_others(self, everyone: "Interactions") -> Self:
-        """The same pairs to learn from; what `everyone` has of people who are not among the users here is kept too.
+        """The same pairs to learn from; those users of `everyone` who are not among these are kept as `others`.
 
-        It is what these people are scored by, and is never recommended to them.
+        They get lists from their own history, without anything in it.
         """
         plain = replace(everyone, titles={}, source={}, attributes=None, others=None, elsewhere=None)
         return replace(self, others=plain.beyond(self.users, self.items))
 
     def with_elsewhere(self, everyone: "Interactions") -> Self:
-        """The same, and what `everyone` has of items that are not in this catalogue is kept for when they come back."""
+        """The same, with the pairs of `everyone` whose items are not in this catalogue kept as `elsewhere`."""
         known = (self.elsewhere, everyone, everyone.others, everyone.elsewhere)
         parts = [replace(part, elsewhere=None, others=None) for part in known if part is not None]
         items = Ids([]).union(*(part.items.without(self.items) for part in parts))
         if not len(items):
             return replace(self, elsewhere=None)
         people = Ids([], kind="user").union(*(part.users for part in parts))
-        away = _nothing(people, items)._having_seen(*parts)
+        away = _nothing(people, items)._excluding(*parts)
         if away.seen is None:
             return replace(self, elsewhere=None)
         no = away.negative
@@ -301,8 +304,8 @@ class Interactions:
         apart = replace(apart, seen=no and replace(no, weights=None), negative=no)
         return replace(self, elsewhere=apart.compact(seen=True))
 
-    def _of_known_people(self) -> Self | None:
-        """The same without users of whom nothing is known; None if that is all of them."""
+    def _with_pairs(self) -> Self | None:
+        """The same without users who have no pair; None if no user has one."""
         known = self.user_degrees > 0
         if self.seen is not None:
             known |= self.seen.user_degrees > 0
@@ -310,8 +313,8 @@ class Interactions:
             return self if len(known) else None
         return self.on(self.users.take(known), self.items) if known.any() else None
 
-    def _having_seen(self, *parts: "Interactions") -> Self:
-        """The same, where what other parts know of these users and items is seen, too, and what they say no to."""
+    def _excluding(self, *parts: "Interactions") -> Self:
+        """The same, where the pairs of other parts are excluded too, and disliked where they are disliked there."""
         moved = [part.on(self.users, self.items) for part in parts]
         known = [one for part in moved for one in (part, part.seen) if one is not None]
         known += [] if self.seen is None else [self.seen]
@@ -324,10 +327,10 @@ class Interactions:
         return replace(self, seen=seen, kinds=kinds, negative=negative)
 
     def with_negative(self, other: "Interactions") -> Self:
-        """The same data, where the pairs of `other`, and no more, were said no to, as strongly as they weigh.
+        """The same data with the pairs of `other`, and no others, as negative feedback of their weights.
 
-        A pair that is in both is no longer learned from. Users and items are matched by id; of people and items that
-        are not here it is kept as seen.
+        A pair that is in both is no longer learned from. Users and items are matched by id; pairs of users and items
+        that are not here are only excluded.
         """
         others = None if self.others is None else self.others._refusing(other)
         return replace(self, others=others)._refusing(other).with_seen(other)
@@ -336,13 +339,13 @@ class Interactions:
         about: dict[str, Any] = {"titles": {}, "source": {}, "attributes": None, "others": None, "elsewhere": None}
         no = replace(other.on(self.users, self.items), **about, seen=None, negative=None)
         kept = self.where(~np.isin(cells(self), cells(no)))
-        return replace(kept._having_seen(other), negative=no if len(no) else None)
+        return replace(kept._excluding(other), negative=no if len(no) else None)
 
     @as_utf8()
     def to_frame(self) -> "polars.DataFrame":
         """A polars frame with one row per pair: user, item and, where known, time, weight, kind and title.
 
-        Times are numbers, as they were read. `.to_pandas()` or `.to_arrow()` take the frame further.
+        Times are numbers, as they were read. `.to_pandas()` or `.to_arrow()` convert the frame.
         """
         from corml._runtime.lazy_polars import polars
 

@@ -1,18 +1,23 @@
-"""What a store says of itself: how it was made, what it holds, and a hash of each of its files."""
+"""The manifest of a store: how it was made, what it holds, and a hash of each of its files."""
 
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields
-from pathlib import Path
+from itertools import pairwise
+from pathlib import Path, PurePosixPath
 from typing import Any
 
 from corml.data.store._layout import MANIFEST, PLAN, is_split
-from corml.data.store._sound import is_sound
 from corml.errors import DataError, ascii_line
+from corml.persistence.facts import is_deep
 
 FORMAT = 1
 CHUNK = 1 << 22
+LONGEST = 2**31 - 1  # users, and items
+COUNTS = ("memory", "users", "items", "interactions", "seen", "others")
+MAPPINGS = ("options", "columns", "counts", "files", "split")
+FLAGS = ("weighted", "timed")
 
 
 @dataclass(frozen=True)
@@ -59,9 +64,7 @@ class Manifest:
             known = json.loads((folder / MANIFEST).read_text(encoding="utf-8"))
         except FileNotFoundError:
             if (folder / PLAN).is_file():
-                raise DataError(
-                    f"{name} is a store that is not finished: run the same corml data store again."
-                ) from None
+                raise DataError(f"{name} is an unfinished store: run the same corml data store again.") from None
             if is_split(folder):
                 raise DataError(f"{name} is a split of a store: name a part of it, such as its folder train.") from None
             raise DataError(f"{name} is not a store: it has no {MANIFEST}.") from None
@@ -69,7 +72,7 @@ class Manifest:
             reason = ascii_line(fault, 200)
             raise DataError(f"The {MANIFEST} of {name} cannot be read ({reason}): make the store again.") from fault
         if not isinstance(known, dict) or known.get("kind") != "corml store":
-            raise DataError(f"{name} is not a store: its {MANIFEST} is of another program.")
+            raise DataError(f"{name} is not a store: its {MANIFEST} belongs to another program.")
         if known.get("format") != FORMAT:
             raise DataError(
                 f"{name} has format {ascii_line(known.get('format'))} and this version of corml reads {FORMAT}: "
@@ -79,7 +82,7 @@ class Manifest:
         known.setdefault("split", {})  # of a whole store it is not written
         try:
             manifest = cls(**{one.name: known[one.name] for one in fields(cls)})
-            whole = is_sound(known) and manifest.fingerprint == said
+            whole = _is_sound(known) and manifest.fingerprint == said
         except (KeyError, TypeError, AttributeError, ValueError):
             whole = False
         if not whole:
@@ -94,3 +97,40 @@ def digest(path: Path) -> str:
         while piece := file.read(CHUNK):
             found.update(piece)
     return found.hexdigest()
+
+
+def _is_sound(known: Mapping[str, Any]) -> bool:
+    """Whether the facts of a manifest have the form and the sizes that a store is written with."""
+    forms = (
+        not is_deep(known)
+        and all(_is_count(known[name]) for name in COUNTS)
+        and all(isinstance(known[name], dict) for name in MAPPINGS)
+        and all(type(known[name]) is bool for name in FLAGS)
+        and max(known["users"], known["items"], known["others"]) <= LONGEST
+        and isinstance(known["sources"], list)
+        and all(isinstance(one, dict) for one in known["sources"])
+    )
+    return (
+        forms
+        and all(isinstance(column, str) for column in known["columns"].values())
+        and all(_is_count(count) for count in known["counts"].values())
+        and all(_is_file(name, about) for name, about in known["files"].items())
+        and _is_cut(known["user_starts"], known["users"])
+        and _is_cut(known["item_starts"], known["items"])
+    )
+
+
+def _is_count(value: object) -> bool:
+    return type(value) is int and value >= 0
+
+
+def _is_file(name: str, about: object) -> bool:
+    """Whether a file lies in the folder of the store and has a size and a hash."""
+    inside = ".." not in PurePosixPath(name).parts and not PurePosixPath(name).is_absolute() and "\0" not in name
+    sized = isinstance(about, dict) and _is_count(about.get("size")) and isinstance(about.get("sha256"), str)
+    return inside and sized
+
+
+def _is_cut(starts: Any, total: int) -> bool:
+    fine = isinstance(starts, list) and len(starts) > 1 and all(_is_count(start) for start in starts)
+    return fine and starts[0] == 0 and starts[-1] == total and all(a <= b for a, b in pairwise(starts))

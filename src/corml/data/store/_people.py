@@ -1,7 +1,7 @@
 """The people of a store by number: its users in their order, and after them the others."""
 
 from bisect import bisect_right
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import cached_property
 from itertools import accumulate
@@ -12,10 +12,12 @@ from numpy.typing import NDArray
 
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
+from corml.data.labels import Labels, concatenated, of_series
 from corml.data.store._chunk import Chunk
 from corml.data.store._layout import labels_name
 from corml.data.store._manifest import Manifest
 from corml.data.strength import latest_of
+from corml.errors import DataError
 
 if TYPE_CHECKING:
     import polars as pl
@@ -67,7 +69,7 @@ class People:
     @cached_property
     def items(self) -> Ids:
         """The catalogue, one object for all who are asked for."""
-        return Ids(self.store.item_labels().to_list(), kind="item") if self._items is None else self._items
+        return Ids(of_series(self.store.item_labels()), kind="item") if self._items is None else self._items
 
     def parts(self) -> Iterator[Interactions]:
         """The users of one part after the other, without what they have only seen."""
@@ -98,10 +100,17 @@ class People:
         moments = [latest_of(chunk.times) for chunk in chunks if chunk.times is not None]
         return max((moment for moment in moments if moment is not None), default=None)
 
-    def _users(self, first: int, last: int, *, seen: bool = True) -> Interactions:
+    def everything(self, *, pairs: bool) -> Interactions:
+        """All users, with `others`; without `pairs` all but the pairs to learn from."""
+        others = self._others(0, self.store.manifest.others) if self.store.manifest.others else None
+        return replace(self._users(0, self.users, pairs=pairs), others=others)
+
+    def _users(self, first: int, last: int, *, pairs: bool = True, seen: bool = True) -> Interactions:
         starts = self.store.manifest.user_starts
         ids = Ids(self._labels("users", starts, first, last), kind="user")
-        data = self._pairs(ids, "by_user", starts, first, last)
+        nothing = np.zeros(0, dtype=np.int32)
+        empty = Interactions(ids, self.items, nothing, nothing)
+        data = self._pairs(ids, "by_user", starts, first, last) if pairs else empty
         if not (seen and self.store.manifest.seen):
             return data
         return replace(data, seen=self._pairs(ids, "seen", starts, first, last))
@@ -121,25 +130,29 @@ class People:
         parts = len(self.store.manifest.user_starts) - 1
         return (self.store.chunk(folder, part) for part in range(parts))
 
-    def _labels(self, folder: str, starts: Any, first: int, last: int) -> list[str]:
-        labels: list[str] = []
+    def _labels(self, folder: str, starts: Sequence[int], first: int, last: int) -> Labels:
+        labels: list[Labels] = []
         for part, low, high in _overlaps(starts, first, last):
             name = labels_name(folder, part)
             if self._read is None or self._read[0] != name:
                 self._read = name, self.store.labels(name)
-            labels += self._read[1][low:high].to_list()
-        return labels
+            labels.append(of_series(self._read[1][low:high]))
+        return concatenated(labels)
 
-    def _pairs(self, ids: Ids, folder: str, starts: Any, first: int, last: int) -> Interactions:
-        wanted = _overlaps(starts, first, last)
-        pieces = [_rows(self.store.chunk(folder, part), low, high) for part, low, high in wanted]
+    def _pairs(self, ids: Ids, folder: str, starts: Sequence[int], first: int, last: int) -> Interactions:
+        pieces = []
+        for part, low, high in _overlaps(starts, first, last):
+            chunk = self.store.chunk(folder, part)
+            if len(chunk) != starts[part + 1] - starts[part] or high - low > len(ids):
+                raise DataError(f"{folder} of {self.store} has rows of other users: make the store again.")
+            pieces.append(_rows(chunk, low, high))
         degrees, columns, times, weights = (list(column) for column in zip(*pieces, strict=True))
         user = np.repeat(np.arange(len(ids), dtype=np.int32), np.concatenate(degrees))
         given = [None if some[0] is None else np.concatenate(some) for some in (times, weights)]
         return Interactions(ids, self.items, user, np.concatenate(columns), given[0], weights=given[1])
 
 
-def _overlaps(starts: Any, first: int, last: int) -> Iterator[tuple[int, int, int]]:
+def _overlaps(starts: Sequence[int], first: int, last: int) -> Iterator[tuple[int, int, int]]:
     """Which rows of which parts are those from the first to before the last."""
     if first == last:
         yield 0, 0, 0  # nobody

@@ -13,12 +13,10 @@ from numpy.typing import NDArray
 from corml._runtime import memory
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
-from corml.data.labels import Labels, concatenated, of_series
 from corml.data.store._chunk import Chunk
 from corml.data.store._layout import ITEMS, array_name, labels_name
 from corml.data.store._manifest import Manifest, digest
 from corml.data.store._people import People
-from corml.data.store._sound import is_sound_chunk
 from corml.errors import DataError, ascii_line
 
 if TYPE_CHECKING:
@@ -128,56 +126,17 @@ class Store:
         name = ascii_line(self.path, 200)
         instead = "add memory, or go through it in pieces with Store.chunks()."
         memory.require(needed, what=f"Holding all of {name}", instead=instead)
-        known = self.without_pairs()
-        user, item, times, weights = self._pairs("by_user", len(known.users))
-        return replace(known, user=user, item=item, times=times, weights=weights)
+        return replace(self.people().everything(pairs=True), source=self._source)
 
     def without_pairs(self) -> Interactions:
-        """All but the pairs to learn from: ids, pairs that were only seen, and people of whom nothing is learned."""
+        """All but the pairs to learn from: ids, excluded pairs, and users excluded from training."""
+        return replace(self.people().everything(pairs=False), source=self._source)
+
+    @property
+    def _source(self) -> dict[str, Any]:
         about = self.manifest
-        ids = Ids(self._all(self.user_labels()), kind="user"), Ids(of_series(self.item_labels()), kind="item")
-        seen = self._seen("seen", *ids) if about.seen else None
-        others = self._others(ids[1]) if about.others else None
-        facts = {
-            "from": os.fspath(self.path),
-            "options": dict(about.options),
-            "notes": [],
-            "store": about.fingerprint,
-            **about.counts,
-        }
-        nothing = np.zeros(0, dtype=np.int32)
-        return Interactions(*ids, nothing, nothing, source=facts, seen=seen, others=others)
-
-    def _others(self, items: Ids) -> Interactions:
-        parts = range(len(self.manifest.user_starts) - 1)
-        labels = self._all(self.labels(labels_name("others", part)) for part in parts)
-        people, nothing = Ids(labels, kind="user"), np.zeros(0, dtype=np.int32)
-        times = np.zeros(0) if self.manifest.timed else None
-        return Interactions(people, items, nothing, nothing, times, seen=self._seen("others", people, items))
-
-    def _seen(self, folder: str, people: Ids, items: Ids) -> Interactions:
-        user, item, times, _ = self._pairs(folder, len(people))
-        return Interactions(people, items, user, item, times)
-
-    def _all(self, parts: "Iterator[pl.Series]") -> Labels:
-        return concatenated([of_series(part) for part in parts])
-
-    def _pairs(
-        self, folder: str, people: int
-    ) -> tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.float64] | None, NDArray[np.float32] | None]:
-        """All pairs of a folder, in rows of its people."""
-        chunks = [self._chunk(folder, part, 0, self.items) for part in range(len(self.manifest.user_starts) - 1)]
-        degrees = np.concatenate([np.diff(chunk.indptr) for chunk in chunks])
-        if len(degrees) != people:
-            raise DataError(f"{folder} of {ascii_line(self.path, 200)} has rows for other users: make the store again.")
-        times = [chunk.times for chunk in chunks if chunk.times is not None]
-        weights = [chunk.weights for chunk in chunks if chunk.weights is not None]
-        return (
-            np.repeat(np.arange(people, dtype=np.int32), degrees),
-            np.concatenate([chunk.indices for chunk in chunks]),
-            np.concatenate(times) if times else None,
-            np.concatenate(weights) if weights else None,
-        )
+        facts = {"from": os.fspath(self.path), "options": dict(about.options), "notes": [], "store": about.fingerprint}
+        return {**facts, **about.counts}
 
     def _chunks(self, folder: str, starts: Any, width: int) -> Iterator[Chunk]:
         """The parts of by_user or by_item; together they have the rows and the pairs that the manifest promises."""
@@ -205,7 +164,7 @@ class Store:
             raise DataError(f"{name} is missing: make the store again.")
         chunk = Chunk(first, width, arrays["indptr"], arrays["indices"], arrays.get("weights"), arrays.get("times"))
         if (folder, part) not in self._sound:
-            if not is_sound_chunk(chunk):
+            if not chunk.is_sound():
                 raise DataError(f"{name} does not add up: make the store again.")
             self._sound.add((folder, part))
         return chunk
