@@ -12,7 +12,6 @@ import pytest
 import corml
 from corml import models, plugins
 from corml._runtime.console_progress import COMPILING, bars, shown
-from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.errors import SettingError, UnknownIdError, UsageError
 from corml.models import registry
@@ -249,11 +248,6 @@ def test_without_a_listener_the_logger_is_silent():
     code = "import corml; corml.Popularity().fit(corml.Interactions.from_pairs(['u'], ['i']))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == done.stderr == ""
-
-
-def test_ids_can_be_iterated_more_than_once():
-    ids = Ids(["a", "b"])
-    assert [*ids, *ids] == ["a", "b", "a", "b"]
 
 
 def test_lists_cannot_be_unpacked_as_ids_and_scores(model):

@@ -169,23 +169,14 @@ def test_pairs_are_added_only_above_the_tolerance():
     assert some.excluded.worst <= 0.09 * some.linear_max < few.excluded.worst
 
 
-def test_under_a_pair_limit_the_worst_violations_are_added(monkeypatch):
-    data = random_interactions(0, 300, 80, 8)
-    plain = plan.make_plan
-    monkeypatch.setattr("corml.models.corml.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=700))
-    after = certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=0.0)
-    before = certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=1.0)
-    assert after.pairs == 350
-    assert after.excluded.worst < before.excluded.worst
-
-
-def test_without_space_for_pairs_violations_are_only_reported(monkeypatch):
-    data = random_interactions(0, 300, 80, 8)
-    plain = plan.make_plan
-    monkeypatch.setattr("corml.models.corml.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=0))
-    alone = certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=0.0)
-    assert alone.column_generation == 1
-    assert alone.excluded.worst > 0
+@pytest.mark.parametrize("most", [700, 0])
+def test_under_a_pair_limit_the_worst_violations_are_added_or_only_reported(most, monkeypatch):
+    plain, data = plan.make_plan, random_interactions(0, 300, 80, 8)
+    monkeypatch.setattr("corml.models.corml.estimator.make_plan", lambda *given: replace(plain(*given), max_pairs=most))
+    before, after = (certificate(data, solver="sparse", rank=8, candidates=3, pair_tol=tol) for tol in (1.0, 0.0))
+    assert after.pairs == (350 if most else before.pairs)
+    assert (after.column_generation > 1) == (after.excluded.worst < before.excluded.worst) == bool(most)
+    assert after.excluded.worst > 0
 
 
 def test_a_warm_start_at_the_solution_takes_no_step(R):

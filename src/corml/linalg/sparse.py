@@ -84,6 +84,12 @@ def is_symmetric(S: csr_array) -> bool:
     return np.array_equal(bits @ probe, bits.T @ probe)
 
 
+def empty(shape: tuple[int, int]) -> csr_array:
+    """A matrix without entries, which takes no memory for its rows."""
+    nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), shape[0] + 1)
+    return csr_array((nothing.astype(np.float32), nothing, starts), shape=shape)
+
+
 # --- rows and cells --------------------------------------------------------------------------------------------------
 
 

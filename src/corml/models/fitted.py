@@ -1,9 +1,9 @@
-"""What a fit leaves behind: one frozen object, typed, and nothing of the call that made it.
+"""The state of a fitted model: one frozen, typed object without anything of the call that made it.
 
     Fitted                 ids, training matrix, what else was seen, counts, titles, attributes, source, settings:
       settings: Settings     as they were when `fit` was called
       arrays                 as the model declares them with `learned(…)`
-      plan: Plan             what was chosen and predicted before anything was allocated
+      plan: Plan             choices and predictions from before the fit
       certificates           how near each solver came to the optimum
       training: Training     the curve of a model that learns in epochs
 
@@ -56,7 +56,7 @@ class Settings(Mapping[str, Any]):
         return len(self._values)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_"):  # asked by pickle before there are any
+        if name.startswith("_"):  # pickle looks for methods before there are values
             raise AttributeError(name)
         try:
             return self._values[name]
@@ -77,10 +77,10 @@ class Settings(Mapping[str, Any]):
 class Plan:
     """What a model chooses and predicts before a fit; a field with the name of a setting is its resolved value."""
 
-    predicted_bytes: int = 0  # beside what the process has already
+    predicted_bytes: int = 0  # in addition to what the process has
     long_histories: int = 0  # of which only a part is learned from, see `corml.data.long_histories`
     left_out: int = 0  # interactions of them that are not
-    weight_cap: float | None = None  # what pairs weigh at most in the fit, where some weigh more: see `strength.Cap`
+    weight_cap: float | None = None  # the largest weight in the fit, where some pairs weigh more: see `strength.Cap`
     capped: int = 0  # pairs that weigh more
 
     def resolved(self, settings: Mapping[str, Any]) -> Settings:
@@ -97,7 +97,7 @@ class Plan:
         return facts | self.report_of_data()
 
     def report_of_data(self) -> dict[str, Any]:
-        """What the data have that is not learned from as it is: long histories and outlying weights, if there are."""
+        """Parts of the data that are not learned from as they are: long histories and outlying weights."""
         long = {"long histories": self.long_histories, "left out of them": self.left_out} if self.left_out else {}
         return long | ({"weight cap": self.weight_cap, "pairs above it": self.capped} if self.capped else {})
 
@@ -118,7 +118,7 @@ def _shown(name: str, value: Any) -> Any:
 
 @dataclass(frozen=True, kw_only=True)
 class ExcludedPairs:
-    """Co-occurring pairs that were no variables of the problem, and how far they violate its KKT conditions."""
+    """Co-occurring pairs that were not variables of the problem, and how far they violate its KKT conditions."""
 
     pairs: int
     violating: int  # estimated from some 250 items
@@ -231,10 +231,10 @@ class Fitted:
     kinds: Kinds | None = None  # event types of the pairs learned from, in the order of train
     seen: Rows | None = None  # pairs that are only excluded from lists
     negative: Rows | None = None  # those of them that were disliked: subtracted from histories
-    attributes: Attributes | None = None  # what is known of the items, row by row
-    others: Interactions | None = None  # people that nothing was learned from, on the same items
-    elsewhere: Interactions | None = None  # pairs of anybody with items that the model does not know
-    added: Added | None = None  # what came after the fit: nothing was learned from it
+    attributes: Attributes | None = None  # of the items, row by row
+    others: Interactions | None = None  # users excluded from training, on the same items
+    elsewhere: Interactions | None = None  # interactions with items outside the catalogue
+    added: Added | None = None  # interactions added after the fit: nothing was learned from them
 
     @classmethod
     def on(cls, train: Interactions, settings: Mapping[str, Any]) -> Self:
@@ -260,7 +260,7 @@ class Fitted:
 
     @property
     def rows(self) -> Rows:
-        """The training pairs with everything that is known of each."""
+        """The training pairs with their times, event types and weights."""
         return Rows(self.train, self.times, self.kinds, self.weights)
 
     @property
@@ -270,13 +270,13 @@ class Fitted:
 
     @cached_property
     def histories(self) -> Histories:
-        """What is known of users now: as it was at the fit, and what was added since."""
+        """Histories of users, with what was added since the fit."""
         if self.added is not None:
             return self.added.histories(self.items, learned=len(self.users))
-        known = Histories(
+        learned = Histories(
             users=self.users, learned=len(self.users), pairs=self.rows, seen=self.seen, negative=self.negative
         )
-        return known.followed_by(self.others)
+        return learned.followed_by(self.others)
 
     @cached_property
     def closeness_by_users(self) -> "Closeness":
@@ -292,7 +292,7 @@ class Fitted:
 
     @property
     def elsewhere_now(self) -> Interactions | None:
-        """What is known of items outside the catalogue: as it was at the fit, and what was added since."""
+        """Interactions with items outside the catalogue, with those added since the fit."""
         since = None if self.added is None else self.added.data.elsewhere
         if since is None:
             return self.elsewhere
@@ -317,7 +317,7 @@ class Fitted:
 
 
 def present(state: Fitted) -> Interactions:
-    """Everything a fitted model knows of its users, as interactions: to fit again, or to look at."""
+    """The histories of a fitted model as interactions: to fit again, or to inspect."""
     if state.added is not None:
         return state.added.data
     if not len(state.users):
@@ -366,7 +366,7 @@ def on_items(W: csr_array, old: Ids, new: Ids) -> csr_array:
     position = new.find(old)
     rows = position[rows_of(W)]
     columns = position[W.indices]
-    known = (rows >= 0) & (columns >= 0)
-    moved = csr_array((W.data[known], (rows[known], columns[known])), shape=(len(new), len(new)))
+    there = (rows >= 0) & (columns >= 0)
+    moved = csr_array((W.data[there], (rows[there], columns[there])), shape=(len(new), len(new)))
     moved.sort_indices()
     return moved

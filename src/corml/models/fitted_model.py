@@ -1,4 +1,4 @@
-"""What a fitted model tells of itself: its settings, its catalogue, its users, and what is made of them once."""
+"""What a fitted model has: its settings, its catalogue, its users, and what is derived from them once."""
 
 import os
 import threading
@@ -13,6 +13,7 @@ from corml._runtime.settings import check_names, values_of
 from corml.data.attributes import Attributes
 from corml.data.ids import Ids
 from corml.errors import NotFittedError
+from corml.linalg.sparse import empty
 from corml.models.fitted import Fitted, LearnedArray, Settings
 
 T = TypeVar("T")
@@ -21,7 +22,7 @@ _making = threading.RLock()  # one at a time makes what is derived from a fitted
 
 
 def _renew_lock() -> None:
-    """In a fork: whoever held it is not there any more."""
+    """In a fork: the thread that held it does not exist there."""
     global _making
     _making = threading.RLock()
 
@@ -73,7 +74,7 @@ class FittedModel:
 
     @property
     def users_(self) -> Ids:
-        """The users that are known: those it learned from, and others; none if a file was saved without."""
+        """The users: those of the training data, and others with a history; none if a file was saved without."""
         return self._state().histories.users
 
     @property
@@ -83,12 +84,9 @@ class FittedModel:
 
     @property
     def seen_(self) -> csr_array:
-        """Pairs that are known of the users and were not learned from, as a binary users × items matrix."""
+        """Pairs of the users that are only excluded from lists, as a binary users × items matrix."""
         state = self._state()
-        if state.seen is not None:
-            return state.seen.pattern
-        nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), state.train.shape[0] + 1)
-        return csr_array((nothing.astype(np.float32), nothing, starts), shape=state.train.shape)
+        return empty(state.train.shape) if state.seen is None else state.seen.pattern
 
     @property
     def counts_(self) -> NDArray[np.int64]:
@@ -102,7 +100,7 @@ class FittedModel:
 
     @property
     def attributes_(self) -> Attributes:
-        """What is known of the items, one row each; without columns if no table of items was given."""
+        """Attributes of the items, one row each; without columns if no table of items was given."""
         state = self._state()
         return Attributes(state.items) if state.attributes is None else state.attributes
 
@@ -112,27 +110,21 @@ class FittedModel:
         return np.asarray(self.counts_ / max(self.train_.shape[0], 1), dtype=np.float32)
 
     def _derive(self, make: Callable[[], T], name: str = "scoring") -> T:
-        """What is made once for a fitted state and used by every request; a new fit makes it anew.
+        """What is made once for a fitted state and used by every request; a new fit makes it again.
 
-        It is kept when it is finished, so a thread that asks meanwhile waits for it and never sees a part of it.
+        It is kept when it is finished, so that other threads wait for it and never see a part of it.
         """
-        made = self._made_of(self._state())
-        if name not in made:
+        state = self._state()
+        derived: tuple[Fitted, dict[str, Any]] | None = vars(self).get("_derived")
+        if derived is None or derived[0] is not state or name not in derived[1]:
             with _making:
-                if name not in made:
-                    made[name] = make()
-        value: T = made[name]
+                derived = vars(self).get("_derived")
+                if derived is None or derived[0] is not state:
+                    derived = vars(self)["_derived"] = (state, {})
+                if name not in derived[1]:
+                    derived[1][name] = make()
+        value: T = derived[1][name]
         return value
-
-    def _made_of(self, state: Fitted) -> dict[str, Any]:
-        """What was made of a state, by name."""
-        known: tuple[Fitted, dict[str, Any]] | None = vars(self).get("_derived")
-        if known is None or known[0] is not state:
-            with _making:
-                known = vars(self).get("_derived")
-                if known is None or known[0] is not state:
-                    known = vars(self)["_derived"] = (state, {})
-        return known[1]
 
     def __getstate__(self) -> dict[str, Any]:
         return {name: value for name, value in vars(self).items() if name != "_derived"}

@@ -1,4 +1,4 @@
-"""Problem H: which symmetric, non-negative, hollow H fits the interactions beyond what G explains.
+"""The graph filter G, and problem H: which symmetric, non-negative, hollow H fits the interactions beyond G.
 
     minimise  ½⟨H, M H⟩ − ⟨B, H⟩     subject to   H = Hᵀ,  H ≥ 0,  diag(H) = 0            eq. (28) ÷ 2λ²
 
@@ -13,15 +13,14 @@ With Ω = I, ridge = 0 and s = ½ it is the paper's eq. (28), with the scores of
 The dense solver makes M and B as they stand (`dense.py`), the sparse one on co-occurring pairs only
 (`sparse/solver.py`). Equation numbers are the paper's, here and in this folder.
 
-
-G, the graph filter: what the smoothest directions of the item graph say about two items.
+G is made of the smoothest directions of the item graph:
 
     V  = top-k right singular vectors of D_U^{-a} R D^{-b}        (the paper: a = b = ½)          eq. (12)
     G  = (VVᵀ − diag(VVᵀ))₊        clipped element by element ("elementwise", the paper)    below eq. (26)
     G  =  VVᵀ − diag(VVᵀ)          not clipped ("factored": never more than n × k numbers)
 
 A filter with a shape gives each direction a weight, f_i = (σ_i/σ_1)^p divided by their mean: V is then V diag(f)^½, and
-everything else stays as it is. The paper's filter passes its k directions alike (p = 0).
+nothing else changes. The paper's filter passes its k directions alike (p = 0).
 
 "authors" keeps the mixture of the authors' program: clipped element by element while H is learned, and the *sum*
 over a history clipped when scores are made.

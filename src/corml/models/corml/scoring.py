@@ -1,20 +1,20 @@
-"""Scores, their contributions and distances of a fitted CoRML, without ever forming users × items or all of G.
+"""Scores of a fitted CoRML, their contributions, and distances, without ever forming users × items or all of G.
 
-The metric behind the scores: a Mahalanobis distance between users and items.
+Behind the scores is a metric, a Mahalanobis distance between users and items:
 
     W = H + ω D^{-2t},   ω = max_i d_i^{2t} Σ_j |H_ij|          positive semi-definite (Gershgorin)      Theorem 3.1
     d(u, i)² = (p_u − q_i)ᵀ W (p_u − q_i)                                                                eq. (13)
     p_u = r_u D^{-t},   q_i = d_i^t e_i                                                                  eq. (9)
 
 Among items a user has not seen, the order of d is exactly the order of the H part of the scores (Conclusion 1 of
-the paper, from eq. (17)). G has the same metric at s in place of t. The two together are one metric only if t = s, so
-one asks for a part.
+the paper, from eq. (17)). G has the same metric with s in place of t. The two together are one metric only if t = s, so
+distances are of one of them.
 
-Array are points q_i of the same space, all of the same length √ω, so the order of their distances is that of H:
+Items are points q_i of the same space, all of the same length √ω, so the order of their distances is that of H:
 
     d(i, j)² = (q_i − q_j)ᵀ W (q_i − q_j) = 2ω − 2 (d_i d_j)^t H_ij
 
-Lists are made diverse by it (`linalg/choose.py`).
+Diverse lists use it (`linalg/choose.py`).
 """
 
 from collections.abc import Iterator

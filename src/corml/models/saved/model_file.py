@@ -286,9 +286,7 @@ def _histories(arrays: Arrays, n_users: int, n_items: int) -> dict[str, Any]:
         pairs, seen, negative = decode_known(arrays, "train", (n_users, n_items))
         about = {"times": pairs.times, "weights": pairs.weights, "kinds": pairs.kinds}
         return {"users": users, "train": pairs.pattern, **about, "seen": seen, "negative": negative}
-    nothing, starts = np.zeros(0, dtype=np.int32), np.broadcast_to(np.int32(0), n_users + 1)  # one zero, seen as many
-    empty = csr_array((nothing.astype(np.float32), nothing, starts), shape=(n_users, n_items))
-    return {"users": Ids([], kind="user"), "train": empty}
+    return {"users": Ids([], kind="user"), "train": empty((n_users, n_items))}
 
 
 def _array(arrays: Arrays, name: str, declared: LearnedArray[Any], shape: list[int | None]) -> Any:

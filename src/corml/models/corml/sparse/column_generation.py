@@ -2,12 +2,10 @@
 
 Which pairs get a weight is only clear once the problem is solved. So it is solved on the pairs that co-occur most;
 every other co-occurring pair is priced; those whose violation is above a tolerance become variables, and it is solved
-again from where it stood. Where a budget asks for it, H is pruned and solved once more on the pairs that stay.
+again from there. With a budget, H is pruned and solved once more on the pairs that stay.
 
-
-The costly steps of a sparse fit: what column generation needs of the data.
-
-`InMemory` does them on a matrix in memory; `corml.outofcore.fit` does them as tasks on files, for data of any size.
+The costly steps are methods of a `PairWork`: `InMemory` does them on a matrix in memory, `corml.outofcore.fit` as tasks
+on files, for data of any size.
 """
 
 from dataclasses import dataclass, replace

@@ -1,10 +1,7 @@
-"""Users and items in another order while H is learned: those with the same interests stand together.
+"""What fits reuse: a workspace of the same data, a warm start from an earlier model, and an order of users and items.
 
-Nothing that is learned depends on the order. But what one user reads is then in the cache for the next, so that a step
-of the solver takes 40 % less time with 100,000 items.
-
-
-What fits take over from each other: a workspace of the same data, and a warm start from an earlier model.
+While H is learned, users and items with the same interests are adjacent. The result does not depend on the order, but
+the memory that one user reads is then in the cache for the next: with 100,000 items a step takes 40 % less time.
 """
 
 from collections.abc import Callable, Hashable
@@ -65,10 +62,6 @@ class Reordered:
     def permute(self, values: Array) -> Array:
         """One value, or row, for each item, in the new order."""
         return np.asarray(values[self.items])
-
-    def unpermute(self, values: Array) -> Array:
-        """One value, or row, for each item, in the order they had."""
-        return np.asarray(values[np.argsort(self.items)])
 
     def permute_matrix(self, H: csr_array) -> csr_array:
         """An items × items matrix in the new order."""
