@@ -120,7 +120,8 @@ class FittedModel:
             with _making:
                 derived = vars(self).get("_derived")
                 if derived is None or derived[0] is not state:
-                    derived = vars(self)["_derived"] = (state, {})
+                    derived = (state, {})
+                    vars(self)["_derived"] = derived
                 if name not in derived[1]:
                     derived[1][name] = make()
         value: T = derived[1][name]

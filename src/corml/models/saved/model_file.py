@@ -31,7 +31,7 @@ from corml.data.saved.pairs import (
 )
 from corml.data.titles import Titles, texts_of
 from corml.errors import DataError, ModelFileError, ResourceError, ascii_line, quoted
-from corml.linalg.sparse import Array
+from corml.linalg.sparse import Array, empty
 from corml.models.fitted import Certificate, Fitted, LearnedArray, Plan, Settings, Training
 from corml.models.new_items import check_link
 from corml.persistence import atomic
