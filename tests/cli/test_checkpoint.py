@@ -1,7 +1,6 @@
 """corml fit --checkpoint: interrupted training continues, and a file that must not be written is refused early."""
 
 import os
-import signal
 import subprocess
 import sys
 
@@ -165,35 +164,3 @@ def test_without_pytorch_a_fit_is_one_line(here, csv):
         "error[usage]: BPRMF learns with PyTorch, which is not installed: pip install 'corml[neural]'. "
         "Fitted models can be read and used without it.\n"
     )
-
-
-@pytest.mark.skipif(os.name != "posix", reason="signals of POSIX systems")
-def test_a_killed_training_continues(run, here, csv):
-    """SIGTERM from outside, in the middle of the third epoch."""
-    slow = """
-import sys, time
-from corml.models.neural.training import loop as training
-whole = training._epoch
-def slow(learner, optimisers, seed, state, *rest):
-    if state.epoch == 2:
-        print("reached", flush=True)
-        time.sleep(30)
-    return whole(learner, optimisers, seed, state, *rest)
-training._epoch = slow
-from corml.cli import main
-main(sys.argv[1:])
-"""
-    command = ["fit", csv, "-o", "m.corml", "--checkpoint", "checkpoint", *QUICK]
-    process = subprocess.Popen(
-        [sys.executable, "-c", slow, *command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
-    try:
-        assert process.stdout.readline() == "reached\n"
-        process.send_signal(signal.SIGTERM)
-        _, said = process.communicate(timeout=60)
-    finally:
-        process.kill()
-        process.wait()
-    assert process.returncode == 75
-    assert "Stopped after epoch 2, saved in 'checkpoint'" in said
-    assert "trained 4 epochs" in run(*command).err
