@@ -108,17 +108,6 @@ def test_holm_on_a_worked_example():
     assert holm({}) == {}
 
 
-@given(st.lists(st.floats(0, 1), min_size=1, max_size=12))
-def test_holm_rejects_what_the_step_down_procedure_rejects(values):
-    p = dict(enumerate(values))
-    rejected = set()
-    for step, key in enumerate(sorted(p, key=p.get)):
-        if p[key] * (len(p) - step) >= 0.05:
-            break
-        rejected.add(key)
-    assert {key for key, value in holm(p).items() if value < 0.05} == rejected
-
-
 def test_effect_sizes_by_hand():
     effect = effect_size(np.array([3.0, 1.0, -2.0, 0.0]))
     assert effect.d_z == pytest.approx(0.5 / np.std([3, 1, -2, 0], ddof=1))
@@ -160,13 +149,6 @@ def values():
     return {"skewed": rng.exponential(size=400), "rare": (rng.random(400) < 0.1).astype(float)}
 
 
-@given(seed=seeds, users=st.integers(2, 60))
-def test_an_interval_holds_the_mean(seed, users):
-    column = np.random.default_rng(seed).random(users)
-    low, high = intervals({"x": column}, Bootstrap(seed=seed))["x"]
-    assert column.min() <= low <= column.mean() <= high <= column.max()
-
-
 def test_intervals_agree_with_scipy_whatever_the_size_of_a_block(values, monkeypatch):
     ours = intervals(values, Bootstrap(resamples=4000, confidence=0.9))
     for label, column in values.items():
@@ -179,35 +161,17 @@ def test_intervals_agree_with_scipy_whatever_the_size_of_a_block(values, monkeyp
     assert small["skewed"] == pytest.approx(ours["skewed"], abs=1e-12)
 
 
-def test_more_confidence_is_wider_and_more_users_narrower(values):
-    def width(users, **settings):
-        low, high = intervals({"x": users}, Bootstrap(**settings))["x"]
-        return high - low
-
-    column = values["skewed"]
-    assert width(column, confidence=0.99) > width(column, confidence=0.8)
-    assert width(np.tile(column, 9)) == pytest.approx(width(column) / 3, rel=0.15)
-
-
-def test_all_metrics_see_the_same_draws(values):
+def test_more_users_have_narrower_intervals_and_all_metrics_see_the_same_draws(values):
     column = values["skewed"]
     spans = intervals({"x": column, "y": 2 * column}, Bootstrap())
     assert spans["y"] == pytest.approx(tuple(2 * end for end in spans["x"]))
+    narrow = intervals({"x": np.tile(column, 9)}, Bootstrap())["x"]
+    assert narrow[1] - narrow[0] == pytest.approx((spans["x"][1] - spans["x"][0]) / 3, rel=0.15)
 
 
 def test_a_constant_has_no_width_and_no_metric_has_no_interval():
     assert intervals({"x": np.full(5, 0.5)}, Bootstrap())["x"] == (0.5, 0.5)
     assert intervals({}, Bootstrap()) == intervals({"x": np.ones(2)}, Bootstrap(enabled=False)) == {}
-
-
-def test_intervals_cover_the_truth_as_often_as_their_confidence():
-    """Skewed differences with mean .2, 150 users: about 95 of 100 intervals must hold it."""
-    rng, covered, studies = np.random.default_rng(5), 0, 300
-    for number in range(studies):
-        drawn = rng.exponential(1, 150) - 0.8
-        low, high = intervals({"m": drawn}, Bootstrap(resamples=300, seed=number))["m"]
-        covered += low <= 0.2 <= high
-    assert 0.91 < covered / studies < 0.98
 
 
 # --- results ---------------------------------------------------------------------------------------------------------

@@ -18,10 +18,8 @@ from corml._runtime import memory
 from corml.errors import DataError, ResourceError, SettingError, UsageError
 from corml.linalg import dense_normal
 from corml.linalg.dense_normal import normal_product, scaled_product
-from corml.linalg.normal import product_rows
-from corml.linalg.pairs import Support
 from corml.linalg.products import add_dense_product
-from corml.linalg.sparse import Rows, Sides, narrow, scaled
+from corml.linalg.sparse import Rows, narrow, scaled
 from corml.outofcore.fit import files as cuts
 from corml.outofcore.fit import pair_work
 from corml.outofcore.tasks import Artefacts
@@ -312,7 +310,7 @@ def test_the_product_with_a_block_has_the_bytes_of_products_with_the_scaled_matr
     assert np.allclose(sum(halves), expected, rtol=1e-4, atol=1e-5)
 
 
-def test_many_rows_are_added_up_in_shares_to_the_same_bytes_for_any_number_of_threads(R, monkeypatch):
+def test_shares_of_many_rows_are_summed_to_the_same_bytes_for_any_number_of_threads(R, monkeypatch):
     rng = np.random.default_rng(7)
     rows, B, a, b = Rows.of(R), rng.standard_normal((30, 16)).astype(np.float32), rng.random(80), rng.random(30)
     in_order = normal_product(rows, a, b, B, 3, 77, twice=True)
@@ -329,24 +327,6 @@ def test_many_rows_are_added_up_in_shares_to_the_same_bytes_for_any_number_of_th
     assert cuts[0] == 3
     assert cuts[-1] == 77
     assert entries.max() - entries.min() <= 2 * np.diff(rows.indptr).max()
-
-
-def test_the_product_by_rows_is_that_of_dense_matrices(R):
-    rng = np.random.default_rng(6)
-    pattern = np.triu(rng.random((30, 30)) < 0.4, 1)
-    support = Support.of(csr_array((pattern | pattern.T).astype(np.float32)))
-    X = np.triu(rng.random((30, 30)), 1) * pattern
-    X = (X + X.T).astype(np.float32)
-    p, weights = rng.random(30).astype(np.float32) + 0.5, rng.random(80).astype(np.float32)
-    P = R.toarray() * p
-    expected = support.values(csr_array((P.T @ (weights[:, None] * P) @ X).astype(np.float32)))
-    x, out = support.values(csr_array(X)), np.zeros(len(support), dtype=np.float32)
-    product_rows(Sides.of(R), (p, weights), support, x, out, (0, 30))
-    assert np.allclose(out, expected, rtol=1e-4)
-    low = int(support.indptr[11])
-    part = np.zeros(len(support) - low, dtype=np.float32)
-    product_rows(Sides.of(R), (p, weights), support, x, part, (11, 30))
-    assert np.array_equal(part, out[low:])
 
 
 @pytest.mark.parametrize(("work", "of_one"), [([1] * 10, 3), ([0] * 5, 1), ([9, 0, 0, 1], 2), ([], 1), ([5], 1)])

@@ -41,9 +41,9 @@ def _fitted_on_train(model: "Recommender", split: Split | StoreSplit) -> bool:
 def _learned(model: "Recommender", targets: Interactions) -> int:
     """How many of these pairs the model was fitted on."""
     rows = model.fitted_.users.find(targets.users)
-    known = rows_or_none(model.train_, rows)
+    learned = rows_or_none(model.train_, rows)
     there = targets.on(targets.users, model.items_)
-    return int(np.count_nonzero(filled(known, there.user, there.item)))
+    return int(np.count_nonzero(filled(learned, there.user, there.item)))
 
 
 def warn_of_leakage(model: "Recommender", split: Split | StoreSplit, part: str) -> None:

@@ -85,14 +85,14 @@ def _run(data: bytes, name: str) -> "polars.DataFrame":
 
 def _used(names: Sequence[str], name: str) -> dict[str, int]:
     """The places of the columns that are used, under our names."""
-    found = {ours: next((names.index(n) for n in theirs if n in names), None) for ours, theirs in NAMES.items()}
-    missing = [ours for ours in ("user", "item") if found[ours] is None]
+    columns = {ours: next((names.index(n) for n in theirs if n in names), None) for ours, theirs in NAMES.items()}
+    missing = [ours for ours in ("user", "item") if columns[ours] is None]
     if missing:
         there = quoted(names, 8)
         raise DataError(
             f"The lists {name} have no column {' nor '.join(missing)} among {there}: name them user and item."
         )
-    return {ours: at for ours, at in found.items() if at is not None}
+    return {ours: at for ours, at in columns.items() if at is not None}
 
 
 def _ordered(frame: "polars.DataFrame", name: str, *, by_score: bool) -> "polars.DataFrame":

@@ -122,7 +122,7 @@ class Result(Table):
         }
 
     def _label(self, metric: str) -> str:
-        """The label of a measured metric; a function is known by its label only."""
+        """The label of a measured metric; a function has its label only."""
         label = metric if metric in self.means else parse(metric).label
         if label not in self.means:
             raise UsageError(f"{ascii_line(metric)} was not measured{nearest(label, self.means)}")

@@ -59,9 +59,9 @@ class Task:
     @classmethod
     def of(cls, split: Split, part: str, items: Ids) -> Self:
         """A part of a split on a catalogue; users and items are matched by id."""
-        parts = split.part(part)
-        history, mask, targets = (on_items(data, items) for data in parts)
-        held_out = parts[2]
+        sets = split.part(part)
+        history, mask, targets = (on_items(data, items) for data in sets)
+        held_out = sets[2]
         judged = _judged(targets, split.targets)
         possible = judged.where(~filled(mask.matrix, judged.user, judged.item))
         reasons = {
@@ -129,8 +129,8 @@ def early_stopping(model: "Recommender", split: Split) -> dict[str, Interactions
     from corml.models.neural.training.gradient_model import GradientModel  # with kernels that evaluation does without
 
     history = split.valid_history if isinstance(model, GradientModel) and model._folds_in else None
-    known = split.train if history is None else history
-    if not (known.user_degrees[split.valid.user] > 0).any():
+    scored_on = split.train if history is None else history
+    if not (scored_on.user_degrees[split.valid.user] > 0).any():
         return {}
     return {"valid": split.valid} | ({} if history is None else {"valid_history": history})
 

@@ -20,7 +20,7 @@ class Axis:
     zero: bool = False  # whether it begins at zero, as lengths of bars must
 
     def shows(self, value: float) -> bool:
-        """Whether a value has a place on the axis."""
+        """Whether a value can be shown on the axis."""
         return math.isfinite(value) and (value > 0 or not self.log)
 
     def written(self, value: float) -> str:
@@ -70,7 +70,7 @@ class Scale:
     log: bool = False
 
     def __call__(self, value: float) -> float:
-        """The place of a value; values outside are put on the edge."""
+        """The position of a value; values outside are put on the edge."""
         low, high, value = map(math.log10, (self.low, self.high, value)) if self.log else (self.low, self.high, value)
         share = (value - low) / (high - low) if high > low else 0.5
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)

@@ -81,18 +81,18 @@ def parse(text: str) -> Metric:
     return Metric(key, number, function)
 
 
-def parse_all(asked: Asked) -> tuple[Metric, ...]:
+def parse_all(wanted: Asked) -> tuple[Metric, ...]:
     """Read several metrics (or a single one), names and functions; each once, in the order given.
 
     A function takes `Lists` and a length, as every metric does, and is used at the lengths of the named metrics.
     """
-    if callable(asked):
-        asked = [asked]
-    if not isinstance(asked, Iterable):
-        raise UsageError(f"Metrics are names such as 'ndcg@10', or functions; got {ascii_line(asked)}.")
-    listed = asked.split(",") if isinstance(asked, str) else list(asked)
+    if callable(wanted):
+        wanted = [wanted]
+    if not isinstance(wanted, Iterable):
+        raise UsageError(f"Metrics are names such as 'ndcg@10', or functions; got {ascii_line(wanted)}.")
+    listed = wanted.split(",") if isinstance(wanted, str) else list(wanted)
     if not listed:
-        raise UsageError("No metric was asked for: name at least one, such as ndcg@10.")
+        raise UsageError("No metric was given: name at least one, such as ndcg@10.")
     named = {one: parse(one) for one in listed if not callable(one)}
     lengths = dict.fromkeys(metric.k for metric in named.values()) or [USUAL_K]
     metrics: dict[str, Metric] = {}

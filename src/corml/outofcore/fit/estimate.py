@@ -197,7 +197,7 @@ class Estimate:
         return max(cost.worker_bytes for cost in self.fit)
 
     def sentence(self) -> str:
-        """All of it in one sentence."""
+        """A summary in one sentence."""
         first = max(self.stages, key=lambda cost: cost.seconds)
         share, name = 100 * first.seconds / max(self.seconds, 1e-9), first.stage.name
         return (
@@ -234,7 +234,7 @@ def estimate(
     """What making a store, a fit on it and lists for all users will take, stage by stage.
 
     `model` is a CoRML that need not be fitted: its settings count. `data` is a store, of which degrees and a sample of
-    pairs are read, or a `corml.outofcore.Shape` of interactions that are not there yet. `rates` are the seconds of a
+    pairs are read, or a `corml.outofcore.Shape` of interactions that do not exist yet. `rates` are the seconds of a
     unit of work; they are measured on this machine, for a moment, if not given.
     """
     check(model)
@@ -268,7 +268,7 @@ class StorePlan(Plan):
         return sum(stage.all_tasks for stage in self.stages)
 
     def sentence(self) -> str:
-        """The sum of it, to be said before a fit."""
+        """A summary in one sentence."""
         return (
             f"{len(self.stages)} stages, about {self.tasks:,} tasks; the driver needs "
             f"{memory.size(self.predicted_bytes)}, a worker {memory.size(self.worker_bytes)} (estimated)"

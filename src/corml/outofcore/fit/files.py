@@ -36,8 +36,8 @@ Range = tuple[int, int]
 def ranges(work: NDArray[Any], of_one: float) -> list[Range]:
     """Consecutive ranges of rows with about `of_one` work each; at least one, at most MOST."""
     total = np.concatenate([[0.0], np.cumsum(work, dtype=np.float64)])
-    parts = count(total[-1], of_one, len(work))
-    edges = np.searchsorted(total, total[-1] * np.arange(1, parts) / parts)
+    pieces = count(total[-1], of_one, len(work))
+    edges = np.searchsorted(total, total[-1] * np.arange(1, pieces) / pieces)
     edges = np.unique(np.concatenate([[0], edges, [len(work)]]))
     return [(int(a), int(b)) for a, b in pairwise(edges)]
 

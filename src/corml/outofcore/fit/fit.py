@@ -79,8 +79,8 @@ def fit_store(
         cap = cap_of(store)
         if cap is not None:
             warn(str(cap))
-        place = store.path / FOLDER if work is None else Path(work)
-        with working_in(place, "a fit") as artefacts, executor_on(cluster, artefacts) as executor:
+        folder = store.path / FOLDER if work is None else Path(work)
+        with working_in(folder, "a fit") as artefacts, executor_on(cluster, artefacts) as executor:
             executor.require(lambda cores: plan_of_store(store, settings, cores).worker_bytes)
             model.fitted_ = _fitted(store, settings, executor, report)
     return model

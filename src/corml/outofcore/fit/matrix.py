@@ -133,10 +133,10 @@ def _copy_without(source: NDArray[Any], gone: NDArray[np.int64], out: Draft, nam
 
 
 def positions_by_item(sides: Sides, users: NDArray[Any], items: NDArray[Any]) -> NDArray[np.int64]:
-    """Where pairs stand in the rows of items, sorted."""
+    """The positions of pairs in the rows of items, sorted."""
     ptr, of_items = sides.items.indptr, sides.items.indices
-    found = np.empty(len(users), dtype=np.int64)
+    positions = np.empty(len(users), dtype=np.int64)
     for number, (user, item) in enumerate(zip(users.tolist(), items.tolist(), strict=True)):
         low, high = int(ptr[item]), int(ptr[item + 1])
-        found[number] = low + int(np.searchsorted(of_items[low:high], user))
-    return np.sort(found)
+        positions[number] = low + int(np.searchsorted(of_items[low:high], user))
+    return np.sort(positions)

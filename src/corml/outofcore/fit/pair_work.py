@@ -31,7 +31,7 @@ Vector = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class OnDisk:
-    """Interactions in files, the singular vectors of the filter beside which H is learned, and the numbers of H."""
+    """Interactions in files, the singular vectors of the filter, and the weights of problem H."""
 
     files: Files
     V: NDArray[Any]
@@ -187,14 +187,14 @@ class Points:
     def load(self) -> Point | None:
         """The last checkpoint."""
         kept = {slot: self.files.artefacts.find(self._slot(slot)) for slot in (0, 1)}
-        steps = {slot: len(found["numbers"]) for slot, found in kept.items() if found is not None}
+        steps = {slot: len(point["numbers"]) for slot, point in kept.items() if point is not None}
         if not steps:
             return None
-        latest = max(steps, key=lambda slot: steps[slot])
-        found, self.next = kept[latest], 1 - latest
-        assert found is not None
-        length, share, renewals, *residuals = found["numbers"].tolist()
-        x, gradient, direction = (np.array(found[name]) for name in ("x", "gradient", "direction"))
+        slot = max(steps, key=lambda slot: steps[slot])
+        latest, self.next = kept[slot], 1 - slot
+        assert latest is not None
+        length, share, renewals, *residuals = latest["numbers"].tolist()
+        x, gradient, direction = (np.array(latest[name]) for name in ("x", "gradient", "direction"))
         return Point(x, gradient, direction, (length, share), tuple(residuals), int(renewals))
 
     def save(self, make: Callable[[], Point]) -> None:

@@ -115,5 +115,5 @@ def _through_gram(normal: NormalProduct, rank: int) -> tuple[Matrix, Vector]:
     with blas(1):
         values, vectors = np.linalg.eigh((gram + gram.T) / 2)
     s = np.sqrt(np.maximum(values[::-1][:rank], 0))
-    found = int((s > NOTHING * s[0]).sum())
-    return fixed_signs(vectors[:, ::-1][:, :found]), s[:found]
+    kept = int((s > NOTHING * s[0]).sum())
+    return fixed_signs(vectors[:, ::-1][:, :kept]), s[:kept]

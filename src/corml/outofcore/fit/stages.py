@@ -107,7 +107,7 @@ class Counts:
 
     @classmethod
     def of_shape(cls, shape: Shape, settings: Settings) -> "Counts":
-        """The work of interactions of which only the shape is known."""
+        """The work of interactions of a shape."""
         users, items, interactions = shape.users, shape.items, shape.interactions
         visits = min(shape.user_skew * interactions**2 / users, float(interactions) * items)
         every = min(max(visits - interactions, 0.0) * shape.distinct, float(items) * (items - 1))
@@ -220,10 +220,10 @@ def _selection(c: Counts, of: str) -> list[Stage]:
 def _learning(c: Counts, of: str) -> list[Stage]:
     """Candidates and cross term."""
     written, runs = 8.0 * c.selected + 8 * c.items, -(-c.rank // COLUMNS)
-    found = {"visit": c.visits, "pair": c.every}
+    finding = {"visit": c.visits, "pair": c.every}
     dots = {"dot": c.pairs * c.rank}
     return [
-        _of_blocks(c, f"{of}candidates", "strongest", found, written, joined=c.pairs, thread_bytes=25.0 * c.items),
+        _of_blocks(c, f"{of}candidates", "strongest", finding, written, joined=c.pairs, thread_bytes=25.0 * c.items),
         _normal(c, f"{of}cross term, factors", runs, min(COLUMNS, c.rank), c.items),
         _of_blocks(c, f"{of}cross term, pairs", "dots", dots, 4.0 * c.pairs, pairs=c.pairs),
     ]

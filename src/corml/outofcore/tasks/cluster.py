@@ -92,7 +92,7 @@ class Dask(Executor):
         try:
             answer: dict[str, Any] = future.result()
         except KilledWorker as fault:
-            folders = [found.folder for key in task.inputs.values() if (found := self.artefacts.find(key))]
+            folders = [one.folder for key in task.inputs.values() if (one := self.artefacts.find(key))]
             read = memory.size(sum(path.stat().st_size for folder in folders for path in folder.iterdir()))
             params = ", ".join(f"{name} {value}" for name, value in task.params.items() if isinstance(value, int))
             raise ResourceError(
