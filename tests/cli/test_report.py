@@ -118,7 +118,7 @@ def test_a_study_whose_data_are_gone_has_a_page_without_them(run, here, shop):
         (["split.corml", "ratings.csv", "--train", "a.csv", "--test", "b.csv"], "not both"),
         (["split.corml", "-o", "split.corml"], "is the file to read"),
         (["all.corml"], "without a split"),
-        ([".", "--dial"], "Of a study only the page is made"),
+        ([".", "--dial"], "For a study folder only DATA, --out and --name are accepted"),
         (["."], "is not the folder of a study"),
     ],
 )

@@ -97,6 +97,13 @@ SPLITTING: dict[str, Option] = {
 }
 
 
+# The sets of a precomputed split.
+TRAIN, VALID, TEST = (
+    typer.Option(None, f"--{name}", metavar="FILE", help=f"{text} set of a precomputed split.")
+    for name, text in (("train", "Train"), ("valid", "Validation"), ("test", "Test"))
+)
+
+
 def with_loading(command: Command) -> Command:
     """Give a command the options of loading; it receives those that were used as `loading`."""
 

@@ -8,7 +8,7 @@ import corml
 from corml.cli import _reporting as reporting
 from corml.cli._console import STDOUT, progress, tell
 from corml.cli._files import put, text_target
-from corml.cli._options import Given, with_loading, with_splitting
+from corml.cli._options import TEST, TRAIN, VALID, Given, with_loading, with_splitting
 from corml.cli._refit import measurable
 from corml.cli._work import joined_split, recorded_data_and_split
 from corml.data.interactions import Interactions
@@ -33,19 +33,19 @@ def report(
     ),
     dial: bool = typer.Option(False, "--dial", help="Fit a novelty dial too, and draw its curve."),
     name: str = typer.Option(None, "--name", metavar="TEXT", help="What to call the data (default: its source)."),
-    part: str = typer.Option("test", metavar="PART", help="Part to evaluate on: test or valid."),
-    train: str = typer.Option(None, "--train", metavar="FILE", help="A ready-made train part, instead of splitting."),
-    valid: str = typer.Option(None, "--valid", metavar="FILE", help="A ready-made valid part."),
-    test: str = typer.Option(None, "--test", metavar="FILE", help="A ready-made test part."),
+    part: str = typer.Option("test", metavar="PART", help="Set to evaluate on: test or valid."),
+    train: str = TRAIN,
+    valid: str = VALID,
+    test: str = TEST,
     loading: Given = {},
     splitting: Given = {},
 ) -> None:
     """Write a page about a model or a study that anybody can read.
 
-    One HTML file with charts: who wins and whether that could be chance, accuracy against novelty, popularity bias,
-    groups of users, time and memory, example lists, and how to reproduce it. A model is always compared with
-    popularity. Data, loading options and split are as recorded in the model file, unless given. Of a study, a folder
-    that corml compare wrote, nothing is fitted again.
+    One HTML file with charts: which model is best and whether that could be chance, accuracy against novelty,
+    popularity bias, groups of users, time and memory, example lists, and how to reproduce it. A model is always
+    compared with popularity. Data, loading options and split are as recorded in the model file, unless given. For a
+    study, a folder that corml compare wrote, nothing is fitted again.
 
     \b
     Examples:
@@ -59,10 +59,10 @@ def report(
         raise UsageError(f"--part must be test or valid; got {ascii_line(part)}.")
     files = (train, valid, test)
     if any(files) and (source or splitting):
-        raise UsageError("Give either ready-made parts (--train, --test) or data to split, not both.")
+        raise UsageError("Give either a precomputed split (--train, --test) or data to split, not both.")
     if os.path.isdir(model):
         if against or dial or any(files) or splitting or part != "test":
-            raise UsageError("Of a study only the page is made: give its folder, --out and --name, and maybe its data.")
+            raise UsageError("For a study folder only DATA, --out and --name are accepted.")
         subject = reporting.study_subject(model, source, name, loading)
     else:
         models, paths = _read(model, against)

@@ -1,7 +1,6 @@
 """corml tune: the settings that are best for some data."""
 
 import os
-from typing import Any
 
 import typer
 
@@ -34,50 +33,36 @@ NEEDED = "Say what to tune on: a file, the name of a data set, or source = … u
 @with_splitting
 def tune(
     source: str = DATA,
-    model: str = typer.Option(
-        None, "--model", metavar="NAME", help="The model to tune (default: corml); corml models lists them."
-    ),
+    model: str = typer.Option(None, "--model", metavar="NAME", help="The model to tune (default: corml)."),
     trials: int = typer.Option(30, "--trials", metavar="N", help="Trials in all, the defaults being the first."),
     seconds: float = typer.Option(None, "--seconds", metavar="S", help="Begin no trial after S seconds of trials."),
     processor_seconds: float = typer.Option(
-        None, "--processor-seconds", metavar="S", help="Begin no trial after S processor seconds (all threads)."
+        None, "--processor-seconds", metavar="S", help="Begin no trial after S CPU seconds of all threads."
     ),
     metric: str = typer.Option("ndcg@10", "--metric", "-m", metavar="NAME", help="What to tune for."),
     folds: int = typer.Option(None, "--folds", metavar="K", help="Score by K-fold cross-validation."),
-    journal: str = typer.Option(
-        None, "--journal", metavar="FOLDER", help="Keep every trial here; the same command continues from it."
-    ),
+    journal: str = typer.Option(None, "--journal", metavar="FOLDER", help="Keep trials here; the same call resumes."),
     settings: str = SETTINGS,
     out: str = typer.Option(
-        None,
-        "--out",
-        "-o",
-        metavar="FILE",
-        help="Write the best settings, or the defaults if the gain is within noise, for fit --settings; - prints them "
-        "alone.",
+        None, "--out", "-o", metavar="FILE",
+        help="Write the best settings for fit --settings, or the defaults if the gain is within noise; - prints them.",
     ),
-    plots: str = typer.Option(
-        None, "--plots", metavar="FOLDER", help="Draw history.svg, importance.svg and slices.svg there."
-    ),
+    plots: str = typer.Option(None, "--plots", metavar="FOLDER", help="Draw the charts of the search there."),
     search: list[str] = typer.Option(
-        [],
-        "--search",
-        metavar="NAME[=RANGE]",
+        [], "--search", metavar="NAME[=RANGE]",
         help="A setting to search, if not all: mix, mix=0.5..0.9 or rank=32,64; may be repeated.",
     ),
-    values: list[str] = typer.Option(
-        [], "--set", metavar="NAME=VALUE", help="A setting that is the same in all trials; may be repeated."
-    ),
+    values: list[str] = typer.Option([], "--set", metavar="NAME=VALUE", help="A fixed setting; may be repeated."),
     seed: int = typer.Option(0, "--seed", metavar="N", help="Seed of the search."),
     as_json: bool = typer.Option(False, "--json", help="Print all trials as JSON."),
     loading: Given = {},
     splitting: Given = {},
-) -> None:
+) -> None:  # fmt: skip
     """Search for the settings that are best for some data.
 
-    Trials are fitted on the train part and scored on the valid part of --split; without a split a fifth of each
-    user's items is held out. The test part is never opened. With --journal the search continues after an interruption,
-    and several processes may run the same command at once, sharing the budget. Settings that a settings file has under
+    Trials are fitted on the train set and scored on the validation set of --split; without a split a fifth of each
+    user's items is held out. The test set is never opened. With --journal the search resumes after an interruption, and
+    several processes may run the same command at once, sharing the budget. Settings that a settings file has under
     [model] are the same in all trials, except those that --search names.
 
     \b
@@ -93,27 +78,20 @@ def tune(
     lazy_optuna.require()
     given = inputs_of(source, settings, loading, splitting, needed=NEEDED)
     kind, space = models.get(model or given.model or "corml"), _space(search)
-    fixed = {**_kept(given, kind, space), **pairs(values)}
-    fixed = {name: getattr(build(kind, fixed), name) for name in fixed}
-    if not space_of(kind, space, fixed):
-        if space_of(kind, None, {}):
-            raise UsageError(f"All settings of {kind.NAME} are fixed: name those to search with --search NAME.")
-        tell(f"note: {kind.NAME} has no setting to search, so only its defaults are scored")
+    fixed = _fixed(given, kind, space, values)
     metrics.parse(metric)
     if issubclass(kind, GradientModel):
         lazy_torch.require(kind.__name__)
-    inputs = (settings, *given.files)
     if out:
-        text_target(out, *inputs)
+        text_target(out, settings, *given.files)
+        section("model", fixed)
+    head = _about_data(given) if out else []  # what cannot be written is refused before the search
     if plots:
         writable_folder(plots, *(f"{name}.svg" for name in PLOTS))
     if journal:
         writable_folder(journal, PLAN)
     if given.splitting:
         check_split(given.splitting)
-    head = _about_data(given) if out else []  # what cannot be written is refused before the search
-    if out:
-        section("model", fixed)
     data = given.data_or_split()
     if isinstance(data, Split) and folds is None:
         tell_judged(judged_in(data, "valid")["users"], "valid", data.targets)
@@ -138,8 +116,12 @@ def tune(
         put(out, "\n".join([*head, tuned.toml()]).encode())
     if plots:
         _draw(tuned, plots)
-    if as_json or out == STDOUT:
-        return
+    if not as_json and out != STDOUT:
+        _next(tuned, out)
+
+
+def _next(tuned: Tuned, out: str | None) -> None:
+    """What was written, and which command takes it."""
     if out:
         noise = "the defaults, because the gain of the best settings is within noise; --json has all trials"
         wrote(out, noise if tuned.within_noise else "the best settings")
@@ -148,7 +130,7 @@ def tune(
         tell("note: --out best.toml writes these settings for corml fit --settings")
 
 
-def _space(texts: list[str]) -> dict[str, Any] | None:
+def _space(texts: list[str]) -> Given | None:
     """NAME or NAME=RANGE; None asks for all that the model declares."""
     given = [text.partition("=") for text in texts]
     for name, equals, place in given:
@@ -158,14 +140,19 @@ def _space(texts: list[str]) -> dict[str, Any] | None:
     return ranges or None
 
 
-def _kept(given: Inputs, kind: type[Recommender], space: dict[str, Any] | None) -> dict[str, Any]:
-    """Settings of the settings file that are the same in all trials; those of another model do not carry over."""
-    if given.model is None or models.get(given.model) is not kind:
-        return {}
-    kept = {name: value for name, value in given.settings.items() if name not in (space or {})}
+def _fixed(given: Inputs, kind: type[Recommender], space: Given | None, values: list[str]) -> Given:
+    """Settings that are the same in all trials: those of the settings file, if it is about this model, and --set."""
+    same = given.model is not None and models.get(given.model) is kind
+    kept = {name: value for name, value in given.settings.items() if name not in (space or {})} if same else {}
     if kept:
         tell(f"note: the same in all trials, from the settings file: {', '.join(kept)}; --search NAME searches one")
-    return kept
+    fixed = {**kept, **pairs(values)}
+    fixed = {name: getattr(build(kind, fixed), name) for name in fixed}
+    if not space_of(kind, space, fixed):
+        if space_of(kind, None, {}):
+            raise UsageError(f"All settings of {kind.NAME} are fixed: name those to search with --search NAME.")
+        tell(f"note: {kind.NAME} has no setting to search, so only its defaults are scored")
+    return fixed
 
 
 def _draw(tuned: Tuned, folder: str) -> None:
@@ -177,7 +164,7 @@ def _draw(tuned: Tuned, folder: str) -> None:
 
 
 def _about_data(given: Inputs) -> list[str]:
-    """What a fit with the best settings needs besides them: the data, and the split if there is one."""
+    """What else a fit with the best settings needs: the data, and the split if there is one."""
     data = {**({"source": given.source} if given.source else {}), **given.loading}
     sections = {"data": data, "split": given.splitting}
     return [section(name, values) for name, values in sections.items() if values]
