@@ -5,7 +5,7 @@
             print(item.rank, item.title, item.score)
 
 Answers are the types of `corml.service.schema`. What the service refuses is a `ServiceError` with its status and
-sentence. A service that is busy (503) is asked again after the time it names, up to `retries` times.
+sentence. A request to a busy service (503) is repeated after the time it names, up to `retries` times.
 """
 
 import json
@@ -174,7 +174,7 @@ class Client:
             with self._http.stream(method, path, **how) as response:
                 if response.headers.get("content-encoding", "identity").lower() != "identity":
                     raise ServiceError(
-                        response.status_code, "the answer is compressed, although no compression was asked for."
+                        response.status_code, "the answer is compressed, although the request did not allow it."
                     )
                 for piece in response.iter_bytes():
                     content += piece

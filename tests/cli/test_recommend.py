@@ -53,7 +53,7 @@ def test_a_folder_gets_the_lists_of_one_file_in_parts(run, here, shop, monkeypat
     monkeypatch.setattr(sizes, "PIECES", 2)
     question = ["recommend", shop / "all.corml", "--all", "-k", "3", "--exclude", "i1"]
     assert run(*question, "-o", "one.parquet").code == 0
-    assert run(*question, "-o", "lists/").out == "wrote lists/: 40 lists in 3 parts\n"
+    assert run(*question, "-o", "lists/").out == "wrote lists/: 40 lists in 3 shards\n"
     assert sorted(path.name for path in (here / "lists").glob("part-*")) == [f"part-0000{n}.parquet" for n in range(3)]
     assert pl.read_parquet("lists/*.parquet").equals(pl.read_parquet("one.parquet"))
 
@@ -69,7 +69,7 @@ def test_the_same_command_goes_on_with_the_parts_that_are_missing(run, here, sho
     again = run(*question, "lists")  # it is there: no slash is needed
     assert again.json == facts | {"folder": "lists", "rows": rows, "found": 2}
     assert "note: 40 lists are short or not personal; the column reason says why" in again.err
-    assert "note: 2 of the 3 parts were there and are as they were written" in again.err
+    assert "note: 2 of the 3 shards had been written by an earlier run" in again.err
     assert {path.name: path.read_bytes() for path in (here / "lists").iterdir()} == before
 
 
@@ -314,9 +314,9 @@ def test_similar_users_are_listed_with_the_items_that_link_them(run, shop):
 
 @pytest.mark.parametrize("out", ["lists.csv", "lists.json"])
 def test_lists_that_do_not_fit_in_one_file_are_refused_and_a_folder_is_advised(run, here, shop, monkeypatch, out):
-    monkeypatch.setattr("corml.cli.recommend.FEW_PLACES", 10)
-    monkeypatch.setattr("corml.cli.recommend.A_PLACE_OF_TABLE", 1 << 40)
-    monkeypatch.setattr("corml.cli.recommend.A_PLACE_OF_TEXT", 1 << 40)
+    monkeypatch.setattr("corml.cli.recommend.FEW_ITEMS", 10)
+    monkeypatch.setattr("corml.cli.recommend.PER_ITEM_IN_TABLE", 1 << 40)
+    monkeypatch.setattr("corml.cli.recommend.PER_ITEM_AS_TEXT", 1 << 40)
     made = run("recommend", shop / "all.corml", "--all", "--out", out)
     assert made.code == 4
     assert "write them into a folder, in the space of a few: --out lists/" in made.err

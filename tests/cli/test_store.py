@@ -89,8 +89,17 @@ def test_options_that_a_store_or_its_split_cannot_take_are_refused(run, rows):
         ("evaluate", "m.corml", "parts/", "--split", "ratio"): "was loaded and split before: leave out --split",
         ("evaluate", "m.corml", "parts/", "--k-core", 2): "leave out --k-core",
         ("fit", "shop.store", "--split", "parts/", "--out", "n.corml"): "fit on its folder train",
-        ("recommend", "m.corml", "--store", "shop.store", "--all"): "--store STORE --all --out lists/",
-        ("recommend", "m.corml", "--store", "shop.store", "--user", "u1", "--out", "l/"): "for everybody in it",
+        ("recommend", "m.corml", "--store", "shop.store", "--all"): "--store requires --all and --out FOLDER/",
+        (
+            "recommend",
+            "m.corml",
+            "--store",
+            "shop.store",
+            "--user",
+            "u1",
+            "--out",
+            "l/",
+        ): "--store requires --all and --out FOLDER/",
     }
     for words, sentence in refused.items():
         answer = run(*words)
@@ -104,9 +113,9 @@ def test_everybody_in_a_store_has_a_list(run, rows):
     run("data", "store", "part-*.csv", "shop.store", "--at-least", 3)
     run("fit", "shop.store", "--out", "m.corml", "--model", "popularity")
     made = run("recommend", "m.corml", "--store", "shop.store", "--all", "-k", 3, "--out", "lists/")
-    assert "wrote lists/: 40 lists in 1 part\n" in made.out
+    assert "wrote lists/: 40 lists in 1 shard\n" in made.out
     again = run("recommend", "m.corml", "--store", "shop.store", "--all", "-k", 3, "--out", "lists/")
-    assert "1 of the 1 part was there and is as it was written" in again.err
+    assert "1 of the 1 shard had been written by an earlier run" in again.err
     run("recommend", "m.corml", "--all", "-k", 3, "--out", "own.parquet")
     assert pl.read_parquet("lists/*.parquet").equals(pl.read_parquet("own.parquet"))
 

@@ -239,8 +239,11 @@ def test_pieces_of_a_split_do_not_depend_on_how_the_store_is_cut(parts_of, monke
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["recommend", "m.corml", "--user", "u1", "--workers", "2"], "Workers make lists for everybody, in a folder"),
-        (["recommend", "m.corml", "--all", "--out", "l.csv", "--workers", "2"], "in a folder: --all --out lists/"),
+        (
+            ["recommend", "m.corml", "--user", "u1", "--workers", "2"],
+            "require --all and --out FOLDER/",
+        ),
+        (["recommend", "m.corml", "--all", "--out", "l.csv", "--workers", "2"], "require --all and --out FOLDER/"),
         (["recommend", "m.corml", "--all", "--out", "l/", "--workers", "0"], "at least 1; got 0"),
         (["evaluate", "m.corml", "data.csv", "--workers", "2"], "Workers evaluate on the split of a store"),
         (["evaluate", "m.corml", "data.csv", "--work", "w"], "--work requires --workers or --cluster."),

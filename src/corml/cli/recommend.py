@@ -24,9 +24,9 @@ from corml.recommend.text import ids
 
 __all__ = ["recommend"]
 
-FOLDER = "a folder"  # kind of output: Parquet in parts
-A_PLACE_OF_TABLE, A_PLACE_OF_TEXT = 230, 1500  # bytes: of a list's place in a table, and as text with names
-FEW_PLACES = 1 << 17  # which are not worth asking how much memory there is
+FOLDER = "a folder"  # kind of output: Parquet files in shards
+PER_ITEM_IN_TABLE, PER_ITEM_AS_TEXT = 230, 1500  # bytes of a listed item
+FEW_ITEMS = 1 << 17  # listed items for which free memory is not checked
 FEW = 20  # lists whose reasons are printed one by one
 
 
@@ -40,7 +40,7 @@ def recommend(
         None,
         "--store",
         metavar="STORE",
-        help="With --all and --out lists/: everybody in this store, by the histories there, known to the model or not.",
+        help="All users in this store, with their histories there; requires --all and --out FOLDER/.",
     ),
     users: str = typer.Option(None, "--users", metavar="FILE", help="A file with one user id per line."),
     history: list[str] = typer.Option(
@@ -67,8 +67,8 @@ def recommend(
         "--out",
         "-o",
         metavar="FILE",
-        help="Write .parquet, .csv, .tsv or .json; - prints CSV. A folder, lists/, gets Parquet files of some users "
-        "each, and the same command goes on if it was stopped.",
+        help="Write .parquet, .csv, .tsv or .json; - prints CSV. A folder, lists/, gets Parquet files (shards) "
+        "of some users each, and the same command resumes if it was stopped.",
     ),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
     listing: dict[str, Any] = {},
@@ -106,11 +106,11 @@ def recommend(
     if bool(listed or all_users) == bool(histories):
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history or --item with item ids.")
     if store and (listed or histories or not all_users or kind != FOLDER):
-        raise UsageError("Lists of a store are for everybody in it, in a folder: --store STORE --all --out lists/.")
+        raise UsageError("--store requires --all and --out FOLDER/.")
     if cluster and (listed or not all_users or kind != FOLDER):
-        raise UsageError("Workers make lists for everybody, in a folder: --all --out lists/.")
+        raise UsageError("--workers and --cluster require --all and --out FOLDER/.")
     if histories and kind == FOLDER:
-        raise UsageError("Lists in a folder are for known users: write those of histories into one file.")
+        raise UsageError("Lists in a folder are for known users: write lists of histories into one file.")
     loaded = corml.read_model(model)
     loaded = loaded.with_items(items) if items else loaded
     if lift is not None and not new_items:
@@ -128,8 +128,8 @@ def recommend(
         data = corml.Store(store) if store else None
         with client_of(cluster) as client, progress() as show:
             made = corml.recommend_to(loaded, out, whom, data=data, cluster=client, progress=show, **options)
-        _tell_of_parts(made, out, as_json)
-        _tell_strangers(loaded, listed)
+        _tell_shards(made, out, as_json)
+        _tell_unknown_users(loaded, listed)
         return
     if histories:
         with progress():
@@ -141,17 +141,17 @@ def recommend(
         )
         lists = list(_for_users(loaded, requested, options))
     _deliver(lists, out, kind, as_json)
-    _remark(lists)
+    _tell_reasons(lists)
     if not histories:
-        _tell_strangers(loaded, requested)
+        _tell_unknown_users(loaded, requested)
 
 
-def _require_memory(places: int, *, as_text: bool) -> None:
-    """Refuse to make one file, or one text, of more lists than fit in memory; a folder is written in parts."""
-    if places > FEW_PLACES:
+def _require_memory(items: int, *, as_text: bool) -> None:
+    """Refuse to make one file, or one text, of more lists than fit in memory; a folder is written in shards."""
+    if items > FEW_ITEMS:
         memory.require(
-            (A_PLACE_OF_TEXT if as_text else A_PLACE_OF_TABLE) * places,
-            what=f"{places:,} places of lists, all at once,",
+            (PER_ITEM_AS_TEXT if as_text else PER_ITEM_IN_TABLE) * items,
+            what=f"Lists with {items:,} items, all at once,",
             instead="write them into a folder, in the space of a few: --out lists/",
         )
 
@@ -163,18 +163,17 @@ def _kind_of(out: str) -> str:
     return ending(out, (".parquet", ".csv", ".tsv", ".json"))
 
 
-def _tell_of_parts(made: ListParts, out: str, as_json: bool) -> None:
+def _tell_shards(made: ListParts, out: str, as_json: bool) -> None:
     if made.with_reason:
         are = "is" if made.with_reason == 1 else "are"
         tell(f"note: {counted(made.with_reason, 'list')} {are} short or not personal; the column reason says why")
     if made.found:
-        were = "was there and is as it was" if made.found == 1 else "were there and are as they were"
-        tell(f"note: {made.found:,} of the {counted(made.parts, 'part')} {were} written")
+        tell(f"note: {made.found:,} of the {counted(made.parts, 'shard')} had been written by an earlier run")
     if as_json:
         counts = {name: value for name, value in vars(made).items() if name != "folder"}
         show_json({"folder": out, **counts})
     else:
-        wrote(out, f"{counted(made.lists, 'list')} in {counted(made.parts, 'part')}")
+        wrote(out, f"{counted(made.lists, 'list')} in {counted(made.parts, 'shard')}")
 
 
 def _for_users(loaded: Recommender, requested: Sequence[str], options: Given) -> Iterator[Recommendations]:
@@ -226,23 +225,14 @@ def _as_json(lists: list[Recommendations]) -> list[dict[str, Any]]:
             "source": piece.sources[at],
             "reason": piece.reasons[at],
             "unknown": list(piece.unknown[at]),
-            "items": [_item(piece, at, rank) for rank, item in enumerate(piece.items[at]) if item is not None],
+            "items": [{name: value for name, value in one.items() if name != "user"} for one in piece.records(at)],
         }
         for piece in lists
         for at in range(len(piece))
     ]
 
 
-def _item(piece: Recommendations, at: int, rank: int) -> dict[str, Any]:
-    item = piece.items[at, rank]
-    entry = {"rank": rank + 1, "item": item, "score": float(piece.scores[at, rank])}
-    if piece.boosts is not None:
-        entry["boost"] = float(piece.boosts[at, rank])
-    entry |= {"title": piece.titles.get(item, "")} if piece.titles else {}
-    return entry | ({"new": item in piece.new} if piece.new else {})
-
-
-def _remark(lists: list[Recommendations]) -> None:
+def _tell_reasons(lists: list[Recommendations]) -> None:
     """Say why lists are short or not personal, and what the model does not know."""
     reasons = [(name, why) for piece in lists for name, why in zip(piece.users, piece.reasons, strict=True) if why]
     if sum(map(len, lists)) <= FEW:
@@ -255,14 +245,14 @@ def _remark(lists: list[Recommendations]) -> None:
             tell_unknown(labels, name)
 
 
-def _tell_strangers(loaded: Recommender, requested: Sequence[str]) -> None:
+def _tell_unknown_users(loaded: Recommender, requested: Sequence[str]) -> None:
     """Count the users that the model does not know, and name a few, because an id may be misspelt."""
-    asked = dict.fromkeys(requested)
-    strangers = [user for user in asked if user not in loaded.users_]
-    if strangers:
-        some = f"{len(strangers):,} of the {len(asked):,} users are not known"
-        told = some if len(strangers) < len(asked) else "none of the users is known"
+    users = dict.fromkeys(requested)
+    unknown = [user for user in users if user not in loaded.users_]
+    if unknown:
+        some = f"{len(unknown):,} of the {len(users):,} users are not known"
+        how_many = some if len(unknown) < len(users) else "none of the users is known"
         tell(
-            f"note: {told} to the model: {quoted(strangers)}; they get the most popular items (--unknown error refuses "
-            "them)"
+            f"note: {how_many} to the model: {quoted(unknown)}; they get the most popular items (--unknown error "
+            "refuses them)"
         )

@@ -1,6 +1,6 @@
 """What an explanation cites: the items of a history, and of a known user how strong, of which kind and how old each is.
 
-What a user said no to is cited as well, with a strength below zero: its contribution is taken off the score.
+What a user rejected is cited as well, with a strength below zero: its contribution is subtracted from the score.
 """
 
 from collections.abc import Mapping
@@ -55,7 +55,7 @@ def cite(state: "Fitted", history: Any, *, weighted: bool) -> Cited:
     strengths = np.ones(len(items)) if pairs.weights is None else pairs.weights[here].astype(np.float64)
     kinds, times = _words(pairs.kinds, here, len(items)), _times(pairs.times, here, len(items))
     no, refused = now.negative if weighted else None, np.zeros(0, dtype=np.int64)
-    if no is not None and len(items):  # who said nothing but no is ranked by what is popular
+    if no is not None and len(items):  # a user with negative feedback alone gets popular items
         disliked = no.weighted
         there = slice(disliked.indptr[row], disliked.indptr[row + 1])
         refused = disliked.indices[there].astype(np.int64)

@@ -71,7 +71,7 @@ class Recommender(FittedModel, ABC):
         return self._fit_and_keep(train, valid, progress)
 
     def _fit_and_keep(self, train: Interactions, valid: Interactions | None, progress: Asked, **how: Any) -> Self:
-        """Fit as asked and keep the state; an earlier one goes first, so that a failed fit leaves none."""
+        """Fit and keep the state; an earlier one goes first, so that a failed fit leaves none."""
         check_is_data(train, "train")
         if valid is not None:
             check_is_data(valid, "valid")
@@ -184,7 +184,7 @@ class Recommender(FittedModel, ABC):
     def with_items(self, table: Any) -> Self:
         """The same fitted model with another table of items: a file, a frame or what `corml.load_items` gave.
 
-        Titles in it are used where there are some. Nothing is learned anew.
+        Titles in it are used where there are some. Nothing is fitted again.
         """
         from corml.data import load_items  # which reads files
 
@@ -207,7 +207,7 @@ class Recommender(FittedModel, ABC):
         """The same fitted model with new items, scored by the known items that they are like by their attributes.
 
         The table, as `with_items` takes it, has the new items, and the known ones too unless the model was fitted with
-        `items=`. Without a table the items of the catalogue that nobody has are meant. Nothing is learned anew.
+        `items=`. Without a table the items of the catalogue that nobody has are meant. Nothing is fitted again.
 
         The score of a new item is the mean of what the items it is like would get, and a mean is rarely at the top of
         a list: `lift`, which scores of new items are multiplied by, shows them more often than that.

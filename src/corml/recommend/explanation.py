@@ -25,7 +25,7 @@ class Explanation(Table):
 
     `parts` splits each contribution by where it comes from: for CoRML "h" (the learned residual metric) and "g"
     (the graph filter). Where they are known, `strengths` are what contributions were multiplied by (below zero for what
-    the user said no to), `kinds` the last event of each item, and `ages` how many days it is old. Of a new item, which
+    the user rejected), `kinds` the last event of each item, and `ages` how many days it is old. Of a new item, which
     nobody has yet, `like` are the known items whose place it takes, with their weights, the largest first.
     """
 

@@ -60,7 +60,7 @@ class SimilarUsers(Table):
         return f"SimilarUsers({len(self):,} lists of {self.users.shape[1]})"
 
     def rows(self) -> list[dict[str, Any]]:
-        """One record per listed user: user asked about, rank from 1, similar user, similarity, items that link them."""
+        """One record per listed user: the user, rank from 1, similar user, similarity, items that link them."""
         return [
             {
                 "user": name,

@@ -363,7 +363,7 @@ class ListRules:
 
     @property
     def any(self) -> bool:
-        """Whether anything is asked for."""
+        """Whether there are any rules."""
         return bool(str(self))
 
     def __repr__(self) -> str:

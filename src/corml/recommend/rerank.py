@@ -302,7 +302,7 @@ def _bands(rows: Any, size: int) -> Iterator[Rows]:
 
 
 def _order(names: Sequence[str]) -> Rows:
-    """The place of each name among all of them, so that nothing depends on the order in which they were asked for."""
+    """The place of each name among all of them, so that nothing depends on their order in the request."""
     order = np.empty(len(names), dtype=np.int64)
     order[np.argsort(np.array(names, dtype=object), kind="stable")] = np.arange(len(names))
     return order

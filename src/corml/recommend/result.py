@@ -125,7 +125,7 @@ class Recommendations(Table):
         who, what = self.COLUMNS
         named = [who, "rank", what, *(["title"] if self.titles else []), "score"]
         named += ["boost"] if self.boosts is not None else []
-        rows = [[record[name] for name in named] for row in range(shown) for record in self._records(row)]
+        rows = [[record[name] for name in named] for row in range(shown) for record in self.records(row)]
         notes = [f"{self.users[row]}: {self.reasons[row]}" for row in range(shown) if self.reasons[row]]
         notes += [self.rules] if self.rules else []
         if len(self) > shown:
@@ -134,7 +134,7 @@ class Recommendations(Table):
 
     def rows(self) -> list[dict[str, Any]]:
         """One record per recommended item: user, rank from 1, item, score and, where known, title."""
-        return [record for row in range(len(self)) for record in self._records(row)]
+        return [record for row in range(len(self)) for record in self.records(row)]
 
     @as_utf8()
     def to_frame(self) -> "polars.DataFrame":
@@ -161,7 +161,8 @@ class Recommendations(Table):
         text = dict.fromkeys((who, what, "title", "source", "reason"), polars.String)
         return polars.DataFrame(columns, schema_overrides={k: v for k, v in text.items() if k in columns})
 
-    def _records(self, row: int) -> Iterator[dict[str, Any]]:
+    def records(self, row: int) -> Iterator[dict[str, Any]]:
+        """The records of one list."""
         who, what = self.COLUMNS
         for place, item in enumerate(self.items[row]):
             if item is None:
@@ -178,13 +179,13 @@ class Recommendations(Table):
             f"{r['rank']:>4}  {r['score']:9.4f}{_times(r.get('boost', 1))}  {printable(r[self.COLUMNS[1]])}"
             + (f"  {printable(r['title'])}" if r.get("title") else "")
             + ("  (new)" if r.get("new") else "")
-            for r in self._records(row)
+            for r in self.records(row)
         ]
         return "\n".join(lines)
 
 
 class SimilarItems(Recommendations):
-    """One list per item that was asked about, the most similar items first; `users` are the items asked about."""
+    """One list per item of the request, the most similar items first; `users` are the items of the request."""
 
     COLUMNS = ("item", "similar")
 

@@ -1,4 +1,4 @@
-"""Find items by what people type: words and beginnings of words, and what is written alike where nothing has them."""
+"""Find items by words and beginnings of words, or by similar spelling where nothing has these words."""
 
 import re
 import sqlite3

@@ -80,7 +80,7 @@ class Options:
             )
 
     def check_processors(self) -> None:
-        """Refuse more threads than there are processors; a worker, which may use its share alone, is not asked."""
+        """Refuse more threads than there are processors; not for a worker, which may use its share alone."""
         if self.workers < 1 or self.threads < 1:
             raise UsageError("workers (--workers) and threads (--threads) must be 1 or more.")
         if self.workers * self.threads > threads():

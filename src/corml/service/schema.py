@@ -25,7 +25,7 @@ History = Annotated[list[Id], Meta(max_length=1000, description="items of the pe
 
 
 User = Annotated[Id, Meta(description="a user the model learned from, instead of a history")]
-Asked = Annotated[Id, Meta(description="the item that is asked about")]
+Asked = Annotated[Id, Meta(description="the item in question")]
 Reason = Annotated[str, Meta(description="why the list is short, or not personal")]
 WHOLE = rf"^{NAME}(?!\n)$"  # as to Python, $ stands before a last line feed too
 Name = Annotated[str, Meta(pattern=WHOLE, description="a model by its name; the first one if left out")]
@@ -247,7 +247,7 @@ class ExplainAnswer(Answer, kw_only=True, omit_defaults=True):
 
 
 class Lift(Struct, kw_only=True, omit_defaults=True):
-    """An item that, added to the history, would lift the item that was asked about."""
+    """An item that, added to the history, would lift the item in question."""
 
     item: str
     gain: Annotated[float, Meta(description="what it adds to the score")]
@@ -359,10 +359,10 @@ class ModelInfo(Struct, kw_only=True):
     titles: bool
     attributes: Annotated[dict[str, str], Meta(description="what is known of items: category, number, time or text")]
     event_types: Annotated[list[str], Meta(description="what `hide_events` and `exclude_recent` may name")]
-    novelty: Annotated[bool, Meta(description="whether it is a dial")]
+    novelty: Annotated[bool, Meta(description="whether `novelty` can be chosen")]
     explains: bool
     distances: bool
-    knows_users: Annotated[bool, Meta(description="whether `user` can be asked for")]
+    knows_users: Annotated[bool, Meta(description="whether requests may name a `user`")]
     loaded: Annotated[str, Meta(description="when it was loaded, UTC")]
     settings: dict[str, Any]
     metrics: Annotated[dict[str, float], Meta(description="quality that was measured before it was saved")]

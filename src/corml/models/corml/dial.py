@@ -25,7 +25,7 @@ __all__ = ["NoveltyDial"]
 
 MAX_POSITIONS = 21
 MATRIX = LearnedArray(csr_array, ("items", "items"), optional=False)
-MIDDLE = 0.5  # where the dial stands unless asked
+MIDDLE = 0.5  # the operating point where none is given
 
 
 def _are_norms(values: Any) -> bool:
@@ -52,7 +52,10 @@ class NoveltyDial(Recommender):
     _link_: ClassVar[Any] = learned(csr_array, "items", "items", optional=True)  # of new items
 
     item_norms: Sequence[float] = setting(
-        (-0.2, -0.1, 0.0, 0.1, 0.2), NORMS, symbol="t", help="positions of the dial, novel to popular"
+        (-0.2, -0.1, 0.0, 0.1, 0.2),
+        NORMS,
+        symbol="t",
+        help="item-degree exponents of the operating points, novel to popular",
     )
     of: Mapping[str, Any] | None = setting(
         None, optional(SHARED, "the defaults"), help="CoRML settings that all positions share"

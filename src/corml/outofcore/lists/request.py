@@ -1,4 +1,4 @@
-"""What lists are asked for: whose, by which options, and as plain values that tell one request from another."""
+"""A request for lists: for which users, by which options, and as plain values that tell it from others."""
 
 import hashlib
 import json
@@ -166,10 +166,10 @@ def difference(there: Mapping[str, Any], facts: Mapping[str, Any]) -> str:
     name = next((name for name in sorted({*one, *other}) if one.get(name) != other.get(name)), None)
     if name is None:
         return "in other shards"
-    there_with, asked_with = (
+    there_with, these_with = (
         f"with {name} {ascii_line(request[name])}" if name in request else f"without {name}" for request in (one, other)
     )
-    return f"made {there_with}, and these would be {asked_with}"
+    return f"made {there_with}, and these would be {these_with}"
 
 
 def plain(value: Any) -> Any:

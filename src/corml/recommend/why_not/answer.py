@@ -30,7 +30,7 @@ HIDDEN = {  # the option that hides a known item, where that is not seen alone
 
 @dataclass(frozen=True)
 class Lift:
-    """An item that, added to the history, would lift the item that was asked about.
+    """An item that, added to the history, would lift the item in question.
 
     `gain` is what it adds to the score; `rank_then` the rank with it, in the list if `listed_then`, else by score.
     """
