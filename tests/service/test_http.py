@@ -471,7 +471,12 @@ def test_a_score_that_is_no_number_never_leaves_the_service(inside, monkeypatch)
     assert "corml_nonfinite_total 1.0" in inside.http.get("/metrics").text
 
 
-def test_settings_of_a_model_are_json_and_not_text_of_python(inside):
-    settings = inside.http.get("/v1/models").json()["models"][0]["settings"]
+def test_models_are_listed_with_what_they_explain_and_settings_as_json(inside):
+    listed = inside.http.get("/v1/models").json()["models"]
+    assert {one["name"]: one["explains"] for one in listed} == {
+        **dict.fromkeys(("dial", "plain", "no-users"), True),
+        "popularity": False,
+    }
+    settings = listed[0]["settings"]
     assert settings["item_norms"] == [-0.2, 0.0, 0.2]
     assert settings["of"]["rank"] == 6

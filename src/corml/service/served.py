@@ -78,7 +78,7 @@ class Served:
     def explains(self) -> bool:
         """Whether scores are sums over the history."""
         try:
-            self.model._contributions(np.array([0]), 0)
+            self.at(None)._contributions(np.array([0]), 0)
         except UsageError:
             return False
         return True

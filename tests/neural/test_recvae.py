@@ -2,14 +2,13 @@
 
 import numpy as np
 import pytest
+import torch
 from scipy.special import log_softmax, logsumexp
 from scipy.stats import norm
 
 from corml import models
 from corml.models.neural import recvae
 from support import new_learner, random_interactions
-
-torch = pytest.importorskip("torch")
 
 SMALL = {"size": 3, "hidden": 7, "batch": 100}
 

@@ -2,13 +2,12 @@
 
 import numpy as np
 import pytest
+import torch
 
 from corml import models
 from corml.data.interactions import Interactions
 from corml.models.neural import ultragcn
 from support import learner_of, one_batch, random_interactions
-
-torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")

@@ -1,16 +1,58 @@
-"""SimGCL: noise of one length that keeps signs, and a contrast between two noisy images."""
+"""Models that rank pairs: the losses of BPR-MF, LightGCN and SimGCL are those of their papers."""
 
 import numpy as np
 import pytest
+import torch
 
+from corml import models
 from support import learner_of, one_batch, propagate, random_interactions
-
-torch = pytest.importorskip("torch")
 
 
 @pytest.fixture(scope="module")
 def tiny():
     return random_interactions(0, 6, 8, mean=3)
+
+
+def bpr_by_hand(tables, first, batch, l2):
+    """Mean over pairs of −ln σ(u·i − u·j) by `tables`, users first, and of the ridge on the vectors of `first`."""
+    (U, V), (U0, V0), total = np.split(tables, [6]), np.split(first, [6]), 0.0
+    for u, i, (j,) in zip(batch.users, batch.items, batch.negatives, strict=True):
+        total += np.log1p(np.exp(-(U[u] @ V[i] - U[u] @ V[j])))
+        total += l2 / 2 * (U0[u] @ U0[u] + V0[i] @ V0[i] + V0[j] @ V0[j])
+    return total / len(batch.users)
+
+
+@pytest.mark.parametrize("l2", [0.0, 0.3])
+def test_the_loss_of_bpr_mf_is_the_mean_over_pairs(tiny, l2):
+    _, learner = learner_of("bpr-mf", tiny, l2=l2)
+    batch, E = one_batch(learner), learner.E.detach().numpy().astype(np.float64)
+    assert learner.loss(batch, None).item() == pytest.approx(bpr_by_hand(E, E, batch, l2), rel=1e-5)
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3])
+def test_the_loss_of_lightgcn_is_bpr_on_the_mean_of_the_layers_and_a_ridge_on_the_first(tiny, layers):
+    _, learner = learner_of("lightgcn", tiny, layers=layers, l2=0.2)
+    batch, tables = one_batch(learner), propagate(learner.E.detach(), tiny.matrix, layers)
+    expected = bpr_by_hand(np.mean(tables, axis=0), tables[0], batch, 0.2)
+    assert learner.loss(batch, None).item() == pytest.approx(expected, rel=1e-5)
+
+
+def test_learning_ranks_the_history_before_everything_else(tiny):
+    model = models.make("bpr-mf", {"size": 8, "learning_rate": 0.05, "l2": 0.0}).fit(tiny)
+    scores, seen = model.user_ @ model.item_.T, tiny.matrix.toarray() > 0
+    for row, of_user in zip(scores, seen, strict=True):
+        assert row[of_user].min() > row[~of_user].max()
+
+
+def test_more_ridge_means_shorter_vectors(tiny):
+    lengths = [
+        np.linalg.norm(models.make("bpr-mf", {"l2": l2, "learning_rate": 0.1, "epochs": 40}).fit(tiny).item_)
+        for l2 in (0.0, 0.1, 1.0)
+    ]
+    assert lengths == sorted(lengths, reverse=True)
+
+
+# --- SimGCL -----------------------------------------------------------------------------------------------------------
 
 
 def contrast_by_hand(first, second, temperature):
@@ -27,15 +69,10 @@ def contrast_by_hand(first, second, temperature):
 def test_the_loss_is_a_ranking_and_a_contrast_of_users_and_of_items(tiny, layers, weight):
     """Without noise both images are the vectors themselves, and the contrast is that of all pairs of vectors."""
     model, learner = learner_of("simgcl", tiny, layers=layers, contrast=weight, noise=0.0, l2=0.2)
-    batch = one_batch(learner)
-    tables = propagate(learner.E.detach(), tiny.matrix, layers)
-    U, V = np.split(np.mean(tables[1:], axis=0), [6])
-    U0, V0 = np.split(tables[0], [6])
-    total = 0.0
-    for u, i, (j,) in zip(batch.users, batch.items, batch.negatives, strict=True):
-        total += np.log1p(np.exp(-(U[u] @ V[i] - U[u] @ V[j])))
-        total += model.l2 / 2 * (U0[u] @ U0[u] + V0[i] @ V0[i] + V0[j] @ V0[j])
-    expected = total / len(batch.users)
+    batch, tables = one_batch(learner), propagate(learner.E.detach(), tiny.matrix, layers)
+    mean = np.mean(tables[1:], axis=0)
+    expected = bpr_by_hand(mean, tables[0], batch, model.l2)
+    U, V = np.split(mean, [6])
     for table, numbers in ((U, batch.users), (V, batch.items)):
         image = table[np.unique(numbers)]
         expected += weight * contrast_by_hand(image, image, model.temperature)
