@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
 import corml
-from corml.models.corml.prune import to_budget
+from corml.models.corml.problem import to_budget
 from support import random_interactions
 
 

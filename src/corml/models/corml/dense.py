@@ -23,8 +23,7 @@ from corml._runtime.progress import Progress, expected_steps
 from corml.linalg import admm
 from corml.linalg.products import dense_gram
 from corml.linalg.sparse import Array, Vector, power, row_degrees, rows_of, scaled
-from corml.models.corml import prune
-from corml.models.corml.problem import Weights, filter_block, singular_vectors
+from corml.models.corml.problem import Weights, filter_block, singular_vectors, to_budget
 from corml.models.fitted import Certificate, Settings
 
 CHUNK = 1024  # columns of G' made at a time
@@ -55,7 +54,7 @@ def fit_dense(
     whole = csr_array((data, (rows.astype(np.int32), columns.astype(np.int32))), shape=(n, n))
     whole.sort_indices()
     if settings.budget is not None:
-        whole = prune.to_budget(whole, settings.budget, X.shape[0], d)
+        whole = to_budget(whole, settings.budget, X.shape[0], d)
     return whole, certificates
 
 

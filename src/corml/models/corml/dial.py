@@ -15,10 +15,10 @@ from scipy.sparse import csr_array
 from corml._runtime.settings import Rule, build, optional, setting, values_of
 from corml.errors import SettingError, UsageError, ascii_line
 from corml.models import fitted
-from corml.models.corml.new_items import degrees_with, metric_with, vectors_with
 from corml.models.corml.plan import SELECTED, Plan
 from corml.models.corml.sparse.reuse import Workspace
 from corml.models.fitted import Certificate, Fitted, LearnedArray, Outcome, Settings, learned
+from corml.models.new_items import degrees_with, metric_with, vectors_with
 from corml.models.recommender import FitCall, Recommender
 
 __all__ = ["NoveltyDial"]

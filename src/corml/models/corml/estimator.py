@@ -37,13 +37,13 @@ from corml.models import fitted
 from corml.models.corml.cost import selects_filter
 from corml.models.corml.dial import NoveltyDial
 from corml.models.corml.fit import fit_as_planned
-from corml.models.corml.new_items import degrees_with, metric_with, vectors_with
 from corml.models.corml.plan import PAIR_TOL, SELECTED, Plan, make_plan
 from corml.models.corml.problem import Filter, Weights
 from corml.models.corml.scoring import Scoring
 from corml.models.corml.selection import select_filter
 from corml.models.corml.sparse.reuse import WarmStart, Workspace
 from corml.models.fitted import Outcome, Settings, learned
+from corml.models.new_items import degrees_with, metric_with, vectors_with
 from corml.models.recommender import FitCall, Recommender
 from corml.recommend.score import Lists
 

@@ -23,9 +23,8 @@ from corml.linalg.normal import DenseRows, Normal, ThroughGram, dense_rows_pay
 from corml.linalg.pairs import Support
 from corml.linalg.products import dense_gram
 from corml.linalg.sparse import Array, Sides, Values, Vector, column_degrees, power, row_degrees, scaled
-from corml.models.corml import prune
 from corml.models.corml.plan import PAIR_TOL, Plan
-from corml.models.corml.problem import UserWeights, Weights
+from corml.models.corml.problem import UserWeights, Weights, to_budget
 from corml.models.corml.sparse import solver
 from corml.models.corml.sparse.pairs import Candidates, Factors, co_occurring, cross_term, on_support
 from corml.models.corml.sparse.pricing import (
@@ -169,7 +168,7 @@ class ColumnGeneration:
         H, budget = solution.H.copy(), self.settings.budget
         H.eliminate_zeros()
         if budget is not None:
-            kept = prune.to_budget(H, budget, len(self.work.users.loss), self.work.d)
+            kept = to_budget(H, budget, len(self.work.users.loss), self.work.d)
             if kept.nnz < H.nnz:
                 solution = self._within(kept, solution)
                 H = solution.H
