@@ -7,7 +7,6 @@ from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-import corml.data.catalog._checksum as _checksum
 import corml.data.catalog._download as _download
 import corml.data.catalog._known as _known
 from corml._runtime.values import nearest
@@ -149,9 +148,9 @@ def _published(files: Sequence[File], reader: str) -> Table:
 def _compare(entry: Known, paths: list[Path], notes: Notes) -> None:
     """Note a file in the folder that is not the published one; it may still be the right one."""
     for file, path in zip(entry.files, paths, strict=False):
-        wanted = _checksum.expected(file, path) if path.name == Path(file.name).name else None
+        wanted = _download.expected(file, path) if path.name == Path(file.name).name else None
         if wanted is not None and not wanted.fits(path):
-            which = "published file" if wanted.origin == _checksum.PUBLISHED else "file that first came"
+            which = "published file" if wanted.origin == _download.PUBLISHED else "file that first came"
             notes.add(f"{shown(path)} is not the {which}: its {wanted.algorithm} differs")
 
 
