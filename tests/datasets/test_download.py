@@ -147,7 +147,7 @@ def test_a_broken_connection_goes_on_where_it_stopped(server, data_folder):
 
 def test_a_later_call_goes_on_where_an_earlier_one_gave_up(server, data_folder):
     server.break_after = [10_000, 0, 0]
-    with pytest.raises(DataError, match=r"Could not fetch .*goes on where it stopped.*toy\.csv"):
+    with pytest.raises(DataError, match=r"Could not fetch .*resumes where it stopped.*toy\.csv"):
         fetch(entry(server))
     assert (data_folder / "toy.csv.part").stat().st_size == 10_000
     (path,) = fetch(entry(server))

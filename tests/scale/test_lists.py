@@ -85,12 +85,12 @@ def test_nobody_is_shown_what_only_the_model_knows_of_them(in_memory, parts_of, 
 
 
 def test_ages_count_from_the_latest_moment_of_the_whole_store(model, in_memory, shop):
-    people = shop.people()
-    assert people.latest == max(in_memory.times.max(), in_memory.seen.times.max(), in_memory.others.seen.times.max())
-    early = people.some(0, 5)
+    users = shop.user_histories()
+    assert users.latest == max(in_memory.times.max(), in_memory.seen.times.max(), in_memory.others.seen.times.max())
+    early = users.some(0, 5)
     asked = {"k": 5, "seen": "only", "exclude_recent": "1000s"}
     expected = model.recommend(list(early.users), **asked)
-    assert model.recommend(history=FromData(early, people.latest), **asked).to_frame().equals(expected.to_frame())
+    assert model.recommend(history=FromData(early, users.latest), **asked).to_frame().equals(expected.to_frame())
 
 
 def test_the_latest_moment_may_be_that_of_somebody_who_likes_nothing(tmp_path):
@@ -99,15 +99,15 @@ def test_the_latest_moment_may_be_that_of_somebody_who_likes_nothing(tmp_path):
         pl.DataFrame({**rows, "time": [30 if row == last else row for row in range(4)]}).write_csv(tmp_path / "r.csv")
         store = corml.build_store(tmp_path / "r.csv", tmp_path / str(last), at_least=3)
         assert (store.users, store.manifest.seen, store.manifest.others) == (2, 1, 1)
-        assert store.people().latest == 30
+        assert store.user_histories().latest == 30
 
 
 def test_some_people_are_those_of_all_interactions(shop, in_memory):
-    people = shop.people()
-    assert len(people) == len(in_memory.users) + len(in_memory.others.users)
+    users = shop.user_histories()
+    assert len(users) == len(in_memory.users) + len(in_memory.others.users)
     labels = [*in_memory.users, *in_memory.others.users]
-    for first, last in [(0, 1), (0, 0), (390, 1200), (1950, 1960), (1955, 1970), (len(people) - 3, len(people))]:
-        some = people.some(first, last)
+    for first, last in [(0, 1), (0, 0), (390, 1200), (1950, 1960), (1955, 1970), (len(users) - 3, len(users))]:
+        some = users.some(first, last)
         assert list(some.users) == labels[first:last]
         for name, of in [("pairs", lambda data: data), ("seen", lambda data: data.seen)]:
             found = [] if of(some) is None else of(some)

@@ -330,7 +330,7 @@ def test_what_a_full_disk_stopped_is_kept_and_the_error_says_how_to_go_on(shop_r
         fill(handle, parts)
 
     monkeypatch.setattr(atomic, "_fill", full)
-    with pytest.raises(DataError, match=r"No space left on device.* is kept in .*: the same command goes on"):
+    with pytest.raises(DataError, match=r"No space left on device.* is kept in .*: the same command resumes"):
         corml.build_store(shop_rows, tmp_path / "s", memory=SMALL, at_least=3)
     assert list((tmp_path / "s" / "work" / "split").iterdir())
     monkeypatch.undo()

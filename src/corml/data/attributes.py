@@ -1,6 +1,6 @@
-"""What is known of items beside who has them: a frozen table of items × named columns.
+"""Attributes of items: a frozen table of items × named columns.
 
-A column is of one kind. Where a table says nothing of an item, its row is empty.
+A column has one kind. The row of an item that the table does not describe is empty.
 
     category   any number of labels of each item, such as genres        categories(name), values(name)
     number     such as a price                                          numbers(name), NaN where there is none
@@ -69,7 +69,7 @@ class Categories:
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """One number of each item, or moment in seconds since 1970; NaN where there is none."""
+    """One number of each item, or time in seconds since 1970; NaN where there is none."""
 
     values: NDArray[np.float64]
     kind: Kind = "number"
@@ -87,7 +87,7 @@ class Numbers:
         return ~np.isnan(self.values)
 
     def shown(self, row: int) -> float | datetime | None:
-        """The number or moment of a row; None where there is none."""
+        """The number or time of a row; None where there is none."""
         value = float(self.values[row])
         if np.isnan(value):
             return None
@@ -123,7 +123,7 @@ Column = Categories | Numbers | Texts
 
 @dataclass(frozen=True, eq=False)
 class Attributes:
-    """Items and what is known of them, column by column; `title` is the column that says what to call them."""
+    """Items and their attributes, column by column; `title` is the column with their titles."""
 
     items: Ids
     columns: Mapping[str, Column] = field(default_factory=dict)
@@ -191,7 +191,7 @@ class Attributes:
         return tuple(self._categories(name).labels)
 
     def numbers(self, name: str) -> NDArray[np.float64]:
-        """One number for each item, or moment in seconds since 1970; NaN where there is none."""
+        """One number for each item, or time in seconds since 1970; NaN where there is none."""
         column = self.columns[self.name_of(name)]
         if not isinstance(column, Numbers):
             raise UsageError(f"The attribute {ascii_line(name)} is of kind {column.kind}: it holds no numbers.")

@@ -1,6 +1,6 @@
 """What times count in, and which can be meant: none later than now, none on a day that stands for a missing time.
 
-Numbers nine in ten of which are dates since 1973, in seconds, milli-, micro- or nanoseconds, become seconds once, where
+Numbers of which nine in ten are dates since 1973, in seconds, milli-, micro- or nanoseconds, become seconds once, where
 they are read: from there on dates of all sources are alike. Other numbers, such as counters, are a clock of their own.
 """
 
@@ -60,7 +60,7 @@ class Clock:
         return Clock(None if self.per_second is None else 1.0)
 
     def late(self, times: Floats, now: Any = None) -> Mask:
-        """Which times are more than a day later than now, or than the moment that is given for it."""
+        """Which times are more than a day later than now, or than the time given for it."""
         if self.per_second is None:
             return np.zeros(len(times), dtype=bool)
         moment = time.time() if now is None else durations.moment(now, "now= (--now)")

@@ -79,7 +79,7 @@ class Ids:
         self._row = {label: row for row, label in enumerate(labels)} if labels.are_few else None
 
     def take(self, rows: "Rows | NDArray[np.bool_]") -> Self:
-        """Some of them, in this order: by a mask, or by rows of which none is there twice."""
+        """Some of them, in this order: by a mask, or by distinct rows."""
         return self._distinct(self.labels.take(rows), self.kind)
 
     def followed_by(self, more: "Iterable[Hashable] | Labels | Ids") -> Self:
@@ -92,7 +92,7 @@ class Ids:
         return self if new.all() else self.take(new)
 
     def union(self, *others: "Ids") -> Self:
-        """These, then those of each of the others that were not there before."""
+        """These, then the new ones of each of the others."""
         ids = self
         for other in others:
             more = other.without(ids)
@@ -209,7 +209,7 @@ def _numbered_many(labels: Sequence[Hashable] | NDArray[Any], kind: str) -> tupl
     for at in range(0, len(labels), AT_ONCE):
         some = Labels.of(map(canonical, _present(labels[at : at + AT_ONCE], at, kind)))
         codes[at : at + len(some)] = numbering.add(some)
-    return Ids._distinct(concatenated([numbering.labels]), kind), codes  # without the room that it kept for more
+    return Ids._distinct(concatenated([numbering.labels]), kind), codes  # without the space reserved for more
 
 
 def _present(labels: Sequence[Hashable] | NDArray[Any], before: int, kind: str) -> Sequence[Hashable]:

@@ -1,4 +1,4 @@
-"""What a new item is like: weights of known items, by attributes alone.
+"""Weights of known items that are similar to a new item, from attributes alone.
 
 An item's features are its categories, the words of its texts, and its numbers and times by tenths of the known items.
 A feature that many known items have says little: it counts log((1 + n) / (1 + items with it)). Each column is brought
@@ -7,7 +7,7 @@ weights a are those of a ridge regression of its features f, none below zero, an
 
     minimise  ½‖f − Σ_k a_k f_k‖² + ridge/2·‖a‖²     subject to  a ≥ 0.
 
-So of two known items that are alike both are named, and an item that shares nothing new with the new one is not.
+So two known items that are alike both get weight, and an item that shares nothing more with the new one gets none.
 """
 
 import re

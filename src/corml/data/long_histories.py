@@ -17,7 +17,7 @@ from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.labels import Labels
 
-LONGEST = 5_000  # items: more than all but a few people have of anything
+LONGEST = 5_000  # items: more than all but a few users have of anything
 _MIX = np.uint64(0x9E3779B97F4A7C15)
 
 

@@ -201,6 +201,6 @@ def distinct(
 
 
 def latest_of(*columns: NDArray[np.float64] | None) -> float | None:
-    """The latest moment of some columns of times; None where no time is known."""
+    """The latest of some columns of times; None where no time is known."""
     moments = [times[np.isfinite(times)] for times in columns if times is not None]
     return max((float(some.max()) for some in moments if len(some)), default=None)

@@ -61,7 +61,7 @@ class Arrays(dict[str, NDArray[Any]]):
 
     @property
     def unread(self) -> list[str]:
-        """The names of the arrays that nobody read."""
+        """The names of the arrays that were not read."""
         return sorted(set(self) - self._read)
 
 

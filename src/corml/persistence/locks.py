@@ -1,4 +1,4 @@
-"""Who is at work on a file or folder: locks that the system takes back however a process ends.
+"""Locks on files and folders, which the system takes back however a process ends.
 
     take       lock a file that is open
     opened     make and lock a file that exists only while it is locked
@@ -63,7 +63,7 @@ def opened(path: Path, *, wait: bool = False) -> int | None:
 
 
 def closed(path: Path, handle: int) -> None:
-    """Remove such a file and unlock it, in this order: what has no name any more nobody opens."""
+    """Remove such a file and unlock it, in this order: a file without a name cannot be opened."""
     with suppress(OSError):
         os.unlink(path)
     os.close(handle)

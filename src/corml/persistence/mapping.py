@@ -1,7 +1,7 @@
 """The bytes of a file: mapped, so that they are read when they are needed and are no memory of this process, or read.
 
 A mapped file may be replaced by renaming, as `corml.persistence.atomic` does: the one that was opened stays as it was
-until nobody uses it. It must not be changed in place: what was checked would no longer hold, and where it was cut off,
+until it is closed. It must not be changed in place: what was checked would no longer hold, and where it was cut off,
 the system ends the process (SIGBUS). So a file is mapped of itself only if it is large enough to be worth it and lies
 on a disk of this machine, where a rename by another machine cannot take it away; who cannot rely on that reads it.
 
@@ -23,7 +23,7 @@ ELSEWHERE = ("nfs", "cifs", "smb", "9p", "afs", "ceph", "lustre", "gluster", "gp
 
 
 def is_mapped_by_default(file: FileIO) -> bool:
-    """Whether a file is mapped where nobody says."""
+    """Whether a file is mapped by default."""
     return os.name == "posix" and os.fstat(file.fileno()).st_size >= WORTH_IT and not _is_elsewhere(file.fileno())
 
 

@@ -1,4 +1,4 @@
-"""What is half made at this moment: removed where the process must end before those who make it can."""
+"""Unfinished files and folders: removed where the process must end before their writers can."""
 
 import contextlib
 import os
@@ -12,7 +12,7 @@ _paths: set[Path] = set()
 
 @contextmanager
 def listed(path: Path) -> Iterator[None]:
-    """A file or folder that nobody needs if the process ends meanwhile."""
+    """A file or folder that is removed if the process ends meanwhile."""
     add(path)
     try:
         yield

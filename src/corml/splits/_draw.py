@@ -40,10 +40,10 @@ class Pieces:
 
     def __init__(self, store: Store, how: str, out: Path, progress: Progress) -> None:
         self.how, self.out, self.progress = how, out, progress
-        self.store, self.people = store, store.people()
+        self.store, self.histories = store, store.user_histories()
 
     def __iter__(self) -> Iterator[Interactions]:
-        return self.people.parts()
+        return self.histories.parts()
 
     def __len__(self) -> int:
         return len(self.store)
@@ -51,18 +51,18 @@ class Pieces:
     @property
     def items(self) -> Ids:
         """The catalogue."""
-        return self.people.items
+        return self.histories.items
 
     @property
     def fingerprint(self) -> str:
         """The fingerprint of the store."""
-        return self.people.fingerprint
+        return self.histories.fingerprint
 
     def written(self, decide: Decide, procedure: Mapping[str, Any]) -> StoreSplit:
         """Write the split."""
         from corml.splits._store_write import write_split  # with a kernel that data in memory do without
 
-        return write_split(self.store, self.people, self.out, decide, procedure, self.progress)
+        return write_split(self.store, self.histories, self.out, decide, procedure, self.progress)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("_"):

@@ -60,11 +60,11 @@ class StoreSplit:
 
     def pieces(self, numbers: Iterable[int] | None = None) -> Iterator[Split]:
         """The same split of some users at a time, in their order: all of it, or the pieces with these numbers."""
-        items = self.train.people().items  # one object for all: that they are equal is then seen at once
-        people = {name: part.people(items) for name, part in self.parts().items()}
+        items = self.train.user_histories().items  # one object for all, so that comparing them is fast
+        histories = {name: part.user_histories(items) for name, part in self.parts().items()}
         for number in range(self.n_pieces) if numbers is None else numbers:
             first, last = number * PIECE, min((number + 1) * PIECE, self.train.users)
-            some: dict[str, Any] = {name: one.pairs(first, last) for name, one in people.items()}
+            some: dict[str, Any] = {name: one.pairs(first, last) for name, one in histories.items()}
             yield Split(**some, procedure=self.procedure)
 
     def interactions(self) -> Split:

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from corml._runtime.progress import Progress
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
-from corml.data.store import ITEMS, MANIFEST, SPLIT, SPLIT_PLAN, WORK, People, Store, array_name
+from corml.data.store import ITEMS, MANIFEST, SPLIT, SPLIT_PLAN, WORK, Store, UserHistories, array_name
 from corml.data.store.folder import held
 from corml.data.store.turning import Turned, write_item_blocks
 from corml.data.store.writing import FOLDERS, hashed, put_arrays, put_copy
@@ -38,7 +38,7 @@ ORDER = (3, 4, 0, 1, 2)  # in which the parts of some users are written: when th
 
 def write_split(
     store: Store,
-    people: People,
+    histories: UserHistories,
     folder: Path,
     decide: Decide,
     procedure: Mapping[str, Any],
@@ -58,7 +58,7 @@ def write_split(
         return there
     facts = {"version": VERSION, "procedure": procedure}
     with held(folder, SPLIT_PLAN, facts, a="a split", other=other, made=PARTS):
-        _divide(store, people, folder / WORK, decide, progress)
+        _divide(store, histories, folder / WORK, decide, progress)
         prints, reached = {}, {}
         for name in PARTS:
             part = _Part(store, folder, name)
@@ -71,7 +71,7 @@ def write_split(
     return read_store_split(folder)
 
 
-def _divide(store: Store, people: People, work: Path, decide: Decide, progress: Progress) -> None:
+def _divide(store: Store, histories: UserHistories, work: Path, decide: Decide, progress: Progress) -> None:
     """Write by_user of all parts."""
     starts = store.manifest.user_starts
     for name in PARTS:
@@ -80,7 +80,7 @@ def _divide(store: Store, people: People, work: Path, decide: Decide, progress: 
     for number in range(len(starts) - 1):
         last = work / PARTS[ORDER[-1]] / array_name("by_user", "indptr", number)
         if not last.exists() and not (work.parent / PARTS[ORDER[-1]]).is_dir():
-            some = people.part(number)
+            some = histories.part(number)
             decided = decide(some)
             for part in ORDER:
                 chosen = some.where(decided == part)

@@ -1,4 +1,4 @@
-"""Whole items are held out: how well items that nobody has yet are recommended."""
+"""Whole items are held out: how well items without interactions are recommended."""
 
 import numpy as np
 

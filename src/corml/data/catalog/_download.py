@@ -135,7 +135,7 @@ class _Download:
             raise self._failed(f"Could not write {shown(self.target)}: {fault.strerror or fault}") from fault
 
     def _failed(self, words: str) -> DataError:
-        hint = f"Try again (it goes on where it stopped), or put the file there by hand as {shown(self.target)}."
+        hint = f"Try again (it resumes where it stopped), or put the file there by hand as {shown(self.target)}."
         return DataError(f"{words}. {hint}")
 
     def _discard(self) -> None:

@@ -1,7 +1,7 @@
 """Known data sets: what a name stands for, where its files are kept, and where they come from.
 
-A data set is a file of this room: `ml_20m.py` contributes the `Known` that people load as "ml-20m". Other packages add
-theirs in the group `corml.data`.
+A data set is a file of this package: `ml_20m.py` contributes the `Known` that `load("ml-20m")` reads. Other packages
+add theirs in the group `corml.data`.
 """
 
 import os
@@ -57,7 +57,7 @@ class Known:
 
 
 def known() -> tuple[str, ...]:
-    """Names of all known data sets, as people type them."""
+    """Names of all known data sets, as users type them."""
     return tuple(name.replace("_", "-") for name in plugins.names(GROUP))
 
 

@@ -8,7 +8,7 @@ gowalla = Known(
     name="gowalla",
     title="Gowalla check-ins: 29,858 users, 40,981 places, 1,027,370 visits",
     files=(
-        # Of the authors' file itself; nobody else publishes it.
+        # The checksum of the authors' file itself; no other source publishes one.
         Remote(
             "https://github.com/Joinn99/CoRML/raw/4ce0d018db6e03c2430f33535a6f21d0a3d5c0f1/Data/gowalla.zip",
             "gowalla.zip",

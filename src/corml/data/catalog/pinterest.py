@@ -11,7 +11,7 @@ pinterest = Known(
     name="pinterest",
     title="Pinterest pins: 55,187 users, 9,916 images, 1,463,581 pins",
     files=(
-        # Nobody publishes a checksum of these two: what first comes is noted beside them, and the pairs are known.
+        # No checksum of these two is published: the first download is noted beside them, the pairs have a fingerprint.
         Remote(_FOLDER + "pinterest-20.train.rating", "pinterest-20.train.rating"),
         Remote(_FOLDER + "pinterest-20.test.rating", "pinterest-20.test.rating"),
     ),

@@ -72,7 +72,7 @@ class Numbering:
 
 
 def _grown(array: NDArray[Any], used: int, needed: int) -> NDArray[Any]:
-    """The same with room for more; twice as much at a time, so that growing costs little on the whole."""
+    """The same with space for more; it at least doubles, so that growing costs little in total."""
     if needed <= len(array):
         return array
     larger = np.empty(max(needed, 2 * used), dtype=array.dtype)

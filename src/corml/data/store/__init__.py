@@ -14,8 +14,8 @@ from corml.data.store._layout import (
     labels_name,
 )
 from corml.data.store._manifest import FORMAT, Manifest, digest
-from corml.data.store._people import People
 from corml.data.store._store import Store
+from corml.data.store._users import UserHistories
 
 __all__ = [
     "FORMAT",
@@ -27,8 +27,8 @@ __all__ = [
     "WORK",
     "Chunk",
     "Manifest",
-    "People",
     "Store",
+    "UserHistories",
     "array_name",
     "digest",
     "is_split",

@@ -1,15 +1,15 @@
-"""Where things stand in the folder of a store.
+"""The files in the folder of a store.
 
 manifest.json                      what it is, written last: a folder without it is not finished
 items.parquet                      ids of items, in order of first appearance
 users/part-00000.parquet           ids of users, a part for each bucket
 by_user/indptr-00000.npy …         users × items in rows (CSR): indptr, indices, weights and times where given
 by_item/indptr-00000.npy …         items × users likewise, a part for each block of items
-seen/…                             pairs that were seen and are not learned from, in the same parts as by_user
-others/…                           people without a pair to learn from, and what they have seen
+seen/…                             excluded pairs, which are not learned from, in the same parts as by_user
+others/…                           users excluded from training, and their excluded pairs
 work/                              pieces of a store that is being made
 
-A split of a store is a folder of such folders, train, valid and test, and of one more file:
+A split of a store is a folder of such folders, train, valid and test, and one more file:
 
 split.json                         how it was made, and which stores it has, written last
 """

@@ -35,8 +35,8 @@ class Manifest:
     timed: bool
     user_starts: Sequence[int]  # first user of each part of by_user, and their number
     item_starts: Sequence[int]  # first item of each part of by_item, and their number
-    seen: int  # pairs that were only seen, by these users
-    others: int  # people without a pair to learn from
+    seen: int  # excluded pairs of these users
+    others: int  # users excluded from training
     counts: Mapping[str, int]  # rows read, bad and without an id, repeated and conflicting rows, pairs rated too low
     files: Mapping[str, Mapping[str, Any]]  # size and sha256 of every other file
     format: int = FORMAT

@@ -16,7 +16,7 @@ from corml.data.interactions import Interactions
 from corml.data.store._chunk import Chunk
 from corml.data.store._layout import ITEMS, array_name, labels_name
 from corml.data.store._manifest import Manifest, digest
-from corml.data.store._people import People
+from corml.data.store._users import UserHistories
 from corml.errors import DataError, ascii_line
 
 if TYPE_CHECKING:
@@ -106,9 +106,9 @@ class Store:
             raise DataError(f"{name} of {ascii_line(self.path, 200)} has no ids: make the store again.")
         return labels
 
-    def people(self, items: Ids | None = None) -> People:
+    def user_histories(self, items: Ids | None = None) -> UserHistories:
         """Its users, and after them the others, some at a time; `items` are the ids of items, where one has them."""
-        return People(self, items)
+        return UserHistories(self, items)
 
     def chunk(self, folder: str, part: int) -> Chunk:
         """The rows of one part of by_user, seen or others; `first` is not known of the last two, and 0."""
@@ -126,11 +126,11 @@ class Store:
         name = ascii_line(self.path, 200)
         instead = "add memory, or go through it in pieces with Store.chunks()."
         memory.require(needed, what=f"Holding all of {name}", instead=instead)
-        return replace(self.people().everything(pairs=True), source=self._source)
+        return replace(self.user_histories().everything(pairs=True), source=self._source)
 
     def without_pairs(self) -> Interactions:
         """All but the pairs to learn from: ids, excluded pairs, and users excluded from training."""
-        return replace(self.people().everything(pairs=False), source=self._source)
+        return replace(self.user_histories().everything(pairs=False), source=self._source)
 
     @property
     def _source(self) -> dict[str, Any]:

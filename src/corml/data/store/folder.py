@@ -1,4 +1,4 @@
-"""A folder that is being made: held by one process, for one plan, until its last file says that it is finished."""
+"""A folder that is being made: held by one process, for one plan, until its last file is there."""
 
 import json
 import os
@@ -55,16 +55,16 @@ def _is_ours(folder: Path, plan: str) -> bool:
 
 @contextmanager
 def _cleared(folder: Path, made: Sequence[str]) -> Iterator[None]:
-    """Remove what was begun where the data cannot be used: going on would end the same way.
+    """Remove what was begun where the data cannot be used: resuming would fail in the same way.
 
-    What a full disk or a file that cannot be read has stopped is kept, and the error says how to go on.
+    What a full disk or a file that cannot be read has stopped is kept, and the error says how to resume.
     """
     try:
         yield
     except (DataError, UsageError) as fault:
         if isinstance(fault.__cause__, OSError):
             name = ascii_line(folder, 200)
-            hint = f"What is done is kept in {name}: the same command goes on; else delete the folder."
+            hint = f"What is done is kept in {name}: the same command resumes; else delete the folder."
             raise DataError(f"{fault} {hint}") from fault.__cause__
         for path in (folder / name for name in made):
             shutil.rmtree(path, ignore_errors=True) if path.is_dir() else path.unlink(missing_ok=True)

@@ -105,7 +105,7 @@ class _InStore:
 def _in_store(users: Any, data: Any, options: Mapping[str, Any]) -> _InStore:
     if users is not None:
         raise UsageError("Say for whom: either users, or data, which are for all users in them.")
-    if not hasattr(data, "people"):
+    if not hasattr(data, "user_histories"):
         raise UsageError(
             f"data takes a corml.Store, not {ascii_line(type(data).__name__)}: of other histories recommend some at a "
             "time."
@@ -119,7 +119,7 @@ def _in_store(users: Any, data: Any, options: Mapping[str, Any]) -> _InStore:
             "A store has no event types: leave hide_events (--hide-events) out and give exclude_recent "
             "(--exclude-recent) one length of time, or make the lists of a model that was fitted in memory."
         )
-    return _InStore(data.people(), ages="exclude_recent" in options)
+    return _InStore(data.user_histories(), ages="exclude_recent" in options)
 
 
 def options_of(given: Mapping[str, Any]) -> dict[str, Any]:

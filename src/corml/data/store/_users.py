@@ -1,4 +1,4 @@
-"""The people of a store by number: its users in their order, and after them the others."""
+"""The users of a store by number, and after them those excluded from training."""
 
 from bisect import bisect_right
 from collections.abc import Iterator, Sequence
@@ -42,10 +42,10 @@ class Opened(Protocol):
         """The rows of one part."""
 
 
-class People:
-    """What is known of people, some at a time: in memory are those who were asked for, and the ids of the items.
+class UserHistories:
+    """Histories of some users at a time: in memory are the requested ones and the ids of the items.
 
-    `items` are these ids where somebody has them already.
+    `items` are these ids if they are in memory already.
     """
 
     def __init__(self, store: Opened, items: Ids | None = None) -> None:
@@ -72,19 +72,19 @@ class People:
         return Ids(of_series(self.store.item_labels()), kind="item") if self._items is None else self._items
 
     def parts(self) -> Iterator[Interactions]:
-        """The users of one part after the other, without what they have only seen."""
+        """The users of one part after the other, without excluded pairs."""
         return map(self.part, range(len(self.store.manifest.user_starts) - 1))
 
     def part(self, number: int) -> Interactions:
-        """The users of one part, without what they have only seen."""
+        """The users of one part, without excluded pairs."""
         return self.pairs(*self.store.manifest.user_starts[number : number + 2])
 
     def pairs(self, first: int, last: int) -> Interactions:
-        """The pairs of the users from the first to before the last, without what they have only seen."""
+        """The pairs of the users from the first to before the last, without excluded pairs."""
         return self._users(first, last, seen=False)
 
     def some(self, first: int, last: int) -> Interactions:
-        """What is known of the people from the first to before the last: pairs, and what was only seen."""
+        """The pairs of the users from the first to before the last, excluded ones too."""
         users = self.users
         if last <= users:
             return self._users(first, last)
@@ -93,7 +93,7 @@ class People:
 
     @cached_property
     def latest(self) -> float | None:
-        """The latest moment that is known of anybody; None without times."""
+        """The latest time of any pair; None without times."""
         folders = ["by_user", *(["seen"] if self.store.manifest.seen else [])]
         folders += ["others"] if self.store.manifest.others else []
         chunks = (chunk for folder in folders for chunk in self._all(folder))
