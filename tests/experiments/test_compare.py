@@ -1,4 +1,4 @@
-"""Models on the same split: figures that evaluate gives too, tests over the same users, and whoever fails."""
+"""Models on the same split: figures that evaluate gives too, tests over the same users, and models that fail."""
 
 import json
 
@@ -33,7 +33,7 @@ def test_figures_are_those_of_evaluate(study, split):
 def test_seeds_are_averaged_user_by_user_and_their_spread_is_told_apart(study, split, kinds):
     entry = study["dice"]
     alone = [corml.evaluate(kinds["dice"](seed=seed).fit(split.train), split, METRICS) for seed in range(3)]
-    assert [cell.seed for cell in entry.runs] == [0, 1, 2]
+    assert [run.seed for run in entry.runs] == [0, 1, 2]
     expected = np.mean([result.per_user["ndcg@10"] for result in alone], axis=0)
     np.testing.assert_allclose(entry.per_user["ndcg@10"], expected)
     assert entry.means["coverage@10"] == pytest.approx(np.mean([result["coverage@10"] for result in alone]))
@@ -42,7 +42,11 @@ def test_seeds_are_averaged_user_by_user_and_their_spread_is_told_apart(study, s
     assert len(study["ease"].runs) == 1
 
 
-def test_everyone_is_tested_against_the_best_over_the_same_users(study):
+def test_every_model_is_tested_against_the_best_over_the_same_users(study):
+    scores = {row.label: row.means["ndcg@10"] for row in study if row.done}
+    ordered = sorted(scores, key=scores.get, reverse=True)
+    assert [row.label for row in study.ranking] == ordered
+    assert (study.best.label, study.runner_up.label) == tuple(ordered[:2])
     assert study.reference == study.best.label
     assert set(study.comparisons) == {entry.label for entry in study if entry.done} - {study.reference}
     base = study[study.reference].per_user
@@ -59,13 +63,6 @@ def test_everyone_is_tested_against_the_best_over_the_same_users(study):
         assert study.comparisons[label][metric].holm.t == corrected
 
 
-def test_best_and_runner_up_are_of_the_primary_metric(study):
-    scores = {entry.label: entry.means["ndcg@10"] for entry in study if entry.done}
-    ordered = sorted(scores, key=scores.get, reverse=True)
-    assert [entry.label for entry in study.ranking] == ordered
-    assert (study.best.label, study.runner_up.label) == tuple(ordered[:2])
-
-
 def test_a_model_that_fails_is_reported_and_the_others_finish(study):
     (failed,) = study.failed
     assert failed.label == "broken"
@@ -75,7 +72,7 @@ def test_a_model_that_fails_is_reported_and_the_others_finish(study):
     assert "Failed: broken: RuntimeError" in study.to_text()
 
 
-def test_a_study_in_which_everyone_fails_says_so(split, kinds, tmp_path):
+def test_a_study_in_which_every_model_fails_says_so(split, kinds, tmp_path):
     study = corml.compare(kinds["broken"](), split, folder=tmp_path)
     assert (study.best, study.runner_up, study.reference, study.comparisons) == (None, None, None, {})
     for ending in ("txt", "md", "tex", "csv", "json"):
@@ -93,7 +90,7 @@ def test_a_baseline_takes_the_place_of_the_best(split, kinds):
         corml.compare(["ease", "popularity"], split, baseline="popular")
 
 
-def test_anyones_lists_take_part_with_the_same_masks(split, tmp_path):
+def test_lists_of_other_programs_are_compared_with_the_same_masks(split, tmp_path):
     model = corml.Popularity().fit(split.train)
     users = [u for u, degree in zip(split.train.users.labels, split.train.user_degrees, strict=True) if degree]
     model.recommend(users, k=40).to_frame().write_parquet(tmp_path / "theirs.parquet")
@@ -129,6 +126,8 @@ def test_interactions_are_split_by_ratio(data):
     assert study.splits[0].procedure["name"] == "ratio"
     assert study.comparisons == {}
     assert study.runner_up is None
+    study = corml.compare("popularity", data, metrics="recall@5", primary="mrr@10")
+    assert study.design.metrics == ("mrr@10", "recall@5")  # the primary metric is measured though it is not listed
 
 
 @pytest.mark.parametrize(
@@ -144,16 +143,11 @@ def test_interactions_are_split_by_ratio(data):
         ({"data": "ratings.csv"}, "compare takes Interactions"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_before_anything_is_fitted(split, kinds, given, fragment):
+def test_bad_arguments_are_refused_before_anything_is_fitted(split, kinds, given, fragment):
     data = given.pop("data", split)
     with pytest.raises(UsageError, match=fragment):
         corml.compare(kinds["dice"](), data, **given)
     assert kinds["dice"].fits == []
-
-
-def test_the_primary_metric_is_measured_even_if_it_is_not_listed(split):
-    study = corml.compare("popularity", split, metrics="recall@5", primary="mrr@10")
-    assert study.design.metrics == ("mrr@10", "recall@5")
 
 
 # --- folders ---------------------------------------------------------------------------------------------------------
@@ -165,7 +159,7 @@ def figures(study):
     return [{**entry, "cost": None} for entry in record["models"]], record["best"], record["tests"], record["users"]
 
 
-def test_a_finished_cell_is_not_run_again_and_gives_the_same_numbers(split, kinds, tmp_path):
+def test_a_finished_run_is_not_run_again_and_gives_the_same_numbers(split, kinds, tmp_path):
     models = ["popularity", kinds["dice"]()]
     first = corml.compare(models, split, metrics=METRICS, seeds=2, folder=tmp_path)
     assert kinds["dice"].fits == [0, 1]
@@ -182,16 +176,16 @@ def test_a_finished_cell_is_not_run_again_and_gives_the_same_numbers(split, kind
 def test_every_users_values_are_in_the_files(split, tmp_path):
     study = corml.compare(["popularity"], split, metrics=METRICS, folder=tmp_path, command="corml compare …")
     (path,) = (tmp_path / "runs").iterdir()
-    cell = json.loads(path.read_text("utf-8"))
-    assert cell["per_user"]["ndcg@10"] == study["popularity"].per_user["ndcg@10"].tolist()
-    assert cell["users"] == list(study.users)
-    assert cell["split"] == split.fingerprint
-    assert cell["command"] == "corml compare …"
-    assert cell["environment"]["numpy"] == np.__version__
-    assert cell["cost"]["fit_processor"] >= 0
+    run = json.loads(path.read_text("utf-8"))
+    assert run["per_user"]["ndcg@10"] == study["popularity"].per_user["ndcg@10"].tolist()
+    assert run["users"] == list(study.users)
+    assert run["split"] == split.fingerprint
+    assert run["command"] == "corml compare …"
+    assert run["environment"]["numpy"] == np.__version__
+    assert run["cost"]["fit_processor"] >= 0
 
 
-def test_a_failed_cell_is_tried_again(split, kinds, tmp_path):
+def test_a_failed_run_is_tried_again(split, kinds, tmp_path):
     broken = corml.compare(["popularity", kinds["broken"]()], split, folder=tmp_path)
     assert [entry.label for entry in broken.failed] == ["broken"]
     assert [entry.label for entry in corml.read_study(tmp_path).failed] == ["broken"]
@@ -208,7 +202,7 @@ def test_a_folder_of_another_split_or_another_primary_metric_is_refused(data, sp
     assert corml.compare(["popularity", "ease"], split, folder=tmp_path).best  # more models may join
 
 
-def test_other_settings_metrics_and_lists_are_other_cells(split, tmp_path):
+def test_other_settings_metrics_and_lists_are_other_runs(split, tmp_path):
     (tmp_path / "a.csv").write_text("user,item\nu1,i1\n")
     theirs = f"theirs={tmp_path}/a.csv"
     count = 0
@@ -226,7 +220,7 @@ def test_other_settings_metrics_and_lists_are_other_cells(split, tmp_path):
 
 
 @pytest.mark.parametrize("content", [b"", b"{}", b"[1]", b'{"format": 99}', b"\xff"])
-def test_a_damaged_cell_is_named_and_never_taken_for_a_result(split, tmp_path, content):
+def test_a_damaged_run_is_named_and_never_taken_for_a_result(split, tmp_path, content):
     corml.compare("popularity", split, folder=tmp_path)
     (path,) = (tmp_path / "runs").iterdir()
     path.write_bytes(content)
@@ -234,7 +228,7 @@ def test_a_damaged_cell_is_named_and_never_taken_for_a_result(split, tmp_path, c
         corml.compare("popularity", split, folder=tmp_path)
 
 
-def test_a_cell_under_a_false_name_is_refused(split, tmp_path):
+def test_a_run_under_a_wrong_name_is_refused(split, tmp_path):
     corml.compare(["popularity", "ease"], split, folder=tmp_path)
     one, other = sorted((tmp_path / "runs").iterdir())
     one.write_bytes(other.read_bytes())
@@ -242,7 +236,7 @@ def test_a_cell_under_a_false_name_is_refused(split, tmp_path):
         corml.compare(["popularity", "ease"], split, folder=tmp_path)
 
 
-def test_a_folder_that_is_no_study_is_named(split, tmp_path):
+def test_a_folder_without_a_study_is_refused(split, tmp_path):
     with pytest.raises(DataError, match=r"no study\.json"):
         corml.read_study(tmp_path)
     (tmp_path / "study.json").write_text("{}")
@@ -256,7 +250,7 @@ def test_a_folder_that_is_no_study_is_named(split, tmp_path):
         corml.compare("popularity", split, folder=tmp_path / "file" / "study")
 
 
-def test_what_is_not_finished_is_said(split, tmp_path):
+def test_a_model_without_all_its_runs_is_not_finished(split, tmp_path):
     corml.compare(["popularity", "ease"], split, folder=tmp_path)
     next((tmp_path / "runs").glob("ease-*")).unlink()
     study = corml.read_study(tmp_path)
@@ -264,7 +258,7 @@ def test_what_is_not_finished_is_said(split, tmp_path):
     assert "not finished" in study["ease"].error
 
 
-def test_warnings_of_a_fit_are_kept_with_its_cell(split, tmp_path):
+def test_warnings_of_a_fit_are_kept_with_its_run(split, tmp_path):
     study = corml.compare([corml.CoRML(rank=4, max_steps=1)], split, metrics="ndcg@10", folder=tmp_path)
     assert any("ConvergenceWarning" in note for note in study.models[0].notes)
     assert "ConvergenceWarning" in corml.read_study(tmp_path).to_text()

@@ -22,7 +22,7 @@ def study(split, kinds):
     return corml.compare(models, split, metrics="ndcg@10,recall@10,coverage@10", seeds=2, resamples=200)
 
 
-def test_the_frame_has_a_row_for_each_entry_and_metric(study):
+def test_the_frame_has_a_row_for_each_row_and_metric(study):
     frame = study.to_frame()
     assert len(frame) == len(study) * 3
     row = frame.row(by_predicate=(polars.col("label") == "dice") & (polars.col("metric") == "ndcg@10"), named=True)
@@ -48,8 +48,8 @@ def test_csv_is_the_frame(study, tmp_path):
 
 def test_labels_with_controls_read_back_from_csv(study, tmp_path):
     odd = ["\x1b[2J", "\r", "\r\n", 'a"b,c', "\x00", "\x85\u2028\u202e", "\x0b\x1c", ""]
-    entries = [replace(entry, label=label) for entry, label in zip(study.models * 2, odd, strict=True)]
-    replace(study, models=tuple(entries)).save(tmp_path / "a.csv")
+    rows = [replace(row, label=label) for row, label in zip(study.models * 2, odd, strict=True)]
+    replace(study, models=tuple(rows)).save(tmp_path / "a.csv")
     with (tmp_path / "a.csv").open(encoding="utf-8", newline="") as file:
         assert {row["label"] for row in csv.DictReader(file)} == set(odd)
     read = polars.read_csv(tmp_path / "a.csv", infer_schema=False)
@@ -62,14 +62,14 @@ def test_json_holds_everything_but_the_users_values(study, tmp_path):
     assert record["primary"] == "ndcg@10"
     assert record["best"] == study.best.label
     assert record["tests"]["family"] == study.family
-    entry = next(entry for entry in record["models"] if entry["label"] == "dice")
-    assert entry["means"] == dict(study["dice"].means)
-    assert [run["seed"] for run in entry["runs"]] == [0, 1]
-    assert entry["comparisons"]["ndcg@10"]["p_t"] == study.comparisons["dice"]["ndcg@10"].tests.t
+    row = next(row for row in record["models"] if row["label"] == "dice")
+    assert row["means"] == dict(study["dice"].means)
+    assert [run["seed"] for run in row["runs"]] == [0, 1]
+    assert row["comparisons"]["ndcg@10"]["p_t"] == study.comparisons["dice"]["ndcg@10"].tests.t
     assert "per_user" not in json.dumps(record)
 
 
-def test_the_text_has_a_line_for_each_entry_and_marks_best_and_runner_up(study):
+def test_the_text_has_a_line_for_each_row_and_marks_best_and_runner_up(study):
     lines = study.to_text().splitlines()
     table = lines[: lines.index("")]
     assert len(table) == 2 + len(study)
@@ -83,7 +83,7 @@ def test_the_text_has_a_line_for_each_entry_and_marks_best_and_runner_up(study):
     assert EVIL not in study.to_text()  # its line break is escaped
 
 
-def test_in_short_there_are_scores_and_who_is_best_and_no_tests(study):
+def test_the_brief_has_scores_and_the_best_model_but_no_tests(study):
     text = study.brief()
     assert text.splitlines()[: 2 + len(study)] == study.to_text().splitlines()[: 2 + len(study)]
     assert "ndcg@10 decides" in text
@@ -92,16 +92,14 @@ def test_in_short_there_are_scores_and_who_is_best_and_no_tests(study):
     assert "Failed: broken" in text
 
 
-def test_what_is_true_of_several_entries_is_said_once(study):
-    entries = [entry for entry in study if entry.done]
-    cells = [
-        replace(entry.runs[0], warnings=("slow", *(["own"] if at == 0 else []))) for at, entry in enumerate(entries)
-    ]
-    noted = replace(study, models=tuple(replace(one, runs=(cell,)) for one, cell in zip(entries, cells, strict=True)))
+def test_a_note_about_several_models_is_shown_once(study):
+    rows = [row for row in study if row.done]
+    cells = [replace(row.runs[0], warnings=("slow", *(["own"] if at == 0 else []))) for at, row in enumerate(rows)]
+    noted = replace(study, models=tuple(replace(one, runs=(cell,)) for one, cell in zip(rows, cells, strict=True)))
     for text in (noted.brief(), noted.to_text()):
         assert text.count("slow") == 1
         assert "all models: slow" in text
-        assert f"{entries[0].label}: own" in text
+        assert f"{rows[0].label}: own" in text
 
 
 def test_a_markdown_table_keeps_its_columns(study):
@@ -111,7 +109,7 @@ def test_a_markdown_table_keeps_its_columns(study):
     assert sum("**" in row for row in scores) >= 1
 
 
-def test_latex_has_the_rules_of_booktabs_and_escapes_what_is_a_command(study):
+def test_latex_and_html_escape_labels_and_latex_has_the_rules_of_booktabs(study):
     text = study.to_latex()
     for rule in (r"\toprule", r"\midrule", r"\bottomrule", r"\begin{tabular}{lrrr", r"\textbf{", r"\underline{"):
         assert rule in text
@@ -119,9 +117,6 @@ def test_latex_has_the_rules_of_booktabs_and_escapes_what_is_a_command(study):
     assert len(scores) == len(study)
     assert len({len(re.findall(r"(?<!\\)&", row)) for row in scores}) == 1
     assert r"a|b\_c \& 100\% \textbackslash{}x\{\}" in text
-
-
-def test_html_escapes_labels(study):
     assert "<i>" not in study._repr_html_()
     assert "<strong>" in study._repr_html_()
 
@@ -136,7 +131,7 @@ def test_every_ending_has_a_format_and_others_are_refused(study, tmp_path):
         study.write("latx")
 
 
-def test_entries_are_found_by_their_label(study):
+def test_rows_are_found_by_their_label(study):
     assert study["dice"].label == "dice"
     assert repr(study).startswith("Study(4 models")
     assert "runs" in repr(study["dice"])

@@ -1,4 +1,4 @@
-"""corml.tune finds the best settings on held-out pairs, within its budget, and never opens the test part."""
+"""corml.tune finds the best settings on held-out pairs, within its budget, and never opens the test set."""
 
 import re
 
@@ -17,8 +17,12 @@ def outcomes(tuned):
     return [(trial.number, trial.settings, trial.score, trial.state) for trial in tuned.trials]
 
 
+def score(model, split, metric="ndcg@10"):
+    return corml.evaluate(model.fit(split.train), split, metric, part="valid")[metric]
+
+
 class Sealed(Split):
-    """A split whose test part cannot be touched."""
+    """A split whose test set cannot be touched."""
 
     def __getattribute__(self, name):
         if name in ("test", "history", "fingerprint", "counts", "parts"):
@@ -27,24 +31,18 @@ class Sealed(Split):
 
 
 @pytest.mark.parametrize("folds", [None, 3])
-def test_the_test_part_is_never_opened(split, folds):
+def test_the_test_set_is_never_opened(split, folds):
     sealed = Sealed(train=split.train, valid=split.valid, test=split.test, procedure=split.procedure)
     with pytest.raises(AssertionError, match="opened"):
         sealed.part("test")
     assert len(corml.tune("item-knn", sealed, trials=3, folds=folds).trials) == 3
 
 
-def test_the_first_trial_has_the_untouched_defaults(split):
-    tuned = corml.tune("item-knn", split, trials=2)
-    expected = corml.evaluate(models.make("item-knn").fit(split.train), split, "ndcg@10", part="valid")
-    assert tuned.trials[0].settings == {}
-    assert tuned.default_score == expected["ndcg@10"]
-
-
-def test_the_best_score_is_that_of_the_model_with_the_best_settings(split):
+def test_scores_are_those_of_the_models(split):
     tuned = corml.tune("ease", split, trials=8)
-    again = corml.evaluate(tuned.make().fit(split.train), split, "ndcg@10", part="valid")
-    assert tuned.score == again["ndcg@10"] == max(trial.score for trial in tuned.trials)
+    assert tuned.trials[0].settings == {}
+    assert tuned.default_score == score(models.make("ease"), split)
+    assert tuned.score == score(tuned.make(), split) == max(trial.score for trial in tuned.trials)
     assert tuned.score > tuned.default_score
 
 
@@ -62,32 +60,28 @@ def test_the_gain_is_the_paired_interval_over_users(split, folds):
     assert all(trial.gain is None for trial in tuned.trials if trial.score <= tuned.default_score)
 
 
-def test_a_metric_without_values_of_users_has_no_interval(split):
+def test_a_metric_without_values_of_users_has_no_interval_and_a_low_one_is_minimised(split):
     tuned = corml.tune("item-knn", split, metric="coverage@10", trials=6)
     assert tuned.score > tuned.default_score
     assert (tuned.gain, tuned.within_noise) == (None, False)
-
-
-def test_a_continued_search_has_the_same_intervals(split, tmp_path):
-    corml.tune("item-knn", split, trials=2, journal=tmp_path / "j")
-    continued = corml.tune("item-knn", split, trials=8, journal=tmp_path / "j")
-    whole = corml.tune("item-knn", split, trials=8)
-    assert [trial.gain and tuple(trial.gain) for trial in continued.trials] == [trial.gain for trial in whole.trials]
-    assert any(trial.gain for trial in continued.trials[2:])
-
-
-def test_a_metric_that_should_be_low_is_made_low(split):
     tuned = corml.tune("item-knn", split, metric="popularity@5", trials=6)
     assert tuned.score == min(trial.score for trial in tuned.trials) < tuned.default_score
 
 
-def test_equal_seeds_give_equal_searches(split):
-    assert outcomes(corml.tune("ease", split, trials=14)) == outcomes(corml.tune("ease", split, trials=14))
-    assert outcomes(corml.tune("ease", split, trials=3)) != outcomes(corml.tune("ease", split, trials=3, seed=1))
+def test_a_resumed_search_has_the_same_intervals(split, tmp_path):
+    corml.tune("item-knn", split, trials=2, journal=tmp_path / "j")
+    resumed = corml.tune("item-knn", split, trials=8, journal=tmp_path / "j")
+    assert [trial.gain for trial in resumed.trials] == [
+        trial.gain for trial in corml.tune("item-knn", split, trials=8).trials
+    ]
+    assert any(trial.gain for trial in resumed.trials[2:])
 
 
-def test_a_longer_search_begins_like_a_shorter_one(split):
-    assert outcomes(corml.tune("ease", split, trials=12))[:6] == outcomes(corml.tune("ease", split, trials=6))
+def test_equal_seeds_give_equal_searches_and_a_longer_one_begins_like_a_shorter_one(split):
+    search = outcomes(corml.tune("ease", split, trials=14))
+    assert outcomes(corml.tune("ease", split, trials=14)) == search
+    assert outcomes(corml.tune("ease", split, trials=6)) == search[:6]
+    assert outcomes(corml.tune("ease", split, trials=3, seed=1)) != search[:3]
 
 
 def test_no_setting_is_tried_twice_and_a_finite_space_ends(split):
@@ -95,61 +89,45 @@ def test_no_setting_is_tried_twice_and_a_finite_space_ends(split):
     tuned = corml.tune("item-knn", split, trials=50, space=space)
     points = [tuple(trial.point.values()) for trial in tuned.trials[1:]]
     assert sorted(points) == sorted((n, s) for n in (5, 10, 20) for s in (0.0, 30.0))
-
-
-def test_a_model_without_a_search_space_is_scored_with_its_defaults(split):
-    tuned = corml.tune("popularity", split, trials=5)
-    assert len(tuned.trials) == 1
-    assert tuned.best == {}
+    tuned = corml.tune("popularity", split, trials=5)  # without a space
+    assert (len(tuned.trials), tuned.best) == (1, {})
 
 
 def test_fixed_settings_are_those_of_every_trial(split):
     tuned = corml.tune("item-knn", split, trials=4, settings={"shrink": 7})
     assert tuned.searched == ("neighbours",)
     assert all(trial.settings["shrink"] == 7 for trial in tuned.trials)
-
-
-def test_a_model_given_as_an_object_keeps_what_differs_from_the_defaults(split):
-    model = models.make("item-knn", {"shrink": 7})
-    tuned = corml.tune(model, split, trials=3)
+    tuned = corml.tune(models.make("item-knn", {"shrink": 7}), split, trials=3)  # differs from the defaults
     assert [trial.settings["shrink"] for trial in tuned.trials] == [7, 7, 7]
 
 
-def test_every_model_class_can_be_tuned_by_itself(data):
-    tuned = corml.tune("ease", data, trials=3)
-    assert tuned.model == "ease"
-    assert outcomes(tuned) == outcomes(corml.tune("ease", data, trials=3))
+# --- what is held out ------------------------------------------------------------------------------------------------
 
 
-def test_of_interactions_a_fifth_of_the_items_is_held_out(data):
-    parts = validation_of(data).splits
-    assert len(parts) == 1
-    assert len(parts[0].valid) == pytest.approx(len(data) / 5, rel=0.1)
-    assert len(parts[0].train) + len(parts[0].valid) == len(data)
+def test_a_fifth_of_the_items_is_held_out_of_interactions(data):
+    (held,) = validation_of(data).splits
+    assert len(held.valid) == pytest.approx(len(data) / 5, rel=0.1)
+    assert len(held.train) + len(held.valid) == len(data)
+    assert outcomes(corml.tune("ease", data, trials=3)) == outcomes(corml.tune("ease", data, trials=3))
 
 
-def test_folds_hold_out_every_pair_of_train_and_valid_once(split):
-    parts = validation_of(split, 5).splits
-    assert len(parts) == 5
-    assert sum(len(part.valid) for part in parts) == len(split.train) + len(split.valid)
-    assert all(len(part.test) == 0 for part in parts)
-
-
-def test_the_score_of_folds_is_their_mean(data):
-    tuned, scores = corml.tune("ease", data, trials=1, folds=3), []
-    for part in validation_of(data, 3).splits:
-        model = models.make("ease").fit(part.train)
-        scores.append(corml.evaluate(model, part, "ndcg@10", part="valid")["ndcg@10"])
-    assert tuned.score == pytest.approx(sum(scores) / 3, abs=1e-12)
+def test_folds_hold_out_every_pair_once_and_their_score_is_the_mean(split, data):
+    folds = validation_of(split, 5).splits
+    assert len(folds) == 5
+    assert sum(len(fold.valid) for fold in folds) == len(split.train) + len(split.valid)
+    assert all(len(fold.test) == 0 for fold in folds)
+    scores = [score(models.make("ease"), fold) for fold in validation_of(data, 3).splits]
+    assert corml.tune("ease", data, trials=1, folds=3).score == pytest.approx(sum(scores) / 3, abs=1e-12)
 
 
 def test_new_users_are_scored_by_their_histories(data):
     split = corml.split(data, "new-users")
-    tuned = corml.tune("ease", split, trials=1)
-    expected = corml.evaluate(models.make("ease").fit(split.train), split, "ndcg@10", part="valid")
-    assert tuned.score == expected["ndcg@10"]
+    assert corml.tune("ease", split, trials=1).score == score(models.make("ease"), split)
     with pytest.raises(UsageError, match="this split divides users"):
         corml.tune("ease", split, trials=1, folds=3)
+
+
+# --- budget and progress ---------------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("limit", ["seconds", "processor_seconds"])
@@ -160,31 +138,37 @@ def test_no_trial_begins_when_the_time_is_spent(split, limit):
     assert sum(spent) == pytest.approx(getattr(tuned, limit))
 
 
-def test_progress_tells_the_best_so_far(split):
-    heard = []
-    tuned = corml.tune("ease", split, trials=5, progress=lambda *words: heard.append(words))
-    assert heard[-1] == (f"trial 4, best ndcg@10 {tuned.score:.4f}", 5, 5)
-    assert all(done <= total == 5 for _, done, total in heard)
+def test_progress_shows_the_best_so_far_and_estimates_the_number_of_trials(split):
+    seen = []
+    tuned = corml.tune("ease", split, trials=5, progress=lambda *words: seen.append(words))
+    assert seen[-1] == (f"trial 4, best ndcg@10 {tuned.score:.4f}", 5, 5)
+    assert all(done <= total == 5 for _, done, total in seen)
+    assert not any("at most" in stage for stage, *_ in seen)
+    seen.clear()
+    tuned = corml.tune("ease", split, trials=1000, seconds=1e-6, progress=lambda *words: seen.append(words))
+    assert seen[0][2] == 1000
+    assert seen[-1][0].startswith("trial 0 of at most 1000, time for about 1")
+    assert seen[-1][1:] == (len(tuned.trials), len(tuned.trials)) == (1, 1)
 
 
-def test_with_time_as_a_budget_the_number_of_trials_is_estimated(split):
-    heard = []
-    tuned = corml.tune("ease", split, trials=1000, seconds=0.3, progress=lambda *words: heard.append(words))
-    assert heard[0][2] == 1000
-    assert heard[-1][1:] == (len(tuned.trials), len(tuned.trials))
+# --- failures --------------------------------------------------------------------------------------------------------
 
 
-def test_a_trial_that_fails_is_reported_and_the_others_go_on(split, monkeypatch):
-    EASE, calls = models.get("ease"), []
-    fit = EASE.fit
+def failing(monkeypatch, call):
+    """Let one fit of ease fail, or all of them if no number is given."""
+    calls, fit = [], models.get("ease").fit
 
-    def failing(self, *data, **how):
+    def broken(self, *data, **how):
         calls.append(self)
-        if len(calls) == 3:
+        if call in (None, len(calls)):
             raise NumericalError("not finite")
         return fit(self, *data, **how)
 
-    monkeypatch.setattr(EASE, "fit", failing)
+    monkeypatch.setattr(models.get("ease"), "fit", broken)
+
+
+def test_a_trial_that_fails_is_reported_and_the_others_are_run(split, monkeypatch):
+    failing(monkeypatch, 3)
     tuned = corml.tune("ease", split, trials=5)
     assert [trial.state for trial in tuned.trials] == ["complete", "complete", "failed", "complete", "complete"]
     assert (tuned.trials[2].reason, tuned.trials[2].score) == ("not finite", None)
@@ -192,16 +176,13 @@ def test_a_trial_that_fails_is_reported_and_the_others_go_on(split, monkeypatch)
 
 
 def test_defaults_that_fail_end_the_search(split, monkeypatch):
-    def failing(self, *data, **how):
-        raise NumericalError("not finite")
-
-    monkeypatch.setattr(models.get("ease"), "fit", failing)
+    failing(monkeypatch, None)
     with pytest.raises(NumericalError, match="not finite"):
         corml.tune("ease", split, trials=5)
 
 
 @pytest.mark.parametrize(
-    ("asked", "error", "sentence"),
+    ("given", "error", "message"),
     [
         ({"trials": 0}, UsageError, "trials of tune must be a number above 0; got '0'"),
         ({"seconds": -1}, UsageError, "seconds of tune must be"),
@@ -213,19 +194,19 @@ def test_defaults_that_fail_end_the_search(split, monkeypatch):
         ({"data": corml.Split(train=random_interactions(0))}, DataError, "has no validation set to tune on"),
     ],
 )
-def test_what_cannot_be_meant_is_refused_in_a_sentence(split, asked, error, sentence):
-    arguments = {"model": "ease", "data": split, "trials": 2, **asked}
-    with pytest.raises(error, match=re.escape(sentence)):
+def test_bad_arguments_are_refused(split, given, error, message):
+    arguments = {"model": "ease", "data": split, "trials": 2, **given}
+    with pytest.raises(error, match=re.escape(message)):
         corml.tune(arguments.pop("model"), arguments.pop("data"), **arguments)
 
 
-def test_without_optuna_a_sentence_says_what_to_install(split, monkeypatch):
+def test_without_optuna_the_error_names_what_to_install(split, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None)
     with pytest.raises(UsageError, match=re.escape("pip install 'corml[tune]'")):
         corml.tune("ease", split)
 
 
-# --- CoRML -----------------------------------------------------------------------------------------------------------
+# --- CoRML, and models that learn in epochs --------------------------------------------------------------------------
 
 
 @pytest.fixture(scope="module")
@@ -233,9 +214,11 @@ def many_users():
     return corml.split(random_interactions(5, users=400, items=50, mean=10), "ratio")
 
 
-def test_the_defaults_look_at_the_data_and_later_trials_do_not(many_users):
-    tuned = corml.tune(corml.CoRML, many_users, trials=4)
+def test_the_defaults_adapt_to_the_data_and_later_trials_do_not(many_users):
+    tuned = corml.tune(corml.CoRML, many_users, trials=12)
     assert tuned.trials[0].settings == {}
+    for trial in tuned.trials:
+        assert trial.score == pytest.approx(score(corml.CoRML(**trial.settings), many_users), abs=2e-3)
     for trial in tuned.trials[1:]:
         assert trial.settings["adapt"] is False
         assert {"rank", "filter_power", "filter_weight"} <= trial.settings.keys()
@@ -245,32 +228,18 @@ def test_the_defaults_look_at_the_data_and_later_trials_do_not(many_users):
 def test_what_the_defaults_chose_is_given_to_trials_that_do_not_search_it(many_users):
     tuned = corml.tune(corml.CoRML, many_users, trials=3, space=["mix"])
     chosen = corml.CoRML().fit(many_users.train).settings_
+    expected = {name: chosen[name] for name in ("rank", "learn_rank", "filter_power", "filter_weight")}
     for trial in tuned.trials[1:]:
-        assert {name: value for name, value in trial.settings.items() if name != "mix"} == {
-            "adapt": False,
-            **{name: chosen[name] for name in ("rank", "learn_rank", "filter_power", "filter_weight")},
-        }
-
-
-def test_a_trial_gives_what_a_fit_without_a_workspace_gives(many_users):
-    tuned = corml.tune(corml.CoRML, many_users, trials=12)
-    for trial in tuned.trials:
-        model = corml.CoRML(**trial.settings).fit(many_users.train)
-        alone = corml.evaluate(model, many_users, "ndcg@10", part="valid")["ndcg@10"]
-        assert trial.score == pytest.approx(alone, abs=2e-3)
+        assert {k: v for k, v in trial.settings.items() if k != "mix"} == {"adapt": False, **expected}
 
 
 def test_trials_share_what_their_settings_do_not_change(many_users, monkeypatch):
-    made = []
     import corml.models.corml.sparse.reuse as reuse
 
-    singular_vectors = reuse.singular_vectors
+    made, singular_vectors = [], reuse.singular_vectors
     monkeypatch.setattr(reuse, "singular_vectors", lambda *given: made.append(given) or singular_vectors(*given))
     corml.tune(corml.CoRML, many_users, trials=6, space={"mix": linear(0.5, 0.9), "rank": choice(8, 16)})
     assert len(made) == 1
-
-
-# --- models that learn in epochs -------------------------------------------------------------------------------------
 
 
 def test_poor_trials_of_models_that_learn_in_epochs_are_pruned(split):
@@ -279,15 +248,7 @@ def test_poor_trials_of_models_that_learn_in_epochs_are_pruned(split):
     tuned = corml.tune("bpr-mf", split, trials=12, settings=settings, space=space)
     pruned = [trial for trial in tuned.trials if trial.state == "pruned"]
     assert pruned
-    assert all(5 <= len(trial.curve) < 12 and trial.score == max(score for _, score in trial.curve) for trial in pruned)
+    assert all(5 <= len(trial.curve) < 12 for trial in pruned)
+    assert all(trial.score == max(value for _, value in trial.curve) for trial in pruned)
     assert tuned.best_trial.state == "complete"
     assert tuned.score > max(trial.score for trial in pruned)
-
-
-def test_progress_names_the_trials_asked_for_where_time_ends_the_search_sooner(split):
-    seen = []
-    corml.tune("ease", split, trials=6, seconds=1e-6, progress=lambda stage, done, total: seen.append((stage, total)))
-    assert seen[-1][0].startswith("trial 0 of at most 6, time for about 1")
-    seen.clear()
-    corml.tune("ease", split, trials=1, progress=lambda stage, done, total: seen.append((stage, total)))
-    assert not any("at most" in stage for stage, _ in seen)
