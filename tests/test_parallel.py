@@ -46,37 +46,31 @@ def test_a_process_bound_to_one_core_has_one_thread(container, monkeypatch):
     assert threads() == 1
 
 
+V1, NESTED = "5:memory:/\n4:cpu,cpuacct:/jobs/7\n", "0::/jobs/7\n"
+
+
 @pytest.mark.parametrize(
-    ("limit", "count"), [("200000 100000", 2), ("150000 100000", 2), ("50000 100000", 1), ("max 100000", 8)]
+    ("files", "count"),
+    [
+        *(({"cpu.max": text}, 2) for text in ("200000 100000\n", "150000 100000\n")),
+        ({"cpu.max": "50000 100000\n"}, 1),
+        *(({"cpu.max": text}, 8) for text in ("max 100000\n", "800000 100000", "", "many", "1 0", "x y")),
+        ({"cpu/cpu.cfs_quota_us": "300000\n", "cpu/cpu.cfs_period_us": "100000\n"}, 3),
+        ({"cpu/cpu.cfs_quota_us": "-1\n", "cpu/cpu.cfs_period_us": "100000\n"}, 8),
+        (
+            {
+                "membership": V1,
+                "cpu,cpuacct/jobs/cpu.cfs_quota_us": "200000",
+                "cpu,cpuacct/jobs/cpu.cfs_period_us": "100000",
+            },
+            2,
+        ),
+        ({"membership": NESTED, "jobs/cpu.max": "300000 100000", "jobs/7/cpu.max": "600000 100000"}, 3),
+    ],
 )
-def test_a_quota_of_a_container_counts(container, limit, count):
-    container(**{"cpu.max": limit + "\n"})
+def test_the_narrowest_readable_quota_of_the_control_groups_counts(container, files, count):
+    container(**files)
     assert threads() == count
-
-
-@pytest.mark.parametrize(("quota", "count"), [("300000", 3), ("-1", 8)])
-def test_a_quota_in_the_files_of_version_1_counts(container, quota, count):
-    container(**{"cpu/cpu.cfs_quota_us": quota + "\n", "cpu/cpu.cfs_period_us": "100000\n"})
-    assert threads() == count
-
-
-def test_a_quota_of_version_1_in_a_group_of_its_own_counts(container):
-    membership = "5:memory:/\n4:cpu,cpuacct:/jobs/7\n"
-    files = {"cpu,cpuacct/jobs/cpu.cfs_quota_us": "200000", "cpu,cpuacct/jobs/cpu.cfs_period_us": "100000"}
-    container(membership=membership, **files)
-    assert threads() == 2
-
-
-def test_the_narrowest_of_nested_groups_counts(container):
-    limits = {"jobs/cpu.max": "300000 100000", "jobs/7/cpu.max": "600000 100000"}
-    container(membership="0::/jobs/7\n", **limits)
-    assert threads() == 3
-
-
-@pytest.mark.parametrize("text", ["", "many", "1 0", "x y"])
-def test_a_quota_that_cannot_be_read_is_no_quota(container, text):
-    container(**{"cpu.max": text})
-    assert threads() == 8
 
 
 def test_a_quota_never_gives_more_threads_than_cores(container, monkeypatch):

@@ -33,6 +33,7 @@ print(int(line.split()[1]) * 1024)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="the peak of a process is read from /proc")
 def test_twice_the_users_take_the_same_memory(tmp_path):
     """All lists of 20,000 users would be 40 MB more: 1.2 times as much."""

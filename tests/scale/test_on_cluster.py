@@ -150,13 +150,13 @@ def test_another_store_under_the_same_path_is_refused_by_the_worker(model, shop,
 
     artefacts = Artefacts(tmp_path)
     artefacts.prepare()
-    asked = {"users": {"count": 3, "store": "another"}}
-    params = {"first": 0, "last": 3, "k": 5, "piece": 3, "asked": asked, "now": None}
+    request = {"users": {"count": 3, "store": "another"}}
+    params = {"first": 0, "last": 3, "k": 5, "piece": 3, "request": request, "now": None}
     places = {"options": {}, "store": str(shop.path)}
     task = Task("corml.outofcore.workers:lists", {"model": keep_model(artefacts, model, "one")}, params, places)
     with pytest.raises(UsageError, match="is another store on a worker"):
         Serial(artefacts).run([task])
-    assert not workers._people.cache_info().currsize
+    assert not workers._users.cache_info().currsize
     workers._read.cache_clear()
 
 
@@ -191,7 +191,7 @@ def test_work_is_a_word_for_workers(parts_of):
 
 
 def test_what_workers_cannot_know_is_refused_before_anything_is_written(model, two, tmp_path):
-    with pytest.raises(UsageError, match="for everybody"):
+    with pytest.raises(UsageError, match="for all users of the model"):
         corml.recommend_to(model, tmp_path / "lists", ["u1"], cluster=two)
     assert not (tmp_path / "lists").exists()
 
