@@ -77,7 +77,10 @@ def test_low_ratings_are_seen_where_their_user_and_item_are_learned_from(tmp_pat
     assert cells(data) == {("a", "x"), ("b", "y")}
     assert cells(data.seen) == {("a", "y")}
     assert data.seen.times.tolist() == [2.0]
-    assert "ratings: 3 pairs without a rating of at least 4 not learned from, only seen" in data.source["notes"]
+    assert (
+        "ratings: 3 pairs without a rating of at least 4: not used for training, never recommended"
+        in data.source["notes"]
+    )
     assert corml.load(tmp_path / "a.csv").seen is None
 
 

@@ -246,7 +246,10 @@ def test_events_have_the_weight_of_their_kind_and_the_last_negative_one_decides(
     assert strengths(data) == {"ax": 11, "ay": 1, "by": 3, "cz": 10, "cy": 1}
     assert seen(data) == {"bx"}
     notes = data.source["notes"]
-    assert "events: 1 pairs that weigh nothing or end with a negative event not learned from, only seen" in notes
+    assert (
+        "events: 1 pairs that weigh nothing or end with a negative event: not used for training, never recommended"
+        in notes
+    )
     assert "weights of pairs: median 3, minimum 1, maximum 11 (repeated rows add up)" in notes
     without = corml.load(funnel, event="type", weights=kinds, negative=["return"], time=False)
     assert "cz" not in strengths(without)

@@ -45,7 +45,7 @@ def test_flags_say_what_python_says(run, here, events):
     outcome = run("fit", events, *FLAGS, "--model", "ease", "-o", "m.corml")
     assert outcome.code == 0
     assert "note: weights of pairs: median " in outcome.err
-    assert "not learned from, only seen" in outcome.err
+    assert "not used for training, never recommended" in outcome.err
     fitted = same_as_in_python("m.corml")
     assert fitted.source["options"]["weights"] == KINDS
     assert fitted.source["options"]["negative"] == ["return"]

@@ -13,7 +13,10 @@ def test_the_threshold_keeps_ratings_from_there_on_and_counts_the_rest(make):
     data = load(make("a.csv", "user,item,rating\na,x,3.5\na,y,4\nb,x, 5 \nb,z,1\n"), at_least=4)
     assert data.items.labels.tolist() == ["x", "y"]
     assert data.source["filtered"] == 2
-    assert "ratings: 2 pairs without a rating of at least 4 not learned from, only seen" in data.source["notes"]
+    assert (
+        "ratings: 2 pairs without a rating of at least 4: not used for training, never recommended"
+        in data.source["notes"]
+    )
 
 
 def test_without_threshold_only_zeros_are_left_out(make):
@@ -131,7 +134,9 @@ def test_pairs_that_events_reject_are_counted_without_those_that_are_rated_low(m
     rows = ["a,x,5,buy", "a,y,5,return", "b,x,5,look", "b,y,1,buy", "b,z,1,return", "c,z,4,buy"]
     path = make("a.csv", "user,item,rating,event\n" + "\n".join(rows))
     data = load(path, event="event", weights={"buy": 1, "look": 0}, negative=["return"], at_least=4)
-    rejected = "events: 2 pairs that weigh nothing or end with a negative event not learned from, only seen"
+    rejected = (
+        "events: 2 pairs that weigh nothing or end with a negative event: not used for training, never recommended"
+    )
     assert rejected in data.source["notes"]
     assert (len(data), data.source["filtered"]) == (2, 2)
     for options in ({"at_least": 4}, {"at_least": 1}):  # some pairs are rated low, and none is

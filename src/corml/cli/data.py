@@ -171,7 +171,7 @@ def split(
 
     The file holds hashes of the data and the procedure of the split; read_split in Python verifies and reads it. A
     store is divided into a folder piece by piece: its parts are stores again, and if it is stopped, the same command
-    goes on.
+    resumes.
 
     \b
     Examples:
@@ -247,7 +247,7 @@ def store(
 ) -> None:
     """Make a store of files that are larger than memory.
 
-    Parquet, CSV and TSV files are read piece by piece, never whole. If it is stopped, the same command goes on. A store
+    Parquet, CSV and TSV files are read piece by piece, never whole. If it is stopped, the same command resumes. A store
     is a folder; every command that reads interactions takes it.
 
     \b

@@ -1,4 +1,4 @@
-"""What reading a table takes, asked for before it is taken. The figures are peaks measured on tables of many kinds.
+"""The memory that reading a table takes, checked before it is used. The figures are measured peaks.
 
 Two id columns as text, their numbers, keys of pairs and masks take PER_ROW; a rating or a time PER_VALUE more: KEPT
 times as much where the allocator of Polars keeps what was freed, because it was imported before corml, or where
@@ -36,7 +36,7 @@ def require_for_reading(table: "Table", columns: int) -> int:
 
 
 def require_for_ids(table: "Table", series: "Sequence[pl.Series]", before: int) -> None:
-    """Refuse ids that would not fit, now that they can be counted; what reading took is not asked for again."""
+    """Refuse ids that would not fit, now that they can be counted; what reading took is not counted again."""
     taken = max(memory.resident() - before, sum(int(column.estimated_size()) for column in series))
     labels = sum(_distinct(column) for column in series[:2])
     needed = _rows(len(series[0]), len(series), table) + PER_LABEL * labels - taken

@@ -97,7 +97,7 @@ def attributes_of(
     only: Sequence[str] = (),
     trim: bool = False,
 ) -> Attributes:
-    """The attributes in a table, of all columns or `only` some; what is said of an item twice counts once."""
+    """The attributes in a table, of all columns or `only` some; an item that is described twice counts once."""
     names = _names(table)
     at, title = _ids_and_title(table, names, item)
     wanted = [one for one in range(len(names)) if one != at and (not only or names[one] in only or one == title)]
@@ -123,7 +123,7 @@ def attributes_of(
 
 
 def own_items(origin: _sources.Source) -> Attributes | None:
-    """The attributes that come with a known data set, beside its titles."""
+    """The attributes that come with a known data set, besides its titles."""
     table = _sources.own_table(origin)
     if table is None or origin.entry is None or not origin.entry.attributes:
         return None
@@ -305,7 +305,7 @@ def _say(table: Table, columns: Mapping[str, Column], bad: int, rows: int, items
 
 
 def titles_of(origin: _sources.Source, notes: Notes) -> dict[str, str]:
-    """The titles that were asked for, else those that come with a known data set, by id."""
+    """The given titles, else those that come with a known data set, by id."""
     given, options = origin.options.titles, origin.options
     if isinstance(given, Mapping):
         return {canonical(item): str(title) for item, title in given.items()}

@@ -23,6 +23,7 @@ from corml.data.interactions import Interactions
 from corml.data.store import Store, is_store
 from corml.errors import DataError, UsageError, ascii_line
 
+EXCLUDE_ONLY = "not used for training, never recommended"
 SWAPPED = 50  # with this many times more items than users, the columns may be the wrong way round
 
 
@@ -48,13 +49,13 @@ def load(
     source
         A path, a folder or a pattern of files (`events/**/*.parquet`), a store, "-" for standard input, a data frame
         (pandas, polars, pyarrow), or a name such as "movielens-small" or "gowalla". Or several of these, each of one
-        kind of events: {"view": "views.parquet", "buy": "orders.csv"}, as text "view=views.parquet,buy=orders.csv".
+        event type: {"view": "views.parquet", "buy": "orders.csv"}, as text "view=views.parquet,buy=orders.csv".
     user, item, rating, time
         Columns by name or, counted from 0, by position; None finds them by their usual names, False (for rating and
         time) does without.
     at_least
         Ratings from here on count as an interaction, and negative quantities are left out and counted. Without it
-        every row counts, except ratings of 0. Pairs rated lower are not learned from, but kept as seen, and never
+        every row counts, except ratings of 0. Pairs rated lower are exclude-only: not used for training, and never
         recommended.
     k_core
         Keep the largest part in which every user and every item has this many interactions.
@@ -91,13 +92,13 @@ def load(
         A column of quantities: how strong an interaction is. `transform` is applied to the sum of the rows of a pair:
         "none", "log1p" or "sqrt".
     event, weights, negative
-        A column of kinds of events, the weight of each kind, such as {"view": 1, "buy": 10}, and the kinds that say no,
-        such as {"return"}: a pair whose last event is one of these is not learned from, kept as seen, and pushes down
+        A column of event types, the weight of each, such as {"view": 1, "buy": 10}, and those that are negative,
+        such as {"return"}: a pair whose last event is one of these is excluded from training and lists, and pushes down
         what is like it, as strongly as its kind weighs (1 without a weight).
     half_life
         Such as "90d": a row that is so much older than the latest one counts half.
     rating_strength, low_ratings
-        With `at_least`: a pair weighs its rating − at_least + 1; and pairs rated lower are only seen, or with
+        With `at_least`: a pair weighs its rating − at_least + 1; and pairs rated lower are exclude-only, or with
         low_ratings="negative" push down what is like them, by at_least − rating.
     items
         What is known of items: a file or frame with an item column and others, such as genres, price, available_from
@@ -109,7 +110,7 @@ def load(
         For `model.update`: users and items stay even if there is nothing to learn of them, for what was seen, and
         `k_core`, `min_user` and `min_item` are refused.
     notify
-        Called with each remark, such as the columns that were chosen; `source["notes"]` of the result keeps them.
+        Called with each note, such as the columns that were chosen; `source["notes"]` of the result keeps them.
 
     """
     given = Options.of(options)
@@ -141,7 +142,7 @@ def load(
 
 
 def _compare(data: Interactions, origin: Source, given: Options, notes: Notes) -> None:
-    """Say so if a known data set, read as it is, has other pairs than everybody's; its files may be in another form."""
+    """Note if a known data set, read with its own rules, has unexpected pairs; its files may be in another form."""
     entry = origin.entry
     if entry is not None and entry.fingerprint and not given.given() and data.fingerprint != entry.fingerprint:
         notes.add(f"{entry.name} has other pairs here than it is known with: fetch its files again")
@@ -150,7 +151,7 @@ def _compare(data: Interactions, origin: Source, given: Options, notes: Notes) -
 def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> Interactions:
     """Everything in a store, thinned and named as asked; what its rows meant was settled when it was made."""
     store = Store(source)
-    settled = dict(store.manifest.options)  # said again, it changes nothing
+    settled = dict(store.manifest.options)  # given again, it changes nothing
     later = {name: value for name, value in given.given().items() if name not in settled or value != settled[name]}
     others = sorted(later.keys() - {"k_core", "min_user", "min_item", "titles", "items"})
     if others or as_update:
@@ -162,8 +163,8 @@ def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> In
     data = store.interactions()
     facts = {**data.source, "options": {**settled, **later}}
     if max(given.min_user, given.min_item, given.k_core) > 1:
-        people = data.users if data.others is None else data.users.followed_by(data.others.users)
-        everyone = data.on(people, data.items)
+        users = data.users if data.others is None else data.users.followed_by(data.others.users)
+        everyone = data.on(users, data.items)
         data = _filters.thin(everyone.compact(), given, notes).compact()
         data = data.with_others(everyone).with_elsewhere(everyone)
     table = FrameTable(["item"], lambda *_: store.item_labels(), "The store", store.items)
@@ -195,11 +196,11 @@ def _attributes(origin: Source, notes: Notes) -> Attributes | None:
 
 
 def _interactions(rows: Rows, pairs: Pairs) -> Interactions:
-    """The pairs to learn from, with those that were only seen."""
+    """The pairs to learn from, with exclude-only pairs and negative feedback."""
     ids = Ids(rows.users, kind="user"), Ids(rows.items, kind="item")
 
-    def made(some: Pairs, **beside: Interactions | None) -> Interactions:
-        about: dict[str, Any] = {"weights": some.weights, "kinds": some.kinds, **beside}
+    def made(some: Pairs, **related: Interactions | None) -> Interactions:
+        about: dict[str, Any] = {"weights": some.weights, "kinds": some.kinds, **related}
         return Interactions(*ids, some.user, some.item, some.time, **about)
 
     seen, negative = (None if some is None else made(some) for some in (pairs.seen, pairs.negative))
@@ -221,15 +222,13 @@ def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes, *, may_be_n
             f"(the highest is {top:g}): lower at_least= (--at-least)."
         )
     if pairs.filtered:
-        notes.add(f"ratings: {pairs.filtered:,} pairs without a rating {word} {threshold} not learned from, only seen")
+        notes.add(f"ratings: {pairs.filtered:,} pairs without a rating {word} {threshold}: {EXCLUDE_ONLY}")
     negative = 0 if rows.rating is None else int((rows.rating < 0).sum())
     if negative and (origin.options.at_least or 0) >= 0:
         notes.warn(f"negative ratings: {negative:,} rows (returns, corrections) left out")
     rejected = (0 if pairs.seen is None else len(pairs.seen.user)) - pairs.filtered
     if rejected:
-        notes.add(
-            f"events: {rejected:,} pairs that weigh nothing or end with a negative event not learned from, only seen"
-        )
+        notes.add(f"events: {rejected:,} pairs that weigh nothing or end with a negative event: {EXCLUDE_ONLY}")
     if pairs.negative is not None:
         notes.add(f"negative: {len(pairs.negative.user):,} of these pairs push down what is like them")
     if pairs.weights is not None:

@@ -191,7 +191,7 @@ def _are_weights(value: object) -> bool:
     return isinstance(value, Mapping) and all(is_number(weight) and weight >= 0 for weight in value.values())
 
 
-RULES: tuple[tuple[str, Callable[[object], bool], str], ...] = (  # options, what they must be, and how that is said
+RULES: tuple[tuple[str, Callable[[object], bool], str], ...] = (  # options, what they must be, and the message
     (
         "k_core min_user min_item",
         lambda value: isinstance(value, int) and is_whole(value) and value >= 0,

@@ -1,6 +1,6 @@
 """The rows of many files, never held whole: slice by slice, cleaned by the rules of `load`.
 
-What only a look at all rows could decide is asked for instead: a column of times that cannot be read is an error here,
+What depends on all rows must be given as an option: a column of times that cannot be read is an error here,
 and dates with the day or the month first need `time_format`.
 """
 
@@ -130,7 +130,7 @@ class Reader:
             )
 
     def _unit(self, file: int) -> Clock | None:
-        """What the times of a file count in, as its first rows show; counters beside dates are refused."""
+        """What the times of a file count in, as its first rows show; counters mixed with dates are refused."""
         first, own = self._first_times(0), self._first_times(file)
         known = ((self.files[0], first), (self.files[file], own))
         _times.require_alike([(shown(one), times) for one, times in known if times is not None])

@@ -59,9 +59,9 @@ def _lost(interactions: Interactions) -> list[str]:
     seen, kinds = interactions.seen, interactions.event_types
     lost = [f"event types ({quoted(kinds, 5)})"] if kinds else []
     if seen is not None and len(seen):
-        lost.append(f"{len(seen):,} pairs only seen")
+        lost.append(f"{len(seen):,} exclude-only pairs")
     if interactions.others is not None:
-        lost.append(f"{len(interactions.others.users):,} users not learned from")
+        lost.append(f"{len(interactions.others.users):,} users excluded from training")
     if "half_life" in interactions.source.get("options", {}):
         lost.append("weights without their half-life")
     return lost

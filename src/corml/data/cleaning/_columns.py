@@ -42,7 +42,7 @@ class Coded:
     codes: NDArray[np.int64]
     check: Check
     remark: str = ""  # what was made of decimal numbers among them
-    dropped: NDArray[np.bool_] | None = None  # rows to leave out because they have no id, where that was asked for
+    dropped: NDArray[np.bool_] | None = None  # rows to leave out because they have no id, with null_ids="drop"
 
 
 def ids(series: "pl.Series", role: str, where: str, *, trim: bool, null_ids: str | None = None) -> Coded:
@@ -142,7 +142,7 @@ def texts(series: "pl.Series", role: str, where: str) -> "pl.Series":
 
 
 def check_calendar(series: "pl.Series", role: str, where: str) -> None:
-    """Refuse moments that Python has no day for, before it is asked for one: Polars would end in a panic."""
+    """Refuse moments outside of Python's calendar before they are converted: Polars would panic."""
     from corml._runtime.lazy_polars import polars as pl
 
     if series.dtype in (pl.Date, pl.Datetime, pl.Duration):

@@ -1,4 +1,4 @@
-"""Columns that nothing is made of, and what they look like: ratings under another name would count as likes unseen."""
+"""Ignored columns, and what they look like: ratings under another name would be taken for likes."""
 
 import re
 from collections.abc import Iterator

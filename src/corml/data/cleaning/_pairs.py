@@ -2,8 +2,8 @@
 
 A pair that occurs more than once is one interaction, standing where it first stood, with the latest of its times.
 Where its ratings differ, the latest rating counts; without times the highest does. With a threshold of 0 or more,
-negative quantities (returns) do not count beside others. Then the threshold is applied: `at_least`, or without one
-anything above zero. Pairs below it are not learned from, but were seen.
+negative quantities (returns) do not count next to others. Then the threshold is applied: `at_least`, or without one
+anything above zero. Pairs below it are exclude-only: not used for training, and never recommended.
 """
 
 from collections.abc import Callable
@@ -22,7 +22,7 @@ from corml.data.strength import known_weights
 
 @dataclass(frozen=True)
 class Pairs:
-    """Distinct pairs in order of first appearance, those that were only seen, and how many rows it took."""
+    """Distinct pairs in order of first appearance, exclude-only pairs, and how many rows it took."""
 
     user: NDArray[np.int32]
     item: NDArray[np.int32]
@@ -33,8 +33,8 @@ class Pairs:
     conflicts: int = 0
     exact: int = 0  # of the duplicates, rows that say nothing but what another says, at the same time
     filtered: int = 0  # rated too low
-    seen: "Pairs | None" = None  # not learned from: rated too low, or by negative events
-    negative: "Pairs | None" = None  # those of them that were said no to, and how strongly
+    seen: "Pairs | None" = None  # exclude-only: rated too low, or with a negative last event
+    negative: "Pairs | None" = None  # those of them with negative feedback, and its weight
 
 
 @dataclass(frozen=True)
@@ -151,7 +151,7 @@ def _settle(
 
 
 def _counts(rating: Floats, group: NDArray[np.int64], count: int) -> NDArray[np.bool_]:
-    """Leave out negative quantities beside others: one that comes back of six bought does not undo the purchase."""
+    """Leave out negative quantities if there are others: one returned of six bought does not undo the purchase."""
     bought = np.zeros(count, dtype=bool)
     bought[group[rating >= 0]] = True
     return (rating >= 0) | ~bought[group]

@@ -273,7 +273,7 @@ def _about_long_histories(data: Interactions) -> Iterator[Advice]:
         f"{len(long):,} users have more than {LONGEST:,} items: {quoted(data.users.labels[longest_first].tolist())}; "
         f"models that count pairs of items learn from {LONGEST:,} of each, without {left_out:,} interactions",
         "if they are programs, or accounts that many share, take their rows out; else longest_history "
-        "(--set longest_history=none) says how much of a history is learned from",
+        "(--set longest_history=none) limits how much of a history is used",
     )
 
 

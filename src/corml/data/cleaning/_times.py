@@ -146,7 +146,7 @@ def _files(places: "Sequence[Place]") -> list[tuple[str, int]]:
 
 
 def require_alike(parts: "Sequence[tuple[str, Times]]") -> None:
-    """Refuse counters beside dates: nothing says how long one is before the other."""
+    """Refuse counters mixed with dates: they have no common scale."""
     counters = [(name, part) for name, part in parts if part.counted]
     dated = [name for name, part in parts if part.unit.per_second is not None]
     if counters and dated:

@@ -123,7 +123,7 @@ class File:
 
     def chunks(self, size: int = CHUNK) -> Iterator[bytes]:
         """The unpacked bytes, piece by piece; an error if the file changes meanwhile."""
-        taken, size = 0, min(size, self.size + 1)
+        taken, size = 0, size if self.layers else min(size, self.size + 1)
         with self._faults(), ExitStack() as stack:
             raw = stack.enter_context(self._opened_raw())
             try:

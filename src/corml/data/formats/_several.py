@@ -45,7 +45,7 @@ class Several(Table):
         self.named = first.named
 
     def extra(self, columns: int) -> int:
-        """What the first takes; the others are asked for when they are opened."""
+        """What the first takes; the others are checked when they are opened."""
         return self._first.extra(columns)
 
     def head(self, positions: Sequence[int]) -> "dict[int, pl.Series]":

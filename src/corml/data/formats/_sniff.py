@@ -1,4 +1,4 @@
-"""Which separator, is there a header, and which column is which: decided by looking, and said aloud."""
+"""Which separator, is there a header, and which column is which: guessed from the contents, and reported."""
 
 import difflib
 import re

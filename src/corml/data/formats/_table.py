@@ -175,7 +175,7 @@ class Table(ABC):
         return joined_slices(self.slices(positions), [self.names[at] for at in positions])
 
     def head(self, positions: Sequence[int]) -> "dict[int, pl.Series]":
-        """The first rows of some columns, without those that cannot be read: nobody asked for them."""
+        """The first rows of some columns, without those that cannot be read: they are not needed."""
         known: dict[int, pl.Series] = {}
         for at in positions if self.peekable else ():
             try:

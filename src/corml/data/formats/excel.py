@@ -68,7 +68,7 @@ class Excel(Table):
         for start, count in cut_rows(self.rows, cut, skip):
             rows = self._cells[start : start + count]
             series = [column([cells[at] if at < len(cells) else None for _, cells in rows]) for at in positions]
-            lines = np.array([number for number, _ in rows], dtype=np.int64)  # as Excel shows them beside its rows
+            lines = np.array([number for number, _ in rows], dtype=np.int64)  # as Excel numbers its rows
             yield Columns(series, "row", [Place(self.where, len(rows), lines=lines)])
 
 

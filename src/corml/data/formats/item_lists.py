@@ -36,7 +36,7 @@ class ItemLists(Table):
 
     @classmethod
     def recognises(cls, file: File, options: Options) -> bool:
-        """Whether that was said, or lines hold whole numbers divided by blanks, of three different lengths or more."""
+        """Whether `item_lists` is set, or lines hold whole numbers and have three different lengths or more."""
         if options.item_lists:
             return file.kind in cls.SUFFIXES
         given = (options.separator, options.header, options.user, options.item)

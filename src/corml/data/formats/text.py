@@ -20,7 +20,7 @@ import corml.data.formats._sniff as _sniff
 from corml.data._options import Notes, Options
 from corml.data.formats._bytes import text_pieces, unix_lines
 from corml.data.formats._files import File
-from corml.data.formats._table import PER_OBJECT, Columns, Cut, Faults, Place, Table
+from corml.data.formats._table import PER_OBJECT, WHOLE, Columns, Cut, Faults, Place, Table
 from corml.errors import DataError, ascii_line
 
 __all__ = ["Text"]
@@ -69,8 +69,8 @@ class Text(Table):
         return cls(file, options, notes, about_items=about_items)
 
     def extra(self, columns: int) -> int:
-        """A part of the text; with quotes, every field as an object."""
-        return min(self._file.size, 1 << 26) + (PER_OBJECT * columns * self.rows if self._has_quotes else 0)
+        """A piece of the text; with quotes, every field as an object."""
+        return min(self._file.size, WHOLE.bytes) // 2 + (PER_OBJECT * columns * self.rows if self._has_quotes else 0)
 
     def _slices(self, positions: Sequence[int], cut: Cut, skip: int) -> Iterator[Columns]:
         pieces, line = text_pieces(self._file, self._options.encoding, cut.bytes), 0

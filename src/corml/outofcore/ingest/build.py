@@ -1,6 +1,6 @@
 """`build_store`: from merged pairs to a store, and the whole way there.
 
-Killed at any moment, the same call goes on: a file of the work or of the store is whole or not there, the manifest is
+Killed at any moment, the same call resumes: a file of the work or of the store is whole or not there, the manifest is
 written last, and nothing depends on when, where or how often it was interrupted.
 """
 
@@ -49,7 +49,7 @@ def build_store(
     out
         The folder to write. If it has an unfinished store of the same files and options, that is finished.
     memory
-        About how much memory the data may take on the way, beside the program; the smaller, the more parts it has.
+        About how much memory the data may take, besides the program; the smaller, the more parts it has.
     progress
         True shows bars, a function is called with (stage, done, total).
     notify

@@ -117,7 +117,7 @@ def _write_user_part(folder: Path, merged: Piece, part: int, catalogue: Catalogu
 
 
 def _write_seen(folder: Path, merged: Piece, part: int, catalogue: Catalogue) -> tuple[int, int]:
-    """Write what users, and people who are none, have seen; give how many pairs, and how many people."""
+    """Write the exclude-only pairs of users, and of excluded users; give how many pairs and excluded users."""
     degrees = np.diff(merged["indptr"])
     counts, items, times = np.zeros(len(degrees), dtype=np.int64), np.zeros(0, dtype=np.int32), np.zeros(0)
     if "seen_indices" in merged.names:  # else this bucket has none
@@ -134,10 +134,10 @@ def _write_seen(folder: Path, merged: Piece, part: int, catalogue: Catalogue) ->
     return len(of_users["indices"]), int(without.sum())
 
 
-def _rows(owner: Longs, items: Ints, times: Array | None, people: NDArray[np.bool_]) -> dict[str, Array]:
-    """The entries of some people on the items that are left, in rows of these people."""
-    keep = people[owner] & (items >= 0)
-    indptr = np.zeros(int(people.sum()) + 1, dtype=np.int64)
-    np.cumsum(np.bincount(owner[keep], minlength=len(people))[people], out=indptr[1:])
+def _rows(owner: Longs, items: Ints, times: Array | None, chosen: NDArray[np.bool_]) -> dict[str, Array]:
+    """The entries of some users on the items that are left, in rows of these users."""
+    keep = chosen[owner] & (items >= 0)
+    indptr = np.zeros(int(chosen.sum()) + 1, dtype=np.int64)
+    np.cumsum(np.bincount(owner[keep], minlength=len(chosen))[chosen], out=indptr[1:])
     arrays: dict[str, Array] = {"indptr": indptr, "indices": items[keep]}
     return arrays if times is None else {**arrays, "times": times[keep]}

@@ -29,7 +29,7 @@ def put_piece(path: Path, arrays: Arrays, **facts: int) -> None:
 
 
 class Piece:
-    """Such a file, opened: arrays, or stretches of them, are read when they are asked for."""
+    """Such a file, opened: arrays, or stretches of them, are read when they are needed."""
 
     def __init__(self, path: Path) -> None:
         opener: Any = safe_open  # its methods have no types
