@@ -133,14 +133,6 @@ def test_a_certificate_reports_what_its_solver_has():
     }
 
 
-@pytest.mark.parametrize("k", [11, 10_000])
-def test_lists_are_no_longer_than_the_catalogue(k):
-    data = random_interactions(0, 40, 10, 3)
-    lists = corml.Popularity().fit(data).recommend(list(data.users.labels), k=k)
-    assert lists.items.shape == (40, len(data.items))
-    assert all(reason and f"of {k}" in reason for reason in lists.reasons)
-
-
 def test_weights_follow_item_ids_to_new_data():
     old, new = Ids(["a", "b", "c"]), Ids(["c", "d", "a"])
     W = csr_array(np.array([[0, 1, 2], [3, 0, 4], [5, 6, 0]], dtype=np.float32))

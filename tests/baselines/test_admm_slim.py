@@ -5,8 +5,7 @@ import pytest
 from scipy.sparse import issparse
 
 import corml
-from corml._runtime import memory
-from corml.errors import ConvergenceWarning, ResourceError, SettingError
+from corml.errors import ConvergenceWarning
 from corml.models.linear.admm_slim import ADMMSLIM
 from corml.models.linear.ease import EASE
 from support import random_interactions
@@ -76,17 +75,3 @@ def test_stopping_early_warns(data):
     with pytest.warns(ConvergenceWarning, match="stopped after 2 steps"):
         ADMMSLIM(max_steps=2, tol=1e-9).fit(data)
     ADMMSLIM(max_steps=2, tol=0).fit(data)  # asked for
-
-
-def test_a_fit_that_exceeds_memory_is_refused(data, monkeypatch):
-    monkeypatch.setattr(memory, "budget", lambda: 100)
-    with pytest.raises(ResourceError, match=r"ADMM-SLIM with 6 dense arrays .* use the model slim"):
-        ADMMSLIM().fit(data)
-    with pytest.raises(ResourceError, match="ADMM-SLIM"):
-        ADMMSLIM().plan(data)
-
-
-@pytest.mark.parametrize("wrong", [{"l1": -1}, {"l2": 0}, {"nonnegative": 1}, {"item_norm": 2}, {"rho": 0}, {"tol": 2}])
-def test_settings_out_of_range_are_refused(wrong, data):
-    with pytest.raises(SettingError, match=f"{next(iter(wrong))} of ADMMSLIM must be"):
-        ADMMSLIM(**wrong).fit(data)

@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import corml
-from corml.errors import SettingError
 from corml.linalg import products as pairs
 from corml.models.linear.item_knn import ItemKNN
 from support import random_interactions
@@ -58,9 +57,3 @@ def test_what_items_add_is_what_they_score(data):
     history = list(data.items.labels[:4])
     told = model.explain(history, data.items.labels[9])
     assert told.score == pytest.approx(float(model.scores([history])[0, 9]), abs=1e-6)
-
-
-@pytest.mark.parametrize("wrong", [{"neighbours": 0}, {"neighbours": 2.5}, {"shrink": -1}, {"shrink": float("nan")}])
-def test_settings_out_of_range_are_refused(wrong, data):
-    with pytest.raises(SettingError, match=f"{next(iter(wrong))} of ItemKNN must be"):
-        ItemKNN(**wrong).fit(data)

@@ -7,8 +7,9 @@ import pytest
 
 import corml
 from corml import Interactions, models
+from corml._runtime import memory
 from corml._runtime.settings import declared
-from corml.errors import NotFittedError, UsageError
+from corml.errors import NotFittedError, ResourceError, SettingError, UsageError
 from corml.models import registry
 from support import random_interactions
 
@@ -244,3 +245,43 @@ def test_an_unknown_model_name_gets_an_alternative(name, sentence):
         models.make(name)
     ours = {one for text in registry.INSTEAD.values() for one in text.split(" or ")}
     assert ours <= set(models.names())
+
+
+WRONG = {
+    "corml": {
+        "mix": (0, 1.5, float("nan"), True), "rho": (0, -1.0), "l2": (-1,), "ridge": ("much",), "scale": (0,),
+        "rank": (0, 10_001, 2.5), "filter": ("both",), "solver": ("gradient",), "partition_ratio": (0,),
+        "max_steps": (0,), "tol": (-1e-3,), "budget": (0,), "precision": ("half",), "user_norm": (float("inf"),),
+    },
+    "ease": {"l2": (0, "much"), "route": ("sparse",), "candidates": (0,), "neighbours": (0,)},
+    "slim": {"l1": (-1,), "l2": (0,), "candidates": (0,), "tol": (0,), "max_steps": (0,)},
+    "admm-slim": {"l1": (-1,), "l2": (0,), "nonnegative": (1,), "item_norm": (2,), "rho": (0,), "tol": (2,)},
+    "gf-cf": {"rank": (0,), "alpha": (-0.1,), "route": ("dense",)},
+    "item-knn": {"neighbours": (0, 2.5), "shrink": (-1, float("nan"))},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("name", "setting", "value"),
+    [(name, one, value) for name, of in WRONG.items() for one, values in of.items() for value in values],
+)
+def test_settings_out_of_range_are_refused_with_their_range(name, setting, value, data):
+    kind = models.get(name)
+    with pytest.raises(SettingError, match=rf"{setting} of {kind.__name__} must be .*; got"):
+        kind(**{setting: value}).fit(data)
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "sentence"),
+    [
+        ("ease", {"route": "dense"}, r"EASE of 25 items on the dense route needs .*; set route=local"),
+        ("ease", {"route": "local"}, "set fewer candidates"),
+        ("slim", {}, "SLIM with all pairs of 25 items that share a user needs"),
+        ("admm-slim", {}, r"ADMM-SLIM with 6 dense arrays .* use the model slim"),
+    ],
+)
+def test_a_fit_that_exceeds_memory_is_refused_by_fit_and_plan(name, settings, sentence, data, monkeypatch):
+    monkeypatch.setattr(memory, "budget", lambda: 100)
+    for use in (models.make(name, settings).fit, models.make(name, settings).plan):
+        with pytest.raises(ResourceError, match=sentence):
+            use(data)

@@ -148,20 +148,6 @@ def test_the_advised_partition_ratio_fits(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    ("setting", "value"),
-    [
-        ("mix", 0), ("mix", 1.5), ("mix", float("nan")), ("rho", 0), ("rho", -1.0), ("l2", -1), ("ridge", "much"),
-        ("rank", 0), ("rank", 10_001), ("rank", 2.5), ("scale", 0), ("filter", "both"), ("solver", "gradient"),
-        ("partition_ratio", 0), ("max_steps", 0), ("tol", -1e-3), ("budget", 0), ("precision", "half"), ("mix", True),
-        ("user_norm", float("inf")),
-    ],
-)  # fmt: skip
-def test_settings_out_of_range_are_refused_with_their_range(setting, value, small):
-    with pytest.raises(SettingError, match=rf"{setting} of CoRML must be .*; got"):
-        corml.CoRML(**{setting: value}).fit(small)
-
-
-@pytest.mark.parametrize(
     "given",
     [
         {"solver": "sparse", "rho": 3.0},
