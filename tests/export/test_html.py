@@ -9,7 +9,7 @@ import pytest
 
 import corml
 from corml import Interactions, models
-from corml.errors import DataError, UsageError
+from corml.errors import UsageError
 from corml.service.bundle import bundle
 from corml.service.export import export_model, html
 from support import random_interactions
@@ -81,22 +81,7 @@ def test_a_model_file_without_people_is_exported_as_well(small, tmp_path):
     assert contents["model"]["name"] == "bare"
 
 
-def test_equal_pages_are_equal_to_the_last_byte(small, tmp_path):
-    for name in ("one", "two"):
-        export_model(small("corml"), "html", tmp_path / name, name="same")
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-
-
 # --- refusals --------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("name", "settings"), [("popularity", {}), ("corml", {"filter": "authors"})])
-def test_a_model_whose_scores_are_no_sums_is_refused(small, tmp_path, name, settings):
-    with pytest.raises(
-        UsageError, match=r"cannot run in a page, because its scores are not sums .*: show it with corml"
-    ):
-        export_model(small(name, **settings), "html", tmp_path / "no.html")
-    assert not list(tmp_path.iterdir())
 
 
 def test_a_catalogue_that_is_too_large_is_refused(small, tmp_path, monkeypatch):
@@ -116,18 +101,6 @@ def test_a_page_has_neither_pairs_nor_lists(small, tmp_path, asked):
         export_model(small("corml"), "html", tmp_path / "no.html", **asked)
 
 
-def test_only_a_page_of_ours_is_replaced_and_only_when_asked_for(small, tmp_path):
-    (tmp_path / "mine.html").write_text("<!doctype html><p>mine")
-    with pytest.raises(UsageError, match="exists and is not an export to html"):
-        export_model(small("corml"), "html", tmp_path / "mine.html", force=True)
-    export_model(small("corml"), "html", tmp_path / "page.html")
-    with pytest.raises(UsageError, match="exists: choose another name, or replace it"):
-        export_model(small("ease"), "html", tmp_path / "page.html")
-    export_model(small("ease"), "html", tmp_path / "page.html", force=True)
-    assert '"kind":"ease"' in (tmp_path / "page.html").read_text("utf-8")
-    assert (tmp_path / "mine.html").read_text() == "<!doctype html><p>mine"
-
-
 def test_ids_and_titles_that_do_not_print_are_escaped_in_the_page_and_read_back(tmp_path):
     odd = ["a\x1b[2J", "b\x9b2J", "c\u202egnp.exe", "d\u2028e", "caf\xe9", "\U0001f600", "\U000e0001"]
     model = models.make("item-knn").fit(Interactions.from_pairs(["u"] * len(odd), odd))
@@ -136,13 +109,6 @@ def test_ids_and_titles_that_do_not_print_are_escaped_in_the_page_and_read_back(
     assert told.isprintable()
     assert "caf\xe9" in told
     assert sorted(json.loads(told)["ids"]) == sorted(odd)
-
-
-def test_ids_that_are_no_text_are_refused(tmp_path):
-    model = models.make("item-knn").fit(Interactions.from_pairs(["a", "a", "b"], ["\ud800", "x", "x"]))
-    with pytest.raises(DataError, match="not text that can be written"):
-        export_model(model, "html", tmp_path / "no.html")
-    assert not list(tmp_path.iterdir())
 
 
 # --- modules as one script -------------------------------------------------------------------------------------------

@@ -173,13 +173,6 @@ def test_a_model_without_users_is_exported_and_says_that_nothing_was_measured(sm
     agree(ask("sqlite", tmp_path / "bare", done.query, history=["i1", "i2"], k=5), small("ease"), ["i1", "i2"], 5)
 
 
-@pytest.mark.parametrize(("name", "settings"), [("popularity", {}), ("corml", {"filter": "authors"})])
-def test_a_model_whose_scores_are_no_sums_is_refused_before_anything_is_written(small, tmp_path, name, settings):
-    with pytest.raises(UsageError, match="scores are not sums over the history: export its lists"):
-        export_model(small(name, **settings), "sqlite", tmp_path / "no.sqlite")
-    assert not list(tmp_path.iterdir())
-
-
 @pytest.mark.parametrize("keep", [0, -1, 2.5, True])
 def test_a_number_of_pairs_that_cannot_be_meant_is_refused(small, tmp_path, keep):
     with pytest.raises(UsageError, match=r"pairs \(--pairs\) must be a whole number from 1"):

@@ -10,6 +10,7 @@ from dataclasses import replace
 import pytest
 from asking import TABLES, stored_facts
 
+from corml import Interactions, models
 from corml.errors import DataError, UsageError
 from corml.service import export
 from corml.service.export import export_model, targets
@@ -78,23 +79,33 @@ def test_an_export_that_fails_leaves_what_was_there(small, tmp_path, to, monkeyp
     assert os.listdir(tmp_path) == ["shop"]
 
 
-@pytest.mark.parametrize("to", ["parquet", "sqlite"])
-def test_equal_exports_are_equal_to_the_last_byte(small, tmp_path, to):
+ALL = targets()
+
+
+def few(to):
+    """Options of a small export: a page has the whole model."""
+    return {"name": "same"} if to == "html" else {"pairs": 2}
+
+
+@pytest.mark.parametrize("to", ["parquet", "sqlite", "html"])
+def test_equal_exports_are_byte_identical(small, tmp_path, to):
     for name in ("one", "two"):
-        export_model(small("ease"), to, tmp_path / name, pairs=2)
+        export_model(small("ease"), to, tmp_path / name, **few(to))
     assert digest(tmp_path / "one") == digest(tmp_path / "two")
 
 
-@pytest.mark.parametrize("to", TABLES)
+@pytest.mark.parametrize("to", ALL)
 def test_an_export_is_replaced_only_when_asked_for(small, tmp_path, to):
-    export_model(small("ease"), to, tmp_path / "shop", pairs=2)
+    export_model(small("ease"), to, tmp_path / "shop", **few(to))
     before = digest(tmp_path / "shop")
     with pytest.raises(UsageError, match=r"exists: choose another name, or replace it with force=True \(--force\)"):
-        export_model(small("ease"), to, tmp_path / "shop", pairs=3)
+        export_model(small("corml"), to, tmp_path / "shop", **few(to))
     assert digest(tmp_path / "shop") == before
+    export_model(small("corml"), to, tmp_path / "shop", **few(to), force=True)
+    assert digest(tmp_path / "shop") != before
 
 
-@pytest.mark.parametrize("to", TABLES)
+@pytest.mark.parametrize("to", ALL)
 def test_what_is_no_export_is_never_replaced(small, tmp_path, to):
     import sqlite3
 
@@ -107,7 +118,7 @@ def test_what_is_no_export_is_never_replaced(small, tmp_path, to):
     for name in ("text", "folder", "database"):
         before = digest(tmp_path / name)
         with pytest.raises((UsageError, DataError)):
-            export_model(small("ease"), to, tmp_path / name, pairs=2, force=True)
+            export_model(small("ease"), to, tmp_path / name, **few(to), force=True)
         assert digest(tmp_path / name) == before
     assert sorted(os.listdir(tmp_path)) == ["database", "folder", "text"]
 
@@ -149,10 +160,19 @@ def test_a_target_may_write_the_model_itself_and_have_no_query(small, tmp_path, 
     assert done.path.read_text() == "ease, 3 tables"
 
 
-def test_ids_that_are_no_text_are_refused(small, tmp_path):
-    from corml import Interactions, models
-
+@pytest.mark.parametrize("to", ["sqlite", "parquet", "html"])
+def test_ids_that_are_not_text_are_refused(tmp_path, to):
     model = models.make("item-knn").fit(Interactions.from_pairs(["a", "a", "b"], ["\ud800", "x", "x"]))
     with pytest.raises(DataError, match="not text that can be written"):
-        export_model(model, "sqlite", tmp_path / "no")
+        export_model(model, to, tmp_path / "no")
+    assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("to", ["sqlite", "html"])
+@pytest.mark.parametrize(("name", "settings"), [("popularity", {}), ("corml", {"filter": "authors"})])
+def test_a_model_whose_scores_are_not_sums_is_refused_before_anything_is_written(small, tmp_path, name, settings, to):
+    with pytest.raises(
+        UsageError, match=r"scores are not sums over the history: (export its lists|show it with corml)"
+    ):
+        export_model(small(name, **settings), to, tmp_path / "no")
     assert not os.listdir(tmp_path)
