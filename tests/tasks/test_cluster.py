@@ -17,7 +17,7 @@ from corml._runtime.parallel import threads
 from corml.errors import ResourceError, UsageError
 from corml.outofcore.fit import files as cuts
 from corml.outofcore.fit import fit as fitting
-from corml.outofcore.tasks import Artefacts, Damaged, Serial, Task
+from corml.outofcore.tasks import Artefacts, Damaged, Task
 from support import flip_last_bit, random_interactions
 
 distributed = pytest.importorskip("distributed")
@@ -166,17 +166,6 @@ def test_a_killed_driver_finds_its_finished_work(store, two, alone, tmp_path, mo
     assert digest(corml.fit_store(model(), store, cluster=two, work=tmp_path / "work")) == alone
     assert first >= 5
     assert not any(task.durable for task in made)
-
-
-def test_serial_and_dask_write_the_same_artefacts(two, tmp_path):
-    keys = []
-    for name, executor in (("one", Serial), ("two", lambda artefacts: Dask(artefacts, two))):
-        artefacts = Artefacts(tmp_path / name)
-        artefacts.prepare()
-        task = without_pairs(artefacts)
-        executor(artefacts).run([task])
-        keys.append((task.key, artefacts.open(task.key)["u_indices"].tolist()))
-    assert keys[0] == keys[1]
 
 
 def test_a_damaged_input_is_detected_by_a_worker_and_rebuilt(two, artefacts):

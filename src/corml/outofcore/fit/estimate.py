@@ -132,8 +132,8 @@ class Cost:
         at_once = 1.0 if used == 1 else max(1.0, TOGETHER * used)
         share = -(-stage.tasks // nodes) / max(stage.tasks, 1)  # of the work, that a node has to do
         products = {unit: amount for unit, amount in stage.driver.items() if unit in ("flop", "thin")}
-        alone = {unit: amount for unit, amount in stage.driver.items() if unit not in products}
-        driver = _work(alone, rates) + _work(products, rates) / max(1.0, TOGETHER * cores)
+        alone = _work(stage.driver, rates) - _work(products, rates)
+        driver = alone + _work(products, rates) / max(1.0, TOGETHER * cores)
         return cls(
             stage=stage,
             core_seconds=core,

@@ -185,6 +185,11 @@ def fit_stages(c: Counts, *, selects: bool) -> list[Stage]:
     """All stages of a fit, in their order."""
     pair = 8 + 12 * c.weighted + 8 * c.timed
     matrix = float(pair) * c.interactions + (4 if c.interactions < 2**31 else 8) * (c.users + c.items + 2)
+    weighting = {"visit": c.visits, "addition": float(c.items) * c.items}
+    pricing = {"visit_priced": c.visits, "price": 2 * c.rank * max(c.every - c.pairs, 0.0) / 2}
+    values, row, rows_and_users = 4.0 * c.pairs, 4.0 * c.items, 13.0 * c.items + 4.0 * c.users
+    weights = _of_blocks(c, "weights of pairs", "gram", weighting, values, pairs=c.pairs, thread_bytes=row)
+    prices = _of_blocks(c, "pricing", "prices", pricing, 24.0 * c.items, thread_bytes=rows_and_users)
     rows = min(SAMPLED, 3 * c.items)
     sampling = {"visit": c.visits * rows / c.items + c.interactions, "addition": 20.0 * rows * c.items}
     return [
@@ -193,9 +198,9 @@ def fit_stages(c: Counts, *, selects: bool) -> list[Stage]:
         *(_selection(c, f"{SELECTION}: ") if selects else []),
         _vectors(c, c.rank, SWEEPS, "V"),
         *_learning(c, ""),
-        *([] if c.alike else [_user_weights(c)]),
+        *([] if c.alike else [weights]),
         _solve(c, PRODUCTS, "solve"),
-        *([_pricing(c)] if c.candidates is not None and c.every > c.pairs else []),
+        *([prices] if c.candidates is not None and c.every > c.pairs else []),
     ]
 
 
@@ -283,16 +288,6 @@ def _of_blocks(
         worker_bytes=ALWAYS + 2 * written / tasks,
         thread_bytes=thread_bytes,
     )
-
-
-def _user_weights(c: Counts) -> Stage:
-    work, written = {"visit": c.visits, "addition": float(c.items) * c.items}, 4.0 * c.pairs
-    return _of_blocks(c, "weights of pairs", "gram", work, written, pairs=c.pairs, thread_bytes=4.0 * c.items)
-
-
-def _pricing(c: Counts) -> Stage:
-    work = {"visit_priced": c.visits, "price": 2 * c.rank * max(c.every - c.pairs, 0.0) / 2}
-    return _of_blocks(c, "pricing", "prices", work, 24.0 * c.items, thread_bytes=13.0 * c.items + 4.0 * c.users)
 
 
 def _solve(c: Counts, products: int, name: str) -> Stage:
