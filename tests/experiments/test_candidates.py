@@ -1,4 +1,4 @@
-"""Who takes part, as people write it."""
+"""What is compared, as it is written."""
 
 import polars
 import pytest
@@ -8,27 +8,20 @@ from corml.errors import DataError, UsageError
 from corml.experiments.candidates import candidates
 
 
-def labels(*given, **more):
-    return [one.label for one in candidates(given, **more)]
-
-
-def test_models_by_name_with_settings_and_as_objects():
-    everyone = candidates(["corml", "ease:l2=500", "item-knn:neighbours=7:shrink=3", corml.CoRML(rank=8, mix=0.5)])
-    assert [one.label for one in everyone] == [
-        "corml",
-        "ease:l2=500",
-        "item-knn:neighbours=7:shrink=3",
-        "corml:mix=0.5:rank=8",
-    ]
-    assert everyone[1].model.l2 == 500
-    assert everyone[1].changed == {"l2": 500}
-    assert everyone[2].changed == {"neighbours": 7, "shrink": 3}
-    assert [one.name for one in everyone] == ["corml", "ease", "item-knn", "corml"]
+def test_models_by_name_with_settings_and_as_objects(kinds):
+    given = ["corml", "ease:l2=500", "item-knn:neighbours=7:shrink=3", corml.CoRML(rank=8, mix=0.5)]
+    compared = candidates(given)
+    assert [one.label for one in compared] == [*given[:3], "corml:mix=0.5:rank=8"]
+    assert compared[1].model.l2 == 500
+    assert [one.changed for one in compared[1:3]] == [{"l2": 500}, {"neighbours": 7, "shrink": 3}]
+    assert [one.name for one in compared] == ["corml", "ease", "item-knn", "corml"]
     assert candidates("popularity")[0].label == "popularity"
     assert [one.label for one in candidates({"ours": "corml", "theirs": "ease"})] == ["ours", "theirs"]
+    seeded = {one.name: one.seeded for one in candidates(["popularity", "bpr-mf", kinds["dice"]()])}
+    assert seeded == {"popularity": False, "bpr-mf": True, "dice": True}
 
 
-def test_lists_are_known_by_their_content_not_by_their_name(tmp_path):
+def test_lists_are_identified_by_their_content_not_by_their_name(tmp_path):
     for name, text in (("a.csv", "user,item\n1,2\n"), ("b.csv", "user,item\n1,2\n"), ("c.csv", "user,item\n1,3\n")):
         (tmp_path / name).write_text(text)
     a, b, c = candidates([f"x={tmp_path}/a.csv", f"y={tmp_path}/b.csv", f"z={tmp_path}/c.csv"])
@@ -39,13 +32,8 @@ def test_lists_are_known_by_their_content_not_by_their_name(tmp_path):
     assert one.digest == other.digest
 
 
-def test_only_models_with_a_seed_have_several_runs(kinds):
-    seeded = {one.name: one.seeded for one in candidates(["popularity", "bpr-mf", kinds["dice"]()])}
-    assert seeded == {"popularity": False, "bpr-mf": True, "dice": True}
-
-
 @pytest.mark.parametrize(
-    ("given", "fault", "fragment"),
+    ("given", "error", "message"),
     [
         (["corlm"], UsageError, "did you mean 'corml'"),
         (["ease:l3=5"], UsageError, "did you mean 'l2'"),
@@ -58,6 +46,6 @@ def test_only_models_with_a_seed_have_several_runs(kinds):
         ([], UsageError, "There is nothing to compare"),
     ],
 )
-def test_a_mistake_is_named(given, fault, fragment):
-    with pytest.raises(fault, match=fragment):
+def test_a_mistake_is_named(given, error, message):
+    with pytest.raises(error, match=message):
         candidates(given)

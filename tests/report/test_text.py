@@ -40,16 +40,10 @@ def test_durations(seconds, shown):
 @pytest.mark.parametrize(
     ("share", "shown"),
     [
-        (0.4312, "43 %"),
-        (0.0996, "10 %"),
-        (0.0994, "9.9 %"),
-        (0.031, "3.1 %"),
-        (0.00996, "1.0 %"),
-        (0.00994, "0.99 %"),
-        (0.0012, "0.12 %"),
-        (0, "0 %"),
+        (0.4312, "43 %"), (0.0996, "10 %"), (0.0994, "9.9 %"), (0.031, "3.1 %"), (0.00996, "1.0 %"),
+        (0.00994, "0.99 %"), (0.0012, "0.12 %"), (0, "0 %"),
     ],
-)
+)  # fmt: skip
 def test_shares(share, shown):
     assert percent(share) == shown
 
@@ -57,16 +51,9 @@ def test_shares(share, shown):
 @pytest.mark.parametrize(
     ("value", "shown"),
     [
-        (None, "automatic"),
-        (True, "yes"),
-        (False, "no"),
-        (12345, "12,345"),
-        (50.0, "50"),
-        (0.1, "0.1"),
-        (float("nan"), "–"),
-        ([0.6, 2], "0.6, 2"),
-        ("two words", "two words"),
+        (None, "automatic"), (True, "yes"), (False, "no"), (12345, "12,345"), (50.0, "50"), (0.1, "0.1"),
+        (float("nan"), "–"), ([0.6, 2], "0.6, 2"), ("two words", "two words"),
     ],
-)
-def test_values_as_people_write_them(value, shown):
+)  # fmt: skip
+def test_values_are_short(value, shown):
     assert plain(value) == shown

@@ -3,7 +3,7 @@
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self, TypedDict, Unpack
+from typing import NamedTuple, Self, TypedDict, Unpack
 
 from corml.errors import ModelFileError, UsageError, ascii_line
 from corml.evaluation.metrics import direction, parse, parse_all
@@ -151,26 +151,11 @@ class PlannedRun:
     search: str | None = None
 
 
-@dataclass(frozen=True, kw_only=True, eq=False)
-class Row:
-    """A row of the table and its runs, one for each split and seed."""
+class Row(NamedTuple):
+    """A row of the table as the plan records it, and its runs, one for each split and seed."""
 
-    label: str
-    candidate: Candidate
-    tuned: bool
+    planned: PlannedModel
     runs: tuple[PlannedRun, ...]
-
-    @property
-    def planned(self) -> PlannedModel:
-        """The row as the plan records it."""
-        return PlannedModel(
-            label=self.label,
-            base=self.candidate.label,
-            model=self.candidate.name,
-            tuned=self.tuned,
-            settings=self.candidate.settings,
-            runs=tuple(run.key for run in self.runs),
-        )
 
 
 def rows_of(compared: Sequence[Candidate], splits: Sequence[Split], design: Design) -> tuple[Row, ...]:
@@ -190,7 +175,15 @@ def _row(one: Candidate, splits: Sequence[Split], design: Design, *, tuned: bool
     first = one.settings.get("seed")
     seeds = [first + at for at in range(design.seeds)] if isinstance(first, int) else [None]
     runs = tuple(_run(label, one, split, seed, design, tuned=tuned) for split in splits for seed in seeds)
-    return Row(label=label, candidate=one, tuned=tuned, runs=runs)
+    planned = PlannedModel(
+        label=label,
+        base=one.label,
+        model=one.name,
+        tuned=tuned,
+        settings=one.settings,
+        runs=tuple(run.key for run in runs),
+    )
+    return Row(planned, runs)
 
 
 def _run(label: str, one: Candidate, split: Split, seed: int | None, design: Design, *, tuned: bool) -> PlannedRun:

@@ -72,11 +72,11 @@ def compare(
     splits = _splits(data)
     splits = splits if targets is None else tuple(one.judging(targets) for one in splits)
     rows = rows_of(compared, splits, design)
-    labels = [row.label for row in rows]
+    labels = [row.planned.label for row in rows]
     if design.baseline is not None and design.baseline not in labels:
         baseline = ascii_line(design.baseline)
         raise UsageError(f"The baseline {baseline} is not among the models{nearest(design.baseline, labels)}")
-    if any(row.tuned for row in rows):
+    if any(row.planned.tuned for row in rows):
         lazy_optuna.require()
     plan = _plan(design, rows, splits, command)
     with nullcontext() if folder is None else held(folder, folder=True), shown(progress) as report:

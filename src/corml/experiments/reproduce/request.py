@@ -112,6 +112,6 @@ class Request:
         notify = self.notify
         told = None if notify is None else lambda text: notify(f"{place}: {text}")
         runner.finish([run for row in rows for run in row.runs], told)
-        runs = {row.label: run for row in rows if (run := store.get(row.runs[0].key)) is not None}
+        runs = {row.planned.label: run for row in rows if (run := store.get(row.runs[0].key)) is not None}
         self.failed.extend(f"{data}, {label}: {run.error}" for label, run in runs.items() if run.error)
         return runs
