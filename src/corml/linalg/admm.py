@@ -88,7 +88,7 @@ def solve(
 def suggested_rho(M: Array) -> float:
     """√(μ·L), the step length at which ADMM on a quadratic with eigenvalues in [μ, L] contracts fastest.
 
-    L comes from a power iteration; for μ the smallest diagonal entry stands in, which is right up to a small factor.
+    L comes from a power iteration; for μ the smallest diagonal entry is used, which is right up to a small factor.
     """
     v = np.ones(len(M), dtype=M.dtype)
     for _ in range(20):

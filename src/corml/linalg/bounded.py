@@ -1,14 +1,14 @@
 """The k best items of a history without scoring every item: exact, by bounds.
 
 Scores are y = h + right·p: h is sparse (the rows of H of a history), p is one vector (the sum of the rows of `left`).
-By Cauchy–Schwarz right_j·p ≤ ‖right_j‖‖p‖. So items stand in the order of ‖right_j‖, and are gone through in chunks:
+By Cauchy–Schwarz right_j·p ≤ ‖right_j‖‖p‖. So items are sorted by ‖right_j‖, and processed in chunks:
 
 1. the k items with the largest h are scored in full: what is below the last of them cannot enter the list;
 2. a chunk is passed over if its largest h + ‖right_j‖‖p‖ is below that; in the others the first few coordinates are
    multiplied, and the k items that are then ahead are scored in full;
 3. the remaining coordinates of what is left are bounded in the same way, which spares most of the rest.
 
-Chunks are read from end to end, because many numbers that stand side by side cost as much as one here and there.
+Chunks are read from end to end, because many adjacent numbers cost as much as a scattered one.
 """
 
 import threading
@@ -39,7 +39,7 @@ class Bounded:
     """`left` and `right` (both items × rank), H and what each item adds to its own score, ready for many histories.
 
     `order` are the items by the norm of their row of `right`, largest first, and `place` their positions in it.
-    What is bounded stands in this order: the first coordinates (`heads`, one row each), the norms of the others
+    Arrays for bounds are in this order: the first coordinates (`heads`, one row each), the norms of the others
     (`tails`) and of all (`norms`).
     """
 

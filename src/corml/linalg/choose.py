@@ -1,4 +1,4 @@
-"""Lists out of ranked candidates: items far from each other, and at most so many of a category.
+"""Lists out of ranked candidates: items far from each other, and at most a number of each category.
 
     next = argmax_i  (1 − δ) · relevance_i  −  δ · max_{j in the list} closeness_ij / κ        over the pool
 
@@ -37,7 +37,7 @@ def choose(
 ) -> NDArray[np.int32]:
     """Places (0, 1, …) of the k items chosen of each row's candidates, in the order of the list; −1 where it is short.
 
-    Candidates stand best first, −1 after the last; those that are `blocked` count as if they were not there.
+    Candidates are sorted, best first, −1 after the last; `blocked` ones are ignored.
     """
     chosen = np.full((len(columns), k), -1, dtype=np.int32)
     values, caps = categories or (csr_array((1, 1), dtype=np.float32), np.zeros(0, dtype=np.int64))
@@ -89,7 +89,7 @@ def _choose(candidates, rules, space, chosen, start, stop):  # type: ignore[no-u
 
 @inner()
 def _scale(items, places, count, closeness):  # type: ignore[no-untyped-def]
-    """The largest closeness, in size, of two of the first so many; 1 if there is none."""
+    """The largest closeness, in size, of two of the first `count`; 1 if there is none."""
     largest = 0.0
     for one in range(count):
         for other in range(one):

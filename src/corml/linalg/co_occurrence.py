@@ -45,7 +45,7 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, n: int) -> "Scratch":
-        """For so many items."""
+        """For n items."""
         noted = np.zeros(8 * (n // 128 + 1), np.uint8)
         columns, equals = np.empty(n, np.int32), np.empty(n, np.int32)
         rank, heap = np.empty(n, np.float32), np.empty(n, np.float32)

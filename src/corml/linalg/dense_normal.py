@@ -45,7 +45,7 @@ def normal_product(rows: Rows, a: Vector, b: Vector, block: Values, start: int, 
 
 
 def shares_of(entries: float) -> int:
-    """How many shares rows with so many entries are cut into."""
+    """Number of shares that rows with this number of entries are cut into."""
     return SHARES if entries >= MANY else 1
 
 

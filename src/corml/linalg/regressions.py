@@ -1,7 +1,7 @@
 """One regression for each item on others: ridge on a few candidates, and non-negative elastic nets.
 
-The ridge is for catalogues whose Gram matrix does not fit: that of an item's candidates is added up through their
-users. The nets are solved by coordinate descent on a sparse Gram matrix, one for each column:
+The ridge is for catalogues whose Gram matrix does not fit in memory: for each item that of its candidates is added up
+through their users. The nets are solved by coordinate descent on a sparse Gram matrix, one for each column:
 
     minimise  ½ wᵀ(G + l2·I)w − g_jᵀw + l1·Σw     subject to   w ≥ 0,  w_j = 0
 
@@ -108,7 +108,7 @@ A_CANDIDATE = 100  # bytes: what a column keeps of each, beside rows of G
 
 
 def solver_bytes(n: int, pairs: int, longest: int, max_candidates: int | None) -> int:
-    """Peak of `nonnegative_nets`, where G has at most so many pairs, and so many in its longest row.
+    """Peak of `nonnegative_nets`, where G has at most `pairs` entries, and `longest` in a row.
 
     That is G, a dense copy if it is full, and the weights, twice; and what each thread keeps for one column: rows of G,
     on the candidates, half as many again where there must be room for more.

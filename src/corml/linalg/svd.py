@@ -83,7 +83,7 @@ def _right_vectors(normal: Operator, rank: int, tol: float, sweeps: int) -> tupl
 
 
 def _fill(normal: Operator, Q: Values, T: Vector, done: int, size: int) -> Vector:
-    """Extend the basis to `size` processed vectors; T becomes QᵀAQ. Returns how the last block goes on.
+    """Extend the basis to `size` processed vectors; T becomes QᵀAQ. Returns the link to the next block.
 
     A block meets only itself and the one before: these two are taken off first, by products that are available. What
     rounding left of all others then is so little that it need be taken off once only; but a restart made the first
@@ -230,7 +230,7 @@ ALWAYS, MANY = 1 << 25, 10_000  # bytes of threads and compiled code, for more t
 A_SCALED = 20  # bytes: an interaction divided by degrees, while it is made
 RESIDUAL = 1e-4  # relative: ‖NᵀN v − s²v‖ ≤ 1e-4·s·s₁, which is 1e-8 in the singular values
 FAINT = 1e-3  # singular values of single precision below this share of the largest may be rounding
-NOTHING = 1e-9  # singular values below this share of the largest stand for no direction at all
+NOTHING = 1e-9  # singular values below this share of the largest are no direction at all
 
 
 def right_singular_vectors(N: csr_array, rank: int) -> tuple[Array, Vector]:

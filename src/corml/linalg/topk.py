@@ -89,7 +89,7 @@ def _update(block, first, excluded, only, restricted, lists, span):  # type: ign
 
 @inner()
 def first_from(values, low, high, least):  # type: ignore[no-untyped-def]
-    """Where in sorted values the first stands that is not below `least`; NumPy's takes half a second to compile."""
+    """The position of the first sorted value that is not below `least`; NumPy's takes half a second to compile."""
     while low < high:
         middle = (low + high) // 2
         if values[middle] < least:

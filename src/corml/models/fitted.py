@@ -172,7 +172,7 @@ class Certificate:
 class Epoch:
     """One point of a training curve: the mean loss, seconds so far and, if it was measured, the validation metric.
 
-    Seconds are those of this fit, not of the model: a model file does not keep them.
+    A model file does not keep the seconds.
     """
 
     epoch: int
@@ -185,7 +185,7 @@ class Epoch:
 class Training:
     """How a model learned in epochs; PyTorch and the device decide its numbers as the seed does.
 
-    Seconds are those of this fit, not of the model: a model file does not keep them, or equal fits had other files.
+    A model file does not keep the seconds, so that equal fits have equal files.
     """
 
     epochs: int
@@ -230,7 +230,7 @@ class Fitted:
     weights: Values | None = None  # of the pairs learned from, in the order of train
     kinds: Kinds | None = None  # event types of the pairs learned from, in the order of train
     seen: Rows | None = None  # pairs that are only excluded from lists
-    negative: Rows | None = None  # those of them that were disliked: subtracted from histories
+    negative: Rows | None = None  # the disliked ones of `seen`: subtracted from histories
     attributes: Attributes | None = None  # of the items, row by row
     others: Interactions | None = None  # users excluded from training, on the same items
     elsewhere: Interactions | None = None  # interactions with items outside the catalogue

@@ -9,9 +9,9 @@ With a the weights of the items k similar to a new item j, what an item i of a h
 
     y_ij = Σ_k a_jk y_ik,     y_ik = d_i^{-t} H_ik d_k^t + (the filter's part) for k ≠ i,
 
-and for k = i, where H has nothing, as much as the nearest neighbour of i adds to it. The degree of j, which nobody has
-yet, is the geometric mean of those of k. From that H and V have their rows and columns for j: H stays symmetric, hollow
-and without negative entries, and all that scores, lists, explains and saves a CoRML does so for j as well.
+and for k = i, where H has nothing, as much as the nearest neighbour of i adds to it. The degree of j, which has no
+users yet, is the geometric mean of the degrees of k. From that H and V get their rows and columns for j: H stays
+symmetric, hollow and without negative entries, and scores, lists, explanations and files include j.
 """
 
 from dataclasses import replace

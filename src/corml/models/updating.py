@@ -7,7 +7,7 @@ A pair that is in both:
     its weight      as if all rows had been loaded at once: weights of events and quantities add up under the same
                     transform, and with a half-life everything is counted from the latest moment of both
 
-Nothing is learned: H, vectors and counts stay those of the fit. Items that the model does not have wait for the next
+Nothing is learned: H, vectors and counts do not change. Items that the model does not have wait for the next
 fit.
 """
 
@@ -81,7 +81,7 @@ def updated(state: Fitted, new: Interactions, *, weighted: bool) -> Fitted:
 
 
 def _with_others(data: Interactions) -> list[Interactions]:
-    """Some data, and those of the users excluded from training."""
+    """Some data, and the data of users excluded from training."""
     return [data] if data.others is None else [data, data.others]
 
 

@@ -186,13 +186,13 @@ SCRATCH_COLUMNS = 4096  # of the dense solver: bands and tiles in addition to it
 
 
 def dense_bytes(X: csr_array, block: int, rank: int, item_size: int) -> int:
-    """Peak of the dense solver with blocks of so many items."""
+    """Peak of the dense solver with blocks of `block` items."""
     square = item_size * block * (admm.ARRAYS_ALIVE * block + min(SCRATCH_COLUMNS, 2 * block))
     return int(SPARE * max(svd.peak_bytes(X, rank), _kept(X, rank) + square))
 
 
 def sparse_bytes(X: csr_array, pairs: int, rank: int, *, clip: bool) -> int:
-    """Peak of the sparse solver with so many pairs, counted both ways."""
+    """Peak of the sparse solver; `pairs` are counted both ways."""
     n = X.shape[1]
     bands = 6 * sum(X.shape) * band_width(X) if clip else 8 * n * rank + 4 * sum(X.shape) * COLUMNS
     entries = min(CHUNK, n * n, int((row_degrees(X) ** 2).sum()))
@@ -249,13 +249,13 @@ class Seconds(NamedTuple):
     products: float = 0.0
 
     def with_threads(self, count: int | None = None) -> float:
-        """Seconds with so many threads (default: as many as there are)."""
+        """Seconds with this number of threads (default: all)."""
         count = threads() if count is None else count
         return self.alone + self.kernels / max(1.0, TOGETHER * count) + self.products / count
 
 
 def dense_seconds(size: Size, rank: int, block: int, partition_ratio: float) -> Seconds:
-    """V, and the dense solver on blocks of so many items."""
+    """V, and the dense solver on blocks of `block` items."""
     return Seconds(0.0, _filter(size, rank), A_GEMM * DENSE_STEPS * 2.0 * block**3 / partition_ratio)
 
 

@@ -3,7 +3,7 @@
 Items held out at random lie among those that stay: another hotel of the same trip, another film of the same director.
 What a user does next often does not. A setting that only gains on the first kind would lose on a future like the
 second, so half of the users have items held out that belong together: their latest, where there are times, else an item
-and those of their items that are most like it.
+and the most similar ones of their items.
 """
 
 from collections.abc import Callable
@@ -57,7 +57,7 @@ def held_out(X: csr_array, picked: Picked) -> HeldOut:
 def pick(indptr: Array, order: Order, *, seed: int = SEED) -> Picked | None:
     """Hold out a fifth of the items, at least one, of a sample of the users that have three; None if they are few.
 
-    `order` has a number for each pair, or gives those of some positions: of the second half of the users, pairs with
+    `order` has a number for each pair, or is a function of positions: in the second half of the users, pairs with
     the lowest are held out. Nothing is read of other users, so that the matrix may be a file.
     """
     rng, degrees = np.random.default_rng(seed), np.diff(indptr)
@@ -93,7 +93,7 @@ def targets_of(X: csr_array, picked: Picked) -> csr_array:
 
 
 def _random_at(rng: np.random.Generator, at: NDArray[np.int64], count: int) -> Vector:
-    """Some, by sorted positions, of so many random numbers, which are not all there at a time."""
+    """Some of `count` random numbers, by sorted positions; not all of them exist at a time."""
     drawn = np.empty(len(at))
     for start in range(0, count, DRAWN):
         numbers = rng.random(min(DRAWN, count - start))

@@ -31,7 +31,7 @@ from corml.models.corml.problem import UserWeights
 from corml.models.fitted import Settings
 
 SELECTED = ("rank", "learn_rank", "filter_power", "filter_weight")  # settings that filter selection may choose
-MAX_PAIRS = 4_000_000  # both ways: above it each item has so many candidates only
+MAX_PAIRS = 4_000_000  # both ways: above it the candidates of each item are limited
 MAX_PER_ITEM = 200  # candidates of an item where all co-occurring pairs would be too many
 MIN_PER_ITEM = 20  # with fewer a fit is refused
 ADDED = 0.1  # share of the candidates that column generation may add
@@ -57,7 +57,7 @@ class Trial:
 
 @dataclass(frozen=True, kw_only=True)
 class Selection:
-    """Why a filter was chosen: the trials on held-out items of so many users; the first has the fixed defaults."""
+    """Why a filter was chosen: the trials on held-out items of `users` users; the first has the fixed defaults."""
 
     users: int
     chosen: int
@@ -107,7 +107,7 @@ class Plan(fitted.Plan):
 def make_plan(X: csr_array, settings: Settings) -> Plan:
     """Choose by predicted time among what fits in memory; refuse, with advice, where nothing does.
 
-    The number of threads has no say: with any of them the same data give the same model.
+    The number of threads does not matter: the same data give the same model.
     A setting that only the dense solver has (rho, partition_ratio, double precision) asks for that solver.
     """
     n, ratio = X.shape[1], settings.partition_ratio
@@ -231,7 +231,7 @@ def _dense(X: csr_array, settings: Settings) -> tuple[Plan, Seconds]:
 
 
 def _sparse(X: csr_array, settings: Settings) -> tuple[Plan, Seconds]:
-    """All co-occurring pairs, or so many candidates of each item where those are too many or memory is short."""
+    """All co-occurring pairs, or a limit for each item where these are too many or memory is short."""
     clip, allowed, (sizes, widest) = settings.filter != "factored", allowed_bytes(settings), _sizes(X, settings)
     room = pairs_that_fit(X, widest, allowed, clip=clip)
     loss = UserWeights.of(row_degrees(X), user_balance=settings.user_balance).loss

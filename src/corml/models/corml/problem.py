@@ -10,7 +10,7 @@
     Ω = diag((d_u / mean d_u)^{-balance})      how much each user's loss counts; ours, the paper has I
 
 With Ω = I, ridge = 0 and s = ½ it is the paper's eq. (28), with the scores of eq. (26), divided by 2λ²; l2 is θ/2λ².
-The dense solver makes M and B as they stand (`dense.py`), the sparse one on co-occurring pairs only
+The dense solver makes M and B explicitly (`dense.py`), the sparse one on co-occurring pairs only
 (`sparse/solver.py`). Equation numbers are the paper's, here and in this folder.
 
 G is made of the smoothest directions of the item graph:
@@ -123,7 +123,7 @@ def singular_vectors(R: csr_array, rank: int, norms: Norms = (0.5, 0.5)) -> Arra
 
 
 def shaped(V: Array, R: csr_array, norms: Norms, power: float) -> Array:
-    """V diag(f)^½ for unit vectors V and f ∝ σ^power; the weights f have mean 1, as those of the flat filter."""
+    """V diag(f)^½ for unit vectors V and f ∝ σ^power; the weights f have mean 1, as in the flat filter."""
     if power == 0 or V.shape[1] == 0:
         return V
     sigma = np.linalg.norm(normalised(R, *norms) @ V, axis=0)

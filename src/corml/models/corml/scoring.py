@@ -51,7 +51,7 @@ class Metric:
         return self.omega * power(self.degrees, -2 * self.exponent)
 
     def point(self, history: Array) -> Vector:
-        """Where a user with this history stands, p, for its items."""
+        """The coordinates p of a user with this history, for its items."""
         return power(self.degrees[history], -self.exponent)
 
     def between(self, history: Array, target: int, inside: Vector, row: Vector) -> float:
@@ -282,7 +282,7 @@ class Scoring:
         return filter_block(self.V.astype(np.float64), rows, columns, clip=self.clips_entries)
 
     def _hollow(self, items: Array, part: str) -> Vector:
-        """H or G among some items (an item may stand twice: its entry with itself is zero)."""
+        """H or G among some items (an item may occur twice: its entry with itself is zero)."""
         distinct, position = np.unique(items, return_inverse=True)
         if part == "g":
             among = self._filter(distinct, distinct)

@@ -9,7 +9,7 @@ combination must gain both where items were held out at random and where items t
 (`hold_out.py`). Seeded: equal data give equal choices.
 
 A combination only reorders the best items of a user. So these are computed twice, with a weak and a strong filter, and
-every combination is computed on them alone. Where interactions have weights, a hit gains that of the held-out pair.
+every combination is computed on them alone. With weights, a hit gains the weight of the held-out pair.
 """
 
 from collections.abc import Callable
@@ -47,7 +47,7 @@ from corml.models.fitted import Settings
 TOLERANCE = 5e-3  # of H here
 RELATED = 64  # directions in which items are compared, to hold out those that belong together
 POWERS, WEIGHTS, SHARES = (0.0, 1.0, 2.0, 4.0), (1.0, 0.25, 0.35, 0.5, 0.7), (1, 2, 4)  # the fixed defaults come first
-ERRORS = 2.5  # standard errors that are taken off a gain: about what the luckiest of so many trials gains by chance
+ERRORS = 2.5  # standard errors that are taken off a gain: about the largest gain by chance of this many trials
 STAGE = "filter selection"
 
 
@@ -101,7 +101,7 @@ def select_filter_on(
     plan: Plan,
     progress: Progress,
 ) -> Chosen | None:
-    """The same for data of which V is had by `directions()`, and what stays is learned from by `learn`."""
+    """The same with functions: `directions()` returns V, and `learn` holds out pairs and learns from the rest."""
     progress(STAGE, 0, 2)
 
     def order(at: NDArray[np.int64], users: NDArray[np.int64]) -> Vector:  # only called if there are users enough

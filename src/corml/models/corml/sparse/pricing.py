@@ -29,7 +29,7 @@ Items = NDArray[np.int32]
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """Which excluded pairs to add: the worst violations above `threshold`, so many for each item and in all."""
+    """Which excluded pairs to add: the worst violations above `threshold`, at most these many per item and in total."""
 
     threshold: float
     per_item: int
@@ -118,7 +118,7 @@ class Scratch(NamedTuple):
 
     @classmethod
     def of(cls, users: int, items: int, width: int) -> Self:
-        """For so many users, items, and numbers in a row of both factors."""
+        """For these numbers of users, items, and columns of both factors."""
         gram, weighted, through = (np.zeros(size, np.float32) for size in (items, items, users))
         order, right_left = np.empty(items, np.uint32), np.empty(width, np.float32)
         return cls(gram, weighted, np.zeros(items, np.int8), order, through, right_left)

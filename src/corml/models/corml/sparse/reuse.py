@@ -81,7 +81,7 @@ def _reindexed(H: csr_array, order: Order) -> csr_array:
 
 
 def _by_direction(rows: Callable[[slice], Array], count: int) -> Order:
-    """An order in which rows with the same two largest coordinates stand together; `rows` gives a range of them."""
+    """An order in which rows with the same two largest coordinates are adjacent; `rows` returns a range of them."""
     first, second = np.zeros(count, dtype=np.int32), np.zeros(count, dtype=np.int32)
     for start in range(0, count, ROWS):
         part = slice(start, min(start + ROWS, count))

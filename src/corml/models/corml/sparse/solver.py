@@ -84,7 +84,7 @@ class Solution:
 
 
 class Point(NamedTuple):
-    """Where the solver stands: all that the steps to come depend on."""
+    """The state of the solver: all that later steps depend on."""
 
     x: Values
     gradient: Values
