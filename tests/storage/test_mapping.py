@@ -99,15 +99,6 @@ def test_writing_to_an_array_changes_no_file(fitted, path):
     assert container.read(path).digest == contents.digest
 
 
-def test_a_changed_byte_of_a_mapped_file_is_noticed(fitted, path):
-    fitted[0].save(path)
-    data = bytearray(path.read_bytes())
-    data[-1] ^= 1
-    path.write_bytes(data)
-    with pytest.raises(corml.errors.ModelFileError, match="do not match its digest"):
-        corml.read_model(path, mapped=True)
-
-
 def test_what_is_read_and_what_is_served_does_not_depend_on_the_file_any_more(fitted, path, monkeypatch):
     monkeypatch.setattr(mapping, "WORTH_IT", 1)
     fitted[0].save(path)
@@ -147,14 +138,6 @@ def traced(work):
     finally:
         tracemalloc.stop()
     return done, kept, peak
-
-
-def test_saving_takes_no_copy_of_the_arrays(crowd, path):
-    crowd.save(path)
-    size = path.stat().st_size
-    assert size > 24 * MANY
-    _, _, peak = traced(lambda: crowd.save(path))
-    assert peak < size / 4
 
 
 def test_opening_takes_what_is_made_of_the_arrays_and_not_the_arrays(crowd, path):
