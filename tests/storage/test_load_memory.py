@@ -73,8 +73,11 @@ def texts():
     return (f"The title of {row}" for row in range(ITEMS))
 
 
+SLOW = [pytest.param(what, marks=pytest.mark.slow) for what in ("titles", "a text")]
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="the peak is counted in KiB on Linux alone")
-@pytest.mark.parametrize("what", ["ids", "titles", "a text", "labels"])
+@pytest.mark.parametrize("what", ["ids", "labels", *SLOW])
 def test_a_load_keeps_texts_as_bytes(what, small, tmp_path):
     path = tmp_path / "m.corml"
     if what == "a text":
