@@ -86,7 +86,7 @@ def request_decoder(data: bytes) -> None:
         if operation.work is not None and data[0] >= ANSWERED:
             msgspec.json.decode(_encode(operation.work(_shelf(), request)))
     except Refusal as refusal:
-        refusal.body().decode()
+        refusal.answer()[0].decode()
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {

@@ -220,7 +220,8 @@ def _read(model: "Recommender", arrays: Arrays, meta: Mapping[str, Any]) -> Fitt
 
 def check_recorded(meta: Mapping[str, Any]) -> None:
     """Refuse facts of another form than a save writes; missing ones are allowed."""
-    _shape(meta["shape"])
+    if meta["shape"]:  # a checkpoint has none
+        _shape(meta["shape"])
     for path, form in FORMS.items():
         fact = _fact(meta, path)
         if fact is not MISSING and not isinstance(fact, form):
