@@ -12,16 +12,16 @@ from support import random_interactions
 # Folders and files that take seconds rather than moments: `make quick` leaves them out.
 THOROUGH = tuple(
     (
-        "attack baselines cli contracts datasets/test_linear_time datasets/test_memory_guard export journeys "
-        "labels/test_texts linalg/test_choose linalg/test_svd method/test_golden method/test_lists_by_bounds "
+        "attack baselines cli contracts datasets/test_linear_time datasets/test_memory_guard datasets/test_new_format "
+        "export journeys labels/test_texts linalg/test_bounded linalg/test_choose linalg/test_co_occurrence "
+        "linalg/test_spd linalg/test_svd method/test_admm method/test_golden method/test_lists_by_bounds "
         "method/test_plan_memory method/test_sparse method/test_symmetric method/test_thread_count "
-        "method/test_workspace metrics/test_every_metric metrics/test_oracle neural out_of_core reliability report "
-        "scale service storage/test_load_memory studio tasks test_at_home test_compiled test_docs test_environment "
-        "test_examples test_fitted test_fresh_user test_long_histories test_memory_guards test_plugins tuning"
+        "method/test_workspace metrics/test_every_metric metrics/test_oracle neural out_of_core parts reliability "
+        "report scale service storage/test_load_memory storage/test_mapping storage/test_save_memory studio tasks "
+        "test_at_home test_compiled test_docs test_environment test_examples test_fitted test_fresh_user "
+        "test_list_options test_long_histories test_memory_guards test_plugins test_rules torch tuning"
     ).split()
 )
-
-NO_TORCH = importlib.util.find_spec("torch") is None
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # several processes: each with one thread, or they wait for each other
     os.environ.setdefault("CORML_THREADS", "1")

@@ -119,12 +119,14 @@ def _parquet(path: Path, rng: Rng, rows: int) -> None:
     ]
     columns = {name: shapes[int(rng.integers(len(shapes)))]() for name in ("user", "item", "rating")}
     least = min(map(len, columns.values()))
-    options = mutate.choose(
+    options: dict[str, Any] = mutate.choose(
         rng,
         [{}, {"use_dictionary": False}, {"use_dictionary": False, "column_encoding": {"user": "DELTA_BYTE_ARRAY"}},
          {"data_page_size": 1 << 24}, {"row_group_size": 1000}],
     )  # fmt: skip
     compression = mutate.choose(rng, ["zstd", "snappy", "gzip", "brotli", "none"])
+    if compression in ("zstd", "gzip", "brotli"):
+        options = {**options, "compression_level": 1}  # what is measured is how it is read
     table = pa.table({name: column[:least] for name, column in columns.items()})
     try:
         pq.write_table(table, path, compression=compression, **options)
