@@ -23,6 +23,8 @@ THOROUGH = tuple(
     ).split()
 )
 
+NO_TORCH = importlib.util.find_spec("torch") is None
+
 if "PYTEST_XDIST_WORKER" in os.environ:  # several processes: each with one thread, or they wait for each other
     os.environ.setdefault("CORML_THREADS", "1")
 

@@ -109,9 +109,11 @@ def _parquet(path: Path, rng: Rng, rows: int) -> None:
     import pyarrow.parquet as pq
 
     value = mutate.choose(rng, ["u", "u" * 3000, "", None])
+    text = (value or "x") * 30
+    repeats = min(rows, (1 << 28) // len(text))  # written as it is, where the dictionary is not kept
     shapes: list[Callable[[], Any]] = [
         lambda: pa.array([value] * min(rows, 100_000), pa.string()),
-        lambda: pa.DictionaryArray.from_arrays(pa.array(np.zeros(rows, np.int32)), pa.array([(value or "x") * 30])),
+        lambda: pa.DictionaryArray.from_arrays(pa.array(np.zeros(repeats, np.int32)), pa.array([text])),
         lambda: pa.array(np.full(rows, 7)),
         lambda: pa.array([["i"] * 50] * min(rows, 20_000)),
         lambda: pa.array([{"a": "x" * 100}] * min(rows, 20_000)),
