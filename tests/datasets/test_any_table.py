@@ -413,7 +413,7 @@ def test_lists_of_items_for_each_user_are_recognised(make):
     assert "lists: each line is a user and then all their items" in data.source["notes"]
 
 
-def test_lists_of_words_are_read_if_one_says_so(make):
+def test_lists_of_words_are_read_if_the_option_says_so(make):
     path = make("lists.txt", "ann x y\nbob\ty z\n")
     assert pairs(load(path, item_lists=True)) == [("ann", "x"), ("ann", "y"), ("bob", "y"), ("bob", "z")]
     long = make("long.txt", "ann x\nbob " + "y" * 3000)

@@ -33,7 +33,7 @@ def column(*values):
     ],
 )
 @pytest.mark.parametrize("form", ["csv", "parquet", "jsonl", "pandas", "polars", "folder", "store"])
-def test_a_column_that_looks_like_a_strength_is_named_when_it_is_ignored(name, values, said, form, tmp_path):
+def test_a_column_that_looks_like_a_weight_is_named_when_it_is_ignored(name, values, said, form, tmp_path):
     frame = pl.DataFrame({**PLAIN, "note": column("x y z", "w"), name: column(*values)})
     (tmp_path / "in").mkdir()
     path = tmp_path / "in" / f"a.{form if form in ('csv', 'jsonl') else 'parquet'}"

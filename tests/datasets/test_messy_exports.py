@@ -152,7 +152,7 @@ def test_an_encoding_that_does_not_exist_or_does_not_fit_is_refused(make):
         load(path, encoding="ascii")
 
 
-def test_a_decimal_comma_is_read_if_one_says_so_and_named_if_not(make):
+def test_a_decimal_comma_is_read_if_the_option_says_so_and_named_if_not(make):
     path = make("a.csv", "user;item;rating\na;x;4,5\na;y;1.234,5\na;z;1.000\nb;x;3\n")
     assert pairs(load(path, decimal=",", at_least=4)) == [("a", "x"), ("a", "y"), ("a", "z")]
     assert len(load(path, decimal=",", at_least=1000)) == 2
@@ -201,7 +201,7 @@ def test_ratings_on_a_scale_below_zero_keep_their_latest_value(make):
 
 
 @pytest.mark.parametrize("missing", ["", "  ", "null", "NULL", "NaN", "None", "NA", r"\N"])
-def test_rows_without_an_id_are_dropped_if_one_says_so(make, missing):
+def test_rows_without_an_id_are_dropped_if_the_option_says_so(make, missing):
     with pytest.warns(DataWarning, match="null ids: 1 of 3 rows without a user or an item left out"):
         data = load(make("a.csv", f"user,item\na,x\n{missing},x\nb,y\n"), null_ids="drop")
     assert pairs(data) == [("a", "x"), ("b", "y")]

@@ -143,7 +143,7 @@ def test_differences_are_read_in_slices_that_stay_small(tmp_path, monkeypatch):
 
 
 @pytest.mark.usefixtures("_no_value_is_read")
-def test_what_may_expand_must_still_fit_into_memory(tmp_path, monkeypatch):
+def test_a_file_that_may_expand_must_still_fit_into_memory(tmp_path, monkeypatch):
     path = written(tmp_path / "a.parquet", {"user": [LONG] * 1_000, "item": ["x"] * 1_000}, **PLAIN)
     monkeypatch.setattr("corml._runtime.memory.budget", lambda: 1_000_000)
     with pytest.raises(ResourceError, match=r"Reading .*a.parquet' needs 4\.8 MiB"):

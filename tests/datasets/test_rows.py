@@ -142,3 +142,18 @@ def test_pairs_that_events_reject_are_counted_without_those_that_are_rated_low(m
     for options in ({"at_least": 4}, {"at_least": 1}):  # some pairs are rated low, and none is
         none = load(path, event="event", **options)
         assert not any(note.startswith("events:") for note in none.source["notes"])
+
+
+VIEWS = "user,item,event\n" + "".join(f"u{at % 9},i{at % 7},view\n" for at in range(200))
+
+
+@pytest.mark.parametrize("weights", [None, {"view": 1}])
+@pytest.mark.parametrize("cell", ["", "  "])
+def test_an_empty_event_is_a_bad_row(cell, weights, tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text(f"{VIEWS}u1,i1,{cell}\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"a\.csv', line 202: the event is missing: correct it, or pass skip_bad_rows"):
+        load(path, event="event", weights=weights)
+    with pytest.warns(DataWarning, match="bad rows skipped: 1, the first: "):
+        data = load(path, event="event", weights=weights, skip_bad_rows=True)
+    assert data.event_types == ("view",)

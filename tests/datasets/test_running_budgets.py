@@ -225,7 +225,7 @@ def test_what_a_view_sorts_is_counted_and_goes_into_no_file(tmp_path, monkeypatc
         load(path)
 
 
-def test_a_query_that_somebody_wrote_may_take_its_time(tmp_path, monkeypatch):
+def test_a_query_given_by_the_user_may_take_its_time(tmp_path, monkeypatch):
     monkeypatch.setattr(_databases, "PATIENCE", 0.0)
     monkeypatch.setattr(_databases, "STEPS", 10)
     path = database(tmp_path / "a.sqlite", "CREATE TABLE t AS SELECT 'a' AS user, 'x' AS item")

@@ -19,7 +19,7 @@ moments = st.none() | st.floats(-1e12, 1e12)
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".tsv", ".inter", ".parquet", ".npz"])
-@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None)
+@settings(suppress_health_check=[HealthCheck.function_scoped_fixture], deadline=None, max_examples=40)
 @given(pairs=st.lists(st.tuples(labels, labels), min_size=1, max_size=8), moment=moments)
 def test_what_is_written_is_what_is_read(tmp_path, suffix, pairs, moment):
     times = None if moment is None else [moment + n for n in range(len(pairs))]

@@ -57,8 +57,8 @@ class Records:
             length = self._length()
             kinds = self._byte() if length else 0
             for _ in range(length):
-                self._element(kinds >> 4, None, depth + 1)
-                self._element(kinds & 15, None, depth + 1)
+                self._skip(kinds >> 4, depth + 1)
+                self._skip(kinds & 15, depth + 1)
         elif kind == BINARY:
             self._pass(self._length())
         elif kind in FIXED:
@@ -75,11 +75,11 @@ class Records:
                 raise ValueError("a record has a list of another kind than it should have")
             return [self._value(RECORD, wanted[0], depth + 1) for _ in range(length)]
         for _ in range(length):
-            self._element(head & 15, None, depth + 1)
+            self._skip(head & 15, depth + 1)
         return None
 
-    def _element(self, kind: int, wanted: Any, depth: int) -> Any:
-        return self._value(BYTE if kind in (TRUE, FALSE) else kind, wanted, depth)  # of a list, a truth value is a byte
+    def _skip(self, kind: int, depth: int) -> None:
+        self._value(BYTE if kind in (TRUE, FALSE) else kind, None, depth)  # in a list, a truth value is a byte
 
     def _byte(self) -> int:
         self._pass(1)
