@@ -1,6 +1,6 @@
 """Step 2, allowed items: which items each list may have, whatever their scores."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +16,7 @@ from corml.errors import DataError, UsageError
 from corml.linalg.sparse import rows_of
 from corml.recommend import query as sizes
 from corml.recommend.conditions import is_by_attribute, mask_of
+from corml.recommend.options import ListOptions
 from corml.recommend.query import Query, pattern_of
 from corml.recommend.seen import SeenRule
 
@@ -37,7 +38,7 @@ class Allowed:
     excluded: csr_array
     only: csr_array | None = None
 
-    def rows(self, at: NDArray[np.integer[Any]]) -> "Allowed":
+    def rows(self, at: NDArray[np.integer]) -> "Allowed":
         """What some of the rows may have."""
         return Allowed(_rows(self.excluded, at), None if self.only is None else _rows(self.only, at))
 
@@ -66,12 +67,12 @@ class Allowed:
         return int(self.only.indptr[line + 1] - self.only.indptr[line])
 
 
-def rule_of(options: Mapping[str, Any]) -> SeenRule:
+def rule_of(options: ListOptions) -> SeenRule:
     """What happens to known items."""
     return SeenRule(options["seen"], options["exclude_recent"], options["hide_events"])
 
 
-def allowed_items(model: "Recommender", query: Query, options: Mapping[str, Any]) -> Allowed:
+def allowed_items(model: "Recommender", query: Query, options: ListOptions) -> Allowed:
     """The items that each list of a query may have."""
     items, rows = model.items_, len(query.names)
     rule, only, exclude = rule_of(options), options["only"], options["exclude"]
@@ -107,7 +108,7 @@ def _lists(items: Ids, given: Any, rows: int, name: str) -> csr_array:
     return pattern_of([row[row >= 0] for row in rows_or_warn(items, values, name)], len(items))
 
 
-def _rows(matrix: csr_array, at: NDArray[np.integer[Any]]) -> csr_array:
+def _rows(matrix: csr_array, at: NDArray[np.integer]) -> csr_array:
     if matrix.shape[0] == 1:  # holds for all
         return matrix
     some = matrix[at]

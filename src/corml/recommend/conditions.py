@@ -28,7 +28,7 @@ FROM, UNTIL = "available_from", "available_until"
 DAY = timedelta(days=1)
 
 Mask = NDArray[np.bool_]
-Filter = Mapping[str, Any] | Sequence[Mapping[str, Any]]
+Filter = Mapping[str, object] | Sequence[Mapping[str, object]]
 
 
 @dataclass(frozen=True)
@@ -50,7 +50,7 @@ def is_by_attribute(given: object) -> bool:
     )
 
 
-def mask_of(table: Attributes, only: Any, exclude: Any, now: Any = None) -> Mask | None:
+def mask_of(table: Attributes, only: object, exclude: object, now: object = None) -> Mask | None:
     """The items that conditions and the moment leave; None where there are neither."""
     masks = [chosen(table, only, "only")] if is_by_attribute(only) else []
     masks += [~chosen(table, exclude, "exclude")] if is_by_attribute(exclude) else []
@@ -68,7 +68,7 @@ def chosen(table: Attributes, given: Any, name: str) -> Mask:
     return mask
 
 
-def holding(table: Attributes, conditions: Mapping[str, Any], option: str = "only") -> Mask:
+def holding(table: Attributes, conditions: Mapping[str, object], option: str = "only") -> Mask:
     """The items for which all conditions hold."""
     mask = np.ones(len(table), dtype=bool)
     for name, wanted in conditions.items():
@@ -79,7 +79,7 @@ def holding(table: Attributes, conditions: Mapping[str, Any], option: str = "onl
     return mask
 
 
-def available(table: Attributes, now: Any) -> Mask:
+def available(table: Attributes, now: object) -> Mask:
     """The items that are available at a moment; an item without these times always is."""
     names = [name for name in table.names if name.lower() in (FROM, UNTIL) and table.kind(name) == "time"]
     if not names:
@@ -97,21 +97,21 @@ def available(table: Attributes, now: Any) -> Mask:
 # --- conditions ------------------------------------------------------------------------------------------------------
 
 
-def _listed(table: Attributes, ids: Any, name: str) -> Mask:
+def _listed(table: Attributes, ids: object, name: str) -> Mask:
     mask = np.zeros(len(table), dtype=bool)
     (rows,) = rows_or_warn(table.items, [ids], name)
     mask[rows[rows >= 0]] = True
     return mask
 
 
-def _tested(table: Attributes, name: str, wanted: Any) -> Mask:
+def _tested(table: Attributes, name: str, wanted: object) -> Mask:
     kind = table.kind(name)
     if kind == "category":
         return _with_value(table, name, wanted)
     if kind == "text":
         return _with_words(table, name, wanted)
     values = table.numbers(name)
-    read: Callable[[Any, str], float] = _number if kind == "number" else moment
+    read: Callable[[object, str], float] = _number if kind == "number" else moment
     mask = np.zeros(len(values), dtype=bool)
     for low, high in _ranges(wanted, name):
         above = True if low is None else values >= read(low, name)
@@ -120,7 +120,7 @@ def _tested(table: Attributes, name: str, wanted: Any) -> Mask:
     return mask
 
 
-def _with_value(table: Attributes, name: str, wanted: Any) -> Mask:
+def _with_value(table: Attributes, name: str, wanted: object) -> Mask:
     labels = [canonical(value) for value in ([wanted] if is_one_id(wanted) else _several(wanted, name))]
     labels = [label.lower() if label in ("True", "False") else label for label in labels]
     known = table.values(name)
@@ -133,12 +133,12 @@ def _with_value(table: Attributes, name: str, wanted: Any) -> Mask:
     return np.asarray(table.categories(name) @ chosen > 0)
 
 
-def _with_words(table: Attributes, name: str, wanted: Any) -> Mask:
+def _with_words(table: Attributes, name: str, wanted: object) -> Mask:
     parts = [str(part).casefold() for part in ([wanted] if is_one_id(wanted) else _several(wanted, name))]
     return np.array([any(part in text.casefold() for part in parts) for text in table.texts(name)], dtype=bool)
 
 
-def _several(wanted: Any, name: str) -> list[Any]:
+def _several(wanted: Any, name: str) -> list[object]:
     if isinstance(wanted, list | tuple | set | frozenset) or hasattr(wanted, "tolist"):
         return wanted.tolist() if hasattr(wanted, "tolist") else list(wanted)
     raise UsageError(
@@ -146,7 +146,7 @@ def _several(wanted: Any, name: str) -> list[Any]:
     )
 
 
-def _ranges(wanted: Any, name: str) -> list[tuple[Any, Any]]:
+def _ranges(wanted: object, name: str) -> list[tuple[object, object]]:
     """Bounds: a pair is one range; a single value, or each of a list, is itself."""
     if isinstance(wanted, tuple):
         if len(wanted) != 2 or wanted == (None, None):
@@ -170,7 +170,7 @@ def _number(value: Any, name: str) -> float:
     return number
 
 
-def moment(value: Any, name: str) -> float:
+def moment(value: object, name: str) -> float:
     """Seconds since 1970 of a number, a date, a moment, or the text of one; without a time zone UTC is meant."""
     if isinstance(value, np.datetime64):
         value = value.astype("datetime64[us]").item()
@@ -183,7 +183,7 @@ def moment(value: Any, name: str) -> float:
     return _number(value, name)
 
 
-def _from_text(text: str, name: str) -> Any:
+def _from_text(text: str, name: str) -> object:
     try:
         return float(text) if text.strip().lstrip("+-").replace(".", "", 1).isdigit() else datetime.fromisoformat(text)
     except ValueError:
@@ -192,7 +192,7 @@ def _from_text(text: str, name: str) -> Any:
         ) from None
 
 
-def _last(high: Any, name: str, kind: str, read: Callable[[Any, str], float]) -> float:
+def _last(high: object, name: str, kind: str, read: Callable[[object, str], float]) -> float:
     """The upper bound: a day counts to its end."""
     whole_day = isinstance(high, str) and len(high.strip()) == len("2024-01-31") and high.count("-") == 2
     whole_day |= isinstance(high, date) and not isinstance(high, datetime)

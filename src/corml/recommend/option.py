@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 from corml._runtime.values import is_number, is_whole
 from corml.errors import UsageError, ascii_line
@@ -42,14 +41,14 @@ class Option:
     `by_catalogue` it needs the items and attributes of a model.
     """
 
-    default: Any = None
+    default: object = None
     help: str
-    check: Callable[[Any], object] = lambda value: None
+    check: Callable[[object], object] = lambda value: None
     flags: tuple[Flag, ...] = ()
-    read: Callable[..., Any] = lambda given, catalogue: next(iter(given.values()))
+    read: Callable[..., object] = lambda given, catalogue: next(iter(given.values()))
     by_catalogue: bool = False
-    json: Any = None
-    words: Callable[[Any], str] | None = None  # of rules of lists: what is said of lists that were made by it
+    json: object = None
+    words: Callable[[object], str] | None = None  # of rules of lists: what is said of lists that were made by it
 
 
 # --- checks ---------------------------------------------------------------------------------------------------------
@@ -61,7 +60,7 @@ def check_k(k: object) -> None:
         raise UsageError(f"k must be a whole number from 1 to {MAX_K:,}; got {ascii_line(k)}.")
 
 
-def one_of(name: str, *choices: str | None) -> Callable[[Any], None]:
+def one_of(name: str, *choices: str | None) -> Callable[[object], None]:
     """A check for one of these choices."""
     shown = [repr(choice) for choice in choices if choice is not None]
 
@@ -95,7 +94,7 @@ def check_share(value: object) -> None:
         )
 
 
-def _mapping(given: object, name: str, what: str) -> Mapping[str, Any]:
+def _mapping(given: object, name: str, what: str) -> Mapping[str, object]:
     if given is not None and not isinstance(given, Mapping):
         raise UsageError(f"{name} takes a mapping of {what}; got {ascii_line(given)}.")
     return given or {}

@@ -327,7 +327,7 @@ class Catalogue:
 def texts_of(given: Mapping[str, Any], of: type = ListOptions) -> dict[str, dict[str, Any]]:
     """Sort the texts of a command line by option; what needs no model is checked at once."""
     texts: dict[str, dict[str, Any]] = {}
-    read = {}
+    read: dict[str, Any] = {}
     for name, option in declared(of).items():
         values = {key: given[key] for key in map(key_of, option.flags) if given.get(key) not in (None, [])}
         if values:

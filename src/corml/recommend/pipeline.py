@@ -26,7 +26,7 @@ def recommended(
     model: "Recommender",
     users: Any,
     history: Any,
-    given: Mapping[str, Any],
+    given: Mapping[str, object],
     progress: Progress = silent,
     scorer: Scorer | None = None,
 ) -> Recommendations:
@@ -87,7 +87,7 @@ def result(
     )
 
 
-def is_quick(given: Mapping[str, Any]) -> bool:
+def is_quick(given: Mapping[str, object]) -> bool:
     """Whether options are none but those that a list by item numbers alone knows."""
     return not given.keys() - QUICK and not any(is_by_attribute(given.get(name)) for name in ("exclude", "only"))
 

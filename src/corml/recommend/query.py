@@ -151,7 +151,7 @@ def histories(
     return Query(names, rows, unknown, marked(rows, rule.stays_out(rows.nnz, None, None, None)))
 
 
-def history_of(items: Ids, now: "Histories", history: Any) -> tuple[Rows, tuple[str, ...]]:
+def history_of(items: Ids, now: "Histories", history: object) -> tuple[Rows, tuple[str, ...]]:
     """Known item numbers, each once, and unknown ids: of a known user (one id), or of a list of items."""
     if is_one_id(history):
         row = known_user(now, history)
@@ -176,7 +176,7 @@ def known_user(now: "Histories", label: Hashable) -> int:
     return int(known_users(now.users, label, "error")[1][0])
 
 
-def known_users(users: Ids, given: Any, unknown: str | None) -> tuple[list[str], Rows]:
+def known_users(users: Ids, given: object, unknown: str | None) -> tuple[list[str], Rows]:
     """Ids and rows of users; −1 for one that is not known, unless that is an error."""
     if len(users) == 0 and labels_of(given, "users"):
         raise UsageError("This model file was saved without its users: pass the items of a history instead.")

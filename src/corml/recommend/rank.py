@@ -3,7 +3,6 @@
 import threading
 from collections.abc import Callable, Iterator
 from itertools import pairwise
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -116,7 +115,7 @@ def _counter(progress: Progress | None, total: int) -> Callable[[int], None]:
     return report
 
 
-def _sorted_rows(X: csr_array | None, part: slice) -> Any:
+def _sorted_rows(X: csr_array | None, part: slice) -> object:
     if X is None:
         return None
     rows = X if X.shape[0] == 1 else X[part]  # one row holds for all

@@ -12,7 +12,7 @@ does not depend on how many were looked at, and users × items never exists.
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -37,19 +37,19 @@ BAND = 4096  # lists made at a time
 AT_ONCE = 1 << 23  # candidates, or items that are not allowed, of the lists made at a time
 
 
-def has_rules(options: Mapping[str, Any]) -> bool:
+def has_rules(options: ListOptions) -> bool:
     """Whether lists are more than the best scores."""
     return bool(options["diversity"] > 0 or options["max_per"] or options["max_share"] is not None)
 
 
-def first_candidates(options: Mapping[str, Any], k: int, catalogue: int) -> int:
+def first_candidates(options: ListOptions, k: int, catalogue: int) -> int:
     """How many candidates of a list are looked at first."""
     if not has_rules(options):
         return k
     return min(max(POOL * k if options["diversity"] > 0 else 0, 2 * k), catalogue)
 
 
-def lists_at_once(options: Mapping[str, Any], k: int, catalogue: int) -> int:
+def lists_at_once(options: ListOptions, k: int, catalogue: int) -> int:
     """How many lists are chosen at a time."""
     return max(1, min(BAND, AT_ONCE // max(first_candidates(options, k, catalogue), 1)))
 
@@ -297,7 +297,7 @@ def _next_best(scores: Scores, k: int) -> NDArray[np.float64]:
     return np.stack([np.where(full, there[:, -1], none_left), np.where(totals > 0, totals, 1.0)], axis=1)
 
 
-def _bands(rows: Any, size: int) -> Iterator[Rows]:
+def _bands(rows: Rows, size: int) -> Iterator[Rows]:
     return (rows[at : at + size] for at in range(0, len(rows), size))
 
 

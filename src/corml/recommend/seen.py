@@ -5,7 +5,7 @@ stays out of the list, FREE if it may come back.
 """
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 FREE, OUT = np.float32(1), np.float32(2)
 
 Floats = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 
 class SeenRule:
@@ -39,7 +40,7 @@ class SeenRule:
     and no other known item. What a user rejected always stays out, except with `learned`.
     """
 
-    def __init__(self, mode: str = "exclude", recent: Any = None, events: Any = None) -> None:
+    def __init__(self, mode: str = "exclude", recent: object = None, events: object = None) -> None:
         self.mode, self.recent = mode, recent
         self.narrows = recent is not None or events is not None
         if self.narrows and mode == "learned":
@@ -59,7 +60,7 @@ class SeenRule:
         if self.by_type:
             require(self.types, known, self.option, what)
 
-    def stays_out(self, count: int, times: Floats | None, kinds: Kinds | None, latest: float | None) -> NDArray[Any]:
+    def stays_out(self, count: int, times: Floats | None, kinds: Kinds | None, latest: float | None) -> Bools:
         """Which of so many known pairs stay out, given their times and event types; ages count from `latest`.
 
         A pair without a time counts as recent, and one whose event type is not known as one of those that are named.
@@ -79,7 +80,7 @@ class SeenRule:
             out |= np.ones(count, dtype=bool) if kinds is None else kinds.any_of(self._events_out(kinds, latest))
         return out
 
-    def _events_out(self, kinds: Kinds, latest: float | None) -> NDArray[np.bool_]:
+    def _events_out(self, kinds: Kinds, latest: float | None) -> Bools:
         """Which events keep their pair out."""
         out = np.array([name in (UNKNOWN, *self.hidden) for name in kinds.names], dtype=bool)[kinds.codes]
         if isinstance(self.ages, Mapping) and latest is not None:
@@ -105,7 +106,7 @@ class SeenRule:
         return _where(known, filled(only, lines, known.indices))
 
 
-def _ages(given: Any) -> Mapping[str, float] | float:
+def _ages(given: object) -> Mapping[str, float] | float:
     """For how many seconds an item stays out after it was last seen, or after the last event of each type."""
     name, ages = "exclude_recent", given
     if isinstance(given, str) and "=" in given:
@@ -166,7 +167,7 @@ def _known_in(history: Interactions, rule: SeenRule, latest: float | None) -> cs
     return _all_of(known, None if history.negative is None else history.negative.matrix)
 
 
-def marked(pattern: csr_array, out: NDArray[np.bool_]) -> csr_array:
+def marked(pattern: csr_array, out: Bools) -> csr_array:
     """Known items, and which of them stay out."""
     return csr_array((np.where(out, OUT, FREE), pattern.indices, pattern.indptr), shape=pattern.shape)
 
@@ -180,14 +181,14 @@ def _all_of(parts: list[csr_array], rejected: csr_array | None) -> csr_array:
     return known
 
 
-def _younger(times: Floats | None, count: int, length: Any, latest: float) -> NDArray[np.bool_]:
+def _younger(times: Floats | None, count: int, length: float | Floats, latest: float) -> Bools:
     """Which of so many times are no longer ago than this; one that is not known counts as recent."""
     if times is None:
         return np.ones(count, dtype=bool)
     return np.asarray(~(latest - times > length))
 
 
-def _where(matrix: csr_array, keep: NDArray[np.bool_]) -> csr_array:
+def _where(matrix: csr_array, keep: Bools) -> csr_array:
     """The entries that are kept, in a matrix of its own."""
     chosen = csr_array((matrix.data * keep, matrix.indices.copy(), matrix.indptr.copy()), shape=matrix.shape)
     chosen.eliminate_zeros()

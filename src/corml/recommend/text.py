@@ -22,25 +22,25 @@ def ids(text: str | None) -> list[str] | None:
     return [part.strip() for part in text.split(",") if part.strip()]
 
 
-def only_these(texts: Sequence[str], listed: str | None, table: Attributes) -> Any:
+def only_these(texts: Sequence[str], listed: str | None, table: Attributes) -> object:
     """What `only` means: all conditions, and among these ids if there are some; values of one name are alternatives."""
     if not texts:
         return ids(listed)
-    wanted: dict[str, Any] = {} if listed is None else {"item": ids(listed)}
+    wanted: dict[str, object] = {} if listed is None else {"item": ids(listed)}
     for text in texts:
         name, value = _condition(text, table, "--only-where")
         wanted[name] = _both(wanted.get(name), value, name) if name in wanted else value
     return wanted
 
 
-def excluded(texts: Sequence[str], listed: str | None, table: Attributes) -> Any:
+def excluded(texts: Sequence[str], listed: str | None, table: Attributes) -> object:
     """What `exclude` means: whatever one of the conditions holds for, and these ids."""
     if not texts:
         return ids(listed)
     return [*(dict([_condition(text, table, "--exclude-where")]) for text in texts), *(ids(listed) or [])]
 
 
-def boosts(texts: Iterable[str], items: Ids, table: Attributes) -> dict[str, Any]:
+def boosts(texts: Iterable[str], items: Ids, table: Attributes) -> dict[str, object]:
     """What stands before the = is an item of the model; or else, with a colon, an attribute and one of its values."""
     found: dict[str, Any] = {}
     named = {*table.names, *(name.removesuffix("s") for name in table.names), *(f"{name}s" for name in table.names)}
@@ -82,7 +82,7 @@ def _number(text: str, where: str) -> float:
         raise UsageError(f"{where} needs a number; got {ascii_line(text)}.") from None
 
 
-def _condition(text: str, table: Attributes, flag: str) -> tuple[str, Any]:
+def _condition(text: str, table: Attributes, flag: str) -> tuple[str, object]:
     match = FORM.fullmatch(text)
     if not match or not match[3]:
         raise UsageError(f"Invalid {flag} {ascii_line(text)}: write genre=Comedy,Drama or price<=20.")
@@ -100,7 +100,7 @@ def _condition(text: str, table: Attributes, flag: str) -> tuple[str, Any]:
     return name, (low.strip() or None, high.strip() or None) if dots else ids(value)
 
 
-def _both(one: Any, other: Any, name: str) -> Any:
+def _both(one: Any, other: Any, name: str) -> object:
     """Two conditions on one name: more values to choose from, or the two ends of a range."""
     if isinstance(one, list) and isinstance(other, list):
         return one + other

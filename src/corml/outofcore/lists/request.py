@@ -29,7 +29,7 @@ class Users(Protocol):
 
     def __len__(self) -> int: ...
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """What tells them from other users, in plain values."""
 
     def whom(self, first: int, last: int) -> dict[str, Any]:
@@ -57,7 +57,7 @@ class _ById:
     def __len__(self) -> int:
         return len(self.labels)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """A hash of the ids in their order, some at a time: as many bytes as all have never exist at once."""
         digest = hashlib.sha256()
         for at in range(0, len(self.labels), AT_ONCE):
@@ -93,7 +93,7 @@ class _InStore:
     def __len__(self) -> int:
         return len(self.users)
 
-    def facts(self) -> dict[str, Any]:
+    def facts(self) -> dict[str, object]:
         """The fingerprint of the store."""
         return {"count": len(self), "store": self.users.fingerprint}
 
@@ -102,7 +102,7 @@ class _InStore:
         return {"history": FromData(self.users.some(first, last), self.latest)}
 
 
-def _in_store(users: Any, data: Any, options: Mapping[str, Any]) -> _InStore:
+def _in_store(users: object, data: Any, options: Mapping[str, object]) -> _InStore:
     if users is not None:
         raise UsageError("Say for whom: either users, or data, which are for all users in them.")
     if not hasattr(data, "user_histories"):
@@ -122,11 +122,11 @@ def _in_store(users: Any, data: Any, options: Mapping[str, Any]) -> _InStore:
     return _InStore(data.user_histories(), ages="exclude_recent" in options)
 
 
-def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
+def options_of(given: Mapping[str, object]) -> dict[str, Any]:
     """The options of `recommend` that are not the defaults; those that shards cannot keep are refused."""
     if "history" in given:
         raise UsageError("Lists in shards are for known users or a store: of other histories recommend some at a time.")
-    options = {name: _lasting(value) for name, value in given.items()}
+    options: dict[str, Any] = {name: _lasting(value) for name, value in given.items()}
     complete(options)
     usual = {**defaults(), "unknown": "fallback"}
     options = {name: value for name, value in options.items() if _differs(value, usual[name]) and value is not None}
@@ -142,7 +142,7 @@ def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
     return options
 
 
-def as_facts(model: "Recommender", users: Users, k: int, options: Mapping[str, Any]) -> dict[str, Any]:
+def as_facts(model: "Recommender", users: Users, k: int, options: Mapping[str, object]) -> dict[str, Any]:
     """The model and the request in JSON's values, which do not depend on time, place or machine."""
     facts = {
         "corml": VERSION,
@@ -190,16 +190,16 @@ def plain(value: Any) -> Any:
     return value if value is None or isinstance(value, bool | int | float | str) else str(value)
 
 
-def _differs(value: Any, default: Any) -> bool:
+def _differs(value: object, default: object) -> bool:
     return not (value is default or (is_one_id(value) and is_one_id(default) and value == default))
 
 
-def _lasting(value: Any) -> Any:
+def _lasting(value: object) -> object:
     """What can be read only once, or is the view of something else, as a list."""
     return list(value) if isinstance(value, Iterator | KeysView | ValuesView) else value
 
 
-def _short(value: Any) -> Any:
+def _short(value: object) -> object:
     if not isinstance(value, list | dict) or len(value) <= FEW:
         return value
     text = json.dumps(value, sort_keys=True)

@@ -134,11 +134,13 @@ class Question:
     def query(self, histories: Sequence[Any] | None = None, **options: Any) -> Query:
         """Whose list it is; or other histories; by other options."""
         whom = {"users": None, "history": None, **self.whom(histories)}
-        return resolve(self.model, rule=rule_of({**self.options, **options}), **whom)
+        return resolve(
+            self.model, rule=rule_of(cast(ListOptions, {**cast(dict[str, Any], self.options), **options})), **whom
+        )
 
     def may(self, query: Query, options: Mapping[str, Any]) -> Masks:
         """The items that may be listed."""
-        return allowed_items(self.model, query, options).mask(len(query.names))
+        return allowed_items(self.model, query, cast(ListOptions, options)).mask(len(query.names))
 
     def lists(self, histories: Sequence[Any] | None = None, **other: Any) -> Recommendations:
         """The list, or those of other histories, or by other rules."""
