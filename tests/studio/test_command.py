@@ -179,7 +179,7 @@ def test_a_refit_with_other_weights_reads_the_events_anew(start, shop, tmp_path)
         assert versions[same["model"]] == versions[first["model"]] != versions[second["model"]]
 
         for wrong, sentence in (
-            ({"weights": {"view": 1}}, "each kind"),
+            ({"weights": {"view": 1}}, "each event type"),
             ({"weights": {"view": 0, "buy": 0, "return": 1}}, "Nothing would be left"),
             ({"half_life": "soon"}, "half-life must be a length of time"),
         ):

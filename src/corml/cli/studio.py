@@ -44,7 +44,7 @@ def studio(
     no_browser: bool = typer.Option(False, "--no-browser", help="Only print the address."),
     loading: Given = {},
 ) -> None:
-    """Play with a model in the browser, and see why it says so.
+    """Play with a model in the browser, and see the reasons of each list.
 
     Reads and checks the data, fits a model while the page shows how far it is, and then opens it: lists with exact
     reasons, a dial from popular to novel, why not, a map, and two models or settings side by side. A model file opens
@@ -80,7 +80,7 @@ def studio(
 
 
 def is_model_file(source: str) -> bool:
-    """Whether a file is a model, by its first bytes; one with a model's name counts too, and is told what is wrong."""
+    """Whether a file is a model, by its first bytes; one with a model's name counts too, and gets an error message."""
     return source.endswith(".corml") or (os.path.isfile(source) and container.peek(source) is not None)
 
 
@@ -102,11 +102,11 @@ def _check(source: str, model: str, values: list[str], out: str | None) -> None:
 
 
 def _reader(source: str, loading: Given) -> Callable[..., Interactions]:
-    def read(note: Callable[[str], None], progress: Progress, anew: Mapping[str, Any]) -> Interactions:
+    def read(note: Callable[[str], None], progress: Progress, changed: Mapping[str, Any]) -> Interactions:
         name = source.replace("_", "-")
         if name in datasets.known() and not os.path.exists(source) and not datasets.get(name).bundled:
             fetch(name)
-        return corml.load(source, **{**loading, **anew}, notify=lambda text: note(in_flags(text)))
+        return corml.load(source, **{**loading, **changed}, notify=lambda text: note(in_flags(text)))
 
     return read
 

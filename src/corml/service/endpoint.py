@@ -36,7 +36,7 @@ _encode_text = msgspec.json.Encoder().encode
 class Turns:
     """Lists are made in the event loop, a few in each round, so that it accepts new calls between them.
 
-    First come, first served; whoever gets no turn in a round waits for the next one.
+    First come, first served; a call that gets no turn in a round waits for the next one.
     """
 
     def __init__(self, at_once: int = AT_ONCE) -> None:

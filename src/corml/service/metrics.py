@@ -67,7 +67,7 @@ class _Models:
         self.served = served
 
     def collect(self) -> Iterable[GaugeMetricFamily]:
-        """The families, made anew each time: a version that was replaced is gone."""
+        """The families, made for each scrape: a version that was replaced is gone."""
         info = GaugeMetricFamily("corml_model_info", "models that answer", labels=["model", "version", "kind"])
         age = GaugeMetricFamily("corml_model_age_seconds", "time since a model was loaded", labels=["model"])
         file = GaugeMetricFamily("corml_model_file_age_seconds", "time since its file was written", labels=["model"])

@@ -1,6 +1,6 @@
 """From bytes to a typed request, or to a sentence that says what is wrong.
 
-A sentence repeats nothing of what was sent but the name of a field that there is not, without which nobody finds it.
+An error message repeats nothing of what was sent except the name of an unknown field.
 """
 
 import json
@@ -86,7 +86,7 @@ def _whole(value: object, depth: int = 0) -> object:
 
 
 def _sentence(fault: Exception, kind: type) -> str:
-    """The reason and the place, without values that somebody sent."""
+    """The reason and the place, without values that were sent."""
     unknown = _UNKNOWN.fullmatch(str(fault))
     if unknown:
         return _unknown_field(unknown["name"], unknown["place"] or "$", kind)

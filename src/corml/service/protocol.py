@@ -91,7 +91,7 @@ class _Deadlines(HttpToolsProtocol):
             super().on_header(name, value)
 
     def on_body(self, body: bytes) -> None:
-        """A part of the body, which whoever reads it counts."""
+        """A part of the body, which its reader counts."""
         self._unread = 0
         super().on_body(body)
 

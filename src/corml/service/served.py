@@ -151,7 +151,7 @@ def load(name: str, path: str, *, known_as: str | None = None, report: "Report |
         _warm(model)
         place = known_as or path
         served = Served(name, model, contents.digest, quick, written=written, path=place, report=report)
-        _ = served.lookup, served.explains  # made now, and not when somebody waits
+        _ = served.lookup, served.explains  # made now, and not by the first request
         return served
 
 
@@ -164,7 +164,7 @@ def _check_ids(model: Recommender) -> None:
 
 
 def _warm(model: Recommender) -> None:
-    """Ask in every way there is, so that no kernel is compiled while somebody waits."""
+    """Ask in every way there is, so that no kernel is compiled during a request."""
     labels, k = model.items_.labels[:3].tolist(), min(3, len(model.items_))
     listed = {"exclude": labels[:1]}, {"only": labels}, {"seen": "allow"}
     limits: tuple[dict[str, Any], ...] = ({}, *listed, {"diversity": 0.5}, {"boost": {labels[0]: 2.0}})

@@ -65,6 +65,6 @@ def contents(model: Recommender, name: str, digest: str) -> dict[str, object]:
         "personas": personas_answer(served, state, chart),
         "data": data_of(replace(served, model=nameless)),
     }
-    told: dict[str, dict[str, object]] = msgspec.to_builtins(answers)
-    del told["model"]["loaded"]  # equal exports are byte-identical
-    return {**told, "ids": model.items_.labels.tolist()}
+    answered: dict[str, dict[str, object]] = msgspec.to_builtins(answers)
+    del answered["model"]["loaded"]  # equal exports are byte-identical
+    return {**answered, "ids": model.items_.labels.tolist()}

@@ -30,7 +30,7 @@ class Job:
 
     model: Recommender
     tables: Iterator[Table]
-    name: str  # of the model, for people
+    name: str  # of the model, as shown
     facts: Mapping[str, object]  # about the export, as far as they are known before it is made
 
 

@@ -41,7 +41,7 @@ def check_adds_up(model: Recommender) -> None:
 
 
 def adds_up(model: Recommender) -> bool:
-    """Whether scores are sums over the history; a model that says so is tried."""
+    """Whether scores are sums over the history; a model that claims so is tested."""
     if type(model._at(None))._contributions is Recommender._contributions:
         return False
     count = len(model.items_)

@@ -38,7 +38,7 @@ def write(job: Job, path: Path) -> None:
     _check(job.model)
     arrays, scoring = arrays_and_scoring(job.model)
     digest = str(job.facts["model_digest"] or "")
-    told = {**contents(job.model, job.name, digest), "scoring": scoring, "export": dict(job.facts)}
+    page_contents = {**contents(job.model, job.name, digest), "scoring": scoring, "export": dict(job.facts)}
     style, theme, script = _read("style.css"), _read("theme.js"), _script()
     page = Template(_read("index.html")).substitute(
         policy=_policy(style, theme, script),
@@ -47,7 +47,7 @@ def write(job: Job, path: Path) -> None:
         style=style,
         theme=theme,
         licences=_read("vendor/LICENSES.txt"),
-        contents=_json(told),
+        contents=_json(page_contents),
         arrays="\n".join(_block(name, values) for name, values in arrays.items()),
         script=script,
     )

@@ -154,7 +154,7 @@ def _nearest(model: Recommender, rows: NDArray[np.int64]) -> NDArray[np.int64]:
         lists = model.recommend(history=[[labels[row]] for row in part], k=k)
         found = [model.items_.find([item for item in one if item is not None]) for one in lists.items]
         for at, one in enumerate(found):
-            if lists.sources[at] == PERSONAL:  # or it is the list for everybody
+            if lists.sources[at] == PERSONAL:  # or it is the list for all users
                 nearest[start + at, : len(one)] = position[one]
     return nearest
 

@@ -38,7 +38,7 @@ class Studio:
     """The page, the models, and the fits that are asked for in it."""
 
     def __init__(self, folder: Path, port: int, name: str, *, announce: Callable[[str], None]) -> None:
-        """Model files that nobody asked to keep go into `folder`; the first model is called `name`."""
+        """Model files that need not be kept go into `folder`; the first model is called `name`."""
         self.folder, self.port, self.name, self.announce = folder, port, name, announce
         self.jobs: list[Job] = []
         self.notes: list[str] = []
@@ -203,11 +203,11 @@ def _invalid(detail: str) -> Refusal:
 
 def _weights(given: dict[str, float], first: schema.Weighing | None) -> dict[str, float]:
     if first is None:
-        raise _invalid("The data have no kinds of events to weigh: start corml studio with --event.")
+        raise _invalid("The data have no event types to weigh: start corml studio with --event.")
     if given.keys() != first.weights.keys():
-        raise _invalid(f"Give each kind of event a weight, and no other: {', '.join(first.weights)}.")
+        raise _invalid(f"Give each event type a weight, and no other: {', '.join(first.weights)}.")
     if not any(weight > 0 for kind, weight in given.items() if kind not in first.negative):
-        raise _invalid("Nothing would be left to learn from: give a kind that does not say no a weight above 0.")
+        raise _invalid("Nothing would be left to learn from: give an event type that is not negative a weight above 0.")
     return given
 
 
@@ -215,7 +215,7 @@ def _half_life(given: str | None, first: schema.Weighing | None) -> str | None:
     if given is None:
         return None
     if first is None or not first.times:
-        raise _invalid("A half-life needs kinds of events and the time of each: start corml studio with --event.")
+        raise _invalid("A half-life needs event types and the time of each event: start corml studio with --event.")
     try:
         durations.seconds(given, "The half-life")
     except UsageError as fault:

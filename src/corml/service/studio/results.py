@@ -28,7 +28,7 @@ ROWS = 200  # of a study
 Number = float | None  # null where it is not finite
 Ends = tuple[float, float]
 Plain = str | float | bool | None
-Value = Plain | list[Plain] | dict[str, Plain]  # never deeper, whatever somebody wrote
+Value = Plain | list[Plain] | dict[str, Plain]  # never deeper
 
 
 def texts(*values: object) -> set[str]:

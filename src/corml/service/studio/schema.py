@@ -16,15 +16,15 @@ class OfModel(Request, kw_only=True):
 
 
 class HowKnown(Struct, kw_only=True):
-    """How many items have how many people: a histogram whose bins grow by a constant factor."""
+    """How many items have how many users: a histogram whose bins grow by a constant factor."""
 
-    edges: Annotated[list[float], Meta(description="people, one more than there are bins")]
+    edges: Annotated[list[float], Meta(description="user counts, one more than there are bins")]
     items: Annotated[list[int], Meta(description="items in each bin")]
     median: float
 
 
 class MapAnswer(Answer, kw_only=True, omit_defaults=True):
-    """The best known items as columns, best known first, with their place on the map once it is made."""
+    """The most popular items as columns, with their coordinates on the map once it is ready."""
 
     state: Annotated[
         Literal["ready", "making", "none"],
@@ -39,7 +39,7 @@ class MapAnswer(Answer, kw_only=True, omit_defaults=True):
 
 
 class Persona(Struct, kw_only=True):
-    """A history to begin with: items that are near each other on the map. It is nobody in particular."""
+    """A history to begin with: items that are near each other on the map. It is no real user."""
 
     items: list[Item]
 
@@ -60,7 +60,7 @@ class Finding(Struct, kw_only=True):
 
 
 class StudyRow(Struct, kw_only=True):
-    """A model in a study; the difference is that to the reference, over the same people."""
+    """A model in a study; the difference is that to the reference, over the same users."""
 
     label: str
     kind: Annotated[str, Meta(description="which model it is; empty for lists of another program")]
@@ -107,7 +107,7 @@ class Data(Answer, kw_only=True):
     known: HowKnown
     curve: Annotated[
         list[float],
-        Meta(description="share of all interactions that the best known 0, 1, … 100 % of the items have"),
+        Meta(description="share of all interactions that the most popular 0, 1, … 100 % of the items have"),
     ]
     source: Annotated[dict[str, Any], Meta(description="where the data came from, as the model file has it")]
     evaluation: Annotated[dict[str, Any], Meta(description="quality that was measured, and how; in the model file")]
@@ -128,7 +128,7 @@ class Weighing(Struct, kw_only=True):
 
 
 class StartFit(Request, kw_only=True):
-    """Fit another model on the data that are open, which are read anew if their events shall weigh something else."""
+    """Fit another model on the data that are open, which are read again if their events get other weights."""
 
     kind: Annotated[str, Meta(max_length=64, description="which model: corml-dial, corml, ease, …")] = "corml-dial"
     settings: Annotated[dict[str, float | str | bool], Meta(max_length=40)] = field(default_factory=dict)
@@ -163,7 +163,7 @@ class JobInfo(Struct, kw_only=True, omit_defaults=True):
     kind: str
     settings: Annotated[dict[str, Any], Meta(description="those that were given")]
     last: Event
-    weighing: Annotated[Weighing, Meta(description="of the data, where they have kinds of events")] | UnsetType = UNSET
+    weighing: Annotated[Weighing, Meta(description="of the data, where they have event types")] | UnsetType = UNSET
 
 
 class Jobs(Struct, kw_only=True):

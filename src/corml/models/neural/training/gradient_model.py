@@ -61,7 +61,7 @@ class GradientModel(Recommender):
 
     PLAN: ClassVar[type[Plan]] = GradientPlan
 
-    size: int = setting(64, whole(1, 4096), search=choice(32, 64, 128), help="numbers in a vector")
+    size: int = setting(64, whole(1, 4096), search=choice(32, 64, 128), help="embedding dimension")
     learning_rate: float = setting(1e-3, above(0, 1), search=log(1e-4, 1e-2), help="step length of Adam")
     batch: int | None = setting(
         None,
@@ -90,7 +90,7 @@ class GradientModel(Recommender):
 
         `valid_history` is what the users of `valid` are known by, if not by `train`: the .valid_history of a split of
         users, for models that score histories. `checkpoint` is a file that keeps the state of training after each
-        epoch; the same fit with the same file goes on from it. `after_epoch` is told the loss and the validation score
+        epoch; the same fit with the same file resumes from it. `after_epoch` is told the loss and the validation score
         of each epoch; what it raises ends the fit.
         """
         lazy_torch.require(type(self).__name__)
