@@ -145,8 +145,8 @@ def _seeds(options: Given, number: int) -> list[dict[str, int]]:
         return [{}]
     if split_file(options):
         raise UsageError("A split file is one split: leave out --split-seeds.")
-    known = split_options(str(options["how"]))
-    if "seed" not in known:
+    accepted = split_options(str(options["how"]))
+    if "seed" not in accepted:
         raise UsageError(f"The split {ascii_line(options['how'])} has no seed: leave out --split-seeds.")
     first = int(options.get("seed", 2026))
     return [{"seed": first + at} for at in range(number)]

@@ -96,7 +96,7 @@ def _parts(
 
 
 def _read(model: str, against: list[str]) -> tuple[dict[str, Recommender], dict[str, str]]:
-    """Models by a name for people, and their files; models of one kind are told apart by their files."""
+    """Models by name, and their files; models of one kind are told apart by their files."""
     paths = [model, *against]
     loaded = [corml.read_model(path) for path in paths]
     kinds = [one.NAME for one in loaded]
@@ -117,7 +117,7 @@ def _add_baseline(models: dict[str, Recommender], split: Split) -> None:
 
 
 def _cost(model: Recommender, path: str | None) -> Cost:
-    """What is known of a model from a file; only models that learn in epochs keep their time."""
+    """The cost of a model, as far as its file records it; only models that learn in epochs keep their time."""
     state = model.fitted_
     return Cost(
         fit_seconds=None if state.training is None else state.training.seconds,

@@ -133,10 +133,10 @@ def _next(tuned: Tuned, out: str | None) -> None:
 def _space(texts: list[str]) -> Given | None:
     """NAME or NAME=RANGE; None asks for all that the model declares."""
     given = [text.partition("=") for text in texts]
-    for name, equals, place in given:
-        if not name.strip() or (equals and not place.strip()):
-            raise UsageError(f"'{name}{equals}{place}' is not NAME or NAME=RANGE: write, for example, mix=0.5..0.9.")
-    ranges = {name.strip().replace("-", "_"): place.strip() or None for name, _, place in given}
+    for name, equals, where in given:
+        if not name.strip() or (equals and not where.strip()):
+            raise UsageError(f"'{name}{equals}{where}' is not NAME or NAME=RANGE: write, for example, mix=0.5..0.9.")
+    ranges = {name.strip().replace("-", "_"): where.strip() or None for name, _, where in given}
     return ranges or None
 
 

@@ -220,8 +220,8 @@ def metrics(subject: Subject) -> Section | None:
     if not names:
         return None
     meanings = tuple((measure(name).label, measure(name).meaning) for name in subject.main)
-    known = tuple((label, meaning) for label, meaning in meanings if meaning)
-    parts = [Part("facts", known, folded="What the metrics mean")] if known else []
+    explained = tuple((label, meaning) for label, meaning in meanings if meaning)
+    parts = [Part("facts", explained, folded="What the metrics mean")] if explained else []
     whole = comparison(subject.results, names, intervals="range")
     folded = "All metrics at all list lengths, with intervals"
     tables = [whole] if len(names) <= WIDEST else _turned(whole)

@@ -31,21 +31,21 @@ COSTS = {
 
 
 def cost(subject: Subject) -> Section | None:
-    """A row for each model, a column for each cost that is known of any."""
+    """A row for each model, a column for each cost that is recorded for any."""
     costs = {name: subject.costs.get(name, Cost()) for name in subject.models}
-    known = [name for name in COSTS if any(getattr(one, name) is not None for one in costs.values())]
-    if not known:
+    columns = [name for name in COSTS if any(getattr(one, name) is not None for one in costs.values())]
+    if not columns:
         return None
-    heads, shown, meanings = zip(*(COSTS[name] for name in known), strict=True)
+    heads, shown, meanings = zip(*(COSTS[name] for name in columns), strict=True)
 
     def cell(value: float | None, show: Callable[[float], str]) -> Value:
         return Value("–" if value is None else show(value))
 
     rows = tuple(
-        (Value(model), *(cell(getattr(one, name), show) for name, show in zip(known, shown, strict=True)))
+        (Value(model), *(cell(getattr(one, name), show) for name, show in zip(columns, shown, strict=True)))
         for model, one in costs.items()
     )
-    note = "Measured on the machine that made this page; kernels were compiled before. – is not known."
+    note = "Measured on the machine that made this page; kernels were compiled before. – means unknown."
     table = Grid(("Model", *heads), rows, meanings=("", *meanings))
     return Section("cost", "Time and memory", parts=(Part("table", table, note, label="Time and memory"),))
 

@@ -94,8 +94,8 @@ def _by_length(lengths: NDArray[np.int64]) -> list[Group]:
 
 def _by_taste(split: Split, history: Interactions, rows: NDArray[np.int64]) -> list[Group]:
     """Thirds of users by the mean popularity of the items in their history."""
-    known = split.train.items.find(history.items)
-    popularity = np.where(known >= 0, split.train.item_degrees.astype(float)[known], 0.0)
+    rows_of_items = split.train.items.find(history.items)
+    popularity = np.where(rows_of_items >= 0, split.train.item_degrees.astype(float)[rows_of_items], 0.0)
     matrix = history.matrix[rows]
     masks = _thirds((matrix @ popularity) / np.maximum(matrix.sum(axis=1), 1), ("Niche", "In between", "Mainstream"))
     return _large_enough(Group(f"{name}: {counted(int(mask.sum()), 'user')}", mask) for name, mask in masks.items())
@@ -107,7 +107,7 @@ def _thirds(values: "NDArray[np.float64] | NDArray[np.int64]", names: tuple[str,
 
 
 def _new(new: Mask) -> list[Group]:
-    """New users next to known ones; where all are known there is nothing to show."""
+    """New users next to those of the training data; where all of them are there is nothing to show."""
     masks = {"New users": new, "Known users": ~new}
     groups = [Group(f"{name}: {text.count(int(mask.sum()))}", mask) for name, mask in masks.items() if mask.any()]
     return _large_enough(groups, least=1) if new.any() else []
@@ -170,7 +170,7 @@ def popularity(subject: Subject) -> Section | None:
     """Bars for hits, middle and long tail, and for the share of the catalogue that is recommended."""
     figures = _shares(subject)
     covered, second = subject.of_family("coverage"), subject.runner_up
-    intro = "A recommender that shows everybody the same few hits wastes the rest of the catalogue."
+    intro = "A recommender that shows all users the same few hits wastes the rest of the catalogue."
     if covered is not None:
         caption = f"Items that are in the first {covered.partition('@')[2]} of at least one user, of all items."
         figures.append(_bars(subject.results, covered, "Share of the catalogue recommended", caption, form="percent"))

@@ -16,7 +16,7 @@ from corml.models.recommender import Recommender
 from corml.report.page import Card
 from corml.splits import Split
 
-MAIN_LENGTH = 10  # of the lists that people compare
+MAIN_LENGTH = 10  # of the lists that are usually compared
 INITIALS = frozenset({"ndcg", "mrr", "map", "auc"})
 
 
@@ -44,7 +44,7 @@ def shared_names(results: Iterable[Result]) -> list[str]:
 
 
 def main_names(names: Sequence[str]) -> list[str]:
-    """The metrics at the list length people compare at, else at the first length there is."""
+    """The metrics at the list length that is usually compared, else at the first length there is."""
     for length in (f"@{MAIN_LENGTH}", *("@" + name.partition("@")[2] for name in names[:1])):
         chosen = [name for name in names if name.endswith(length)]
         if chosen:
@@ -89,7 +89,7 @@ class Cost:
 class Subject:
     """Models on one data set; everything except the name, the data (or None) and the models may be left out.
 
-    `models` maps a name for people to a fitted model (or None) and its evaluation, the model the page is about first.
+    `models` maps a name to a fitted model (or None) and its evaluation, the model the page is about first.
     `primary` is the metric that decides, where it was named beforehand. `bases` maps a name to that of the same model
     without tuning: the two do not compete for runner-up. `corrected` are p values of the best against the others where
     they were corrected over a `family` of tests elsewhere.

@@ -31,7 +31,7 @@ def add(outcome: Outcome, request: Request, data: str, split: Split) -> None:
     """The ablation on a data set."""
     variants = _variants(request, data)
     models = {label: one.model for label, one in variants.items()}
-    runs = request.runs(data, split, models, request["metrics"], place=f"{data}-valid")
+    runs = request.runs(data, split, models, request["metrics"], name=f"{data}-valid")
     rows = {label: _figures(request, data, label, one, runs) for label, one in variants.items()}
     outcome.rows += rows.values()
     outcome.tables[f"{request.published['data'][data]['title']}, validation set"] = _grid(request, rows)

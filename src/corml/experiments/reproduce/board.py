@@ -26,7 +26,7 @@ def add(outcome: Outcome, request: Request, data: str, split: Split) -> None:
     """One leaderboard."""
     rows, settings = request.rows(data), request.section.get("settings", {})
     models = {row.name: changed(row.model, settings.get(row.name, {})) for row in rows}
-    runs = request.runs(data, split, models, request["metrics"], place=FOLDERS[outcome.name].format(data))
+    runs = request.runs(data, split, models, request["metrics"], name=FOLDERS[outcome.name].format(data))
     board = _board(request, outcome.name, data, rows, runs)
     outcome.rows += map(dict, board)
     outcome.notes += _ranks(request, data, board)

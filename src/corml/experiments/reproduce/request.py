@@ -88,30 +88,30 @@ class Request:
         """Gradient models where PyTorch is not installed; one that was asked for by name fails instead."""
         if self.models is not None or find_spec("torch") is not None:
             return frozenset()
-        known, others = self.published["models"], self.section.get("beside", {})
+        entries, others = self.published["models"], self.section.get("beside", {})
         lists = [self.section.get("models", []), *(others.values() if isinstance(others, Mapping) else [])]
-        return frozenset(name for names in lists for name in names if known.get(name, {}).get("gradient"))
+        return frozenset(name for names in lists for name in names if entries.get(name, {}).get("gradient"))
 
     def runs(
-        self, data: str, split: Split, fitted: Mapping[str, Recommender], metrics: Sequence[str], place: str = ""
+        self, data: str, split: Split, fitted: Mapping[str, Recommender], metrics: Sequence[str], name: str = ""
     ) -> dict[str, Run]:
         """A finished or failed run for each model, by its label; the same model is fitted once for all labels.
 
-        What was run before is read. `place` is the folder of the split, the name of the data if none is given.
+        What was run before is read. `name` is the folder of the split, the name of the data if none is given.
         """
         if not fitted:
             return {}
-        place = place or data
+        name = name or data
         primary = PRIMARY if PRIMARY in metrics else next(metric for metric in metrics if direction(metric))
         design = Design.of(metrics=list(metrics), primary=primary)
         rows = rows_of(candidates(fitted), (split,), design)
-        folder = None if self.folder is None else self.folder / place
-        store = self._stores.setdefault(place, Store(Run, folder))
+        folder = None if self.folder is None else self.folder / name
+        store = self._stores.setdefault(name, Store(Run, folder))
         store.create()
         runner = Runner(design=design, store=store, command=self.command, progress=self.progress)
         notify = self.notify
-        told = None if notify is None else lambda text: notify(f"{place}: {text}")
-        runner.finish([run for row in rows for run in row.runs], told)
+        prefixed = None if notify is None else lambda text: notify(f"{name}: {text}")
+        runner.finish([run for row in rows for run in row.runs], prefixed)
         runs = {row.planned.label: run for row in rows if (run := store.get(row.runs[0].key)) is not None}
         self.failed.extend(f"{data}, {label}: {run.error}" for label, run in runs.items() if run.error)
         return runs

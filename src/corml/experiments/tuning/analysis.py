@@ -17,8 +17,8 @@ def importance(values: Mapping[str, Sequence[object]], scores: Sequence[float]) 
     analysis of variance of ranks, 0 where nothing is left. Those that act only together get less than they deserve.
     """
     ranks = rankdata(scores) if scores else np.zeros(0)
-    found = {name: _omega(_groups(column), ranks) for name, column in values.items()}
-    return dict(sorted(found.items(), key=lambda pair: -pair[1]))
+    shares = {name: _omega(_groups(column), ranks) for name, column in values.items()}
+    return dict(sorted(shares.items(), key=lambda pair: -pair[1]))
 
 
 def _groups(values: Sequence[object]) -> NDArray[np.int64]:
