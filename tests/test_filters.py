@@ -215,13 +215,3 @@ def test_reasons_count_the_items_that_conditions_allow(wide):
 def test_cold_users_get_what_is_popular_among_the_allowed(wide):
     lists = wide.recommend(history=[[], ["7"]], k=3, only={"price": 7})
     assert {int(item) % 100 for item in lists.items.ravel()} == {7}
-
-
-def test_a_dial_obeys_too():
-    data = corml.load("movielens-small", at_least=4, k_core=30)
-    dial = corml.CoRML.dial(data, item_norms=(0.0, 0.2))
-    lists = dial.recommend([dial.users_[0]], k=5, only={"genre": "Comedy"}, novelty=1)
-    comedies = dial.attributes_.categories("genre")[:, [dial.attributes_.values("genre").index("Comedy")]].toarray()[
-        :, 0
-    ]
-    assert comedies[dial.items_.rows(lists.items[0])].all()

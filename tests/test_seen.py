@@ -162,13 +162,6 @@ def test_a_pair_without_a_time_counts_as_recent():
     assert first(model.recommend(["a"], seen="only", exclude_recent="30d")) == ["x"]
 
 
-def test_a_dial_obeys_too(data):
-    dial = corml.CoRML.dial(data, item_norms=(-0.1, 0.1), rank=4)
-    known = {item for user, item in cells(data) | cells(data.seen) if user == "u0"}
-    assert set(first(dial.recommend(["u0"], k=25, seen="only", novelty=1))) == known
-    assert not set(first(dial.recommend(["u0"], k=25))) & known
-
-
 @pytest.mark.parametrize("seen", ["yes", None, True, 1])
 def test_a_wrong_rule_is_named(data, seen):
     with pytest.raises(UsageError, match="seen must be 'exclude', 'allow', 'only' or 'learned'"):

@@ -1,13 +1,16 @@
 """Options of lists as flags: from their declarations in `corml.recommend.options`."""
 
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any, TypeVar
 
 import typer
 
+import corml
 from corml.cli._options import Given, with_options
+from corml.errors import UsageError, ascii_line
 from corml.models.recommender import Recommender
 from corml.recommend.options import Catalogue, ListOptions, declared, key_of, options_of, texts_of
+from corml.recommend.text import ids
 
 C = TypeVar("C", bound=Callable[..., Any])
 
@@ -27,3 +30,16 @@ def with_list_options(of: type = ListOptions, *, without: Collection[str] = ()) 
 def chosen(listing: Mapping[str, Mapping[str, Any]], model: Recommender) -> dict[str, Any]:
     """The options that are meant for the items and attributes of a model."""
     return options_of(listing, Catalogue(model.items_, model.attributes_))
+
+
+def model_and_history(
+    path: str, user: str | None, history: str | None, items: Sequence[str]
+) -> tuple[Recommender, str | list[str]]:
+    """A model, and the known user or the items of a history that a command names."""
+    given = None if history is None and not items else [*(ids(history) or []), *items]
+    if (user is None) == (given is None):
+        raise UsageError("Say whose history: either --user, or --history or --item.")
+    model = corml.read_model(path)
+    if user is not None and not len(model.users_):
+        raise UsageError(f"{ascii_line(path, 200)} was saved without its users: give --history with item ids.")
+    return model, user if user is not None else given or []

@@ -4,11 +4,10 @@ from typing import Any
 
 import typer
 
-import corml
 from corml.cli._console import say, show_json, show_table
+from corml.cli._list_options import model_and_history
 from corml.cli._work import tell_unknown
-from corml.errors import UsageError, printable
-from corml.recommend.text import ids
+from corml.errors import printable
 
 __all__ = ["explain"]
 
@@ -36,14 +35,8 @@ def explain(
       corml explain movies.corml 318 --history 50,858
       corml explain shop.corml Pepper --item "Salt, coarse" --item Oil
     """
-    given = None if history is None and not history_items else [*(ids(history) or []), *history_items]
-    if (user is None) == (given is None):
-        raise UsageError("Say whose history: either --user, or --history or --item.")
-    source = user if user is not None else given or []
-    loaded = corml.read_model(model)
-    if user is not None and not len(loaded.users_):
-        raise UsageError(f"'{model}' was saved without its users: give --history with item ids.")
-    explanation = loaded.explain(source, item)
+    loaded, whose = model_and_history(model, user, history, history_items)
+    explanation = loaded.explain(whose, item)
     rows = explanation.rows()
     if as_json:
         show_json(

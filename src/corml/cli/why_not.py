@@ -4,13 +4,11 @@ from typing import Any
 
 import typer
 
-import corml
 from corml.cli._console import say, show_json, show_table
-from corml.cli._list_options import chosen, with_list_options
+from corml.cli._list_options import chosen, model_and_history, with_list_options
 from corml.cli._work import tell_unknown
-from corml.errors import UsageError, printable
+from corml.errors import printable
 from corml.recommend.options import RequestOptions
-from corml.recommend.text import ids
 
 __all__ = ["why_not"]
 
@@ -43,13 +41,8 @@ def why_not(
       corml why-not movies.corml 296 --user 15
       corml why-not movies.corml 296 --history 318,858 --max-per genre=1
     """
-    given = None if history is None and not history_items else [*(ids(history) or []), *history_items]
-    if (user is None) == (given is None):
-        raise UsageError("Say whose list: either --user, or --history or --item.")
-    loaded = corml.read_model(model)
-    if user is not None and not len(loaded.users_):
-        raise UsageError(f"'{model}' was saved without its users: give --history with item ids.")
-    found = loaded.why_not(user if user is not None else given or [], item, lifts=lifts, **chosen(listing, loaded))
+    loaded, whose = model_and_history(model, user, history, history_items)
+    found = loaded.why_not(whose, item, lifts=lifts, **chosen(listing, loaded))
     if as_json:
         show_json(found.record())
     else:
