@@ -1,4 +1,4 @@
-"""People that nothing is learned from: they are known, served, and never shown what they have."""
+"""Users excluded from training: they are known, get lists, and are never shown what they have."""
 
 from dataclasses import replace
 
@@ -66,14 +66,14 @@ def weighted(frame):
 # --- data ------------------------------------------------------------------------------------------------------------
 
 
-def test_everybody_in_the_table_with_an_item_of_the_catalogue_is_known(frame, data):
+def test_every_user_of_the_table_with_an_item_of_the_catalogue_is_known(frame, data):
     known = frame.filter(pl.col("item").is_in(list(data.items)))
     assert pairs(data) == set(known.select("user", "item").iter_rows())
     assert set(data.others.users).isdisjoint(data.users)
     assert data.others.items == data.items
 
 
-def test_those_who_were_left_out_keep_what_they_liked_and_what_they_saw(frame, data):
+def test_excluded_users_keep_their_history_and_excluded_pairs(frame, data):
     low = frame.group_by("user").agg(pl.col("rating").max()).filter(pl.col("rating") < 4)["user"].to_list()
     degrees = dict(zip(data.others.users, data.others.user_degrees, strict=True))
     kept = [user for user in low if user in degrees]
@@ -90,7 +90,7 @@ def test_what_is_learned_from_and_its_fingerprint_are_as_without_them(data, mode
     assert model.train_.shape == again.train_.shape
 
 
-def test_a_table_whose_people_are_all_learned_from_has_no_others(frame):
+def test_without_excluded_users_there_are_no_others(frame):
     assert corml.load(frame, rating=False).others is None
 
 
@@ -102,7 +102,7 @@ def test_they_go_with_the_data_through_a_selection_a_compaction_and_other_items(
     assert pairs(smaller.others) == {(user, item) for user, item in pairs(data.others) if item != data.items[0]}
 
 
-def test_somebody_who_becomes_a_user_has_seen_what_is_known_of_them(data):
+def test_pairs_of_an_excluded_user_who_becomes_a_user_are_excluded(data):
     person = data.others.users[0]
     more = data.on(Ids([*data.users, person], kind="user"), data.items)
     mine = {item for user, item in pairs(data.others) if user == person}
@@ -112,7 +112,7 @@ def test_somebody_who_becomes_a_user_has_seen_what_is_known_of_them(data):
     assert pairs(more) == pairs(data)
 
 
-def test_people_of_other_data_become_others_who_have_only_seen_it(data):
+def test_unknown_users_of_with_seen_become_others_with_excluded_pairs(data):
     elsewhere = Interactions.from_pairs(
         ["new", "new", data.users[0], "far"], [*data.items[:2], data.items[0], "nothing"]
     )
@@ -124,20 +124,20 @@ def test_people_of_other_data_become_others_who_have_only_seen_it(data):
     assert pairs(more) == pairs(data) | {("new", item) for item in data.items[:2]} | {(data.users[0], data.items[0])}
 
 
-def test_people_who_were_held_out_whole_are_protected(data):
+def test_held_out_users_are_not_shown_what_they_have(data):
     split = corml.split(data, "new-users", seed=1)
     lists = fitted(split.train.with_seen(data)).recommend(list(data.users), k=len(data.items))
     assert not {(user, item) for user, items in lists.items() for item in items} & pairs(data)
 
 
-def test_the_doctor_counts_them(data):
+def test_the_data_report_counts_excluded_users(data):
     assert dict(examine(data).facts)["users excluded from training"] == len(data.others.users)
 
 
 # --- lists -----------------------------------------------------------------------------------------------------------
 
 
-def test_who_was_left_out_is_scored_by_what_they_liked(data, model):
+def test_an_excluded_user_is_scored_by_the_own_history(data, model):
     row = int(np.argmax(data.others.user_degrees))
     person, liked = data.others.users[row], data.others.items.labels[data.others.item[data.others.user == row]]
     lists = model.recommend([person], k=5, seen="learned")
@@ -145,7 +145,7 @@ def test_who_was_left_out_is_scored_by_what_they_liked(data, model):
     assert lists.sources == ("personal",)
 
 
-def test_who_liked_nothing_gets_popular_items_that_they_have_not_seen(data, model):
+def test_an_excluded_user_without_likes_gets_unknown_popular_items(data, model):
     person = data.others.users[int(np.argmin(data.others.user_degrees))]
     lists = model.recommend([person], k=len(data.items))
     mine = {item for user, item in pairs(data.others) if user == person}
@@ -154,7 +154,7 @@ def test_who_liked_nothing_gets_popular_items_that_they_have_not_seen(data, mode
 
 
 @pytest.mark.parametrize("name", ["corml", "ease", "popularity", "gf-cf", "item-knn", "slim"])
-def test_no_model_shows_anybody_what_they_have(data, frame, name):
+def test_no_model_shows_users_what_they_have(data, frame, name):
     model = models.get(name)().fit(data)
     lists = model.recommend(sorted(set(frame["user"])), k=len(data.items))
     assert not {(user, item) for user, items in lists.items() for item in items} & pairs(data)

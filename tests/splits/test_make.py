@@ -21,7 +21,7 @@ def test_dashes_and_underscores_are_the_same(sample):
     assert split(sample, "leave-last").fingerprint == split(sample, "leave_last").fingerprint
 
 
-def test_an_unknown_way_names_the_nearest(sample):
+def test_an_unknown_split_names_the_nearest(sample):
     with pytest.raises(UsageError, match=r"There is no split 'ration'; did you mean 'ratio'\?"):
         split(sample, "ration")
 
@@ -31,7 +31,7 @@ def test_an_unknown_option_names_the_nearest(sample):
         split(sample, "ratio", sed=3)
 
 
-def test_the_rooms_own_files_are_not_ways_to_split(sample):
+def test_private_files_are_not_splits(sample):
     with pytest.raises(UsageError):
         split(sample, "_file")
 
@@ -41,7 +41,7 @@ def test_a_frame_must_be_loaded_first():
         split([("u", "i")])
 
 
-def test_a_way_is_a_name(sample):
+def test_a_split_is_chosen_by_name(sample):
     with pytest.raises(UsageError, match=r"must be a name such as 'ratio', not '0\.2'"):
         split(sample, 0.2)
 
@@ -50,7 +50,7 @@ def test_public_names_exist():
     assert all(hasattr(corml.splits, name) for name in corml.splits.__all__)
 
 
-def test_importing_the_room_stays_light():
+def test_importing_splits_stays_light():
     code = "import sys, corml.splits; print(sorted({'polars', 'numba', 'safetensors'} & set(sys.modules)))"
     assert subprocess.run([sys.executable, "-c", code], capture_output=True, check=True).stdout.strip() == b"[]"
 
