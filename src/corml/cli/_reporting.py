@@ -34,19 +34,19 @@ def evaluated(models: Mapping[str, Recommender], split: Split, part: str, show: 
 
 
 def curve_of(model: Recommender, split: Split, part: str, show: Progress, *, fit: bool = False) -> Frontier | None:
-    """The dial as a curve: of a model that is one or, where `fit` asks for it, of one fitted with the same settings."""
+    """The trade-off as a curve: of a dial or, with `fit`, of one fitted with the same settings."""
     if hasattr(model, "at"):
         return frontier(model, split, METRICS, part=part, progress=show)
     if not fit:
         return None
     if not isinstance(model, corml.CoRML):
-        raise UsageError(f"--dial fits CoRML at several positions; {model.NAME} is another model: leave it out.")
+        raise UsageError(f"--dial fits CoRML at several operating points; {model.NAME} is another model: leave it out.")
     shared = {name: value for name, value in model.fitted_.settings.items() if name != "item_norm"}
     return frontier(corml.CoRML.dial(split.train, **shared), split, METRICS, part=part, progress=show)
 
 
 def list_seconds(model: Recommender) -> float | None:
-    """Seconds for a thousand lists of users the model knows; None if it knows none."""
+    """Seconds for a thousand lists of the model's own users; None if it has none."""
     users = model.users_.labels[:TIMED_USERS].tolist()
     if not users:
         return None
@@ -84,7 +84,7 @@ def subject(
 
 
 def study_subject(folder: str, source: str | None, name: str | None, loading: Given) -> Subject:
-    """What the page of a study is made from; the data are shown too where they are at hand and split as they were."""
+    """What the page of a study is made from; the data are shown too if they are available and split as they were."""
     study = read_study(folder)
     data, split = _data_of_study(study, folder, source, loading)
     return subject_of_study(study, name or _name_of(study, folder), data, split)
@@ -98,7 +98,7 @@ def subject_of_study(study: Study, name: str, data: Interactions | None, split: 
 
 
 def write_study_page(path: Path, study: Study, splits: Sequence[Split]) -> None:
-    """The page beside the tables of a study; with several splits no history is that of a user alone."""
+    """The page of a study next to its tables; with several splits no user has a single history."""
     one = splits[0] if len(splits) == 1 else None
     data = None if one is None else one.whole()
     write_report(path, build_page(subject_of_study(study, _name_of(study, str(path.parent)), data, one)))

@@ -22,27 +22,19 @@ RUNS = "runs"
 def reproduce(
     name: str = typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(EXPERIMENTS)}; or {ALL}."),
     data: str = typer.Option(None, "--data", metavar="NAMES", help="Data sets, with commas between them."),
-    models: str = typer.Option(
-        None, "--models", metavar="NAMES", help="Models, with commas between them; corml is all its rows."
-    ),
+    models: str = typer.Option(None, "--models", metavar="NAMES", help="Models; corml is all its rows."),
     out: str = typer.Option(
-        None,
-        "--out",
-        "-o",
-        metavar="FOLDER",
-        help="Folder for tables, drawings and every finished fit; the same command continues. "
-        "[default: corml-reproduce]",
+        None, "--out", "-o", metavar="FOLDER",
+        help="Folder for tables, charts and every run; the same command resumes. [default: corml-reproduce]",
     ),
     quick: bool = typer.Option(False, "--quick", help="Everything small, on the bundled sample."),
-    published: str = typer.Option(
-        None, "--published", metavar="FILE", help="Published figures and settings, instead of the package's own file."
-    ),
+    published: str = typer.Option(None, "--published", metavar="FILE", help="Another file of published figures."),
     as_json: bool = typer.Option(False, "--json", help="Print JSON."),
-) -> None:
+) -> None:  # fmt: skip
     """Run the paper's table and figures, and public leaderboards.
 
-    Shows published figures beside ours with the difference and a verdict, and writes tables, figures as CSV and JSON,
-    and drawings. Data are read from the folder CORML_DATA; those that are not there are named. If a model fails, the
+    Shows published figures next to ours with the difference and a verdict, and writes tables, figures as CSV and JSON,
+    and charts. Data are read from the folder CORML_DATA; those that are missing are named. If a model fails, the
     others finish, and the exit code is 6.
 
     \b
@@ -99,7 +91,7 @@ def _names(text: str | None) -> list[str] | None:
 
 
 def _finish(outcomes: list[Outcome], absent: list[str]) -> None:
-    """Say what was left out, and end with a code of its own if anything failed."""
+    """Report what was left out, and end with a code of its own if anything failed."""
     for line in absent:
         tell(f"not run: {line}")
     if not outcomes:
