@@ -49,8 +49,9 @@ def ids(series: "pl.Series", role: str, where: str, *, trim: bool, null_ids: str
     """Give each id of a column a number; each must be text, or have one plain text form."""
     from corml._runtime.lazy_polars import polars as pl
 
-    text = texts(series, role, where)
-    text = text.str.strip_chars() if trim else text
+    whole = series.dtype.is_integer() and null_ids is None  # then only the distinct numbers become text
+    text = series if whole else texts(series, role, where)
+    text = text.str.strip_chars() if trim and not whole else text
     dropped = None
     if null_ids == "keep":
         text = pl.select(pl.when(text.str.strip_chars() == "").then(None).otherwise(text)).to_series().fill_null(NULL)
@@ -60,7 +61,7 @@ def ids(series: "pl.Series", role: str, where: str, *, trim: bool, null_ids: str
     numbered = unique.alias("label").to_frame().with_row_index("code")
     matched = text.alias("label").to_frame().join(numbered, on="label", how="left", maintain_order="left")
     codes = matched["code"].cast(pl.Int64).fill_null(-1).to_numpy()
-    labels = of_series(unique)
+    labels = of_series(unique.cast(pl.String))
     faults = {code: fault for code, label in enumerate(labels) if (fault := fault_of(label))}
     bad = codes < 0
     if faults:

@@ -120,14 +120,12 @@ def _divided(batch: Rows, buckets: int) -> dict[str, Array]:
 
 
 def _numbered(labels: Labels, codes: NDArray[np.int64]) -> tuple[Numbering, NDArray[np.int32]]:
-    """Labels in order of first appearance in the rows, without those of no row, and their numbers in the rows."""
+    """The labels of some rows, without those that only bad rows have, and their numbers in the rows."""
     ids = Numbering()
-    used, first = np.unique(codes, return_index=True)
-    used = used[np.argsort(first)]
-    labels = labels if np.array_equal(used, np.arange(len(labels))) else labels.take(used)
-    place = np.empty(int(used.max(initial=-1)) + 1, dtype=np.int64)
-    place[used] = np.arange(len(used))
-    return ids, ids.add(labels)[place[codes]]
+    used = np.bincount(codes, minlength=len(labels)) > 0
+    if used.all():
+        return ids, ids.add(labels)[codes]
+    return ids, ids.add(labels.take(used))[(np.cumsum(used) - 1)[codes]]
 
 
 def _starts(codes: Array, count: int) -> NDArray[np.int64]:
