@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
-from corml.data.ids import fault_of
+from corml.data.ids import LONGEST_ID, fault_of
 from corml.data.labels import Labels, of_series
 from corml.errors import DataError, ascii_line
 
@@ -62,7 +62,10 @@ def ids(series: "pl.Series", role: str, where: str, *, trim: bool, null_ids: str
     matched = text.alias("label").to_frame().join(numbered, on="label", how="left", maintain_order="left")
     codes = matched["code"].cast(pl.Int64).fill_null(-1).to_numpy()
     labels = of_series(unique.cast(pl.String))
-    faults = {code: fault for code, label in enumerate(labels) if (fault := fault_of(label))}
+    odd = pl.Series([], dtype=pl.UInt32)
+    if not whole:  # too long, or not beginning with a printable ASCII character, as blanks do not
+        odd = ((unique.str.len_bytes() > LONGEST_ID) | ~unique.str.contains("^[!-~]")).arg_true()
+    faults = {code: fault for code in odd.to_list() if (fault := fault_of(unique[code]))}
     bad = codes < 0
     if faults:
         bad |= np.isin(codes, list(faults))
