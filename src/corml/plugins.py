@@ -1,4 +1,4 @@
-"""The file is the registration: a model, metric, split or data set is a file in its package.
+"""The file is the registration: a model, metric, split, data set or file format is a file in its package.
 
 A plug-in file has a public name equal to what users type (`ease.py` → `ease`) and lists in `__all__` the one object
 it contributes; a file of metrics may list several functions, each under its own name. Files that start with an

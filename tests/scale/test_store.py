@@ -209,7 +209,7 @@ def test_dates_that_only_all_rows_could_explain_need_a_format(tmp_path):
 def test_kinds_of_files_that_cannot_be_cut_are_refused(tmp_path, name):
     if name != "nothing.csv":
         (tmp_path / name).write_text("{}")
-    with pytest.raises(CormlError, match=r"cannot be read in pieces|There is no file"):
+    with pytest.raises(CormlError, match=r"cannot be read in slices|There is no file"):
         corml.build_store(tmp_path / name, tmp_path / "s")
 
 

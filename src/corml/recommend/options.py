@@ -1,7 +1,8 @@
 """The options of a list, each declared once: name, type, default, help, check, and how JSON and a command line say it.
 
 Keyword arguments of `recommend` (and their part of its docstring), flags, the schema of requests, the typed client and
-lists in shards are all read from here. A new option is one entry below and one use in the pipeline.
+lists in shards are all read from here. A new option is one entry below; what it does belongs to the step that it
+changes: `allowed`, `score` or `rerank`.
 """
 
 import inspect
@@ -351,8 +352,15 @@ def key_of(flag: Flag) -> str:
 
 def in_words(options: Mapping[str, Any]) -> str:
     """The rules by which lists were made, in words; nothing where there are none."""
-    spoken = ((option.words, options.get(name)) for name, option in declared(Rules).items())
-    return ", ".join(words(value) for words, value in spoken if words is not None and value)
+    given = chosen(options, Rules)
+    spoken = ((option.words, name) for name, option in declared(Rules).items() if name in given)
+    return ", ".join(words(given[name]) for words, name in spoken if words is not None)
+
+
+def chosen(options: Mapping[str, Any], of: type) -> dict[str, Any]:
+    """The options of a group that are not at their default; an empty mapping is one, too."""
+    usual = defaults(of)
+    return {name: value for name, value in options.items() if name in usual and value not in (None, usual[name], {})}
 
 
 class ListRules:
@@ -364,10 +372,10 @@ class ListRules:
     @property
     def any(self) -> bool:
         """Whether there are any rules."""
-        return bool(str(self))
+        return bool(chosen(self.options, Rules))
 
     def __repr__(self) -> str:
-        given = {name: value for name, value in self.options.items() if value != declared(Rules)[name].default}
+        given = chosen(self.options, Rules)
         return f"ListRules({', '.join(f'{name}={value!r}' for name, value in given.items())})"
 
     def __str__(self) -> str:

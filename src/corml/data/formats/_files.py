@@ -117,8 +117,7 @@ class File:
         """Refuse a format that is held in memory where the table is to be read in slices."""
         if self.in_slices:
             raise UsageError(
-                f"{self.where} cannot be read in pieces: a store is made of Parquet, CSV, TSV and JSON Lines files, "
-                "the text also as .gz. Convert it with corml data convert."
+                f"{self.where} cannot be read in slices, as a store needs: make it Parquet with corml data convert."
             )
 
     def chunks(self, size: int = CHUNK) -> Iterator[bytes]:
@@ -266,6 +265,8 @@ def _member(archive: zipfile.ZipFile, where: str, members: Sequence[str]) -> zip
         for info in files:
             if info.filename == member or info.filename.endswith("/" + member):
                 return info
+    if len(files) == 1:
+        return files[0]
     for kinds in FIRST_CHOICE:
         tables = [info for info in files if kind_of(info.filename) in kinds]
         named = [info for info in tables if PurePosixPath(info.filename).name.split(".")[0].lower() in MAIN_TABLES]

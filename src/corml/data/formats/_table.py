@@ -1,8 +1,11 @@
 """The contract of a format: a table with named columns that is read in slices.
 
-A format is a file of this package with one subclass of `Table`. It recognises its files by `SUFFIXES` (on standard
-input by `starts`), settles the names of the columns when it is made, and yields `Columns` from `_slices`. `Table`
-does the rest: it counts what the slices take against the budget of the file, joins them, and shows the first rows.
+A format is a public file of this package whose `__all__` names one subclass of `Table`, and nothing else. It recognises
+its files by `SUFFIXES` (on standard input by `starts`); its `__init__` sets `where`, `names`, `budget = file.budget`
+and, if known, `rows`; `_slices` yields `Columns`. `Table` does the rest: it counts what each slice took against the
+budget, joins them, and shows the first rows. Where few bytes can become many, call `budget.check` and `budget.require` with the
+size before they do. A format that needs a whole file calls `file.require_whole()`; one that reads in slices reads
+`file.scannable`, not `file.data`. `tests/datasets/test_new_format.py` has a complete format.
 """
 
 from abc import ABC, abstractmethod
@@ -142,7 +145,7 @@ class Table(ABC):
 
     @classmethod
     def about_rows(cls, file: File, options: Options) -> int:
-        """How many rows a file has, as far as its size tells; rather more than less."""
+        """How many rows a file has, for a store, rather more than less; the default is for text, others override it."""
         return file.size // (SHORTEST_ITEM if options.item_lists else SHORTEST_LINE) + 1
 
     def extra(self, columns: int) -> int:
@@ -151,7 +154,10 @@ class Table(ABC):
 
     @abstractmethod
     def _slices(self, positions: Sequence[int], cut: Cut, skip: int) -> Iterator[Columns]:
-        """The columns at these positions, slice by slice, without the first `skip` slices."""
+        """The columns at these positions, slice by slice, without the first `skip` slices.
+
+        The same cut gives the same slices each time: a store resumes by their number.
+        """
 
     def slices(self, positions: Sequence[int], cut: Cut = WHOLE, skip: int = 0) -> Iterator[Columns]:
         """The columns at these positions; an error once they grow beyond the budget of the file."""

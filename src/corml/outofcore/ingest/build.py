@@ -45,7 +45,7 @@ def build_store(
     Parameters
     ----------
     sources
-        Files, folders or patterns of files: Parquet, CSV or TSV, the text also as .gz. Rows count in this order.
+        Files, folders or patterns of files: Parquet, CSV, TSV or JSON Lines, the text also as .gz, in this order.
     out
         The folder to write. If it has an unfinished store of the same files and options, that is finished.
     memory

@@ -21,7 +21,7 @@ from corml.data.requested_ids import row_of
 from corml.errors import UsageError
 from corml.recommend.allowed import allowed_items, rule_of
 from corml.recommend.explanation import Explanation
-from corml.recommend.options import ListOptions, RequestOptions, complete
+from corml.recommend.options import ListOptions, RequestOptions, RulesOfOneList, chosen, complete, defaults
 from corml.recommend.query import Query, require_memory_of_scores, resolve
 from corml.recommend.rerank import has_rules
 from corml.recommend.result import PERSONAL, Recommendations
@@ -36,7 +36,7 @@ AT_A_TIME = 4096  # items whose contributions are computed at a time
 ROWS = 10  # histories that are scored at a time
 KNOWN = ("seen", "hide_events", "exclude_recent")
 BARS = {"exclude": "excluded", "only": "not in only", "now": "not available"}  # verdicts of options
-NO_RULES: dict[str, Any] = {"max_per": None, "diversity": 0.0, "boost": None}  # in the order in which they are named
+NO_RULES = defaults(RulesOfOneList)
 
 Masks = NDArray[np.bool_]
 Rows = NDArray[np.int64]
@@ -216,7 +216,7 @@ def _explanation(model: "Recommender", history: Any, item: Hashable) -> Explanat
 
 def _kept_out_by(question: Question) -> tuple[str, ...]:
     """The fewest rules without which the item would be in the list; none if it would not be there without any."""
-    given = [name for name in NO_RULES if question.options.get(name)]
+    given = list(chosen(question.options, RulesOfOneList))
     for names in chain.from_iterable(combinations(given, size) for size in range(1, len(given) + 1)):
         if question.places(**{name: NO_RULES[name] for name in names}) != [None]:
             return names
