@@ -231,6 +231,16 @@ def test_an_event_of_weight_zero_withdraws_nothing():
     assert now.seen is None
 
 
+def test_a_dislike_in_an_update_is_kept_where_another_event_type_weighs_nothing():
+    options = {"event": "type", "weights": {"look": 0, "buy": 1}, "negative": ["dislike"]}
+    first = pl.DataFrame({"user": list("aabb"), "item": list("xyyz"), "type": ["buy"] * 4, "time": [0, 0, 0, 0]})
+    later = pl.DataFrame({"user": ["a", "b"], "item": ["x", "y"], "type": ["dislike", "buy"], "time": [DAY, 99 * DAY]})
+    model = corml.CoRML().fit(corml.load(first, **options))
+    after = model.update(corml.load(later, as_update=True, **options))
+    assert len(present(after.fitted_).negative) == 1
+    assert "x" not in after.recommend(["a"], k=3, seen="allow")["a"]
+
+
 def test_an_older_row_does_not_override_a_later_one():
     options = {"rating": "stars", "at_least": 3}
     columns = {"user": list("aab"), "item": list("xyy"), "stars": [5, 5, 5], "time": [100, 100, 100]}

@@ -186,6 +186,7 @@ def test_models_tell_what_can_be_asked_of_them(shelf):
         (handlers.explain, schema.Explain(user="nobody", item="i2"), 404),
         (handlers.recommend, schema.Recommend(user="u1", history=["i1"]), 422),
         (handlers.recommend, schema.Recommend(user="u1", model="no-users"), 422),
+        (handlers.recommend, schema.Recommend(user="u1", k=5, diversity=0.2, model="no-users"), 422),
         (handlers.recommend, schema.Recommend(history=["i1"], novelty=0.5, model="plain"), 422),
         (handlers.recommend, schema.Recommend(history=["i1"], explain=True, model="popularity"), 422),
         (handlers.recommend, schema.Recommend(history=["i1"], explain=True, k=51), 422),
@@ -320,3 +321,9 @@ def test_a_list_without_a_preference_is_the_fallback_both_ways(tmp_path):
         assert why.score == model._popularity[model.items_.find([other])[0]]
         assert why.rank > 3
     assert handlers.recommend(shelf, schema.Recommend(history=["i1"], k=3)).source == "personal"
+
+
+def test_a_whole_number_in_a_condition_stays_whole():
+    """Category 7 is called "7": as 7.0 no item would have it."""
+    request = msgspec.json.decode(b'{"history": ["i1"], "only": {"brand_id": [7, 1.5]}}', type=schema.Recommend)
+    assert [str(value) for value in request.only["brand_id"]] == ["7", "1.5"]

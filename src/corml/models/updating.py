@@ -196,7 +196,7 @@ def _merged(earlier: Interactions, new: Interactions, *, weighted: bool) -> tupl
     later = fresh.there & ~(old.there & (fresh.times < old.times))
     learned = np.where(later, fresh.learned, old.learned)
     if not _withdraws(new.source):
-        learned |= old.learned
+        learned |= old.learned & ~(later & (fresh.dislikes > 0))
     times = None if earlier.times is None and new.times is None else np.fmax(old.times, fresh.times)
     kinds = Kinds.joined([part.kinds for part in parts], [len(part) for part in parts])
     if kinds is not None:
@@ -251,7 +251,8 @@ def _weights(
 def _withdraws(source: Mapping[str, Any]) -> bool:
     """Whether a pair that the new data have only seen is no longer learned from.
 
-    A low rating or a return takes back an earlier interaction. An event of a type with weight 0 does not.
+    A low rating takes back an earlier interaction. An event of a type with weight 0 does not, so where there is such a
+    type only negative events do.
     """
     weights = source.get("options", {}).get("weights") or {}
     return all(weights.values())

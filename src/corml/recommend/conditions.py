@@ -39,7 +39,7 @@ class Bounds:
     high: float | str | None = None
 
 
-Value = str | float | bool
+Value = str | int | float | bool  # int first: 7 stays 7, and names a value of a category
 Conditions = dict[str, Value | list[Value] | Bounds]
 
 

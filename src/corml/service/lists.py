@@ -120,7 +120,7 @@ def refusing(how: Mapping[str, Any], *, known: bool) -> Iterator[None]:
     except UnknownIdError:
         raise Refusal(404, "The model does not know this user.") from None
     except UsageError:
-        if how.keys() - {"seen", "hide_events", "exclude_recent"}:
+        if how.keys() & {"only", "exclude", "boost", "max_per"}:
             raise Refusal(404, "Items have no such attributes or values: GET /v1/models lists attributes.") from None
         raise Refusal(422, _cannot(known)) from None
 
