@@ -30,7 +30,7 @@ METRICS = "ndcg@10,recall@10,coverage@10"
 LEFT_OUT = ("null ids: ", f"bad rows skipped: {len(BAD_ROWS)}, ")  # what loading the first export warns of
 UNWEIGHTED = (
     "popularity cannot learn from weights: every interaction counts alike.",
-    "popularity cannot push down what is like a disliked item: negative events are only kept as seen.",
+    "popularity cannot push down what is like a disliked item: it only leaves out the item itself.",
 )
 
 

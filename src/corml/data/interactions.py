@@ -38,8 +38,8 @@ class Interactions:
 
     What is known but not learned from has the same form:
 
-        seen        pairs of the same users and items that are never recommended, such as low ratings
-        negative    those of them that were disliked: similar items score lower; weights say how much
+        seen        pairs of the same users and items that lists leave out by default, such as low ratings
+        negative    those of them that were disliked: never listed again; similar items score lower, by weight
         others      users excluded from training (for example by `k_core`), on the same items, with their full history
         elsewhere   interactions with items outside the catalogue, for when the items are added later
 

@@ -44,7 +44,7 @@ def counted(train: Interactions, name: str) -> Interactions:
     if train.weights is not None:
         warn(f"{name} cannot learn from weights: every interaction counts alike.", WeightsWarning)
     if train.negative is not None:
-        words = f"{name} cannot push down what is like a disliked item: negative events are only kept as seen."
+        words = f"{name} cannot push down what is like a disliked item: it only leaves out the item itself."
         warn(words, WeightsWarning)
     others = None if train.others is None else replace(train.others, weights=None)
     return replace(train, weights=None, others=others)

@@ -4,8 +4,8 @@ A format is a public file of this package whose `__all__` names one subclass of 
 its files by `SUFFIXES` (on standard input by `starts`); its `__init__` sets `where`, `names`, `budget = file.budget`
 and, if known, `rows`; `_slices` yields `Columns`. `Table` does the rest: it counts what each slice took against the
 budget, joins them, and shows the first rows. Where few bytes can become many, call `budget.check` and `budget.require`
-with the size before they do. A format that needs a whole file calls `file.require_whole()`; one that reads in slices reads
-`file.scannable`, not `file.data`. `tests/datasets/test_new_format.py` has a complete format.
+with the size before they do. A format that needs a whole file calls `file.require_whole()`; one that reads in slices
+reads `file.scannable`, not `file.data`. `tests/datasets/test_new_format.py` has a complete format.
 """
 
 from abc import ABC, abstractmethod
