@@ -44,7 +44,7 @@ def studio(
     no_browser: bool = typer.Option(False, "--no-browser", help="Only print the address."),
     loading: Given = {},
 ) -> None:
-    """Play with a model in the browser, and see the reasons of each list.
+    """Try a model in the browser: lists, their reasons, a map.
 
     Reads and checks the data, fits a model while the page shows how far it is, and then opens it: lists with exact
     reasons, a dial from popular to novel, why not, a map, and two models or settings side by side. A model file opens
