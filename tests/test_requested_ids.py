@@ -119,3 +119,12 @@ def test_a_misspelt_item_is_named_with_the_one_that_was_meant(misspelt):
 def test_a_number_is_not_taken_for_the_one_next_to_it(model):
     with pytest.warns(DataWarning, match="does not know '3050', and ignores it.$"):
         model.recommend(["15"], exclude=[3050])
+
+
+def test_items_given_as_users_and_users_given_as_items_are_told_apart(model):
+    with pytest.warns(DataWarning, match=r"These are item ids: pass them as history=\[\[…\]\]"):
+        model.recommend(["305", "306"])
+    with pytest.raises(UnknownIdError, match="These are item ids"):
+        model.recommend(["305"], unknown="error")
+    with pytest.warns(DataWarning, match="'15' is a user id, not an item id: give a known user as one id"):
+        model.explain(["15"], 305)

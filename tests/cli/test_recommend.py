@@ -323,3 +323,27 @@ def test_why_not_says_it_for_the_options_of_the_list(run, shop):
     assert {row["item"] for row in found["contributions"]} == {"i1", "i2"}
     assert run("why-not", model, item).code == 2
     assert run("why-not", model, item, *options, "--seen", "never").code == 2
+
+
+def test_several_users_may_follow_user_with_commas_between_them(run, shop):
+    model = shop / "all.corml"
+    assert [one["user"] for one in run("recommend", model, "-u", "u1,u2", "-u", "u3", "--json").json] == [
+        *("u1", "u2", "u3")
+    ]
+    assert [one["user"] for one in run("recommend", model, "-u", "u1,nobody", "--json").json] == ["u1,nobody"]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [["recommend"], ["explain", "i1"], ["why-not", "i1"], ["similar"]],
+)
+def test_a_user_and_a_history_together_are_refused_in_the_same_words(run, shop, words):
+    command, *item = words
+    outcome = run(command, shop / "all.corml", *item, "--user", "u1", "--history", "i2")
+    assert outcome.code == 2
+    assert "Say for whom once: either --user or --history." in outcome.err
+
+
+def test_item_ids_given_as_users_are_told_to_be_items(run, shop):
+    outcome = run("recommend", shop / "all.corml", "-u", "i1")
+    assert "none of the users is known to the model: 'i1' (these are item ids: --history takes them)" in outcome.err

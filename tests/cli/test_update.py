@@ -196,3 +196,16 @@ def test_after_a_refit_the_advice_on_measuring_works(run, here):
     assert "source rated_too_low" in facts
     assert run("fit", "all", "--split", "temporal", "--model", "popularity", "--out", "t.corml").code == 0
     assert re.search(r"procedure cuts +2023-11-14 22:", run("inspect", "t.corml", "-v").out)
+
+
+def test_a_model_of_one_file_per_event_type_is_updated_in_the_same_form(run, here):
+    (here / "view.tsv").write_text("user\titem\n" + "".join(f"u{n % 7}\ti{n % 5}\n" for n in range(35)))
+    (here / "cart.tsv").write_text("user\titem\n" + "".join(f"u{n}\ti{n % 3}\n" for n in range(7)))
+    (here / "later_cart.tsv").write_text("user\titem\nann\ti1\nann\ti4\n")
+    fitted = run("fit", "view=view.tsv,cart=cart.tsv", "--weights", "view=1,cart=3", "-o", "shop.corml")
+    assert fitted.code == 0, fitted.err
+    refused = run("update", "shop.corml", "later_cart.tsv")
+    assert refused.code == 2
+    assert "given as one file per event type (view, cart)" in refused.err
+    assert "corml update shop.corml cart=later_cart.tsv" in refused.err
+    assert run("update", "shop.corml", "cart=later_cart.tsv").out.startswith("wrote shop.corml: 2 interactions of 1 ")

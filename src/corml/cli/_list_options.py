@@ -12,6 +12,7 @@ from corml.models.recommender import Recommender
 from corml.recommend.options import Catalogue, ListOptions, declared, key_of, options_of, texts_of
 from corml.recommend.text import ids
 
+HISTORIES = ("--history", "--item")
 C = TypeVar("C", bound=Callable[..., Any])
 
 
@@ -32,12 +33,20 @@ def chosen(listing: Mapping[str, Mapping[str, Any]], model: Recommender) -> dict
     return options_of(listing, Catalogue(model.items_, model.attributes_))
 
 
+def check_once(**given: bool) -> None:
+    """Refuse known users together with a history: the flags that were used, users first."""
+    used = [f"--{name}" for name, is_given in given.items() if is_given]
+    if used and used[0] not in HISTORIES and used[-1] in HISTORIES:
+        raise UsageError(f"Say for whom once: either {used[0]} or {used[-1]}.")
+
+
 def model_and_history(
     path: str, user: str | None, history: str | None, items: Sequence[str]
 ) -> tuple[Recommender, str | list[str]]:
     """A model, and the known user or the items of a history that a command names."""
     given = None if history is None and not items else [*(ids(history) or []), *items]
-    if (user is None) == (given is None):
+    check_once(user=user is not None, history=history is not None, item=bool(items))
+    if user is None and given is None:
         raise UsageError("Say whose history: either --user, or --history or --item.")
     model = corml.read_model(path)
     if user is not None and not len(model.users_):

@@ -12,13 +12,15 @@ from corml._runtime.values import counted, json_text
 from corml.cli._cluster import client_of, with_cluster
 from corml.cli._console import STDOUT, progress, show_json, show_table, tell, wrote
 from corml.cli._files import ending, put, table_bytes, text_target
-from corml.cli._list_options import chosen, with_list_options
+from corml.cli._list_options import check_once, chosen, with_list_options
 from corml.cli._options import Given
 from corml.cli._work import tell_unknown
+from corml.data.requested_ids import separated
 from corml.errors import UsageError, ascii_line, quoted
 from corml.models.recommender import Recommender
 from corml.outofcore.lists import ListParts, check_folder, users_at_a_time
 from corml.recommend.options import list_length
+from corml.recommend.query import are_items
 from corml.recommend.result import Recommendations
 from corml.recommend.text import ids
 
@@ -34,7 +36,9 @@ FEW = 20  # lists whose reasons are printed one by one
 @with_cluster
 def recommend(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
-    user: list[str] = typer.Option([], "--user", "-u", metavar="ID", help="A known user; may be repeated."),
+    user: list[str] = typer.Option(
+        [], "--user", "-u", metavar="ID", help="A known user, or several: id,id,…; may be repeated."
+    ),
     all_users: bool = typer.Option(False, "--all", help="All users of the model file."),
     store: str = typer.Option(
         None,
@@ -103,7 +107,9 @@ def recommend(
         text_target(out, model, users, items, new_items)
     listed = [*user, *(ids("@" + users) or [] if users else [])]
     histories = [*(ids(text) or [] for text in history), *([item] if item else [])]
-    if bool(listed or all_users) == bool(histories):
+    named = {"user": user, "users": users, "all": all_users, "history": history, "item": item}
+    check_once(**{name: bool(given) for name, given in named.items()})
+    if not (listed or all_users or histories):
         raise UsageError("Say for whom: --user, --users FILE or --all; or --history or --item with item ids.")
     if store and (listed or histories or not all_users or kind != FOLDER):
         raise UsageError("--store requires --all and --out FOLDER/.")
@@ -118,6 +124,7 @@ def recommend(
     if new_items:
         loaded = loaded.with_new_items(new_items, lift=1.0 if lift is None else lift)
         tell(f"note: {len(loaded.new_items_):,} new items, scored by what they are like")
+    listed = separated(loaded.users_, user) + listed[len(user) :]
     options: Given = {"k": 10, "unknown": "fallback", **chosen(listing, loaded)}
     if store and options["unknown"] == "fallback":  # histories in a store are never unknown
         del options["unknown"]
@@ -251,8 +258,13 @@ def _tell_unknown_users(loaded: Recommender, requested: Sequence[str]) -> None:
     unknown = [user for user in users if user not in loaded.users_]
     if unknown:
         some = f"{len(unknown):,} of the {len(users):,} users are not known"
+        items = (
+            " (these are item ids: --history takes them)"
+            if are_items(list(users), loaded.users_, loaded.items_)
+            else ""
+        )
         how_many = some if len(unknown) < len(users) else "none of the users is known"
         tell(
-            f"note: {how_many} to the model: {quoted(unknown)}; they get the most popular items (--unknown error "
+            f"note: {how_many} to the model: {quoted(unknown)}{items}; they get the most popular items (--unknown error "
             "refuses them)"
         )

@@ -4,7 +4,9 @@ import typer
 
 import corml
 from corml.cli._console import show_json, show_table, tell
+from corml.cli._list_options import check_once
 from corml.cli._work import tell_unknown
+from corml.data.requested_ids import separated
 from corml.errors import UsageError
 from corml.models.recommender import Recommender
 from corml.recommend.neighbours import SimilarUsers
@@ -17,7 +19,11 @@ def similar(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
     items: list[str] = typer.Argument(None, metavar="ID", help="One or more item ids."),
     user: list[str] = typer.Option(
-        [], "--user", "-u", metavar="ID", help="List the users most like this one instead; may be repeated."
+        [],
+        "--user",
+        "-u",
+        metavar="ID",
+        help="List the users most like this one instead (or id,id,…); may be repeated.",
     ),
     history: list[str] = typer.Option(
         [], "--history", metavar="IDS", help="The users most like anyone with these items: id,id,… or @FILE."
@@ -35,10 +41,12 @@ def similar(
       corml similar movies.corml 318 858 -k 5 --json
       corml similar movies.corml --user 15 -k 5
     """
+    check_once(user=bool(user), history=bool(history))
     if sum(map(bool, (items, user, history))) != 1:
         raise UsageError("Say similar to what: item ids; or --user with a user id; or --history with items.")
     loaded = corml.read_model(model)
     if not items:
+        user = separated(loaded.users_, user)
         _show_users(_of_histories(loaded, history, k) if history else loaded.similar_users(user, k=k), as_json)
         return
     lists = loaded.similar(items, k=k)

@@ -1,6 +1,7 @@
 """corml update: add new interactions to a model file, with or without a new fit."""
 
 import os
+import shlex
 import time
 from collections.abc import Mapping
 from contextlib import nullcontext
@@ -14,7 +15,8 @@ from corml.cli._console import progress, show_json, tell, wrote
 from corml.cli._files import refuse_to_replace, shared_target
 from corml.cli._options import Given, with_loading
 from corml.cli._work import load
-from corml.errors import UsageError
+from corml.data.store import is_store
+from corml.errors import UsageError, ascii_line
 from corml.models.fitted import Fitted, present
 from corml.models.neural.training.embedding_model import EmbeddingModel
 from corml.models.recommender import Recommender
@@ -41,12 +43,14 @@ def update(
 
     They count at once, without a fit: histories grow, new users get personal lists, and items they already have are not
     recommended. Interactions with unknown items are kept for the next --refit, which fits on all data. Loading options
-    that are not given are those of the first load.
+    that are not given are those of the first load. A model of one file per event type is updated in the same form:
+    TYPE=FILE.
 
     \b
     Examples:
       corml update shop.corml today.csv
       corml update shop.corml today.csv --out tomorrow.corml
+      corml update shop.corml cart=later_cart.tsv
       corml update shop.corml --refit
     """
     if not source and not refit:
@@ -60,6 +64,7 @@ def update(
         present(loaded.fitted_)  # a file without histories is refused before the data are read
         new = loaded
         if source:
+            _check_named_by_type(loaded.fitted_, model, source, loading)
             data = load(source, {**_as_before(loaded.fitted_, source), **loading, "as_update": True})
             new = loaded.update(data)
         records = new.fitted_.added.records[-1:] if source and new.fitted_.added else ()
@@ -91,6 +96,20 @@ def _as_before(state: Fitted, source: str) -> dict[str, Any]:
     alike = any(_ending(name) == _ending(source) for name in names)
     left_out = FIRST_LOAD_ONLY if alike else (*FIRST_LOAD_ONLY, *LAYOUT)
     return {name: value for name, value in options.items() if name not in left_out}
+
+
+def _check_named_by_type(state: Fitted, model: str, source: str, loading: Given) -> None:
+    """Refuse a file without event types where the first data were several files, each of one event type."""
+    first = str(state.source.get("from", ""))
+    types = list(datasets.files_by_kind(first) or ())
+    if not types or "event" in loading or is_store(source) or datasets.files_by_kind(source) is not None:
+        return
+    likely = next((name for name in types if name in os.path.basename(source)), types[-1])
+    again = shlex.join(["corml", "update", model, f"{likely}={source}"])
+    raise UsageError(
+        f"The data of {ascii_line(model, 200)} were given as one file per event type ({', '.join(types)}): name the "
+        f"type of the new file too, such as {again}; or its column of event types, with --event."
+    )
 
 
 def _ending(name: str) -> str:

@@ -1,7 +1,7 @@
 """Ids of a request: looked up among the known ones, and nothing is ignored or read differently without a warning."""
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from itertools import islice
 from typing import Any
 
@@ -59,12 +59,12 @@ def rows_or_warn(ids: Ids, lists: Sequence[object], what: str) -> list[Rows]:
     return [rows for _, rows in found]
 
 
-def required(ids: Ids, values: object, what: str) -> tuple[list[str], Rows]:
+def required(ids: Ids, values: object, what: str, *, advice: str = "") -> tuple[list[str], Rows]:
     """Ids and their rows where every one must be known."""
     labels, rows = ids_and_rows(ids, values, what)
     missing = list(dict.fromkeys(labels[at] for at in np.flatnonzero(rows < 0)))
     if missing:
-        raise UnknownIdError(ids.kind, missing, len(ids), advice=meant(ids, missing[0]))
+        raise UnknownIdError(ids.kind, missing, len(ids), advice=advice or meant(ids, missing[0]))
     return labels, rows
 
 
@@ -87,6 +87,15 @@ def _parts(ids: Ids, label: str) -> list[str]:
     parts = [part.strip() for part in label.split(",")]
     parts = [part.removesuffix(".0") if part not in ids else part for part in parts]
     return parts if all(part in ids for part in parts) else []
+
+
+def separated(ids: Ids, texts: Iterable[str]) -> list[str]:
+    """Ids as a command line gives them: a text that is no known id, with only known ids between commas, is those."""
+    listed = []
+    for text in texts:
+        parts = [part.strip() for part in text.split(",")]
+        listed += parts if text not in ids and all(part in ids for part in parts) else [text]
+    return listed
 
 
 def _counted(changed: dict[Any, Any]) -> str:

@@ -12,7 +12,7 @@ from corml._runtime import memory
 from corml.data.ids import Ids, is_one_id, labels_of
 from corml.data.interactions import Interactions
 from corml.data.requested_ids import ids_and_rows, meant, required
-from corml.errors import UsageError, quoted, warn
+from corml.errors import UsageError, ascii_line, quoted, warn
 from corml.linalg.sparse import rows_or_none
 from corml.recommend.seen import KEEP_OUT, SeenRule, known_in, known_of_both, known_of_users, marked
 
@@ -25,6 +25,7 @@ PER_ITEM, PER_LIST = 36, 450  # bytes: of an item in a list, while it is ranked 
 FEW = 1 << 20  # numbers for which free memory is not checked
 NO_VECTOR = "the model has no vector for a user it did not learn from"
 UNKNOWN_USER = "the model does not know this user"
+ITEM_IDS = "These are item ids: pass them as history=[[…]] (--history)."
 
 Rows = NDArray[np.int64]
 
@@ -87,7 +88,7 @@ def resolve(
         return _from_data(model, history, rule)
     if history is not None:
         return histories(state.items, history, rule, weighted=model.LEARNS_WEIGHTS)
-    labels, numbers = known_users(state.histories.users, users, unknown)
+    labels, numbers = known_users(state.histories.users, users, unknown, items=state.items)
     rows, learned, new = scored_by(model, numbers)
     cold = dict.fromkeys(np.flatnonzero(numbers < 0).tolist(), UNKNOWN_USER)
     cold |= dict.fromkeys(np.flatnonzero(new).tolist(), NO_VECTOR)
@@ -158,6 +159,11 @@ def history_of(items: Ids, now: "Histories", history: object) -> tuple[Rows, tup
         pairs = now.pairs.pattern
         return pairs.indices[pairs.indptr[row] : pairs.indptr[row + 1]].astype(np.int64), ()
     row_of = dict(zip(*ids_and_rows(items, history, "history"), strict=True))
+    if len(row_of) == 1 and -1 in row_of.values() and (label := next(iter(row_of))) in now.users:
+        warn(
+            f"history: {ascii_line(label)} is a user id, not an item id: give a known user as one id, "
+            f"{ascii_line(label)} (--user), not as a list."
+        )
     rows = np.fromiter((row for row in row_of.values() if row >= 0), dtype=np.int64)
     return rows, tuple(label for label, row in row_of.items() if row < 0)
 
@@ -176,19 +182,25 @@ def known_user(now: "Histories", label: Hashable) -> int:
     return int(known_users(now.users, label, "error")[1][0])
 
 
-def known_users(users: Ids, given: object, unknown: str | None) -> tuple[list[str], Rows]:
+def known_users(users: Ids, given: object, unknown: str | None, *, items: Ids | None = None) -> tuple[list[str], Rows]:
     """Ids and rows of users; −1 for one that is not known, unless that is an error."""
     if len(users) == 0 and labels_of(given, "users"):
         raise UsageError("This model file was saved without its users: pass the items of a history instead.")
-    if unknown == "error":
-        return required(users, given, "users")
     labels, rows = ids_and_rows(users, given, "users")
+    swapped = items is not None and are_items(labels, users, items)
+    if unknown == "error":
+        return required(users, given, "users", advice=ITEM_IDS if swapped else "")
     if unknown is None and len(rows) and (rows < 0).all():
         who = "The user is" if len(labels) == 1 else f"All {len(labels):,} users are"
         words = f"{who} unknown to the model, and popular items are the answer: {quoted(labels)}."
         advice = 'unknown="fallback" accepts this without a warning, unknown="error" refuses such users.'
-        warn(" ".join(filter(None, [words, meant(users, labels[0]), advice])))
+        warn(" ".join(filter(None, [words, ITEM_IDS if swapped else meant(users, labels[0]), advice])))
     return labels, rows
+
+
+def are_items(labels: Sequence[str], users: Ids, items: Ids) -> bool:
+    """Whether ids given as users are items, all of them, and none is a user."""
+    return bool(labels) and all(label in items and label not in users for label in labels)
 
 
 def pattern_of(rows: Sequence[Rows], columns: int) -> csr_array:
