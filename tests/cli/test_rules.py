@@ -101,7 +101,7 @@ def test_lists_that_obey_are_measured(run, shop):
         (["--boost", "i1"], "Invalid --boost 'i1': write ID=1.2 or genre:Comedy=1.2"),
         (["--boost", "i1=lots"], "--boost 'i1=lots' needs a number; got 'lots'"),
         (["--boost", "i1=0"], "boost must be a factor above 0"),
-        (["--max-share", "all"], "--max-share 'all' needs a number"),
+        (["--max-share", "all"], "--max-share needs a number or a percentage"),
         (["--max-share", "5"], "max_share must be a share of the lists above 0, up to 1"),
         (["--max-share", "5%"], "max_share 0.05 of 2 lists is less than one list"),
     ],

@@ -34,6 +34,12 @@ def whole_number(text: str) -> int | None:
     return int(digits) if len(digits) <= LONGEST else None
 
 
+def share_of(text: str) -> float:
+    """Read 0.05 or 5%; ValueError for anything else."""
+    number = text.strip()
+    return float(number[:-1]) / 100 if number.endswith("%") else float(number)
+
+
 def counted(number: int, what: str) -> str:
     """A number and its noun: «1 list», «2,000 lists»."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"

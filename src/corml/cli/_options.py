@@ -9,6 +9,7 @@ import typer
 
 from corml._runtime.values import whole_number
 from corml.errors import UsageError
+from corml.recommend.text import share
 
 Given = dict[str, Any]  # options by name, as they were given
 Command = Callable[..., Any]
@@ -55,7 +56,7 @@ LOADING: dict[str, Option] = {
     "no_header": switch("--no-header", "The first line is data; columns are 0, 1, 2 …"),
     "trim": switch("--trim", "Strip whitespace around ids."),
     "skip_bad_rows": switch("--skip-bad-rows", "Drop malformed rows (up to 1 %) and count them."),
-    "max_bad_rows": option(float, "--max-bad-rows", "SHARE", "Drop malformed rows up to this share, such as 0.05."),
+    "max_bad_rows": option(str, "--max-bad-rows", "SHARE", "Drop malformed rows up to this share, such as 5%."),
     "null_ids": option(
         str, "--null-ids", "drop|keep", "Rows without a user or item: drop them, or keep them as 'null'."
     ),
@@ -116,6 +117,8 @@ def with_loading(command: Command) -> Command:
                 given[name] = False
         if "weights" in given:
             given["weights"] = _weights(given["weights"])
+        if "max_bad_rows" in given:
+            given["max_bad_rows"] = share(given["max_bad_rows"], "--max-bad-rows")
         if "negative" in given:
             given["negative"] = [event.strip() for event in given["negative"].split(",") if event.strip()]
         if given.pop("no_header", False):

@@ -265,6 +265,6 @@ def _tell_unknown_users(loaded: Recommender, requested: Sequence[str]) -> None:
         )
         how_many = some if len(unknown) < len(users) else "none of the users is known"
         tell(
-            f"note: {how_many} to the model: {quoted(unknown)}{items}; they get the most popular items (--unknown error "
-            "refuses them)"
+            f"note: {how_many} to the model: {quoted(unknown)}{items}; they get the most popular items "
+            "(--unknown error refuses them)"
         )

@@ -58,7 +58,8 @@ class RulesOfOneList(TypedDict, total=False):
             default=0.0,
             help="from 0 (by score alone) to 1: prefer items that are far from those already in the list",
             check=check_diversity,
-            flags=(Flag("--diversity", "NUMBER", kind=float),),
+            flags=(Flag("--diversity", "SHARE"),),
+            read=lambda given, catalogue: text.share(given["diversity"], "--diversity"),
             json=Annotated[float, Range(ge=0, le=1)],
             words=lambda value: f"diversity {value:g}",
         ),
@@ -107,7 +108,7 @@ class RulesOfAllLists(TypedDict, total=False):
             help="the largest share of the lists of this request that an item may be in, such as 0.05",
             check=check_share,
             flags=(Flag("--max-share", "SHARE", "An item in at most this share of the lists: 5%."),),
-            read=lambda given, catalogue: text.share(given["max_share"]),
+            read=lambda given, catalogue: text.share(given["max_share"], "--max-share"),
             words=lambda value: f"an item in at most {value:.4g} of the lists",
         ),
     ]

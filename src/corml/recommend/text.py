@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from corml._runtime.values import whole_number
+from corml._runtime.values import share_of, whole_number
 from corml.data import ids_in
 from corml.data.attributes import Attributes
 from corml.data.ids import Ids
@@ -69,10 +69,12 @@ def limits(texts: Iterable[str]) -> dict[str, int]:
     return found
 
 
-def share(text: str) -> float:
+def share(text: str, flag: str) -> float:
     """Read 0.05 or 5%."""
-    number = _number(text.strip().removesuffix("%"), f"--max-share {ascii_line(text)}")
-    return number / 100 if text.strip().endswith("%") else number
+    try:
+        return share_of(text)
+    except ValueError:
+        raise UsageError(f"{flag} needs a number or a percentage, such as 0.05 or 5%; got {ascii_line(text)}.") from None
 
 
 def _number(text: str, where: str) -> float:

@@ -20,10 +20,10 @@ BARRED = {
     "not available": "it is not available at the moment that now (--now) gives",
 }
 HIDDEN = {  # the option that hides a known item, where that is not seen alone
-    "hide_events": "hide_events (--hide-events) keeps it out: the user had such an event with it, or an "
-    "event of unknown type",
-    "exclude_recent": "exclude_recent (--exclude-recent) keeps it out: the user had it within that time, or at an "
-    "unknown time",
+    "hide_events": "hide_events (--hide-events) keeps it out: the user has an event of one of these types with it, or "
+    "one whose type is unknown",
+    "exclude_recent": "exclude_recent (--exclude-recent) keeps it out: the user interacted with it within that time, "
+    "or at an unknown time",
     "rejected": "the user rejected it, and no option lists such an item",
 }
 
@@ -48,7 +48,7 @@ class WhyNot:
     `verdict` is "listed"; "below", if it ranks lower; "rules", if only rules of lists keep it out (`rules` names the
     fewest without which it would be listed); or why it may not be listed at all: "seen", "not seen", "excluded",
     "not in only", "not available". Of a "seen" item `hidden_by` names the option: "seen", "hide_events" or
-    "exclude_recent"; or it is "rejected", which no option changes.
+    "exclude_recent"; or it is "rejected", which no option changes. `also` names the other verdicts that hold.
 
     `rank` is the place in the list, or else by (boosted) score among the `of` items that may be listed, and itself.
     `score` is the model's own, before the factor `boost`. `needed` is the score to pass: that of the last item of the
@@ -73,6 +73,7 @@ class WhyNot:
     source: str  # of the list: personal or fallback
     unknown: tuple[str, ...] = ()
     hidden_by: str = ""
+    also: tuple[str, ...] = ()
     titles: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     @property
@@ -83,7 +84,8 @@ class WhyNot:
             return f"listed: rank {self.rank:,} of {self.length:,}, {here}"
         where = f"rank {self.rank:,} of {self.of:,}, {here}"
         if self.verdict in BARRED:
-            return f"{self.verdict}: {HIDDEN.get(self.hidden_by, BARRED[self.verdict])}; if it could be listed: {where}"
+            why = "; also, ".join([HIDDEN.get(self.hidden_by, BARRED[self.verdict]), *(BARRED[one] for one in self.also)])
+            return f"{self.verdict}: {why}; if it could be listed: {where}"
         if self.verdict == "rules":
             full = [f"{name} {', '.join(values)}" for name, values in self.full.items()]
             full_of = f", the list has as many items as it may of {' and '.join(full)}" if full else ""

@@ -55,7 +55,7 @@ def why_not(model: "Recommender", history: Any, item: Hashable, lifts: int, give
         query = query.without_history(np.arange(1), "")
     race, target, items = question.race(query), question.target, listed.values()[0]
     place = items.index(question.item) + 1 if question.item in items else None
-    barred = "" if race.may[0, target] else _barred(question, query)
+    barred, *also = ("",) if race.may[0, target] else _obstacles(question, query)
     rules = _kept_out_by(question) if not barred and place is None else ()
     score = float(race.own[0, target])
     factors = question.factors
@@ -79,6 +79,7 @@ def why_not(model: "Recommender", history: Any, item: Hashable, lifts: int, give
         explanation=_explanation(model, history, item),
         source=listed.sources[0],
         unknown=query.unknown[0],
+        also=tuple(also),
         hidden_by=_hidden_by(question) if barred == "seen" else "",
         titles=model.titles_,
     )
@@ -164,14 +165,14 @@ class Question:
         return Race(scores, pushed, self.may(query, self.options))
 
 
-def _barred(question: Question, query: Query) -> str:
-    """Which option does not let the item into any list: what is known of the user first."""
+def _obstacles(question: Question, query: Query) -> list[str]:
+    """Verdicts of all options that do not let the item into any list: what is known of the user first."""
     anything = {**question.options, "seen": "allow", **dict.fromkeys((*KNOWN[1:], *BARS))}
     target, given = question.target, cast(dict[str, Any], question.options)
-    if not question.may(query, {**anything, **{name: given[name] for name in KNOWN}})[0, target]:
-        return "seen" if target in query.known.indices else "not seen"
+    known = question.may(query, {**anything, **{name: given[name] for name in KNOWN}})[0, target]
+    first = [] if known else ["seen" if target in query.known.indices else "not seen"]
     bars = (name for name in BARS if not question.may(query, {**anything, name: given[name]})[0, target])
-    return BARS[next(bars)]
+    return [*first, *(BARS[name] for name in bars)]
 
 
 def _hidden_by(question: Question) -> str:
