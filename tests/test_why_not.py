@@ -112,3 +112,10 @@ def test_what_cannot_be_asked_is_refused(model):
         model.why_not(HISTORY, "i3", excluded=["i1"])
     with pytest.warns(DataWarning, match="does not know 'zzz'"):
         model.why_not(HISTORY, "i3", exclude=["zzz"])
+
+
+def test_every_option_that_keeps_an_item_out_is_named(model):
+    found = model.why_not(HISTORY, "i1", exclude=["i1"], only=["i3"])
+    assert (found.verdict, found.also) == ("seen", ("excluded", "not in only"))
+    assert "also, exclude (--exclude, --exclude-where) keeps it out; also, only (--only" in found.reason
+    assert model.why_not(HISTORY, "i1").also == ()

@@ -110,3 +110,12 @@ def test_a_rule_that_cannot_be_meant_is_refused(run, shop, words, sentence):
     outcome = run("recommend", shop / "all.corml", "-u", "u1", "-u", "u2", *words)
     assert outcome.code == 2
     assert sentence in outcome.err
+
+
+def test_a_share_may_be_a_percentage_in_every_option(run, here, shop):
+    model = shop / "split.corml"
+    lists = [run("recommend", model, "-u", "u1", "--diversity", one, "--json").json for one in ("30%", "0.3")]
+    assert lists[0] == lists[1]
+    (here / "bad.csv").write_text("user,item\na,x\nb,x\na,y\nshort\n")
+    assert run("data", "info", "bad.csv", "--max-bad-rows", "50%").code == 0
+    assert "--max-bad-rows needs a number or a percentage" in run("data", "info", "bad.csv", "--max-bad-rows", "x").err

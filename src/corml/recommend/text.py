@@ -74,7 +74,9 @@ def share(text: str, flag: str) -> float:
     try:
         return share_of(text)
     except ValueError:
-        raise UsageError(f"{flag} needs a number or a percentage, such as 0.05 or 5%; got {ascii_line(text)}.") from None
+        raise UsageError(
+            f"{flag} needs a number or a percentage, such as 0.05 or 5%; got {ascii_line(text)}."
+        ) from None
 
 
 def _number(text: str, where: str) -> float:

@@ -84,7 +84,9 @@ class WhyNot:
             return f"listed: rank {self.rank:,} of {self.length:,}, {here}"
         where = f"rank {self.rank:,} of {self.of:,}, {here}"
         if self.verdict in BARRED:
-            why = "; also, ".join([HIDDEN.get(self.hidden_by, BARRED[self.verdict]), *(BARRED[one] for one in self.also)])
+            why = "; also, ".join(
+                [HIDDEN.get(self.hidden_by, BARRED[self.verdict]), *(BARRED[one] for one in self.also)]
+            )
             return f"{self.verdict}: {why}; if it could be listed: {where}"
         if self.verdict == "rules":
             full = [f"{name} {', '.join(values)}" for name, values in self.full.items()]

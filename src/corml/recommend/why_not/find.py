@@ -8,12 +8,13 @@ time, and the whole catalogue is ranked again by the same options.
 
 import contextlib
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import chain, combinations
 from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.sparse import csr_array
 
 from corml._runtime.finite import check_finite
 from corml.data.ids import is_one_id
@@ -171,7 +172,8 @@ def _obstacles(question: Question, query: Query) -> list[str]:
     target, given = question.target, cast(dict[str, Any], question.options)
     known = question.may(query, {**anything, **{name: given[name] for name in KNOWN}})[0, target]
     first = [] if known else ["seen" if target in query.known.indices else "not seen"]
-    bars = (name for name in BARS if not question.may(query, {**anything, name: given[name]})[0, target])
+    nothing_known = replace(query, known=csr_array(query.known.shape, dtype=query.known.dtype))
+    bars = (name for name in BARS if not question.may(nothing_known, {**anything, name: given[name]})[0, target])
     return [*first, *(BARS[name] for name in bars)]
 
 
