@@ -354,3 +354,9 @@ def test_frames_have_weight_and_kind(funnel):
     frame = corml.load(funnel, event="type", weights={"view": 1, "cart": 3, "buy": 10, "return": 0}).to_frame()
     assert frame.columns == ["user", "item", "time", "weight", "kind"]
     assert frame.filter(user="a", item="x").row(0)[3:] == (11.0, "buy")
+
+
+def test_weights_of_repeated_pairs_add_up_at_the_place_of_the_first():
+    data = corml.Interactions.from_pairs(list("zazbz"), list("yxyxx"), weights=[1, 5, 2, 7, 9])
+    pairs = zip(data.users.labels[data.user], data.items.labels[data.item], data.weights.tolist(), strict=True)
+    assert list(pairs) == [("z", "y", 3), ("a", "x", 5), ("b", "x", 7), ("z", "x", 9)]
