@@ -8,7 +8,7 @@ import sys
 from dataclasses import replace
 
 import pytest
-from asking import TABLES, stored_facts
+from asking import TABLES, ask, stored_facts
 
 from corml import Interactions, models
 from corml.errors import DataError, UsageError
@@ -160,7 +160,7 @@ def test_a_target_may_write_the_model_itself_and_have_no_query(small, tmp_path, 
     assert done.path.read_text() == "ease, 3 tables"
 
 
-@pytest.mark.parametrize("to", ["sqlite", "parquet", "html"])
+@pytest.mark.parametrize("to", ALL)
 def test_ids_that_are_not_text_are_refused(tmp_path, to):
     model = models.make("item-knn").fit(Interactions.from_pairs(["a", "a", "b"], ["\ud800", "x", "x"]))
     with pytest.raises(DataError, match="not text that can be written"):
@@ -176,3 +176,14 @@ def test_a_model_whose_scores_are_not_sums_is_refused_before_anything_is_written
     ):
         export_model(small(name, **settings), to, tmp_path / "no")
     assert not os.listdir(tmp_path)
+
+
+@pytest.mark.parametrize("titles", [{}, {"i2999": "The last one"}], ids=["no titles", "one title, at the end"])
+@pytest.mark.parametrize("to", TABLES)
+def test_items_without_titles_are_exported_however_many_they_are(tmp_path, to, titles):
+    labels = [f"i{number}" for number in range(3000)]
+    model = models.make("popularity").fit(Interactions.from_pairs(["u"] * 3000, labels, titles=titles))
+    export_model(model, to, tmp_path / "shop", lists=True, k=2)
+    items = "read_parquet('items/*.parquet')" if to == "parquet" else "items"
+    written = ask(to, tmp_path / "shop", f"SELECT id, title FROM {items}")
+    assert sorted((row["id"], row["title"]) for row in written) == sorted((label, titles.get(label)) for label in labels)

@@ -21,13 +21,18 @@ def write(job: Job, path: Path) -> None:
     import duckdb as package
 
     try:
-        with contextlib.closing(package.connect(str(path), config={"threads": threads()})) as database:
+        with contextlib.closing(package.connect(str(path), config=_settings())) as database:
             for table in job.tables:
                 _add(database, table)
             database.execute("CHECKPOINT")
     except package.Error as fault:
         reason = str(fault).strip().partition("\n")[0]
         raise DataError(f"DuckDB could not write: {reason}. What was there before is as it was.") from fault
+
+
+def _settings() -> dict[str, str | bool | int | float | list[str]]:
+    """Texts are read as such: to guess their type by a sample, DuckDB takes arrays for columns of pandas and fails."""
+    return {"threads": threads(), "pandas_analyze_sample": 0}
 
 
 def _add(database: Any, table: Table) -> None:
@@ -43,6 +48,8 @@ def _add(database: Any, table: Table) -> None:
 def _array(values: Values) -> NDArray[np.generic]:
     if isinstance(values, np.ndarray):
         return values
+    for text in values:
+        str(text or "").encode()  # DuckDB would end in an internal error for half of a character
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
