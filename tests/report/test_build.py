@@ -122,9 +122,10 @@ def test_no_winner_is_named_where_the_difference_may_be_chance(outcome):
 
 def test_the_sentence_names_the_event_types_that_were_judged(subject):
     judged = replace(subject.split, procedure={**subject.split.procedure, "targets": ["transaction"]})
-    assert build_page(replace(subject, split=judged)).sentence.endswith(
-        "recommendations hold at least one item with a hidden event of type transaction."
-    )
+    page = build_page(replace(subject, split=judged))
+    assert page.sentence.endswith("recommendations hold at least one item with a hidden event of type transaction.")
+    examples = next(section for section in page.sections if section.key == "examples")
+    assert "marks items that were hidden from the model and for which the user has an event of type" in examples.intro
 
 
 def test_default_and_tuned_versions_of_a_model_do_not_compete(outcome):

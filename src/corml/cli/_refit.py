@@ -41,9 +41,12 @@ def is_refitted(state: Fitted) -> bool:
 def measurable(model: Recommender, split: Split, show: Progress | None = None) -> Recommender:
     """A model that has not seen the held-out pairs of its split: for a refitted one, the fit that was measured.
 
-    On another split the model itself is measured, and a warning of leakage says what that means.
+    The targets may be others than recorded: the train set is the same. On another split the model itself is measured,
+    and a warning of leakage says what that means.
     """
-    same = model.fitted_.evaluation.get("split") == split.fingerprint
+    recorded = model.fitted_.evaluation
+    targets = recorded.get("procedure", {}).get("targets", ())
+    same = recorded.get("split") == split.fingerprint_with(map(str, targets) if isinstance(targets, list) else ())
     return fit_measured_again(model, split, show) if is_refitted(model.fitted_) and same else model
 
 

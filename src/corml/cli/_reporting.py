@@ -135,6 +135,7 @@ def today() -> str:
 
 
 def _samples(model: Recommender, split: Split, part: str) -> tuple[Card, ...]:
-    """Cards of a few evaluated users."""
-    history, _, targets = split.part(part)
+    """Cards of a few evaluated users, with their targets marked."""
+    history, _, held_out = split.part(part)
+    targets = split.judged(held_out)
     return samples(model, sample_users(history, targets), train=history, held_out=targets)

@@ -62,11 +62,11 @@ class Task:
         sets = split.part(part)
         history, mask, targets = (on_items(data, items) for data in sets)
         held_out = sets[2]
-        judged = _judged(targets, split.targets)
+        judged = split.judged(targets)
         possible = judged.where(~filled(mask.matrix, judged.user, judged.item))
         reasons = {
             "users without targets": held_out.user_degrees == 0,
-            "users without a target of these event types": _judged(held_out, split.targets).user_degrees == 0,
+            "users without a target of these event types": split.judged(held_out).user_degrees == 0,
             "users with nothing left to recommend": mask.user_degrees == len(items),
             "users whose targets are all left out": possible.user_degrees == 0,
             "users without a known history": history.user_degrees == 0,
@@ -133,11 +133,3 @@ def early_stopping(model: "Recommender", split: Split) -> dict[str, Interactions
     if not (scored_on.user_degrees[split.valid.user] > 0).any():
         return {}
     return {"valid": split.valid} | ({} if history is None else {"valid_history": history})
-
-
-def _judged(held_out: Interactions, names: tuple[str, ...]) -> Interactions:
-    """The pairs that count as targets."""
-    if not names:
-        return held_out
-    none = np.zeros(len(held_out), dtype=bool)
-    return held_out.where(none if held_out.kinds is None else held_out.kinds.having(names))

@@ -61,7 +61,9 @@ def examples(subject: Subject) -> Section | None:
             " Marked items of the history are cited by a recommendation; percentages are their shares of the positive "
             "contributions to its score."
         )
-    intro += " “✓ chosen” marks items that were hidden from the model and that the user did choose."
+    types = " or ".join(subject.split.targets) if subject.split else ""
+    chosen = f"for which the user has an event of type {types}" if types else "that the user did choose"
+    intro += f" “✓ chosen” marks items that were hidden from the model and {chosen}."
     return Section("examples", "Example lists", intro, (Part("cards", subject.samples),))
 
 

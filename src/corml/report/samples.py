@@ -22,7 +22,7 @@ Explanations = Sequence[Sequence[Explanation]]
 
 
 def sample_users(train: Interactions, held_out: Interactions | None = None, *, number: int = 3) -> list[str]:
-    """Choose a few typical users: histories of medium length, and held-out items where known."""
+    """Choose a few typical users: histories of medium length, and held-out items (the targets) where known."""
     lengths = train.user_degrees
     eligible = lengths > 0
     if held_out is not None:
@@ -44,7 +44,8 @@ def samples(
 ) -> tuple[Card, ...]:
     """Get lists and, if the model can explain them, reasons; then make a card for each user.
 
-    `train` has their histories; users from whom the model did not learn get lists by those.
+    `train` has their histories; users from whom the model did not learn get lists by those. Items of `held_out` (the
+    targets of the evaluation) are marked on the cards.
     """
     lists = lists_for(model, train, users, k) if len(users) else None
     if lists is None:

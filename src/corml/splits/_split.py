@@ -99,6 +99,13 @@ class Split:
             procedure["targets"] = list(names)
         return type(self)(**self.parts(), procedure=procedure, dropped=self.dropped)
 
+    def judged(self, held_out: Interactions) -> Interactions:
+        """The held-out pairs that count as targets: those with an event of a named type, or all if none is named."""
+        if not self.targets:
+            return held_out
+        none = np.zeros(len(held_out), dtype=bool)
+        return held_out.where(none if held_out.kinds is None else held_out.kinds.having(self.targets))
+
     def whole(self) -> Interactions:
         """The pairs of all sets together, each once."""
         return reduce(union, self.parts().values())
@@ -121,8 +128,12 @@ class Split:
     @cached_property
     def fingerprint(self) -> str:
         """Hash of which pair is in which set and which are targets, by label: the order of rows does not matter."""
+        return self.fingerprint_with(self.targets)
+
+    def fingerprint_with(self, targets: Iterable[str]) -> str:
+        """The fingerprint of the same sets with other event types as targets; with none of them, all count."""
         lines = [f"{name} {part}\n" for name, part in _fingerprints(self).items()]
-        lines += [f"targets {name}\n" for name in sorted(self.targets)]
+        lines += [f"targets {name}\n" for name in sorted(targets)]
         return hashlib.sha256("".join(lines).encode()).hexdigest()
 
     def save(self, path: str | os.PathLike[str]) -> None:
