@@ -91,7 +91,10 @@ def test_a_refit_learns_from_everything_with_the_same_settings(run, mine):
     whole = corml.load(pl.concat([pl.read_csv(model.fitted_.source["from"][0]), pl.read_csv("new.csv")]), at_least=2)
     assert model.fitted_.fingerprint == whole.fingerprint
     assert [one["new_users"] for one in model.fitted_.source["updates"]] == [1]
-    assert run("verify", "mine.corml").code == 2
+    refused = run("verify", "mine.corml")
+    assert refused.code == 2
+    assert "it was fitted again with corml update --refit, which drops the metrics of the earlier fit" in refused.err
+    assert "corml fit FOLDER --split HOW --out FILE" in refused.err
     assert run("update", "mine.corml", "new.csv", "--refit").code == 0
     shown = run("inspect", "mine.corml").out
     assert ", new.csv" in shown.splitlines()[1]
@@ -209,3 +212,20 @@ def test_a_model_of_one_file_per_event_type_is_updated_in_the_same_form(run, her
     assert "given as one file per event type (view, cart)" in refused.err
     assert "corml update shop.corml cart=later_cart.tsv" in refused.err
     assert run("update", "shop.corml", "cart=later_cart.tsv").out.startswith("wrote shop.corml: 2 interactions of 1 ")
+
+
+def test_after_a_refit_the_advice_on_measuring_names_each_event_type(run, here):
+    rows = [f"u{n % 30},i{(n * 7 + n // 9) % 23}" for n in range(300)]
+    for kind, some in (("view", rows[:200]), ("buy", rows[200:])):
+        (here / kind).mkdir()
+        (here / kind / "a.csv").write_text("user,item\n" + "\n".join(some[:-20]) + "\n")
+        (here / kind / "b.csv").write_text("user,item\n" + "\n".join(some[-20:]) + "\n")
+    words = ["--split", "ratio", "--model", "popularity", "--weights", "view=1,buy=5"]
+    assert run("fit", "view=view/a.csv,buy=buy/a.csv", *words, "-o", "m.corml").code == 0
+    alone = run("update", "m.corml", "--refit", "-o", "again.corml").err
+    assert "corml fit 'view=view/a.csv,buy=buy/a.csv' --split HOW --out FILE" in alone
+    assert "or again with corml update --refit, which drops the metrics" in run("verify", "again.corml").err
+    told = run("update", "m.corml", "view=view/b.csv,buy=buy/b.csv", "--refit").err
+    for message in (told, run("verify", "m.corml").err, run("evaluate", "m.corml").err):
+        assert "corml fit view=FOLDER,buy=FOLDER --split HOW --out FILE, with the same loading options" in message
+    assert run("fit", "view=view,buy=buy", *words, "-o", "n.corml").code == 0

@@ -186,4 +186,6 @@ def test_items_without_titles_are_exported_however_many_they_are(tmp_path, to, t
     export_model(model, to, tmp_path / "shop", lists=True, k=2)
     items = "read_parquet('items/*.parquet')" if to == "parquet" else "items"
     written = ask(to, tmp_path / "shop", f"SELECT id, title FROM {items}")
-    assert sorted((row["id"], row["title"]) for row in written) == sorted((label, titles.get(label)) for label in labels)
+    assert sorted((row["id"], row["title"]) for row in written) == sorted(
+        (label, titles.get(label)) for label in labels
+    )

@@ -178,7 +178,7 @@ def split_again(
         if origin.get("updates"):
             raise UsageError(
                 "The model was fitted again after updates, on everything, so there is nothing left to measure it on. "
-                "Fit all files together with a split: corml fit FOLDER --split HOW --out FILE."
+                f"Fit all files together with a split: {fit_with_a_split(origin)}."
             )
         raise UsageError("The model was fitted without a split: say how to split, e.g. --split ratio.")
     check_split(options)
@@ -189,6 +189,16 @@ def split_again(
     reading = {name: value for name, value in origin.get("options", {}).items() if name not in about_items}
     data = load(source or _data_of(origin.get("from"), path), {**reading, **loading})
     return data, make_split(data, options)
+
+
+def fit_with_a_split(origin: Mapping[str, Any]) -> str:
+    """The command that fits all the data a model file names, with a split; several files have to be in a folder."""
+    names = origin.get("from")
+    names = names if isinstance(names, list) else [names]
+    kinds = dict.fromkeys(kind for name in names for kind in datasets.files_by_kind(name) or ())
+    source = datasets.in_words(dict.fromkeys(kinds, "FOLDER")) if kinds else "FOLDER"
+    source = ascii_line(names[0], 200) if len(names) == 1 and isinstance(names[0], str) else source
+    return f"corml fit {source} --split HOW --out FILE, with the same loading options"
 
 
 def _recorded_options(recorded: Mapping[str, Any]) -> dict[str, Any]:

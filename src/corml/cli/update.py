@@ -14,7 +14,7 @@ from corml import data as datasets
 from corml.cli._console import progress, show_json, tell, wrote
 from corml.cli._files import refuse_to_replace, shared_target
 from corml.cli._options import Given, with_loading
-from corml.cli._work import load
+from corml.cli._work import fit_with_a_split, load
 from corml.data.store import is_store
 from corml.errors import UsageError, ascii_line
 from corml.models.fitted import Fitted, present
@@ -81,7 +81,7 @@ def update(
     if refit and loaded.fitted_.evaluation:
         tell(
             "note: the metrics of the earlier fit do not apply to this one and are left out. To measure, fit all files "
-            "together with a split: corml fit FOLDER --split HOW --out FILE"
+            f"together with a split: {fit_with_a_split(new.fitted_.source)}"
         )
     wrote(written, _summary(new, record, refit, time.perf_counter() - begun))
 

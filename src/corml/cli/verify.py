@@ -6,7 +6,7 @@ import corml
 from corml.cli._console import VERBOSE, progress, say, show_json, show_table, tell
 from corml.cli._options import Given, with_loading
 from corml.cli._refit import fit_measured_again, is_refitted
-from corml.cli._work import recorded_data_and_split
+from corml.cli._work import fit_with_a_split, recorded_data_and_split
 from corml.data.interactions import Interactions
 from corml.errors import DataError, ModelFileError, UsageError, ascii_line
 from corml.models.recommender import Recommender
@@ -42,7 +42,7 @@ def verify(
     loaded = corml.read_model(model)
     recorded = loaded.fitted_.evaluation
     if not recorded.get("metrics"):
-        raise UsageError(f"{ascii_line(model, 200)} has no metrics to verify: it was fitted without --split.")
+        raise UsageError(f"{ascii_line(model, 200)} has no metrics to verify: {_why_none(loaded)}.")
     data, split = recorded_data_and_split(loaded, model, source, loading, {})
     refitted = is_refitted(loaded.fitted_)
     checks = [
@@ -60,6 +60,17 @@ def verify(
     _conclude(ascii_line(model, 200), checks, figures)
     if not as_json:
         say(f"verified: the data, the split and every metric are the same ({len(figures):,} metrics)")
+
+
+def _why_none(model: Recommender) -> str:
+    """Why a model file has no metrics; a refit without updates leaves no trace in the file."""
+    source = model.fitted_.source
+    if not source.get("updates"):
+        return "it was fitted without --split, or again with corml update --refit, which drops the metrics"
+    return (
+        "it was fitted again with corml update --refit, which drops the metrics of the earlier fit. To measure, fit "
+        f"all files together with a split: {fit_with_a_split(source)}"
+    )
 
 
 def _added(model: Recommender, path: str) -> Checks:
