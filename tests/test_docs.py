@@ -46,7 +46,7 @@ RUN = [
     *(
         f"docs/{name}.md"
         for name in """quickstart notebook command-line models seen items lists update weights
-      report solver reproduce compare tuning service deploy""".split()
+      report solver reproduce compare tuning service deploy model-file""".split()
     ),
     *(pytest.param(f"docs/{name}.md", marks=pytest.mark.slow) for name in HEAVY),
 ]

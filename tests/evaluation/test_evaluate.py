@@ -103,6 +103,13 @@ def test_a_model_from_a_file_gives_the_same(model, split, result, tmp_path):
     assert loaded.fitted_.evaluation == json.loads(json.dumps(result.record()))
 
 
+def test_a_result_is_saved_with_its_model_as_its_record_is(model, result, tmp_path):
+    model.save(tmp_path / "model.corml", history=False, evaluation=result)
+    assert corml.read_model(tmp_path / "model.corml").fitted_.evaluation == json.loads(json.dumps(result.record()))
+    with pytest.raises(UsageError, match=r"evaluation= takes what corml\.evaluate returned; got a float"):
+        model.save(tmp_path / "model.corml", evaluation=0.25)
+
+
 def test_metrics_are_looked_up_in_any_spelling(result):
     assert result["NDCG@10"] == result["ndcg@10"]
     assert "ndcg@10" in result

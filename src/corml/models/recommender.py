@@ -36,6 +36,7 @@ from corml.recommend.result import Recommendations, SimilarItems
 from corml.recommend.score import Lists, block_of
 
 if TYPE_CHECKING:
+    from corml.evaluation.result import Result
     from corml.linalg.closeness import Closeness
     from corml.recommend.why_not import WhyNot
 
@@ -338,9 +339,21 @@ class Recommender(FittedModel, ABC):
         return query.history_of(self.items_, self._state().histories, history)
 
     def save(
-        self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        history: bool = True,
+        evaluation: "Result | Mapping[str, Any] | None" = None,
     ) -> None:
-        """Write the model as one file, atomically; `history=False` leaves the training users out of it."""
+        """Write the model as one file, atomically; `history=False` leaves the training users out of it.
+
+        `evaluation` is the measured quality that the file records: what `corml.evaluate` returned for this model, or
+        its `record()`. Without it, the file keeps the evaluation that the model has, if there is one.
+        """
         from corml.models.saved.model_file import save_model
 
+        if evaluation is not None and not isinstance(evaluation, Mapping):
+            if not hasattr(evaluation, "record"):
+                raise UsageError(f"evaluation= takes what corml.evaluate returned; got a {type(evaluation).__name__}.")
+            evaluation = evaluation.record()
         save_model(self, path, history=history, evaluation=evaluation or self._state().evaluation)

@@ -3,7 +3,7 @@
 import os
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from typing import Any, ClassVar, Literal, Self, get_args
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,9 @@ from corml.linalg.svd import right_singular_vectors
 from corml.models.fitted import Outcome, Plan, learned
 from corml.models.recommender import FitCall, Recommender
 from corml.recommend.score import band_of
+
+if TYPE_CHECKING:
+    from corml.evaluation.result import Result
 
 __all__ = ["GFCF"]
 
@@ -111,7 +114,11 @@ class GFCF(Recommender):
             raise ModelFileError("it scores through the histories of its users, which it does not have")
 
     def save(
-        self, path: str | os.PathLike[str], *, history: bool = True, evaluation: Mapping[str, Any] | None = None
+        self,
+        path: str | os.PathLike[str],
+        *,
+        history: bool = True,
+        evaluation: "Result | Mapping[str, Any] | None" = None,
     ) -> None:
         """Write the model as one file, atomically; without its users only if it does not score through them."""
         self._check_fitted()
