@@ -209,7 +209,7 @@ def test_a_condition_costs_one_row_not_users_times_items(wide, how):
 
 def test_reasons_count_the_items_that_conditions_allow(wide):
     lists = wide.recommend([wide.users_[1]], k=60, only={"price": 7})
-    assert lists.reasons[0].startswith("exhausted: 50 of 60 of the 50 known items allowed")
+    assert lists.reasons[0].startswith("exhausted: 50 of 60, only 50 items allowed")
 
 
 def test_cold_users_get_what_is_popular_among_the_allowed(wide):

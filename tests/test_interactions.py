@@ -110,7 +110,7 @@ def test_pairs_move_to_other_ids_and_pairs_of_unknown_ids_are_dropped():
 
 
 def test_unknown_labels_are_named():
-    with pytest.raises(UnknownIdError, match=r"4 item id\(s\) are not among the 2 known: 'p', 'q', 'r', …\. Check"):
+    with pytest.raises(UnknownIdError, match=r"4 item ids are not among the 2 known: 'p', 'q', 'r', …\. Check"):
         Ids("xy").rows(list("pqrsx"))
 
 

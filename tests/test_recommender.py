@@ -62,7 +62,7 @@ def test_a_list_has_exactly_k_items_or_says_why_not(model):
     assert sorted(found.items[0].tolist()[:2]) == ["i3", "i4"]
     assert found.items[0].tolist()[2:] == [None] * 3
     assert np.isnan(found.scores[0, 2:]).all()
-    assert found.reasons[0] == "exhausted: 2 of 5 of the 3 known items allowed, 2 seen or excluded"
+    assert found.reasons[0] == "exhausted: 2 of 5, only 3 items allowed, 2 seen or excluded"
 
 
 def test_someone_with_everything_gets_nothing_and_is_told(model):
@@ -119,7 +119,7 @@ def test_popular_lists_are_limited_to_the_only_items_allowed(model):
     assert (np.diff(found.scores[0]) <= 0).all()
     assert (
         found.reasons[2]
-        == "most popular items: no history; exhausted: 2 of 3 of the 2 known items allowed, 0 seen or excluded"
+        == "most popular items: no history; exhausted: 2 of 3, only 2 items allowed, 0 seen or excluded"
     )
 
 

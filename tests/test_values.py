@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from corml._runtime import memory
-from corml._runtime.values import counted, is_number, is_whole, json_text, whole_number
+from corml._runtime.values import counted, counted_note, is_number, is_whole, json_text, whole_number
 from corml.errors import UsageError, ascii_line
 from corml.evaluation import metrics
 
@@ -82,3 +82,11 @@ def test_json_has_null_for_numbers_that_are_not_finite_and_no_control_characters
 
 def test_counted_nouns_are_singular_for_one():
     assert (counted(1, "list"), counted(2000, "list")) == ("1 list", "2,000 lists")
+
+
+@pytest.mark.parametrize(
+    ("number", "words"),
+    [(1, "1 user without targets"), (2, "2 users without targets"), (1000, "1,000 users without targets")],
+)
+def test_one_user_of_a_note_is_singular(number, words):
+    assert counted_note(number, "users without targets") == words

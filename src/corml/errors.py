@@ -100,7 +100,8 @@ class UnknownIdError(DataError, LookupError):
     def __init__(self, kind: str, missing: Sequence[str], known: int, *, advice: str = "") -> None:
         self.kind, self.missing = kind, tuple(missing)
         remedy = advice or "Check the spelling (ids are text: '7', '07' and '7.0' differ), or refit with them."
-        super().__init__(f"{len(missing)} {kind} id(s) are not among the {known:,} known: {quoted(missing)}. {remedy}")
+        ids = "id is" if len(missing) == 1 else "ids are"
+        super().__init__(f"{len(missing):,} {kind} {ids} not among the {known:,} known: {quoted(missing)}. {remedy}")
 
 
 class ResourceError(CormlError, MemoryError):

@@ -21,7 +21,7 @@ def test_known_sets_are_listed_with_their_terms(run, here, monkeypatch):
 def test_checks_are_shown_as_text_and_as_json(run, here):
     (here / "a.csv").write_text("user,item\nu1,i1\nu1,i1\nu2,i1\nu2, i1\nu3,i2\n")
     shown = run("data", "info", "a.csv").out
-    assert "note: 1 rows repeat a pair" in shown
+    assert "note: 1 row repeats a pair" in shown
     assert "→ nothing to do" in shown
     report = run("data", "info", "a.csv", "--json").json
     assert report["facts"]["interactions"] == 4

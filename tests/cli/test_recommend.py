@@ -279,7 +279,7 @@ def test_a_misspelt_user_is_named_or_refused(run, shop):
     assert "warning" not in outcome.err
     refused = run("recommend", shop / "all.corml", "--user", "u1", "--user", "U1", "--unknown", "error")
     assert refused.code == 3
-    assert "1 user id(s) are not among the 40 known: 'U1'" in refused.err
+    assert "1 user id is not among the 40 known: 'U1'" in refused.err
     assert run("recommend", shop / "all.corml", "--user", "u1", "--unknown", "skip").code == 2
 
 

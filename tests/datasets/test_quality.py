@@ -38,8 +38,8 @@ def test_many_singles_are_advised_a_core():
 @pytest.mark.parametrize(
     ("ids", "what", "advice"),
     [
-        (["7", " 7"], "begin or end with a blank: ' 7'", "--trim"),
-        (["7", " 7"], "differ from another only by blanks", "--trim"),
+        (["7", " 7"], "1 {kind} id begins or ends with a blank: ' 7'", "--trim"),
+        (["7", " 7"], "1 {kind} id differs from another only by blanks", "--trim"),
         (["Ann", "ann"], "only by upper and lower case: 'ann'", "write them alike"),
         (["7", "7.0"], "only by a final .0: '7.0'", "without .0"),
         (["7", "007"], "only by leading zeros: '007'", "alike"),
@@ -47,9 +47,9 @@ def test_many_singles_are_advised_a_core():
     ],
 )
 def test_suspicious_ids_are_shown_with_a_remedy(ids, what, advice):
-    for users, items in ((ids, ["x"] * len(ids)), (["u"] * len(ids), ids)):
+    for kind, users, items in (("user", ids, ["x"] * len(ids)), ("item", ["u"] * len(ids), ids)):
         findings = found(examine(Interactions.from_pairs(users, items)))
-        (remedy,) = [remedy for text, remedy in findings.items() if what in text]
+        (remedy,) = [remedy for text, remedy in findings.items() if what.format(kind=kind) in text]
         assert advice in remedy
 
 
@@ -65,9 +65,9 @@ def test_repeats_conflicts_and_bad_rows_are_found(make):
     with pytest.warns(DataWarning, match="bad rows skipped: 1"):
         report = examine(make("a.csv", "user,item,rating\n" + "\n".join(rows)), skip_bad_rows=True)
     findings = found(report)
-    assert "1 rows could not be read and were left out" in findings
+    assert "1 row could not be read and was left out" in findings
     assert "2 rows repeat a pair" in findings
-    assert "1 pairs have ratings that differ" in findings
+    assert "1 pair has ratings that differ" in findings
     severities = [finding.severity for finding in report.findings]
     assert severities == sorted(severities, reverse=True)
 
@@ -176,7 +176,7 @@ def test_quantities_of_which_a_few_pairs_have_most_are_advised_to_be_flattened()
 def test_what_a_file_does_not_keep_is_warned_of(tmp_path):
     data = load(events(), event="event", weights={"view": 1, "cart": 3}, half_life="9d")
     with pytest.warns(
-        DataWarning, match=r"not event types \('cart', 'view'\), .*Load its weights with weight='weight'"
+        DataWarning, match=r"Left out: event types \('cart', 'view'\), .*Load its weights with weight='weight'"
     ):
         write(data, tmp_path / "a.csv")
     with pytest.warns(DataWarning, match=r"'weight' \(.*: quantities\? use weight= \(--weight\)"):
@@ -202,3 +202,9 @@ def test_columns_named_after_items_are_titles():
     assert data.titles["i1"] == "One"
     data = load(events().drop("event"), items=titles)
     assert data.titles["i2"] == "Two"
+
+
+def test_a_core_is_advised_only_where_something_would_be_left_of_it():
+    findings = found(examine(Interactions.from_pairs(list("aabcd"), list("xyxzw"))))
+    (advice,) = [advice for what, advice in findings.items() if "of items have a single" in what]
+    assert advice == "add data: no 5-core (--k-core 5) would be left of these"

@@ -48,7 +48,7 @@ def test_a_user_without_a_list_counts_as_zero_and_is_counted(small):
     assert list(result.per_user["novelty@5"] == 0) == [False, True]
     assert result.notes == {
         "users without targets": 1,
-        "users without a list, who count as 0": 1,
+        "users without a list, counted as 0": 1,
         "lists of users who do not count": 1,
     }
 

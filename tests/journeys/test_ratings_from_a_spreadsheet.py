@@ -66,7 +66,7 @@ def test_a_ratings_file_with_semicolons_latin_1_and_decimal_commas_is_read_to_th
 
     # convert: what is written is what was read, and reads back as the same
     every = [*READING[: READING.index("--low-ratings")], "--skip-bad-rows", "--trim"]
-    left_out = ["has the pairs to learn from, not "]
+    left_out = ["holds only the pairs to learn from. Left out: "]
     shell.corml("data", "convert", "Bewertungen.csv", "liked.parquet", *every, warns=SKIPPED + left_out)
     liked = pl.read_parquet(shell / "liked.parquet")
     minutes = old.filter(pl.col("stars") >= 3.5).with_columns(pl.col("time").dt.truncate("1m").dt.epoch("s"))

@@ -3,12 +3,14 @@
 import difflib
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from numbers import Integral, Real
 from typing import TypeGuard
 
 from corml.errors import UsageError, ascii_line, printable, printable_json
 
+_FIRST_PLURAL = re.compile(r"(?<=user|rget|pair)s\b")  # of users, targets and pairs
 LONGEST = 18  # digits of a whole number: what an array can count
 
 
@@ -43,6 +45,11 @@ def share_of(text: str) -> float:
 def counted(number: int, what: str) -> str:
     """A number and its noun: «1 list», «2,000 lists»."""
     return f"{number:,} {what}{'' if number == 1 else 's'}"
+
+
+def counted_note(number: int, what: str) -> str:
+    """A number and words that begin with a plural: «1 user without targets», «2 users without targets»."""
+    return f"{number:,} {_FIRST_PLURAL.sub('', what, count=1) if number == 1 else what}"
 
 
 def finite(value: object) -> object:

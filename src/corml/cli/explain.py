@@ -4,6 +4,7 @@ from typing import Any
 
 import typer
 
+from corml._runtime.values import counted
 from corml.cli._console import say, show_json, show_table
 from corml.cli._list_options import model_and_history
 from corml.cli._work import tell_unknown
@@ -54,7 +55,7 @@ def explain(
         )
     else:
         title = printable(explanation.titles.get(explanation.item, explanation.item))
-        say(f"{title}: score {explanation.score:.4f}, from {len(rows)} items")
+        say(f"{title}: score {explanation.score:.4f}, from {counted(len(rows), 'item')}")
         if explanation.like:
             say(f"new; it is like {printable(explanation.shown_like())}")
         columns = explanation.columns

@@ -253,7 +253,7 @@ def _report(recommender: Recommender, out: str, record: dict[str, Any], seconds:
             say(f"{name:>12}  {metrics[name]:.4f}")
     candidates = getattr(recommender.fitted_.plan, "candidates", None)
     if candidates is not None:
-        tell(f"note: {candidates} candidate pairs per item were used; candidates= changes that")
+        tell(f"note: {candidates:,} candidate pairs per item were used; --set candidates=N changes that")
     if record:
         after = "and then fitted on all data" if "refit" in record else "and written as it was measured"
         tell(f"note: measured on the {record['part']} set after a fit on the train set, {after}")

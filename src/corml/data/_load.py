@@ -10,6 +10,7 @@ import numpy as np
 import corml.data._sources as _sources
 import corml.data.cleaning._filters as _filters
 from corml._runtime import address_space
+from corml._runtime.values import counted
 from corml.data._items import attributes_of, own_items, table_of_items, titles_of
 from corml.data._options import LoadOptions, Notes, Options, shows_options
 from corml.data._sources import Source
@@ -240,7 +241,8 @@ def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes, *, may_be_n
     if pairs.duplicates:
         rule = "latest" if rows.time is not None else "highest"
         about = f", {pairs.conflicts:,} with differing ratings (the {rule} counts)" if pairs.conflicts else ""
-        notes.add(f"duplicates: {pairs.duplicates:,} rows repeat a pair{about}; merged")
+        repeat = "repeats" if pairs.duplicates == 1 else "repeat"
+        notes.add(f"duplicates: {counted(pairs.duplicates, 'row')} {repeat} a pair{about}; merged")
 
 
 def _suspect(data: Interactions, notes: Notes) -> None:

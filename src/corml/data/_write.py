@@ -51,7 +51,8 @@ def write(interactions: Interactions, path: str | os.PathLike[str]) -> None:
         data = _text(interactions, HEADERS[suffix], "," if suffix == ".csv" else "\t")
     atomic.replace(path, data)
     if lost := _lost(interactions):
-        warn(f"{ascii_line(path, 200)} has the pairs to learn from, not {', '.join(lost)}.{_weighing(interactions)}")
+        words = f"{ascii_line(path, 200)} holds only the pairs to learn from. Left out: {', '.join(lost)}."
+        warn(words + _weighing(interactions))
 
 
 def _lost(interactions: Interactions) -> list[str]:
@@ -63,7 +64,7 @@ def _lost(interactions: Interactions) -> list[str]:
     if interactions.others is not None:
         lost.append(f"{len(interactions.others.users):,} users excluded from training")
     if "half_life" in interactions.source.get("options", {}):
-        lost.append("weights without their half-life")
+        lost.append("weights before the half-life was applied")
     return lost
 
 

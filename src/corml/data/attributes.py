@@ -174,7 +174,7 @@ class Attributes:
         if not self.columns:
             raise UsageError(
                 f"There is no attribute {ascii_line(given)}: no table of items was given. "
-                "Give one as items= of load (--items), or to model.with_items(table)."
+                "Give one with items= (--items), or in Python with model.with_items(table)."
             )
         raise no_such("attribute", given, self.columns)
 

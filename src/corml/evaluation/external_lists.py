@@ -49,7 +49,7 @@ def ranked(
             raise DataError(f"The list of user {ascii_line(user)} names an item twice: give each item once.")
         best[row, : len(listed)] = items.rows(listed)
     counts = {
-        "users without a list, who count as 0": int((best < 0).all(axis=1).sum()),
+        "users without a list, counted as 0": int((best < 0).all(axis=1).sum()),
         "lists of users who do not count": len(lists.keys() - set(task.users)),
         "recommended items already seen": int(filled(task.mask, np.arange(len(best))[:, None], best).sum()),
         "recommended items already seen, taken out": removed,

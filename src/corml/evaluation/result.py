@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from corml._runtime import html
 from corml._runtime.frames import Table
-from corml._runtime.values import nearest
+from corml._runtime.values import counted_note, nearest
 from corml.errors import UsageError, as_utf8, ascii_line
 from corml.evaluation import charts
 from corml.evaluation.metrics import parse
@@ -148,7 +148,7 @@ class Result(Table):
         certainty = f"; [low, high]: {self.confidence:.0%} interval over users" if self.intervals else ""
         head = f"{len(self.users):,} users of the {self.part} part{certainty}"
         rules = [f"lists with {self.rules}"] if self.rules else []
-        return [head, *rules, *(f"{count:,} {what}" for what, count in self.notes.items())]
+        return [head, *rules, *(counted_note(count, what) for what, count in self.notes.items())]
 
 
 def _ends(interval: tuple[float, float] | None) -> list[float | str]:

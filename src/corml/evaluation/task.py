@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.sparse import csr_array
 
+from corml._runtime.values import counted_note
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.strength import only_positive, with_values
@@ -104,7 +105,7 @@ class Task:
 def check_some(users: int, part: str, notes: Mapping[str, int]) -> None:
     """Refuse a part without a user to evaluate."""
     if not users:
-        listed = ", ".join(f"{count:,} {what}" for what, count in notes.items() if count)
+        listed = ", ".join(counted_note(count, what) for what, count in notes.items() if count)
         raise DataError(
             f"No user can be evaluated on the {part} part: {listed or 'it has no users'}. "
             f"Check that the {part} part is not empty and that model and split come from the same data."

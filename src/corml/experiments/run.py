@@ -215,7 +215,7 @@ class Runner:
                 run = self._lists(planned, blank) if planned.candidate.model is None else self._model(planned, blank)
             except Exception as fault:  # whatever a model does wrong, the others are to finish
                 run = replace(blank, error=_message(fault))
-        texts = tuple(dict.fromkeys(f"{one.category.__name__}: {one.message}" for one in caught))
+        texts = tuple(dict.fromkeys(map(_warned, caught)))
         now = datetime.now(UTC).isoformat(timespec="seconds")
         return replace(run, warnings=texts, finished=now, command=self.command, environment=environment())
 
@@ -277,6 +277,12 @@ class Figures(TypedDict):
 def _figures(result: Result) -> Figures:
     per_user = {label: np.asarray(values, dtype=np.float64) for label, values in result.per_user.items()}
     return {"means": dict(result.means), "users": result.users, "per_user": per_user, "notes": dict(result.notes)}
+
+
+def _warned(one: warnings.WarningMessage) -> str:
+    """A warning in words; the class of one from another library says where it is from."""
+    own = one.category.__module__ == "corml.errors"
+    return str(one.message) if own else f"{one.category.__name__}: {one.message}"
 
 
 def _message(fault: Exception) -> str:

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 import numpy as np
 from numpy.typing import NDArray
 
-from corml._runtime.values import json_text, nearest, no_such
+from corml._runtime.values import counted_note, json_text, nearest, no_such
 from corml.errors import UsageError, ascii_line, printable
 from corml.evaluation import Comparison, Result, charts
 from corml.evaluation.metrics import direction, parse
@@ -74,7 +74,7 @@ class ModelResult:
     @property
     def notes(self) -> list[str]:
         """What was left out, and warnings of the fits."""
-        counted = [f"{count:,} {what}" for run in self.runs[:1] for what, count in run.notes.items()]
+        counted = [counted_note(count, what) for run in self.runs[:1] for what, count in run.notes.items()]
         return list(dict.fromkeys([*counted, *(text for run in self.runs for text in run.warnings)]))
 
 

@@ -7,6 +7,7 @@ import numpy as np
 
 from corml._runtime.finite import check_lists
 from corml._runtime.progress import Progress, silent
+from corml._runtime.values import counted
 from corml.recommend.allowed import Allowed, allowed_items, rule_of
 from corml.recommend.conditions import is_by_attribute
 from corml.recommend.options import ListOptions, complete, in_words, list_length
@@ -122,7 +123,7 @@ def _reason(query: Query, allowed: Allowed, made: Made, options: ListOptions, ro
         parts.append(f"most popular items: {query.cold.get(row, why)}")
     if length < k:
         only, excluded = allowed.count(row), np.diff(allowed.excluded.indptr[row : row + 2])[0]
-        limited = "" if only is None else f" of the {only} known items allowed"
+        limited = "" if only is None else f", only {counted(only, 'item')} allowed"
         short = f"exhausted: {length} of {k}{limited}, {excluded} seen or excluded"
         short += ", no other item fits max_per" if options["max_per"] else ""
         parts.append(short + (f", {made.lost[row]} left to other lists by max_share" if made.lost[row] else ""))

@@ -97,7 +97,7 @@ def check_times(data: Data, how: str) -> None:
     if data.times is None if isinstance(data, Interactions) else not data.store.manifest.timed:
         raise DataError(
             f"The split '{how}' needs the time of each pair, and these data have none: "
-            "name their column when loading (time=), or choose a split that needs none, such as 'ratio'."
+            "name their column with time= (--time), or choose a split that needs none, such as 'ratio'."
         )
     missing = sum(int(np.count_nonzero(~np.isfinite(times))) for times in times_of(data))
     for some in pieces(data) if missing else ():

@@ -8,8 +8,10 @@ from typing import Unpack
 import numpy as np
 from numpy.typing import NDArray
 
+from corml._runtime.values import counted
 from corml.data._load import SWAPPED, load
 from corml.data._options import LoadOptions
+from corml.data.cleaning._filters import core
 from corml.data.clock import Clock
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
@@ -17,6 +19,7 @@ from corml.data.long_histories import LONGEST
 from corml.errors import UsageError, ascii_line, printable, quoted
 
 QUANTILES = {"min": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
+FEW = 5  # interactions that the suggested k-core asks for
 MANY_SINGLES = 0.2  # share of users or items with one interaction that deserves a note
 HEAVY_HEAD = 0.5  # share of interactions on the top 1 % of items that does
 HEAVY_TAIL = 0.6  # share of the weight on the strongest 10 % of pairs that does
@@ -213,18 +216,19 @@ def _known_items(data: Interactions, names: Sequence[str]) -> NDArray[np.int64]:
 def _about_rows(data: Interactions) -> Iterator[Advice]:
     counts, weighted = data.source, data.weights is not None
     if bad := counts.get("bad_rows"):
-        yield "warning", f"{bad:,} rows could not be read and were left out", "correct them in the file"
+        what = _some(bad, "row", "could not be read and was left out", "could not be read and were left out")
+        yield "warning", what, "correct them in the file"
     if repeats := counts.get("duplicates"):
         effect = "their weights are added up" if weighted else "repeated pairs count once"
-        yield "note", f"{repeats:,} rows repeat a pair", f"nothing to do: {effect}"
+        yield "note", f"{_some(repeats, 'row', 'repeats', 'repeat')} a pair", f"nothing to do: {effect}"
     if exact := counts.get("exact_duplicates"):
         effect = ": their weights are added up" if weighted else "; here they count once"
-        what = f"{exact:,} rows equal another: same user, item, time and all else that is read"
+        what = f"{_some(exact, 'row', 'equals', 'equal')} another: same user, item, time and all else that is read"
         advice = f"if an export was put together twice, take them out{effect}"
         yield "warning" if weighted else "note", what, advice
     if conflicts := counts.get("conflicts"):
         advice = "the latest rating counts (without times the highest): give time= (--time) if there is such a column"
-        yield "warning", f"{conflicts:,} pairs have ratings that differ", advice
+        yield "warning", f"{_some(conflicts, 'pair', 'has', 'have')} ratings that differ", advice
 
 
 def _about_times(data: Interactions, now: object) -> Iterator[Advice]:
@@ -253,7 +257,9 @@ def _about_shape(data: Interactions) -> Iterator[Advice]:
     for kind, degrees in (("users", data.user_degrees), ("items", data.item_degrees)):
         share = float((degrees == 1).mean())
         if share > MANY_SINGLES:
-            advice = "k_core=5 (--k-core 5) leaves out what cannot be learned or tested"
+            left = core(data.user, data.item, data.shape, FEW).any()
+            advice = f"k_core={FEW} (--k-core {FEW}) leaves out what cannot be learned or tested"
+            advice = advice if left else f"add data: no {FEW}-core (--k-core {FEW}) would be left of these"
             yield "note", f"{share:.0%} of {kind} have a single interaction", advice
     head = _head(data.item_degrees, 0.01)
     if head > HEAVY_HEAD and items >= 100:
@@ -281,7 +287,7 @@ def _about_ids(ids: Ids) -> Iterator[Advice]:
     """Ids that are probably not what they seem: blanks, twins and words for «nothing»."""
     labels = [str(label) for label in ids.labels]
     if blank := [label for label in labels if label != label.strip()]:
-        what = f"{len(blank):,} {ids.kind} ids begin or end with a blank: {quoted(blank)}"
+        what = f"{_some(len(blank), f'{ids.kind} id', 'begins or ends', 'begin or end')} with a blank: {quoted(blank)}"
         yield "warning", what, "trim=True (--trim) takes the blanks off"
     if all(map(_POINT_ZERO.fullmatch, labels)):
         what = f"all {ids.kind} ids end in .0, as whole numbers do that came from a column with gaps: {quoted(labels)}"
@@ -292,8 +298,13 @@ def _about_ids(ids: Ids) -> Iterator[Advice]:
     for difference, normal, advice in _TWINS:
         first: dict[str, str] = {}
         if twins := [label for label in labels if first.setdefault(normal(label), label) != label]:
-            what = f"{len(twins):,} {ids.kind} ids differ from another only by {difference}: {quoted(twins)}"
+            differ = _some(len(twins), f"{ids.kind} id", "differs", "differ")
+            what = f"{differ} from another only by {difference}: {quoted(twins)}"
             yield "warning", what, advice
+
+
+def _some(number: int, noun: str, one_does: str, many_do: str) -> str:
+    return f"{counted(number, noun)} {one_does if number == 1 else many_do}"
 
 
 def _quantiles(values: NDArray[np.int64] | NDArray[np.float64]) -> dict[str, float]:

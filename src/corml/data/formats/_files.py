@@ -275,7 +275,10 @@ def _member(archive: zipfile.ZipFile, where: str, members: Sequence[str]) -> zip
         if tables:
             break
     listed = quoted([info.filename for info in files], 8) or "nothing"
-    raise DataError(f"{where} holds no single table; it holds {listed}: unpack it and give one file.")
+    raise DataError(
+        f"{where} holds no single table; it holds {listed}: unpack it and give one file, or one file for each "
+        "event type: view=views.csv,cart=carts.csv."
+    )
 
 
 def _hidden(name: str) -> bool:
