@@ -8,7 +8,7 @@ import pytest
 import corml
 from corml import Interactions, models
 from corml.data.kinds import Kinds
-from corml.errors import DataError, ModelFileError, UsageError, WeightsWarning
+from corml.errors import DataError, DataWarning, ModelFileError, UsageError, WeightsWarning
 from support import forge, random_interactions, with_weights
 
 LINEAR = ["corml", "corml-dial", "ease", "item-knn", "slim", "admm-slim", "gf-cf"]
@@ -297,10 +297,11 @@ def test_ratings_and_age_multiply(ratings):
     assert strengths(data)["by"] == 2
 
 
-def test_what_is_too_old_by_far_is_only_seen(ratings):
-    data = corml.load(ratings, half_life="1h")
-    assert "ax" not in strengths(data)
-    assert len(data.seen) == 1
+def test_what_is_old_by_far_is_still_learned_from(ratings):
+    with pytest.warns(DataWarning, match="half-life '1h'"):
+        data = corml.load(ratings, half_life="1h")
+    assert strengths(data)["ax"] == np.finfo(np.float32).tiny
+    assert data.seen is None
 
 
 @pytest.mark.parametrize(

@@ -170,6 +170,7 @@ WAYS = {
     "events and a transform": {**KINDS, "transform": "log1p"},
     "quantities": {"weight": "quantity", "transform": "sqrt"},
     "half-life": {"half_life": "20d"},
+    "a half-life that leaves next to nothing": {"half_life": "1h"},
     "everything": {**KINDS, "weight": "quantity", "transform": "log1p", "half_life": "20d"},
     "returns": {**KINDS, "negative": ["return"]},
     "returns that age": {**KINDS, "negative": ["return"], "half_life": "20d"},
@@ -201,6 +202,7 @@ def table(data, part=None):
     return {key: (weight, time) for key, weight, time in zip(keys, weights.tolist(), part.times.tolist(), strict=True)}
 
 
+@pytest.mark.filterwarnings("ignore:.*a millionth of the strongest:corml.errors.DataWarning")
 @pytest.mark.parametrize("way", WAYS)
 def test_an_update_equals_loading_all_rows_at_once(way):
     options = {"rating": False, **WAYS[way]}

@@ -3,12 +3,13 @@
 from dataclasses import replace
 
 import numpy as np
+import polars
 import pytest
 
 import corml
 from corml import Interactions, models
 from corml.data.strength import of_mean_square_one
-from corml.errors import DataError, ModelFileError, UsageError, WeightsWarning
+from corml.errors import DataError, DataWarning, ModelFileError, UsageError, WeightsWarning
 from corml.models.corml import estimator
 from support import forge, random_interactions
 
@@ -275,6 +276,66 @@ def test_old_rows_count_less(funnel):
     assert strengths(data) == {"ax": 0.5, "ay": 0.5, "bx": 2 ** (-29 / 30), "by": 1, "cz": 0.5, "cy": 0.5}
     added = corml.load(funnel, half_life="30d", weight="quantity")
     assert strengths(added)["ax"] == 2 * 0.5 + 0.25
+
+
+FADED = polars.DataFrame(
+    {"user": list("aabbcc"), "item": list("xyyzzx"), "time": [DAY * 365 * year for year in (14, 14, 18, 30, 31, 32)]}
+)
+
+
+@pytest.mark.parametrize("options", [{}, {"weight": "share", "transform": "log1p"}])
+@pytest.mark.parametrize("half_life", ["14d", "1h"])
+def test_a_short_half_life_loses_no_interaction(half_life, options):
+    with pytest.warns(DataWarning, match=f"83% of the pairs weigh less than a millionth .* half-life '{half_life}'"):
+        data = corml.load(FADED.with_columns(share=0.25), half_life=half_life, **options)
+    assert data.fingerprint != corml.load(FADED).fingerprint
+    assert (len(data), data.shape, data.seen) == (6, (3, 3), None)
+    assert (data.weights > 0).all()
+    assert (data.weighted.toarray() > 0).sum() == 6
+    np.testing.assert_allclose(data.histories.toarray()[0], [1, 1, 0])  # all faded alike: as a recent history
+
+
+@pytest.mark.parametrize("name", LEARN)
+@pytest.mark.filterwarnings("ignore:.*a millionth of the strongest:corml.errors.DataWarning")
+def test_a_history_that_has_faded_altogether_is_ranked(name):
+    model = made(name).fit(corml.load(FADED, half_life="1h"))
+    lists = model.recommend(["a", "b"], k=1)
+    assert lists["a"] == ["z"]
+    assert lists["b"] == ["x"]
+
+
+def test_an_old_dislike_is_still_a_dislike_under_a_short_half_life():
+    kinds = FADED.with_columns(type=polars.Series(["buy", "return", *["buy"] * 4]))
+    with pytest.warns(DataWarning, match="half-life '14d'"):
+        data = corml.load(kinds, event="type", weights={"buy": 2}, negative=["return"], half_life="14d")
+    assert len(data.negative) == 1
+
+
+def test_a_half_life_that_fits_the_data_is_no_reason_to_warn():
+    data = corml.load(FADED, half_life="1000d")
+    assert not any("millionth" in note for note in data.source["notes"])
+    assert not any("millionth" in one.what for one in corml.data.examine(data).findings)
+
+
+@pytest.mark.filterwarnings("ignore:.*a millionth of the strongest:corml.errors.DataWarning")
+def test_the_data_quality_report_names_a_half_life_that_leaves_next_to_nothing():
+    (faded,) = [
+        one for one in corml.data.examine(FADED, half_life="14d").findings if "with the half-life '14d'" in one.what
+    ]
+    assert faded.severity == "warning"
+    assert "longer half_life= (--half-life)" in faded.advice
+
+
+def test_with_a_half_life_alone_the_latest_of_repeated_rows_counts():
+    twice = polars.DataFrame(
+        {"user": list("aabb"), "item": list("xxyx"), "time": [DAY * at for at in (80, 90, 95, 99)]}
+    )
+    data = corml.load(twice, half_life="30d")
+    assert data.source["notes"][-2].endswith("maximum 1 (of repeated rows the latest counts)")
+    advice = [one.advice for one in corml.data.examine(data).findings if "repeat a pair" in one.what]
+    assert advice == ["nothing to do: the latest row of each pair counts"]
+    exact = corml.data.examine(polars.concat([twice, twice]), half_life="30d").findings
+    assert [one.severity for one in exact if "rows equal another" in one.what] == ["note"]
 
 
 def test_negative_quantities_take_away(tmp_path):

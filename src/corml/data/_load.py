@@ -22,9 +22,11 @@ from corml.data.formats._several import files_by_kind, options_by_kind
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.store import Store, is_store
+from corml.data.strength import faded
 from corml.errors import DataError, UsageError, ascii_line
 
 EXCLUDE_ONLY = "not used for training, never recommended"
+LONGER = "Give a longer half_life= (--half-life) if older interactions should count"
 SWAPPED = 50  # with this many times more items than users, the columns may be the wrong way round
 
 
@@ -236,8 +238,12 @@ def _explain(rows: Rows, pairs: Pairs, origin: Source, notes: Notes, *, may_be_n
         low, middle, high = (
             f"{value:,.0f}" if value >= 1000 else f"{value:.3g}" for value in np.quantile(pairs.weights, (0, 0.5, 1))
         )
-        summed = " (repeated rows add up)" if pairs.duplicates and not origin.options.rating_strength else ""
-        notes.add(f"weights of pairs: median {middle}, minimum {low}, maximum {high}{summed}")
+        adds_up = rows.weights is not None and rows.weights.adds_up
+        repeats = "repeated rows add up" if adds_up else "of repeated rows the latest counts"
+        shown = f" ({repeats})" if pairs.duplicates and rows.weights is not None else ""
+        notes.add(f"weights of pairs: median {middle}, minimum {low}, maximum {high}{shown}")
+        if remark := faded(pairs.weights, origin.options.half_life):
+            notes.warn(f"{remark}. {LONGER}.")
     if pairs.duplicates:
         rule = "latest" if rows.time is not None else "highest"
         about = f", {pairs.conflicts:,} with differing ratings (the {rule} counts)" if pairs.conflicts else ""

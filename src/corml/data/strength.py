@@ -10,11 +10,13 @@ from scipy.sparse import csr_array, vstack
 
 from corml.data.clock import Clock
 from corml.data.kinds import Kinds
-from corml.errors import DataError
+from corml.errors import DataError, ascii_line
 
 Floats = NDArray[np.float64]
 
 ABOVE_THE_REST = 10  # times the strongest of the other pairs: what one of the few strongest may weigh
+FADED = 1e-6  # of the largest weight: less hardly counts in a fit
+MANY_FADED = 0.1  # the share of pairs that may weigh so little without a warning
 LARGEST_NO = 1e6  # times the strongest item of a history: more says no more, and would not fit into single precision
 
 
@@ -122,6 +124,19 @@ def known_weights(weights: NDArray[Any]) -> NDArray[np.float32] | None:
     if not (np.isfinite(narrow) & (narrow > 0)).all():
         raise DataError("Weights must be finite numbers above 0: leave pairs out that count for nothing.")
     return None if (narrow == 1).all() else narrow
+
+
+def faded(weights: NDArray[np.float32] | None, half_life: object) -> str:
+    """What to say where a half-life leaves many pairs next to no weight; "" elsewhere."""
+    if half_life is None or weights is None or not len(weights):
+        return ""
+    share = float(np.mean(weights < FADED * weights.max()))
+    return (
+        f"{share:.0%} of the pairs weigh less than a millionth of the strongest with the half-life "
+        f"{ascii_line(half_life)}: a fit learns next to nothing from them"
+        if share > MANY_FADED
+        else ""
+    )
 
 
 def summed(weights: ArrayLike, cells: NDArray[np.int64]) -> NDArray[np.float32] | None:

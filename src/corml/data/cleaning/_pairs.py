@@ -69,9 +69,9 @@ def merge(rows: Rows, items: int, options: Options) -> Pairs:
     filtered = int((first & ~liked).sum())
     about = _about(rows, key, rating, options)
     if about.weight is not None:
-        liked &= about.weight.astype(np.float32) > 0  # what is too old by far counts for nothing
+        liked &= about.weight > 0
     seen = _pairs(rows, time, first & ~liked, None, about) if (first & ~liked).any() else None
-    refused = first & ~liked & (False if about.against is None else about.against.astype(np.float32) > 0)
+    refused = first & ~liked & (False if about.against is None else about.against > 0)
     return replace(
         _pairs(rows, time, first & liked, about.weight, about),
         duplicates=len(first) - distinct,
@@ -106,7 +106,12 @@ def _about(rows: Rows, key: NDArray[np.int64], rating: Floats | None, options: O
         factor, low = of_ratings(rating, options)
         base = np.ones(len(key)) if weight is None else weight
         weight, against = base * factor, base * low + (0.0 if against is None else against)
-    return _About(weight, against, kinds, pair)
+    return _About(_representable(weight), _representable(against), kinds, pair)
+
+
+def _representable(weights: Floats | None) -> Floats | None:
+    """Weights above 0 that stay above 0 in single precision, however old a pair is."""
+    return None if weights is None else np.where(weights > 0, np.maximum(weights, np.finfo(np.float32).tiny), weights)
 
 
 def _pairs(rows: Rows, time: Floats | None, keep: NDArray[np.bool_], weight: Floats | None, about: _About) -> Pairs:

@@ -9,13 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from corml._runtime.values import counted
-from corml.data._load import SWAPPED, load
+from corml.data._load import LONGER, SWAPPED, load
 from corml.data._options import LoadOptions
 from corml.data.cleaning._filters import core
 from corml.data.clock import Clock
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.long_histories import LONGEST
+from corml.data.strength import faded
 from corml.errors import UsageError, ascii_line, printable, quoted
 
 QUANTILES = {"min": 0.0, "25 %": 0.25, "median": 0.5, "75 %": 0.75, "95 %": 0.95, "max": 1.0}
@@ -175,6 +176,8 @@ def _about_weights(data: Interactions) -> Iterator[Advice]:
             advice = "a larger weight pushes down more: give its event type a number in weights= (--weights)"
             yield "note", f"negative feedback weighs {negative:.3g}, an interaction {mean:.3g} on average", advice
     options = data.source.get("options", {})
+    if remark := faded(data.weights, options.get("half_life")):
+        yield "warning", remark, LONGER[0].lower() + LONGER[1:]
     head = _head(data.weights.astype(np.float64), 0.1)
     if "weight" in options and options.get("transform") in (None, "none") and head > HEAVY_TAIL:
         advice = "use transform='log1p' (--transform log1p), and compare with no weight"
@@ -215,17 +218,20 @@ def _known_items(data: Interactions, names: Sequence[str]) -> NDArray[np.int64]:
 
 def _about_rows(data: Interactions) -> Iterator[Advice]:
     counts, weighted = data.source, data.weights is not None
+    options = counts.get("options", {})
+    adds_up = weighted and ("weight" in options or data.kinds is not None)
+    merged = "the latest row of each pair counts" if "half_life" in options else "repeated pairs count once"
+    merged = "their weights are added up" if adds_up else merged
     if bad := counts.get("bad_rows"):
         what = _some(bad, "row", "could not be read and was left out", "could not be read and were left out")
         yield "warning", what, "correct them in the file"
     if repeats := counts.get("duplicates"):
-        effect = "their weights are added up" if weighted else "repeated pairs count once"
-        yield "note", f"{_some(repeats, 'row', 'repeats', 'repeat')} a pair", f"nothing to do: {effect}"
+        yield "note", f"{_some(repeats, 'row', 'repeats', 'repeat')} a pair", f"nothing to do: {merged}"
     if exact := counts.get("exact_duplicates"):
-        effect = ": their weights are added up" if weighted else "; here they count once"
+        effect = ": their weights are added up" if adds_up else "; here they count once"
         what = f"{_some(exact, 'row', 'equals', 'equal')} another: same user, item, time and all else that is read"
         advice = f"if an export was put together twice, take them out{effect}"
-        yield "warning" if weighted else "note", what, advice
+        yield "warning" if adds_up else "note", what, advice
     if conflicts := counts.get("conflicts"):
         advice = "the latest rating counts (without times the highest): give time= (--time) if there is such a column"
         yield "warning", f"{_some(conflicts, 'pair', 'has', 'have')} ratings that differ", advice

@@ -25,6 +25,7 @@ from corml.errors import DataError, UsageError, quoted
 if TYPE_CHECKING:
     import polars as pl
 
+OLDEST = 1e-200  # what is left of a row at least, so that no interaction is lost by its age
 TRANSFORMS: dict[str, Callable[[Floats], Floats]] = {"none": lambda x: x, "log1p": np.log1p, "sqrt": np.sqrt}
 
 
@@ -95,7 +96,7 @@ def of_rows(
         if time is None:
             raise UsageError("half_life needs the time of each row: name its column with time= (--time).")
         age = time - float(time.max(initial=0.0))
-        factors.append(np.exp2(age / durations.seconds(options.half_life, "half_life")))
+        factors.append(np.maximum(np.exp2(age / durations.seconds(options.half_life, "half_life")), OLDEST))
     return Weights(np.prod(factors, axis=0), adds_up, events)
 
 
