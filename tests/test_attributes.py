@@ -12,7 +12,7 @@ from corml.data.attributes import Attributes, indicators
 from corml.data.ids import Ids
 from corml.data.interactions import Interactions
 from corml.data.saved.pairs import encode_ids
-from corml.errors import DataError, ModelFileError, UsageError
+from corml.errors import DataError, DataWarning, ModelFileError, UsageError
 from corml.persistence import container
 
 COLUMNS = {
@@ -249,3 +249,39 @@ def test_the_sample_comes_with_genres():
     data = corml.load("movielens-small", at_least=4, k_core=20)
     assert data.attributes.on(data.items).to_frame().row(0)[2] is not None
     assert "Film-Noir" in data.attributes.values("genre")
+
+
+PAIRS = {"user": list("aabb"), "item": ["1", "2", "2", "3"]}
+OTHER_IDS = {"item": ["1.0", "2.0", "x"], "title": ["One", "Two", "Ex"]}
+
+
+@pytest.mark.parametrize("option", ["items", "titles"])
+@pytest.mark.parametrize("store", [False, True])
+def test_a_table_whose_ids_are_not_those_of_the_data_is_a_warning(option, store, tmp_path):
+    source = polars.DataFrame(PAIRS)
+    if store:
+        source.write_csv(tmp_path / "a.csv")
+        source = tmp_path / "s"
+        corml.build_store(tmp_path / "a.csv", source)
+    match = r"0 of 3 rows describe an item of the data: the table has ids such as '1\.0', the data '1'"
+    with pytest.warns(DataWarning, match=rf"^{option}= \(--{option}\): {match}"):
+        corml.load(source, **{option: polars.DataFrame(OTHER_IDS)})
+    corml.load(source, **{option: polars.DataFrame({"item": ["9", "3"], "title": ["Nine", "Three"]})})
+
+
+def test_a_mapping_of_titles_without_an_item_of_the_data_is_a_warning():
+    with pytest.warns(DataWarning, match="0 of 1 rows describe an item of the data"):
+        corml.load(polars.DataFrame(PAIRS), titles={"x": "Ex"})
+
+
+def test_fewer_than_one_in_a_hundred_matching_ids_is_a_warning():
+    many = polars.DataFrame({"user": ["u"] * 1000, "item": [f"i{at}" for at in range(1000)]})
+    table = {"item": [f"i{at}" if at < 9 else f"I{at}" for at in range(1000)], "genre": ["drama"] * 1000}
+    with pytest.warns(DataWarning, match="9 of 1,000 rows describe an item of the data"):
+        corml.load(many, items=table)
+    few = polars.DataFrame({**PAIRS, "item": ["i1", "i2", "i2", "i3"]})
+    corml.load(few, items={"item": many["item"], "genre": ["drama"] * 1000})  # a large catalogue around few items
+
+
+def test_the_items_of_an_update_may_all_be_new():
+    corml.load(polars.DataFrame(PAIRS), items=polars.DataFrame(OTHER_IDS), as_update=True)

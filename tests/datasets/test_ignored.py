@@ -64,7 +64,12 @@ def test_a_column_of_dates_is_named_when_no_times_are_found():
         ),
         *(("gender", (0, 1)), ("is_new", (0, 1)), ("weekday", (1, 2, 3)), ("category_id", (1, 2, 3)), ("page", (1, 2))),
         *(("release_date", ("2001-01-01", "2002-01-01")), ("one", (1, 1)), ("id", range(60)), ("lists", ([1], [2]))),
-        *(("price_text", ("1.234,50", "3,99")), ("country", ("DE", "AT")), ("order_id", (1, 2, 3, 4))),
+        *(
+            ("price_text", ("1.234,50", "3,99")),
+            ("country", ("DE", "AT")),
+            ("ean13", (4006381333931, 4006381333948)),
+            ("order_id", (1, 2, 3, 4)),
+        ),
     ],
 )
 @pytest.mark.parametrize("make_frame", [pl.DataFrame, pd.DataFrame])
@@ -75,8 +80,32 @@ def test_attributes_and_numbers_that_are_no_scale_are_only_noted(name, values, m
 
 def test_nothing_is_asked_where_a_strength_was_chosen():
     frame = pl.DataFrame({**PLAIN, "event": column("view", "buy"), "rating": column(1, 5), "Bewertung": column(1, 5)})
-    for chosen in ({}, {"event": "event"}, {"weight": "Bewertung"}):
+    for chosen in ({"rating": "rating"}, {"event": "event"}, {"weight": "Bewertung"}):
         load(frame, **chosen)
+
+
+@pytest.mark.parametrize("name", ["event", "event_type"])
+def test_a_column_named_event_is_named_next_to_ratings_that_were_found(name):
+    frame = pl.DataFrame({**PLAIN, name: column("show", "open"), "rating": column(1, 5)})
+    match = (
+        rf"'{name}' \(with 'show', 'open': events\? use event= \(--event\)\).*say rating='rating' \(--rating 'rating'\)"
+    )
+    with pytest.warns(DataWarning, match=match):
+        load(frame)
+    load(frame, rating="rating")
+
+
+def test_events_of_a_categorical_column_are_named():
+    with pytest.warns(DataWarning, match=r"'event' \(with 'view', 'buy': events\?"):
+        load(pl.DataFrame({**PLAIN, "event": pl.Series(column("view", "buy"), dtype=pl.Categorical)}))
+
+
+@pytest.mark.parametrize("make", [int, str, lambda second: second * 1000])
+def test_a_column_of_seconds_since_1970_is_named_when_no_times_are_found(make):
+    frame = pl.DataFrame({**PLAIN, "zeit": [make(1_600_000_000 + 3600 * at) for at in range(ROWS)]})
+    with pytest.warns(DataWarning, match=r"'zeit' \(from 2020-09-13: times\? use time= \(--time\)\).*time=False"):
+        load(frame)
+    load(frame, time=False)
 
 
 def test_a_warning_lists_a_few_columns():

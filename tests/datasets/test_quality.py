@@ -3,13 +3,14 @@
 import json
 
 import numpy as np
+import pandas as pd
 import polars as pl
 import pytest
 
 from corml.data import examine, load, write
 from corml.data._load import SWAPPED
 from corml.data.interactions import Interactions
-from corml.errors import DataWarning, UsageError
+from corml.errors import DataError, DataWarning, UsageError
 
 
 def found(report):
@@ -194,6 +195,16 @@ def test_an_index_with_a_name_is_warned_of():
     with pytest.warns(DataWarning, match=r"index ignored: 'user': only columns are read; frame\.reset_index\(\)"):
         load(frame.assign(session=frame["user"]).set_index("user"))
     load(frame.set_index("user", drop=False))
+
+
+@pytest.mark.parametrize("columns", [["item"], ["item", "rating"], ["item", "time"], ["item", "rating", "time"]])
+@pytest.mark.filterwarnings("ignore:index ignored")
+def test_a_user_column_in_the_index_is_an_error_that_names_reset_index(columns):
+    frame = pd.DataFrame({"user_id": list("aab"), "item": list("xyx"), "rating": [1, 2, 3], "time": [1, 2, 3]})
+    match = r"Its index, 'user_id', is no column: give frame\.reset_index\(\)\.$"
+    with pytest.raises((DataError, UsageError), match=match) as caught:
+        load(frame.set_index("user_id")[columns])
+    assert "two roles" not in str(caught.value)
 
 
 def test_columns_named_after_items_are_titles():

@@ -27,6 +27,7 @@ from corml.errors import DataError, UsageError, ascii_line
 
 EXCLUDE_ONLY = "not used for training, never recommended"
 LONGER = "Give a longer half_life= (--half-life) if older interactions should count"
+MATCHING = 0.01  # of a table about items, or of the items if these are fewer: less is hardly the same kind of id
 SWAPPED = 50  # with this many times more items than users, the columns may be the wrong way round
 
 
@@ -140,7 +141,7 @@ def load(
         _suspect(data, notes)
         data = data if len(data.users) == len(everyone.users) else data.with_others(everyone)
         data = data if len(data.items) == len(everyone.items) else data.with_elsewhere(everyone)
-    data = _with_items(data, origin, notes)
+    data = _with_items(data, origin, notes, new_items=as_update)
     return replace(data, source=_provenance(origin, given, rows, pairs, notes))
 
 
@@ -175,14 +176,31 @@ def _stored(source: Any, given: Options, notes: Notes, *, as_update: bool) -> In
     return replace(data, source={**facts, "notes": list(notes.lines)})
 
 
-def _with_items(data: Interactions, origin: Source, notes: Notes) -> Interactions:
-    """The same with what is known of its items: attributes and titles."""
+def _with_items(data: Interactions, origin: Source, notes: Notes, *, new_items: bool = False) -> Interactions:
+    """The same with what is known of its items: attributes and titles; those of an update may all be of new items."""
     about = _attributes(origin, notes)
     names = titles_of(origin, notes)
+    if not new_items:
+        if about is not None and origin.options.items is not None:
+            _check_ids_match("items", about.items, data, notes)
+        if names and origin.options.titles is not None:
+            _check_ids_match("titles", list(names), data, notes)
     if about is not None and origin.options.titles is None:
         names = {**names, **dict(about.titles.items())}
     titles = {label: names[label] for label in data.items.labels if label in names} if names else {}
     return replace(data, titles=titles, attributes=about)
+
+
+def _check_ids_match(option: str, described: Ids | list[str], data: Interactions, notes: Notes) -> None:
+    """Warn of a table with ids that are hardly ever those of the data, such as 7.0 for 7."""
+    items = data.items if data.elsewhere is None else data.items.union(data.elsewhere.items)
+    matches = int(np.count_nonzero(items.find(described) >= 0))
+    if matches < MATCHING * min(len(described), len(items)):
+        notes.warn(
+            f"{option}= (--{option}): {matches:,} of {len(described):,} rows describe an item of the data: the table "
+            f"has ids such as {ascii_line(described[0])}, the data {ascii_line(items[0])}. Write the ids "
+            "alike, or name the column of ids item."
+        )
 
 
 def _attributes(origin: Source, notes: Notes) -> Attributes | None:

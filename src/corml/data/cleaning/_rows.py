@@ -18,7 +18,7 @@ from corml.data.clock import Clock
 from corml.data.formats._sniff import Roles, roles
 from corml.data.formats._table import Columns, Table
 from corml.data.labels import Labels
-from corml.errors import DataError, ascii_line
+from corml.errors import DataError, UsageError, ascii_line
 
 MAX_BAD = 0.01  # the share of rows that may be bad and still be skipped, unless another is given
 HARDLY = 0.1  # a column found by its name of which no larger share can be read as times is not one of times
@@ -42,7 +42,12 @@ class Rows:
 
 def gather(table: Table, options: Options, notes: Notes) -> Rows:
     """Read the columns that matter and keep the rows that are whole."""
-    chosen = roles(table.names, table.named, options, table.where)
+    try:
+        chosen = roles(table.names, table.named, options, table.where)
+    except (DataError, UsageError) as fault:
+        if not table.hint:
+            raise
+        raise type(fault)(f"{fault} {table.hint}") from fault
     if options.user is None or options.item is None or not table.named:
         notes.add(f"columns: {chosen.shown(table.names)}")
     remark_on_ignored(table, chosen, options, notes)

@@ -54,7 +54,10 @@ def from_frame(frame: object, notes: Notes) -> FrameTable:
     def get(at: int, rows: slice, look: bool) -> "pl.Series":
         return _series(wrapped[rows, at] if look else wrapped[:, at], names[at], None if look else notes)
 
-    return FrameTable(names, get, "The frame", len(wrapped))
+    table = FrameTable(names, get, "The frame", len(wrapped))
+    if lost:
+        table.hint = f"Its index, {quoted(lost)}, is no column: give frame.reset_index()."
+    return table
 
 
 def column(values: Sequence[object]) -> "pl.Series":

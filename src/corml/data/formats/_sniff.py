@@ -146,7 +146,8 @@ def _needed(role: str, given: Column, names: Sequence[str], where: str) -> int:
     at = find(role, names)
     other = find("item" if role == "user" else "user", names)
     if at is None and other is not None and len(names) == 2:
-        return 1 - other
+        rest = [names[1 - other]]
+        at = 1 - other if find("rating", rest) is None and find("time", rest) is None else None
     if at is None:
         raise DataError(
             f"Cannot tell which column of {where} holds the {role}s: "

@@ -126,6 +126,7 @@ class Table(ABC):
     rows = 0  # about how many there are; 0 where only reading would tell
     budget: Budget = UNLIMITED  # what its values may grow to
     takes_query = False  # whether it is a database
+    hint = ""  # what to add where no column is that of the users
     peekable = True  # whether the first rows cost little
 
     @classmethod
