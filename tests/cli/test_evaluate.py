@@ -195,3 +195,14 @@ def test_a_mistake_is_named_before_the_data_are_read(run, here, shop, monkeypatc
     outcome = run("evaluate", shop / "split.corml", *words)
     assert outcome.code == code
     assert fragment in outcome.err
+
+
+def test_moments_of_dates_are_given_as_dates(run, here):
+    rows = [f"u{n % 6},i{n % 5},2024-01-{n + 1:02}" for n in range(30)]
+    (here / "a.csv").write_text("\n".join(["user,item,time", *rows]))
+    given = ["a.csv", "a.split", "--split", "temporal", "--split-set"]
+    result = run("data", "split", *given, "moments=2024-01-11,2024-01-21", "--json")
+    assert result.json["procedure"]["moments"] == [1_704_931_200.0, 1_705_795_200.0]
+    refused = run("data", "split", *given, "moments=noon")
+    assert refused.code == 2
+    assert "or seconds since 1970" in refused.err

@@ -86,7 +86,7 @@ SPLITTING: dict[str, Option] = {
             help="An option of the split; may be repeated: seed=7 (ratio, authors, k-fold, new-users, new-items), "
             "shares=.8,.1,.1 (ratio, authors, temporal, new-users, new-items), given=.8 (new-users), "
             "known=.2 (new-items), folds=5, fold=0 and valid_fold=1 (k-fold), n=1 and n_valid=1 (leave-last), "
-            "moments=T1,T2 (temporal).",
+            "moments=T1,T2 (temporal; dates such as 2024-05-31, or seconds since 1970).",
         ),
     ),
     "targets": option(

@@ -1,7 +1,8 @@
 """Splits from data: by the name of a procedure, all folds of a cross-validation, or precomputed sets."""
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from datetime import date
 from pathlib import Path
 from typing import Any, Literal, TypedDict, Unpack, cast, overload
 
@@ -29,7 +30,7 @@ class Options(TypedDict, total=False):
     seed: int
     n: int
     n_valid: int | None
-    moments: Shares | float | str | None
+    moments: Sequence[float | str | date] | float | str | date | None
     given: float
     known: float
     folds: int

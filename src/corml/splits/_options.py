@@ -49,7 +49,7 @@ def run_again(recorded: Mapping[str, Any], data: Interactions) -> Any:
         raise DataError(f"The recorded procedure cannot be run: {fault}") from fault
 
 
-def option(how: str, name: str, value: object, rule: Rule) -> Any:
+def option(how: str, name: str, value: object, rule: Rule, given: object = None) -> Any:
     """Read the value of an option, from text if need be, and check it."""
     plain = value.item() if isinstance(value, np.generic) else value
     try:
@@ -58,7 +58,8 @@ def option(how: str, name: str, value: object, rule: Rule) -> Any:
     except (TypeError, ValueError):  # something else than numbers among them
         holds = False
     if not holds:
-        raise SettingError(f"{name} of the split '{how}' must be {rule.phrase}; got {ascii_line(value)}.")
+        shown = ascii_line(value if given is None else given)
+        raise SettingError(f"{name} of the split '{how}' must be {rule.phrase}; got {shown}.")
     return read
 
 
