@@ -285,3 +285,54 @@ def test_fewer_than_one_in_a_hundred_matching_ids_is_a_warning():
 
 def test_the_items_of_an_update_may_all_be_new():
     corml.load(polars.DataFrame(PAIRS), items=polars.DataFrame(OTHER_IDS), as_update=True)
+
+
+@pytest.mark.parametrize("name", ["category", "subcategory", "Product Category", "category_id", "brand_code"])
+@pytest.mark.parametrize("make", [int, str])
+def test_numbers_in_a_column_named_like_a_category_are_labels(name, make):
+    table = corml.load_items(polars.DataFrame({"item": ["a", "b"], name: [make(12), make(7)], "price": [1, 2]}))
+    assert table.values(name) == ("12", "7")
+    assert table.kind("price") == "number"
+
+
+EMPTY = {"strings": ["", ""], "nulls": [None, None], "numbers": polars.Series([None, None], dtype=polars.Float64)}
+
+
+@pytest.mark.parametrize("empty", EMPTY)
+@pytest.mark.parametrize(
+    ("name", "value", "kind"),
+    [
+        ("available_until", "2024-01-31", "time"),
+        ("since", "2024-01-31", "time"),
+        ("price", 9.5, "number"),
+        ("genre", "drama", "category"),
+        ("summary", "two men walk into a bar", "text"),
+    ],
+)
+def test_an_empty_column_clashes_with_no_kind(name, value, kind, empty):
+    filled = corml.load_items({"item": ["c", "d"], name: [value, None]})
+    table = corml.load_items(polars.DataFrame({"item": ["a", "b"], name: EMPTY[empty]}))
+    for first, second in ((table, filled), (filled, table)):
+        both = first.extended(second)
+        assert both.kind(name) == kind
+        assert both.on(Ids(["c"])).columns[name].known.tolist() == [True]
+
+
+@pytest.mark.parametrize("empty", ["", None])
+def test_an_empty_column_of_availability_holds_times(empty):
+    table = corml.load_items(polars.DataFrame({"item": ["a", "b"], "available_until": [empty, empty]}))
+    assert table.kind("available_until") == "time"
+
+
+def test_new_items_without_a_last_day_fit_a_model_that_has_one(tmp_path):
+    data = corml.load(polars.DataFrame(PAIRS), items={"item": ["1", "2"], "available_until": ["2034-01-31", ""]})
+    late = polars.DataFrame({"user": ["a", "b"], "item": ["3", "9"]})
+    table = polars.DataFrame({"item": ["9"], "available_until": [""]})
+    model = corml.models.make("ease").fit(data).update(corml.load(late, items=table, as_update=True))
+    model.save(tmp_path / "m.corml")
+    assert corml.read_model(tmp_path / "m.corml").attributes_.kind("available_until") == "time"
+
+
+def test_kinds_given_to_load_names_load_items():
+    with pytest.raises(TypeError, match=r"items=corml\.load_items\(table, kinds=\.\.\.\)"):
+        corml.load(polars.DataFrame(PAIRS), items=OTHER_IDS, kinds={"title": "text"})

@@ -3,6 +3,7 @@
 from dataclasses import replace
 
 import numpy as np
+import polars
 import pytest
 
 import corml
@@ -149,7 +150,7 @@ def test_who_only_said_no_gets_what_is_popular(data):
 
 
 def test_a_model_that_is_not_linear_says_so(data):
-    with pytest.warns(WeightsWarning, match="^popularity cannot push down what is like a disliked item: negative"):
+    with pytest.warns(WeightsWarning, match="^popularity cannot push down what is like a disliked item: it only"):
         model = models.make("popularity").fit(replace(data, weights=None))
     refused = set(zip(data.users.labels[data.negative.user], data.items.labels[data.negative.item], strict=True))
     assert refused
@@ -324,6 +325,14 @@ def test_ratings_need_their_column(tmp_path):
     (tmp_path / "a.csv").write_text("user,item\na,x\nb,x\n")
     with pytest.raises(DataError, match="needs a rating column"):
         corml.load(tmp_path / "a.csv", at_least=4, rating_strength=True)
+
+
+def test_without_times_the_report_says_that_pairs_are_counted_by_their_strongest_event():
+    rows = {"user": list("aab"), "item": list("xxy"), "type": ["buy", "view", "view"]}
+    facts = dict(corml.data.examine(polars.DataFrame(rows), event="type", weights={"view": 1, "buy": 3}).facts)
+    assert facts["pairs by their strongest event"] == {"buy": 1, "view": 1}
+    assert facts["share of the weight by strongest event"] == {"buy": 0.8, "view": 0.2}
+    assert not any("last event" in label for label in facts)
 
 
 def test_the_doctor_shows_what_noes_kinds_and_ratings_do(events, ratings):

@@ -1,8 +1,9 @@
 """A table of items: their ids, and every other column as an attribute of the kind that its values show.
 
 A column of lists, or of texts with `|` between values, or of JSON lists, has several categories per item. Text that is
-all numbers is a number, unless zeros lead it or its name ends like an id; all dates, a time. Other text is a category
-if it repeats or is short, and text if it reads like sentences or titles.
+all numbers is a number, unless zeros lead it or its name ends like an id or a category; all dates, a time. Other text
+is a category if it repeats or is short, and text if it reads like sentences or titles. A column without a value fits
+any kind.
 """
 
 import json
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 SEPARATOR = "|"  # between the values of a text with several
 DAT = ("item", "title", "genres")  # of MovieLens' movies.dat, which has no header
 AVAILABLE = ("availablefrom", "availableuntil")  # moments even where they are numbers
+LABELS = ("id", "code", "category")  # how columns end whose numbers are labels
 WORDS = 3  # values with more words in the mean, most of them different, are text
 EMPTY = ("", "null", "none", "nan", "na", "n/a", "<na>")
 
@@ -98,6 +100,8 @@ def attributes_of(
     trim: bool = False,
 ) -> Attributes:
     """The attributes in a table, of all columns or `only` some; an item that is described twice counts once."""
+    from corml._runtime.lazy_polars import polars as pl
+
     names = _names(table)
     at, title = _ids_and_title(table, names, item)
     wanted = [one for one in range(len(names)) if one != at and (not only or names[one] in only or one == title)]
@@ -113,6 +117,7 @@ def attributes_of(
     columns = {}
     for one, series in zip(wanted, read.series[1:], strict=True):
         name = names[one]
+        series = series.cast(pl.String) if series.dtype == pl.Null else series  # no value in it
         kind = given.get(name) or ("text" if one == title else _kind(name, series, separator))
         columns[name] = _per_item(_column(series, kind, table.where, name, separator), rows, len(coded.labels))
     _say(table, columns, read.faulty + int((rows < 0).sum()), len(rows), len(coded.labels), notes)
@@ -174,17 +179,19 @@ def _kind(name: str, series: "pl.Series", separator: str) -> Kind:
     if kind.is_temporal() or (plain in AVAILABLE and kind.is_numeric()):
         return "time"
     if kind.is_numeric():
-        return "category" if plain.endswith(("id", "code")) else "number"
+        return "category" if plain.endswith(LABELS) else "number"
     return _kind_of_text(plain, _filled(series), separator)
 
 
 def _kind_of_text(plain: str, text: "pl.Series", separator: str) -> Kind:
-    if not len(text) or text.str.contains(separator, literal=True).any() or _listed(text):
+    if not len(text):
+        return "time" if plain in AVAILABLE else "category"
+    if text.str.contains(separator, literal=True).any() or _listed(text):
         return "category"
     numeric = np.isfinite(_columns.numbers(text)).all()
     if numeric and plain in AVAILABLE:
         return "time"
-    if numeric and not plain.endswith(("id", "code")) and not text.str.contains(r"^[+-]?0\d").any():
+    if numeric and not plain.endswith(LABELS) and not text.str.contains(r"^[+-]?0\d").any():
         return "number"
     if not numeric and np.isfinite(times(text, "", None).values).all():
         return "time"

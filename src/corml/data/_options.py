@@ -118,6 +118,8 @@ class Options:
         """The options that were given by name."""
         known = [one.name for one in fields(cls)]
         for name in given:
+            if name == "kinds":
+                raise TypeError("load has no option kinds: give items=corml.load_items(table, kinds=...).")
             if name not in known:
                 raise TypeError(f"load has no option {ascii_line(name)}{nearest(name, known)}")
         negative = given.get("negative")

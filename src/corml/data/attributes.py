@@ -53,6 +53,11 @@ class Categories:
         labels = self.labels.take(used)
         return type(self)(labels, _matrix(columns, chosen.indptr, len(labels)))
 
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which rows have a label."""
+        return np.asarray(np.diff(self.matrix.indptr) > 0)
+
     def gathered(self, rows: NDArray[np.int64], count: int) -> Self:
         """Of `count` rows, each with all labels of those that are put there; −1 is put nowhere."""
         used = np.flatnonzero(rows >= 0)
@@ -278,6 +283,10 @@ def _filled(name: str, column: Column, other: Column | None) -> Column:
         return Texts(Labels.of(mine or theirs for mine, theirs in zip(column.texts, other.texts, strict=True)))
     if isinstance(column, Numbers) and isinstance(other, Numbers) and column.kind == other.kind:
         return Numbers(np.where(np.isnan(column.values), other.values, column.values), column.kind)
+    if not column.known.any():  # a column without a value has the kind of any other
+        return other
+    if not other.known.any():
+        return column
     raise DataError(
         f"The attribute {ascii_line(name)} is of kind {column.kind} in one table of items and {other.kind} in another: "
         f"say which with corml.load_items(…, kinds={{{ascii_line(name)}: {ascii_line(column.kind)}}})."

@@ -149,8 +149,9 @@ def _weight_facts(data: Interactions) -> Iterator[Fact]:
         names, codes = data.kinds.names, data.kinds.last
         pairs = np.bincount(codes, minlength=len(names))
         by_type = np.bincount(codes, weights=weights, minlength=len(names)) / weights.sum()
-        yield "pairs by their last event", {names[at]: int(pairs[at]) for at in np.flatnonzero(pairs)}
-        yield "share of the weight by last event", {names[at]: float(by_type[at]) for at in np.flatnonzero(pairs)}
+        which = "strongest" if data.times is None else "last"  # without times the strongest event comes last
+        yield f"pairs by their {which} event", {names[at]: int(pairs[at]) for at in np.flatnonzero(pairs)}
+        yield f"share of the weight by {which} event", {names[at]: float(by_type[at]) for at in np.flatnonzero(pairs)}
     options = data.source.get("options", {})
     if options.get("rating_strength"):
         yield "weight of a rating", f"rating - {options['at_least']:g} + 1"
