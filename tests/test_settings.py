@@ -87,3 +87,8 @@ def test_the_nearest_name_is_suggested():
 def test_numbers_that_would_overflow_are_refused_before_a_fit(name, value):
     with pytest.raises(SettingError, match=rf"{name} of CoRML must be a number .*1e\+12"):
         corml.CoRML(**{name: value}).fit(corml.Interactions.from_pairs(list("aab"), list("xyy")))
+
+
+def test_a_misspelt_setting_of_a_constructor_is_named_with_the_one_probably_meant():
+    with pytest.raises(SettingError, match="CoRML has no setting 'item_nrm'; did you mean 'item_norm'"):
+        corml.CoRML(item_nrm=3)

@@ -4,6 +4,8 @@ import json
 
 import pytest
 
+from corml.cli._plans import _shown
+
 
 @pytest.fixture
 def ratings(tmp_path):
@@ -66,3 +68,11 @@ def test_a_dial_is_fitted_saved_and_turned(run, ratings, tmp_path):
     refused = run("recommend", plain, "--user", "u1", "--novelty", "1")
     assert refused.code == 2
     assert "needs a model with several operating points" in refused.err
+
+
+@pytest.mark.parametrize(
+    ("value", "words"),
+    [(1336790, "1,336,790"), (33.17943, "33.2"), (12345.6, "12,346"), (True, "True"), ("sparse", "sparse")],
+)
+def test_numbers_of_a_plan_are_rounded_and_have_separators_of_thousands(value, words):
+    assert _shown("a fact", value) == words

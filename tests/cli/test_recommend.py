@@ -347,3 +347,11 @@ def test_a_user_and_a_history_together_are_refused_in_the_same_words(run, shop, 
 def test_item_ids_given_as_users_are_told_to_be_items(run, shop):
     outcome = run("recommend", shop / "all.corml", "-u", "i1")
     assert "none of the users is known to the model: 'i1' (these are item ids: --history takes them)" in outcome.err
+
+
+def test_lists_of_all_users_of_a_large_model_are_written_not_printed(run, shop, monkeypatch):
+    monkeypatch.setattr("corml.cli.recommend.MOST_PRINTED", 39)
+    refused = run("recommend", shop / "all.corml", "--all")
+    assert refused.code == 2
+    assert "--all are 40 users: write their lists with --out lists.parquet" in refused.err
+    assert run("recommend", shop / "all.corml", "--all", "--out", "-").code == 0

@@ -66,7 +66,13 @@ def gathered(loading=None):
     return loading
 
 
-FLAGS = {"weights": "view=1,add to cart=2.5", "negative": "return,thumbs down", "no_header": True, "user": "0"}
+FLAGS = {
+    "weights": "view=1,add to cart=2.5",
+    "negative": "return,thumbs down",
+    "no_header": True,
+    "user": "0",
+    "max_bad_rows": "5%",
+}
 NOT_TOGETHER = {"rating": "no_rating", "time": "no_time"}
 
 

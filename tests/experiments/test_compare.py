@@ -261,4 +261,4 @@ def test_a_model_without_all_its_runs_is_not_finished(split, tmp_path):
 def test_warnings_of_a_fit_are_kept_with_its_run(split, tmp_path):
     study = corml.compare([corml.CoRML(rank=4, max_steps=1)], split, metrics="ndcg@10", folder=tmp_path)
     assert any("The solver stopped" in note for note in study.models[0].notes)
-    assert "ConvergenceWarning" in corml.read_study(tmp_path).to_text()
+    assert "The solver stopped" in corml.read_study(tmp_path).to_text()

@@ -4,6 +4,7 @@ Command-line flags, settings files, checks, documentation and tuning all read th
 """
 
 import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -67,7 +68,21 @@ def described(model: type[T]) -> type[T]:
         symbol = f" ({spec.symbol})" if spec.symbol else ""
         lines += [f"    {spec.name} : {spec.rule.phrase}; default {spec.default}", f"        {spec.help}{symbol}"]
     model.__doc__ = "\n".join(lines) + "\n"
+    _refuse_unknown_names(model)
     return model
+
+
+def _refuse_unknown_names(model: type) -> None:
+    """Let the constructor say which name was probably meant."""
+    plain, known = model.__init__, {field.name for field in dataclasses.fields(model) if field.init}  # type: ignore[misc]
+
+    @functools.wraps(plain)
+    def checked(self: object, *given: Any, **settings: Any) -> None:
+        if not settings.keys() <= known:
+            check_names(model, [name for name in settings if name not in known])
+        plain(self, *given, **settings)
+
+    model.__init__ = checked  # type: ignore[misc]
 
 
 def check(model: object) -> None:

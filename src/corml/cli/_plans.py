@@ -23,7 +23,7 @@ def show_plan(plan: Plan, as_json: bool) -> None:
         show_json(plan.report() | ({"stages": [asdict(stage) for stage in stages]} if stages else {}))
         return
     for name, value in plan.report().items():
-        say(f"{name:>20}  {memory.size(value) if name in BYTES else value}")
+        say(f"{name:>20}  {_shown(name, value)}")
     if stages:
         say()
         show_table(*_table_of(stages))
@@ -32,6 +32,15 @@ def show_plan(plan: Plan, as_json: bool) -> None:
             "note: predicted seconds are those of one fit with its filter selection, on idle threads; loading is "
             "extra, and so are, with --split, a second fit (on all data) and the evaluation"
         )
+
+
+def _shown(name: str, value: object) -> str:
+    """Bytes in a unit, other numbers rounded and with separators of thousands, anything else as it is."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return str(value)
+    if name in BYTES:
+        return memory.size(value)
+    return f"{value:,.0f}" if isinstance(value, int) or abs(value) >= 1000 else f"{value:.3g}"
 
 
 def tell_plan(recommender: Recommender, store: Store | None) -> None:

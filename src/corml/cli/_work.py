@@ -14,7 +14,7 @@ from corml import plugins, splits
 from corml.cli._console import in_flags, progress, tell
 from corml.cli._options import Given
 from corml.data.interactions import Interactions
-from corml.errors import DataError, UsageError, ascii_line
+from corml.errors import DataError, UsageError, ascii_line, warn
 from corml.models.recommender import Recommender
 from corml.splits import Split
 
@@ -55,12 +55,12 @@ def turned(model: Recommender, novelty: float | None) -> Recommender:
 
 
 def tell_unknown(labels: Iterable[str], where: str) -> None:
-    """Name the ids the model does not know, the first ten of them."""
+    """Warn of the ids the model does not know, and name the first ten of them."""
     listed = list(labels)
     for label in listed[:10]:
-        tell(f"note: the model does not know {ascii_line(label)} ({where})")
+        warn(f"the model does not know {ascii_line(label)} ({where}), and ignores it")
     if len(listed) > 10:
-        tell(f"note: … and {len(listed) - 10:,} more ({where})")
+        warn(f"… and {len(listed) - 10:,} more ({where})")
 
 
 # --- splits ----------------------------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ __all__ = ["recommend"]
 FOLDER = "a folder"  # kind of output: Parquet files in shards
 PER_ITEM_IN_TABLE, PER_ITEM_AS_TEXT = 230, 1500  # bytes of a listed item
 FEW_ITEMS = 1 << 17  # listed items for which free memory is not checked
+MOST_PRINTED = 1000  # users whose lists are printed as a table
 FEW = 20  # lists whose reasons are printed one by one
 
 
@@ -36,9 +37,7 @@ FEW = 20  # lists whose reasons are printed one by one
 @with_cluster
 def recommend(
     model: str = typer.Argument(..., metavar="MODEL", help="A model file."),
-    user: list[str] = typer.Option(
-        [], "--user", "-u", metavar="ID", help="A known user, or several: id,id,…; may be repeated."
-    ),
+    user: list[str] = typer.Option([], "--user", "-u", metavar="ID", help="Known users: id,id,…; may be repeated."),
     all_users: bool = typer.Option(False, "--all", help="All users of the model file."),
     store: str = typer.Option(
         None,
@@ -142,6 +141,11 @@ def recommend(
         with progress():
             lists = [loaded.recommend(history=histories, **options)]
     else:
+        if all_users and not out and not as_json and len(loaded.users_) > MOST_PRINTED:
+            raise UsageError(
+                f"--all are {len(loaded.users_):,} users: write their lists with --out lists.parquet (.csv, .tsv, "
+                ".json), or print them as CSV with --out -."
+            )
         requested = [*listed, *(loaded.users_.labels if all_users else [])]
         _require_memory(
             len(requested) * list_length(options["k"], loaded.items_), as_text=as_json or kind in ("", ".json")
