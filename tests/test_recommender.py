@@ -167,7 +167,7 @@ def test_a_batch_of_interactions_reports_unknown_items_too(model):
     batch = corml.Interactions.from_pairs(["new", "new", "old"], ["i1", "ghost", "spook"])
     found = model.recommend(history=batch, k=2)
     assert found.unknown == (("ghost",), ("spook",))
-    assert found.reasons[1] == "most popular items: none of the 1 history items is known"
+    assert found.reasons[1] == "most popular items: the only history item is not known"
 
 
 def test_similar_items_are_the_list_of_someone_who_met_one_item(model):

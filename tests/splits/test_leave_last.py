@@ -55,7 +55,7 @@ def test_nothing_held_out_is_earlier_than_what_is_learnt(sample):
 
 @pytest.mark.parametrize("how", ["leave-last", "temporal"])
 def test_times_are_needed(how):
-    with pytest.raises(DataError, match=rf"The split '{how}' needs the time of each pair.*\(time=\)"):
+    with pytest.raises(DataError, match=rf"The split '{how}' needs the time of each pair.*time= \(--time\)"):
         split(Interactions.from_pairs(["u"], ["i"]), how)
 
 

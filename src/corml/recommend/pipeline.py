@@ -119,7 +119,8 @@ def _reason(query: Query, allowed: Allowed, made: Made, options: ListOptions, ro
     parts, k, length = [], options["k"], int((made.columns[row] >= 0).sum())
     if query.matrix.indptr[row + 1] == query.matrix.indptr[row]:
         unknown = len(query.unknown[row])
-        why = f"none of the {unknown} history items is known" if unknown else "no history"
+        none = "the only history item is not" if unknown == 1 else f"none of the {unknown:,} history items is"
+        why = f"{none} known" if unknown else "no history"
         parts.append(f"most popular items: {query.cold.get(row, why)}")
     if length < k:
         only, excluded = allowed.count(row), np.diff(allowed.excluded.indptr[row : row + 2])[0]
