@@ -24,7 +24,7 @@ def mine(here, shop):
 def test_new_interactions_count_at_once(run, mine):
     outcome = run("update", "mine.corml", "new.csv")
     assert outcome.out == "wrote mine.corml: 3 interactions of 3 users added, 1 of them new\n"
-    assert "note: items the model does not know: 1, in 1 interactions; they are kept for --refit" in outcome.err
+    assert "note: items the model does not know: 1, in 1 interaction; they are kept for --refit" in outcome.err
     lists = run("recommend", "mine.corml", "--user", "u1", "--user", "ann", "--user", "u2", "-k", "25", "--json").json
     items = {one["user"]: {item["item"] for item in one["items"]} for one in lists}
     assert "i24" not in items["u1"]
@@ -211,7 +211,9 @@ def test_a_model_of_one_file_per_event_type_is_updated_in_the_same_form(run, her
     assert refused.code == 2
     assert "given as one file per event type (view, cart)" in refused.err
     assert "corml update shop.corml cart=later_cart.tsv" in refused.err
-    assert run("update", "shop.corml", "cart=later_cart.tsv").out.startswith("wrote shop.corml: 2 interactions of 1 ")
+    assert run("update", "shop.corml", "cart=later_cart.tsv").out.startswith(
+        "wrote shop.corml: 2 interactions of 1 user "
+    )
 
 
 def test_after_a_refit_the_advice_on_measuring_names_each_event_type(run, here):

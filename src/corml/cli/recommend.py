@@ -122,7 +122,7 @@ def recommend(
         raise UsageError("--lift is for new items: give --new-items FILE with it.")
     if new_items:
         loaded = loaded.with_new_items(new_items, lift=1.0 if lift is None else lift)
-        tell(f"note: {len(loaded.new_items_):,} new items, scored by what they are like")
+        tell(f"note: {counted(len(loaded.new_items_), 'new item')}, scored by what they are like")
     listed = separated(loaded.users_, user) + listed[len(user) :]
     options: Given = {"k": 10, "unknown": "fallback", **chosen(listing, loaded)}
     if store and options["unknown"] == "fallback":  # histories in a store are never unknown
@@ -214,7 +214,7 @@ def _deliver(lists: list[Recommendations], out: str | None, kind: str, as_json: 
     if as_json:
         show_json({"file": out, "lists": count})
     else:
-        wrote(out, f"{count:,} lists")
+        wrote(out, counted(count, "list"))
 
 
 def _print(lists: list[Recommendations], as_json: bool) -> None:

@@ -11,6 +11,7 @@ import typer
 
 import corml
 from corml import data as datasets
+from corml._runtime.values import counted
 from corml.cli._console import progress, show_json, tell, wrote
 from corml.cli._files import refuse_to_replace, shared_target
 from corml.cli._options import Given, with_loading
@@ -125,7 +126,8 @@ def _tell(model: Recommender, record: Mapping[str, Any], refit: bool) -> None:
         tell(f"note: {withdrawn:,} pairs no longer count: the new data withdraw them")
     if unknown and not refit:
         pairs = record["with_unknown_items"]
-        tell(f"note: items the model does not know: {unknown:,}, in {pairs:,} interactions; they are kept for --refit")
+        within = counted(pairs, "interaction")
+        tell(f"note: items the model does not know: {unknown:,}, in {within}; they are kept for --refit")
     if isinstance(model, EmbeddingModel) and not refit:
         new = "are scored by their histories" if model._folds_in else "get the most popular items"
         tell(
@@ -135,7 +137,9 @@ def _tell(model: Recommender, record: Mapping[str, Any], refit: bool) -> None:
 
 
 def _summary(model: Recommender, record: Mapping[str, Any], refit: bool, seconds: float) -> str:
-    added = f"{record['interactions']:,} interactions of {record['users']:,} users added" if record else ""
+    added = ""
+    if record:
+        added = f"{counted(record['interactions'], 'interaction')} of {counted(record['users'], 'user')} added"
     new = f", {record['new_users']:,} of them new" if record.get("new_users") else ""
     users, items = model.train_.shape
     fitted = f"{model.NAME} fitted again on {users:,} users x {items:,} items in {seconds:.1f} s"
