@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from corml.client import ServiceError
-from corml.service import gate
+from corml.service import access, gate
 from corml.service.app import PAGES
 from corml.service.metrics import Meter
 from corml.service.openapi import description
@@ -333,6 +333,16 @@ def test_an_address_that_calls_too_often_is_told_to_wait(make_inside):
     assert codes[:3] == [200] * 3
     assert 429 in codes
     assert inside.http.get("/healthz").status_code == 200
+
+
+def test_an_address_may_call_again_at_the_agreed_rate(make_inside, monkeypatch):
+    inside, now = make_inside(rate=2), [100.0]
+    monkeypatch.setattr(access.time, "monotonic", lambda: now[0])
+    codes = []
+    for moment in (100, 100, 100, 100.4, 100.5, 100.6, 101.0):
+        now[0] = moment
+        codes.append(inside.http.get("/v1/models").status_code)
+    assert codes == [200, 200, 429, 429, 200, 429, 200]
 
 
 @pytest.mark.parametrize("host", ["evil.example", "", "testserver.evil.example", "127.0.0.1.evil.example:80"])

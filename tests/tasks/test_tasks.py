@@ -8,6 +8,7 @@ import pytest
 
 from corml.errors import DataError, UsageError
 from corml.outofcore.tasks import Artefacts, Damaged, Serial, Task, key_of
+from corml.outofcore.tasks.executor import working_in
 from support import flip_last_bit
 
 HERE = "corml.kernels_for_tests"
@@ -174,3 +175,9 @@ def test_a_full_disk_is_an_error_with_a_remedy_also_for_mapped_files(artefacts, 
         with pytest.raises(DataError, match=r"No space left.*What is finished stays"):
             artefacts.keep(a=np.arange(3))
     assert artefacts.open(artefacts.keep(a=np.arange(3)))["a"].tolist() == [0, 1, 2]
+
+
+def test_finished_work_leaves_no_folder(tmp_path):
+    with working_in(tmp_path / "work", "a test") as artefacts:
+        Serial(artefacts).run([squares(0, 5), squares(5, 10, durable=False)])
+    assert not list(tmp_path.iterdir())
