@@ -265,8 +265,6 @@ def _member(archive: zipfile.ZipFile, where: str, members: Sequence[str]) -> zip
         for info in files:
             if info.filename == member or info.filename.endswith("/" + member):
                 return info
-    if len(files) == 1:
-        return files[0]
     for kinds in FIRST_CHOICE:
         tables = [info for info in files if kind_of(info.filename) in kinds]
         named = [info for info in tables if PurePosixPath(info.filename).name.split(".")[0].lower() in MAIN_TABLES]
