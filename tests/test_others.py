@@ -48,7 +48,7 @@ def frame():
 
 @pytest.fixture(scope="module")
 def data(frame):
-    return corml.load(frame, at_least=4, k_core=3)
+    return corml.load(frame, rating="rating", at_least=4, k_core=3)
 
 
 @pytest.fixture(scope="module")
@@ -170,7 +170,7 @@ def test_no_model_shows_users_what_they_have(data, frame, name):
 def test_whoever_is_in_a_table_is_never_shown_what_the_table_says_they_have(seed, at_least, k_core, least):
     table = rows(150, seed)
     try:
-        data = corml.load(table, at_least=at_least, k_core=k_core, min_user=least, min_item=least)
+        data = corml.load(table, rating="rating", at_least=at_least, k_core=k_core, min_user=least, min_item=least)
     except DataError:
         return  # nothing remains to learn from
     lists = corml.Popularity().fit(data).recommend(sorted(set(table["user"])), k=60)
@@ -265,7 +265,7 @@ def test_who_comes_back_is_a_user_with_all_that_was_known(data, model, tmp_path)
 def test_people_of_an_update_with_nothing_to_learn_are_known_after_it(model, data):
     item = data.items[0]
     table = pl.DataFrame({"user": ["a", "low"], "item": [item, item], "rating": [5, 1]})
-    new = model.update(corml.load(table, at_least=4))
+    new = model.update(corml.load(table, rating="rating", at_least=4))
     assert item not in new.recommend(["low"], k=len(data.items))["low"]
 
 

@@ -105,7 +105,7 @@ def test_a_request_whose_users_are_all_unknown_warns(model):
 
 def test_an_unknown_id_that_must_be_known_is_an_error_with_the_one_that_was_meant(model):
     for ask in (lambda: model.similar("305.0"), lambda: model.explain("15", "305.0")):
-        with pytest.raises(UnknownIdError, match=r"1 item id\(s\) are not among .*: '305.0'. Did you mean '305'\?"):
+        with pytest.raises(UnknownIdError, match=r"1 item id is not among .*: '305.0'. Did you mean '305'\?"):
             ask()
 
 

@@ -1,5 +1,6 @@
 """A split of a store has the pairs of the split in memory, whatever the store is cut into; its parts are stores."""
 
+import itertools
 import json
 import os
 import random
@@ -205,7 +206,7 @@ corml.split(store, sys.argv[3], out=sys.argv[2])
 def test_killed_at_any_moment_it_goes_on_to_the_same_bytes(shop, parts_of, tmp_path, kills):
     rng, out, killed, ended = random.Random(kills), tmp_path / "parts", 0, 0
     whole = {how: files_of(parts_of(how).path) for how in ("temporal", "new-users")}
-    ways = iter(list(whole) * kills)
+    ways = itertools.cycle(whole)
     how = next(ways)
     while killed < kills:
         command = [sys.executable, "-c", SPLITTER, str(shop.path), str(out), how]
