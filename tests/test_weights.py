@@ -421,3 +421,15 @@ def test_weights_of_repeated_pairs_add_up_at_the_place_of_the_first():
     data = corml.Interactions.from_pairs(list("zazbz"), list("yxyxx"), weights=[1, 5, 2, 7, 9])
     pairs = zip(data.users.labels[data.user], data.items.labels[data.item], data.weights.tolist(), strict=True)
     assert list(pairs) == [("z", "y", 3), ("a", "x", 5), ("b", "x", 7), ("z", "x", 9)]
+
+
+def test_files_of_event_types_are_transformed_also_where_one_has_no_weight_column():
+    bought = polars.DataFrame({"user": list("ab"), "item": list("xy")})
+    played = polars.DataFrame({"user": list("ab"), "item": list("xz"), "hours": [7.0, 3.0]})
+    kinds = {"purchase": 1, "play": 1}
+    data = corml.load({"purchase": bought, "play": played}, weight="hours", weights=kinds, transform="log1p")
+    pairs = zip(data.users.labels[data.user], data.items.labels[data.item], data.weights.tolist(), strict=True)
+    expected = {("a", "x"): np.log1p(8), ("b", "y"): np.log1p(1), ("b", "z"): np.log1p(3)}
+    assert {(user, item): pytest.approx(weight) for user, item, weight in pairs} == expected
+    counted = corml.load({"purchase": bought, "play": bought}, weights={"purchase": 2, "play": 1}, transform="log1p")
+    assert counted.weights.tolist() == pytest.approx([np.log1p(3)] * 2)

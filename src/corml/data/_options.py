@@ -105,8 +105,8 @@ class Options:
             durations.moment(self.now, shown("now"))
         if self.half_life is not None:
             durations.seconds(self.half_life, "half_life")
-        if self.transform is not None and self.weight is None and self.event is None:
-            raise UsageError("transform is about weights: give weight= or event= (--weight, --event) too.")
+        if self.transform is not None and self.weight is None and self.event is None and self.weights is None:
+            raise UsageError("transform is about weights: give weight= (--weight) or event= (--event) too.")
         if (self.rating_strength or self.low_ratings == "negative") and self.at_least is None:
             raise UsageError(
                 "rating_strength= (--rating-strength) and low_ratings= (--low-ratings) count from a threshold of "

@@ -194,7 +194,7 @@ def several_by_kind(tables: Mapping[str, Table], options: Options, notes: Notes)
                 "(--weights), 0 to keep it as seen only."
             )
         lacks = isinstance(options.weight, str) and options.weight not in table.names
-        own = replace(options, event=None, weight=None if lacks else options.weight)  # without it, rows count as 1
+        own = replace(options, event=None, transform=None, weight=None if lacks else options.weight)  # to find columns
         chosen = roles(table.names, table.named, own, table.where)
         positions[kind] = chosen.by_role()
     shared = [role for role in SHARED if all(role in known for known in positions.values())]
